@@ -1,0 +1,78 @@
+"""Builds the Cython extensions; everything else stands in pyproject.toml.
+
+Every ``.pyx`` below the three packages becomes an extension, linked with the C11 kernels of ``csrc/`` that it
+names. ``TF_DEBUG=1`` builds with bounds checks, assertions and no optimisation; the same tests run on both.
+Generated C goes to ``build/`` and never into the tree.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+DEBUG = os.environ.get("TF_DEBUG", "0") not in ("", "0")
+PACKAGES = {
+    "tableformats": "tableformats",
+    "tableformats_delta": "plugins/delta/tableformats_delta",
+    "tableformats_iceberg": "plugins/iceberg/tableformats_iceberg",
+}
+# The C files that an extension links; an extension that is not named here is Cython alone.
+C_SOURCES: dict[str, list[str]] = {}
+
+if sys.platform == "win32":
+    COMPILE_ARGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
+else:
+    COMPILE_ARGS = ["-std=c11", "-Wall", "-Werror=incompatible-pointer-types", "-Wno-unused-function"]
+    COMPILE_ARGS += ["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3"]
+
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "initializedcheck": DEBUG,
+    "cdivision": True,
+    "embedsignature": True,
+    "freethreading_compatible": True,
+}
+
+
+def extensions() -> list[Extension]:
+    found = []
+    for package, folder in PACKAGES.items():
+        for source in sorted(Path(folder).rglob("*.pyx")):
+            parts = source.relative_to(folder).with_suffix("").parts
+            name = ".".join((package, *parts))
+            found.append(
+                Extension(
+                    name,
+                    [source.as_posix(), *C_SOURCES.get(name, [])],
+                    include_dirs=["csrc"],
+                    depends=[path.as_posix() for path in sorted(Path("csrc").glob("*.h"))],
+                    extra_compile_args=COMPILE_ARGS,
+                )
+            )
+    return found
+
+
+def packages() -> list[str]:
+    names = []
+    for package, folder in PACKAGES.items():
+        for init in sorted(Path(folder).rglob("__init__.py")):
+            names.append(".".join((package, *init.parent.relative_to(folder).parts)))
+    return names
+
+
+setup(
+    packages=packages(),
+    package_dir=PACKAGES,
+    package_data={"*": ["py.typed", "*.pyi", "*.pyx", "*.pxd", "*.java"]},
+    ext_modules=cythonize(
+        extensions(),
+        build_dir="build/cython",
+        compiler_directives=DIRECTIVES,
+        include_path=["."],
+        annotate=bool(os.environ.get("TF_ANNOTATE")),
+    ),
+)

@@ -1,0 +1,43 @@
+"""The interface for plugin authors: everything that a format needs stands here.
+
+A plugin implements :class:`TableFormat` and registers it through :func:`hookimpl` in a module that its distribution
+names in the entry-point group ``tableformats``.
+"""
+
+from .base import (
+    Bounds,
+    DeleteFiles,
+    FileBatch,
+    FormatSnapshot,
+    FormatTable,
+    NameMapping,
+    OpenOptions,
+    PartitionField,
+    PartitionSpec,
+    ReadRequest,
+    SnapshotSelector,
+    Statistics,
+    TableFormat,
+    deletes_type,
+    utc_datetime,
+)
+from .hookspecs import hookimpl
+
+__all__ = [
+    "Bounds",
+    "DeleteFiles",
+    "FileBatch",
+    "FormatSnapshot",
+    "FormatTable",
+    "NameMapping",
+    "OpenOptions",
+    "PartitionField",
+    "PartitionSpec",
+    "ReadRequest",
+    "SnapshotSelector",
+    "Statistics",
+    "TableFormat",
+    "deletes_type",
+    "hookimpl",
+    "utc_datetime",
+]

@@ -1,0 +1,305 @@
+"""What a format implements, and the columns that it exchanges with the core.
+
+A table's files are a table: a plugin yields :class:`FileBatch` es of Arrow columns, newest first, and the core
+reconciles, prunes and plans. A plugin never sees an engine, the core never sees a log or a manifest.
+
+The four classes to implement, top down: :class:`TableFormat` (is there a table?), :class:`FormatTable` (which
+snapshots has it?), :class:`FormatSnapshot` (which files, under which schema?) and, for what is costly,
+:class:`Statistics` (bounds of the columns that a predicate names, decoded when they are asked for).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..schema import Field, Schema, Type
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from pyroaring import BitMap64
+
+    from ..report import ScanReport
+    from ..storage import Storage
+    from ..transforms import Transform
+
+__all__ = [
+    "Bounds", "DeleteFiles", "FileBatch", "FormatSnapshot", "FormatTable", "NameMapping", "OpenOptions",
+    "PartitionField", "PartitionSpec", "ReadRequest", "SnapshotSelector", "Statistics", "TableFormat", "deletes_type", "utc_datetime",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class OpenOptions:
+    """What the caller of ``open_table`` asked for, beyond the location."""
+
+    relocate: bool | Mapping[str, str] | None = None
+    cache: bool = True
+
+
+@dataclass(frozen=True)
+class SnapshotSelector:
+    """Which snapshot; at most one is set, none means the current one.
+
+    ``timestamp_ms`` is milliseconds since the epoch, UTC: the snapshot that was current at that instant.
+    """
+
+    version: int | str | None = None
+    timestamp_ms: int | None = None
+    branch: str | None = None
+    tag: str | None = None
+
+
+@dataclass(frozen=True)
+class PartitionField:
+    """A column of the partition tuple: ``transform`` applied to the column with id ``source_id``.
+
+    ``id`` is unique over all specs of the table (Iceberg: 1000 and up; other formats number likewise).
+    """
+
+    id: int
+    name: str
+    source_id: int
+    transform: Transform
+    type: Type
+    """Type of the partition values, as the transform gives it."""
+
+
+@dataclass(frozen=True)
+class PartitionSpec:
+    id: int
+    fields: tuple[PartitionField, ...]
+
+
+@dataclass(frozen=True)
+class NameMapping:
+    """How columns are found in a data file.
+
+    ``by`` is ``"name"`` (``Field.stored_name``; nested members too) or ``"id"`` (Parquet ``field_id``). With
+    ``"id"``, files that carry no ids fall back to ``names``: {dotted name in the file: field id}, or to position
+    never. Source: Iceberg spec, "Column Projection" and "Name Mapping"; Delta PROTOCOL.md, "Column Mapping".
+    """
+
+    by: str = "name"
+    names: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class ReadRequest:
+    """What the core wants of :meth:`FormatSnapshot.read`.
+
+    ``columns`` are the leaf columns that the predicate names: only their bounds will be asked for.
+    """
+
+    columns: tuple[Field, ...]
+    report: ScanReport
+    manifest_filter: Any = None
+    """None, or a :class:`tableformats.pruning.ManifestFilter`; ``keep(spec, ...)`` prunes a group of files at once."""
+
+
+class Statistics(ABC):
+    """Bounds and counts of one batch, decoded on demand."""
+
+    @abstractmethod
+    def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
+        """Bounds of ``columns`` for the batch rows ``rows`` (int64 indices, ascending; None means all).
+
+        Raises
+        ------
+        CorruptMetadataError : the container is damaged (a malformed value alone is an unknown bound)
+        """
+
+
+@dataclass
+class Bounds:
+    """Five Arrow arrays a column, each of one length; a column that is missing in a dict is unknown everywhere.
+
+    Keys are field ids. ``lower`` and ``upper`` have the Arrow type of the field *now* (the plugin casts older
+    types), inclusive, over the values that are neither NULL nor NaN; null means unknown. They need not be tight: a
+    truncated lower bound is smaller, a truncated upper bound is greater than every value. A NaN bound counts as
+    unknown. The counts are int64 over physical rows; null means unknown. ``value_count`` includes NULL and NaN.
+    A format that keeps NaN out of its statistics leaves ``nan_count`` unknown.
+    """
+
+    lower: dict[int, pa.Array] = field(default_factory=dict)
+    upper: dict[int, pa.Array] = field(default_factory=dict)
+    null_count: dict[int, pa.Array] = field(default_factory=dict)
+    nan_count: dict[int, pa.Array] = field(default_factory=dict)
+    value_count: dict[int, pa.Array] = field(default_factory=dict)
+
+
+@dataclass
+class FileBatch:
+    """Some files of a snapshot, one row a file.
+
+    ``files`` has at least
+
+    ===============  ========  ==================================================================================
+    path             string    as stored; :meth:`FormatSnapshot.resolve_paths` makes it absolute, once, at the end
+    size_bytes       int64
+    record_count     int64     physical rows; null = unknown
+    partition        struct    members called by the partition field's id (``"1000"``), typed; empty struct if none
+    ===============  ========  ==================================================================================
+
+    and whatever columns the format needs later, in :meth:`FormatSnapshot.attach_deletes` or as columns of
+    ``plan.files`` (those named in :attr:`FormatSnapshot.extra_columns`). All rows have one ``spec_id``.
+
+    ``keys`` and ``live`` are for formats whose log must be reconciled: newest batch first, the first row of a key
+    decides, and the file is live where that row's ``live`` is true. None: every row is live, no key is looked at.
+    """
+
+    files: pa.RecordBatch
+    spec_id: int = 0
+    statistics: Statistics | None = None
+    keys: pa.BinaryArray | None = None
+    live: np.ndarray | None = None
+    """bool[n_files]; None with ``keys`` set means that all are live."""
+    insert_keys: bool = True
+    """False: the batch only probes the set of seen keys (a checkpoint: no older batch can hold its keys again)."""
+
+
+def deletes_type() -> pa.DataType:
+    """The Arrow type of the public ``deletes`` column of ``plan.files``."""
+    import pyarrow as pa
+
+    reference = [
+        ("kind", pa.string()),  # "deletion_vector" | "position" | "equality"
+        ("path", pa.string()),  # null: stored inline
+        ("offset", pa.int64()),
+        ("cardinality", pa.int64()),  # deleted rows; null = unknown
+    ]
+    return pa.list_(pa.struct(reference))
+
+
+@dataclass
+class DeleteFiles:
+    """Deletes of the surviving files of one plan.
+
+    ``files`` is one row a delete file or deletion vector, with at least ``kind``, ``path`` (as stored; null =
+    inline), ``offset``, ``cardinality``, ``record_count``, and what the format needs to read it. ``offsets``
+    (int64[n_files + 1]) and ``indices`` (int32) say which rows of ``files`` apply to each surviving file.
+    """
+
+    files: pa.Table
+    offsets: np.ndarray
+    indices: np.ndarray
+
+
+class FormatSnapshot(ABC):
+    """One version of a table: immutable, cheap until it is read."""
+
+    version: int
+    """Delta version or Iceberg snapshot id; -1 for a table without snapshots."""
+    timestamp_ms: int | None
+    schema: Schema
+    specs: Mapping[int, PartitionSpec]
+    """All partition specs of the table by id; formats with one spec use id 0."""
+    default_spec_id: int
+    properties: Mapping[str, str]
+    name_mapping: NameMapping
+    extra_columns: tuple[str, ...] = ()
+    """Columns of ``FileBatch.files`` that appear in ``plan.files`` after the fixed ones."""
+
+    @abstractmethod
+    def read(self, request: ReadRequest) -> Iterator[FileBatch]:
+        """The files, newest batch first; fills the ``manifests``/``log`` counters of ``request.report``.
+
+        Raises
+        ------
+        CorruptMetadataError : the metadata is damaged or incomplete
+        UnsupportedFeatureError : it needs what is not built
+        """
+
+    @abstractmethod
+    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+        """The deletes of ``files`` (the surviving rows of all batches, ``spec_id`` added as a column, ``partition``
+        replaced by a struct over all specs' partition field ids).
+        Called once a plan, after pruning; must not read the delete files' contents."""
+
+    @abstractmethod
+    def resolve_paths(self, paths: pa.Array) -> pa.Array:
+        """Stored paths -> absolute, decoded ones (see :meth:`tableformats.storage.Storage.resolve`).
+
+        Raises
+        ------
+        PathNotAllowedError : a path leaves the table's root and was not allowed
+        """
+
+    @abstractmethod
+    def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
+        """The 0-based positions of the rows that ``deletes`` (rows of :attr:`DeleteFiles.files` of the kinds
+        "deletion_vector" and "position", all of one data file) delete from the file stored as ``path``.
+
+        Raises
+        ------
+        CorruptMetadataError : damaged or contradictory deletion vectors
+        """
+
+    def equality_deletes(self, delete: Mapping[str, Any]) -> pa.Table:
+        """The keys of one equality delete file: columns named by field id (``"3"``), in the field's Arrow type.
+
+        Only for formats that have them. Raises UnsupportedFeatureError otherwise.
+        """
+        from ..errors import UnsupportedFeatureError
+
+        raise UnsupportedFeatureError("this format has no equality deletes", field="equality deletes")
+
+    def inspect(self, name: str) -> pa.Table:
+        """The metadata table ``name`` of the format's own ("manifests", "entries", "refs", ...).
+
+        Raises UnsupportedFeatureError where the format has no such table.
+        """
+        from ..errors import UnsupportedFeatureError
+
+        raise UnsupportedFeatureError(f"this format has no metadata table {name!r}", field=name)
+
+
+class FormatTable(ABC):
+    """A table that was found and opened; holds no snapshot."""
+
+    format: str
+    location: str
+
+    @abstractmethod
+    def snapshot(self, selector: SnapshotSelector) -> FormatSnapshot:
+        """The selected snapshot.
+
+        Raises
+        ------
+        SnapshotNotFoundError : no such version, timestamp, branch or tag (the message lists what there is)
+        CorruptMetadataError, UnsupportedFeatureError : as found while reading the metadata
+        """
+
+    @abstractmethod
+    def history(self, limit: int | None = None) -> pa.Table:
+        """Versions, newest first: at least ``version`` int64, ``timestamp`` timestamp[ms, UTC], ``operation``
+        string; what the format adds follows."""
+
+
+class TableFormat(ABC):
+    """A format: finds out whether a location holds one of its tables, and opens it."""
+
+    name: str
+
+    @abstractmethod
+    def detect(self, storage: Storage, options: OpenOptions) -> bool:
+        """Whether ``storage.root`` (a directory or a file) is a table of this format. One or two cheap look-ups."""
+
+    @abstractmethod
+    def open(self, storage: Storage, options: OpenOptions) -> FormatTable:
+        """Open the table at ``storage.root``.
+
+        Raises
+        ------
+        TableNotFoundError : there is none
+        CorruptMetadataError, UnsupportedFeatureError : there is one that cannot be read
+        """
+
+
+def utc_datetime(timestamp_ms: int) -> dt.datetime:
+    """Milliseconds since the epoch as an aware datetime in UTC."""
+    return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(milliseconds=timestamp_ms)
