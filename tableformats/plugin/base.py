@@ -86,6 +86,9 @@ class NameMapping:
 
     by: str = "name"
     names: Mapping[str, int] = field(default_factory=dict)
+    partition_values_first: bool = False
+    """True: identity partition values replace what the file holds (Delta: partition columns live in the log alone).
+    False: they stand in only for columns that the file lacks (Iceberg)."""
 
 
 @dataclass
@@ -136,7 +139,7 @@ class Bounds:
 class FileBatch:
     """Some files of a snapshot, one row a file.
 
-    ``files`` has at least
+    ``files`` has at least these columns, and may have ``file_format`` (string, lower case; parquet where absent):
 
     ===============  ========  ==================================================================================
     path             string    as stored; :meth:`FormatSnapshot.resolve_paths` makes it absolute, once, at the end

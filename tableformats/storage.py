@@ -1,0 +1,286 @@
+"""Where bytes come from: read, list and resolve paths over pyarrow.fs and fsspec, under one path policy.
+
+A :class:`Storage` belongs to one table. Paths that a table's metadata names pass through :meth:`Storage.resolve`,
+which makes them absolute, decodes them once where the format encodes them, relocates them where the caller asked,
+and refuses those that the caller did not allow, before anything is requested.
+
+The policy: a table may name paths of its own root's scheme (clones and sibling folders are legal), and nothing
+else unless ``allow_paths`` lists a prefix of it. A local table is a scheme of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from .errors import PathNotAllowedError, TableFormatsError, TableNotFoundError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.fs
+
+__all__ = ["FileInfo", "Storage", "normalize", "scheme_of", "strip_trailing"]
+
+# RFC 3986: a scheme has two letters or more here, so that C:\ is a path; ':' inside a relative name is no scheme.
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
+_SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb", "gcs": "gs"}
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """A file of a listing: ``path`` is absolute, ``mtime_ms`` milliseconds since the epoch (0 = unknown)."""
+
+    name: str
+    path: str
+    size: int
+    mtime_ms: int
+
+
+def scheme_of(path: str) -> str | None:
+    """The URI scheme of ``path``, or None for relative and local paths (``file:`` is local)."""
+    match = _SCHEME.match(path)
+    if match is None or match.group(1).lower() == "file":
+        return None
+    scheme = match.group(1).lower()
+    return _SAME_STORE.get(scheme, scheme)
+
+
+def normalize(path: str) -> str:
+    """One spelling for one file: ``file:/x``, ``file:///x`` and ``/x`` are ``/x``; s3a and s3n are s3."""
+    match = _SCHEME.match(path)
+    if match is None:
+        return path
+    scheme = match.group(1).lower()
+    if scheme == "file":
+        rest = path[5:]
+        return "/" + rest.lstrip("/") if not rest.startswith("//") or rest.startswith("///") else _after_host(rest)
+    return _SAME_STORE.get(scheme, scheme) + path[len(scheme) :]
+
+
+def _after_host(rest: str) -> str:
+    # file://host/x: only the local host is served, as in RFC 8089.
+    host, slash, path = rest[2:].partition("/")
+    return "/" + path if slash and host in ("", "localhost") else "//" + host + slash + path
+
+
+def strip_trailing(path: str) -> str:
+    """Without trailing slashes, but never the empty string."""
+    return path.rstrip("/") or "/"
+
+
+class Storage:
+    """The files of one table.
+
+    Parameters
+    ----------
+    location : directory or file; a local path, a ``file:`` URI or a URI of a store
+    storage_options : options of the fsspec file system (credentials stay inside; no repr shows them)
+    allow_paths : prefixes of further locations that the table's metadata may name
+    """
+
+    def __init__(
+        self,
+        location: str | os.PathLike[str],
+        storage_options: Mapping[str, Any] | None = None,
+        allow_paths: Sequence[str] | None = None,
+    ) -> None:
+        text = normalize(os.fspath(location))
+        if scheme_of(text) is None:
+            text = os.path.abspath(os.path.expanduser(text))
+        self.root = strip_trailing(text)
+        self._options = dict(storage_options or {})
+        self._allowed = [strip_trailing(normalize(p)) for p in allow_paths or ()]
+        self._moved: list[tuple[str, str]] = []
+
+    def __repr__(self) -> str:
+        return f"Storage({self.root!r})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Storage may hold credentials and is not pickled; open the table again")
+
+    @property
+    def is_local(self) -> bool:
+        return scheme_of(self.root) is None
+
+    @cached_property
+    def filesystem(self) -> pyarrow.fs.FileSystem:
+        """The file system of the root, for engines that read data files themselves."""
+        return self._filesystem(self.root)
+
+    def _filesystem(self, path: str) -> pyarrow.fs.FileSystem:
+        from pyarrow import fs
+
+        scheme = scheme_of(path)
+        if scheme is None:
+            return fs.LocalFileSystem()
+        if not self._options:
+            try:
+                return fs.FileSystem.from_uri(path)[0]
+            except Exception:  # pyarrow has no such store: fsspec may have
+                pass
+        try:
+            import fsspec
+        except ImportError as error:
+            raise TableFormatsError(
+                f"no file system for {scheme}:// paths", path=path, hint="Install fsspec and its package for the store"
+            ) from error
+        return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(scheme, **self._options)))
+
+    def filesystem_path(self, path: str) -> tuple[pyarrow.fs.FileSystem, str]:
+        """The file system of an absolute ``path``, and the path as that file system spells it."""
+        path = normalize(path)
+        same = scheme_of(path) == scheme_of(self.root)
+        filesystem = self.filesystem if same else self._filesystem(path)
+        return filesystem, path if scheme_of(path) is None else path.split("://", 1)[-1]
+
+    def join(self, *parts: str) -> str:
+        """An absolute path below the root."""
+        return "/".join((self.root if self.root != "/" else "", *parts))
+
+    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
+        """The bytes of an absolute path, or of a range of it.
+
+        Raises
+        ------
+        FileNotFoundError : there is no such file (callers say what it means)
+        OSError : the store failed; a range that passes the end of the file
+        """
+        filesystem, inner = self.filesystem_path(path)
+        with filesystem.open_input_file(inner) as source:
+            if offset == 0 and length is None:
+                return bytes(source.read())
+            size = source.size()
+            wanted = size - offset if length is None else length
+            if offset < 0 or wanted < 0 or wanted > size - offset:
+                raise OSError(f"bytes {offset} to {offset + wanted} asked of {path!r}, which has {size}")
+            return bytes(source.read_at(wanted, offset))
+
+    def open_file(self, path: str) -> pa.NativeFile:
+        """A random-access file over an absolute path. Raises FileNotFoundError, OSError."""
+        filesystem, inner = self.filesystem_path(path)
+        return filesystem.open_input_file(inner)
+
+    def list(self, path: str) -> list[FileInfo]:
+        """The files directly in directory ``path`` (absolute), by name; empty where there is no directory."""
+        from pyarrow import fs
+
+        filesystem, inner = self.filesystem_path(path)
+        selector = fs.FileSelector(inner, allow_not_found=True)
+        found = []
+        for info in filesystem.get_file_info(selector):
+            if info.type == fs.FileType.File:
+                mtime = (info.mtime_ns or 0) // 1_000_000
+                found.append(FileInfo(info.base_name, f"{path}/{info.base_name}", info.size or 0, mtime))
+        return sorted(found, key=lambda info: info.name)
+
+    def is_file(self, path: str) -> bool:
+        from pyarrow import fs
+
+        filesystem, inner = self.filesystem_path(path)
+        return bool(filesystem.get_file_info([inner])[0].type == fs.FileType.File)
+
+    def is_dir(self, path: str) -> bool:
+        from pyarrow import fs
+
+        filesystem, inner = self.filesystem_path(path)
+        return bool(filesystem.get_file_info([inner])[0].type == fs.FileType.Directory)
+
+    def require_root(self) -> None:
+        """Raise TableNotFoundError unless something is at the root."""
+        if not self.is_dir(self.root) and not self.is_file(self.root):
+            raise TableNotFoundError("nothing is at the location", path=self.root, hint="Check the path")
+
+    def relocate(self, old: str, new: str) -> None:
+        """From now on, stored paths below ``old`` mean the same paths below ``new``; the longest prefix wins."""
+        self._moved.append((strip_trailing(normalize(old)), strip_trailing(new)))
+        self._moved.sort(key=lambda pair: -len(pair[0]))
+
+    def resolve_one(self, stored: str, *, encoded: bool = False) -> str:
+        """One stored path made absolute; see :meth:`resolve`."""
+        path = normalize(unquote(stored) if encoded else stored)
+        for old, new in self._moved:
+            if path == old or path.startswith(old + "/"):
+                return new + path[len(old) :]
+        if scheme_of(path) is None and not path.startswith("/"):
+            path = self.join(path)
+        self._check(path)
+        return path
+
+    def resolve(self, stored: pa.Array, *, encoded: bool = False) -> pa.Array:
+        """Stored paths made absolute: decoded (once, where ``encoded``), relocated, joined with the root, allowed.
+
+        Parameters
+        ----------
+        stored : string[n], as the metadata holds them
+        encoded : the format percent-encodes paths (Delta: RFC 2396 URIs; Iceberg does not)
+
+        Raises
+        ------
+        PathNotAllowedError : a path of another store that ``allow_paths`` does not list; climbing with ``..``
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        plain = pc.invert(pc.match_substring_regex(stored, r"%|^/|^[A-Za-z][A-Za-z0-9+.-]+:/|(^|/)\.\.(/|$)"))
+        if len(stored) and pc.all(plain).as_py():
+            # All relative and unencoded, the usual Delta table: one pass, no Python string.
+            prefix = pa.scalar(self.join(""), stored.type)
+            return pc.binary_join_element_wise(prefix, stored, pa.scalar("", stored.type))
+        simple = self._resolve_prefix(stored, encoded)
+        if simple is not None:
+            return simple
+        return pa.array([self.resolve_one(p, encoded=encoded) for p in stored.to_pylist()], pa.string())
+
+    def _resolve_prefix(self, stored: pa.Array, encoded: bool) -> pa.Array | None:
+        """The usual Iceberg table: all paths below one known prefix, nothing to decode. None where it is not so."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for old, new in [*self._moved, (self.root, self.root)]:
+            below = pc.starts_with(stored, old + "/")
+            awkward = pc.match_substring_regex(stored, r"(^|/)\.\.(/|$)" + ("|%" if encoded else ""))
+            if len(stored) and pc.all(below).as_py() and not pc.any(awkward).as_py():
+                rest = pc.utf8_slice_codeunits(stored, len(old))
+                return pc.binary_join_element_wise(pa.scalar(new), rest, pa.scalar(""))
+        return None
+
+    def _check(self, path: str) -> None:
+        if any(part == ".." for part in path.split("/")):
+            raise PathNotAllowedError(
+                "the table's metadata names a path that climbs with '..'", path=path, hint="The table is not safe to read"
+            )
+        if scheme_of(path) == scheme_of(self.root) and _authority_is_local(path):
+            return
+        if any(path == allowed or path.startswith(allowed + "/") for allowed in self._allowed):
+            return
+        raise PathNotAllowedError(
+            f"the table at {self.root!r} names a path of another store",
+            path=path,
+            hint="If the table was moved, open it with relocate=True or relocate={old: new}; "
+            "if the path is right, allow it with allow_paths=[prefix]",
+        )
+
+
+def _authority_is_local(path: str) -> bool:
+    return scheme_of(path) is not None or not path.startswith("//")
+
+
+def common_move(old: str, new: str) -> Iterable[tuple[str, str]]:
+    """The moves that ``old`` -> ``new`` implies: the table itself, and what stood beside it.
+
+    Equal trailing segments are dropped, so that siblings of a moved table (``.../t_data01`` beside ``.../t``)
+    are found beside its new place.
+    """
+    yield old, new
+    old_parts, new_parts = old.split("/"), new.split("/")
+    while len(old_parts) > 1 and len(new_parts) > 1 and old_parts[-1] == new_parts[-1]:
+        old_parts.pop()
+        new_parts.pop()
+    parent = "/".join(old_parts)
+    if scheme_of(parent + "/x") == scheme_of(old) and parent not in ("", old):
+        yield parent, "/".join(new_parts) or "/"
