@@ -1,0 +1,241 @@
+"""Scan, ScanPlan and ScanTask: a question to a snapshot, its answer, and the answer's pieces.
+
+A scan is immutable and cheap; planning happens in :meth:`Scan.plan`. A plan holds columns, one row per surviving
+file; Python objects per file exist only where :meth:`ScanPlan.tasks` is asked for them. What an engine does with
+a plan stands in ``arrow/`` and ``spark/``, imported when called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from . import expressions as ex
+from .expressions import Expression
+from .schema import Schema
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas
+    import polars
+    import pyarrow as pa
+    import pyspark.sql
+
+    from .plugin.base import DeleteFiles
+    from .report import ScanReport
+    from .table import Snapshot
+
+__all__ = ["Scan", "ScanPlan", "ScanTask"]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Rows of one snapshot for which ``filter`` is TRUE, restricted to ``schema``'s columns.
+
+    ``filter`` is bound to the snapshot's schema. Made by ``table.scan`` and ``snapshot.scan``.
+    """
+
+    snapshot: Snapshot
+    filter: Expression
+    schema: Schema
+    case_sensitive: bool = False
+    limit: int | None = None
+
+    def where(self, filter: Any) -> Scan:
+        """The same scan with ``filter`` added by AND. Raises InvalidPredicateError."""
+        more = self.snapshot.bind(filter, self.case_sensitive)
+        return replace(self, filter=ex.conjunction(self.filter, more))
+
+    def select(self, *columns: str) -> Scan:
+        """The same scan with these columns, in this order. Raises InvalidPredicateError for unknown names."""
+        return replace(self, schema=self.snapshot.project(columns, self.case_sensitive))
+
+    def plan(self) -> ScanPlan:
+        """Decide which files are read.
+
+        Raises
+        ------
+        CorruptMetadataError, UnsupportedFeatureError, PathNotAllowedError : as the metadata is read
+        """
+        from .planning import plan_scan
+
+        return plan_scan(self)
+
+    plan_files = plan
+
+    def count(self) -> int:
+        """The number of rows, from metadata where that is exact, otherwise by reading the files that need it."""
+        from .counting import count
+
+        return count(self)
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as one table, in the order of ``plan.files``."""
+        return self.to_arrow_batch_reader().read_all()
+
+    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of record batches; files are opened as the stream reaches them."""
+        from .arrow import read_batches
+
+        return read_batches(self.plan())
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """The rows as a pandas DataFrame; ``options`` are those of ``pyarrow.Table.to_pandas``."""
+        return self.to_arrow().to_pandas(**options)
+
+    def to_polars(self) -> polars.DataFrame:
+        """The rows as a polars DataFrame (needs polars)."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
+
+    def to_duckdb(self, name: str, connection: Any = None) -> Any:
+        """Register the rows as table ``name`` of a DuckDB connection (a new one if None) and return it."""
+        import duckdb
+
+        connection = connection if connection is not None else duckdb.connect()
+        connection.register(name, self.to_arrow())
+        return connection
+
+    def to_spark(self, spark: pyspark.sql.SparkSession, mode: str | None = None) -> pyspark.sql.DataFrame:
+        """The rows as a Spark DataFrame; filters put on it later prune files when Spark plans the query.
+
+        Parameters
+        ----------
+        spark : a classic session (Spark 3.5 or later)
+        mode : "native"; None picks it
+
+        Raises
+        ------
+        UnsupportedFeatureError : the session or the table needs what is not built, named
+        """
+        from .spark import to_spark
+
+        return to_spark(self, spark, mode)
+
+
+@dataclass(frozen=True)
+class ScanTask:
+    """One file of a plan, as Python values.
+
+    ``path`` is absolute, ``stored_path`` as the metadata spells it. ``partition`` maps partition field ids to
+    ``pyarrow.Scalar``. ``deletes`` are the rows of :attr:`DeleteFiles.files` that apply. ``residual`` is what is
+    left to check on its rows (TRUE if all match).
+    """
+
+    index: int
+    path: str
+    stored_path: str
+    size_bytes: int
+    record_count: int | None
+    file_format: str
+    spec_id: int
+    partition: dict[int, pa.Scalar]
+    deletes: pa.Table
+    residual: Expression
+    data_sequence_number: int | None = None
+    first_row_id: int | None = None
+
+
+class ScanPlan:
+    """The files that a scan needs.
+
+    Attributes
+    ----------
+    scan : the question
+    report : the funnel, as :class:`tableformats.report.ScanReport`
+    residual : the bound predicate that an engine still has to apply to rows; TRUE where pruning decided it all
+    survivors : pyarrow.Table, one row a file, as the format gave it: ``path`` (stored), ``size_bytes``,
+        ``record_count``, ``spec_id``, ``partition`` (members called by partition field id, over all specs),
+        ``fully_matched``, ``file_format``, and the format's own columns
+    delete_files : :class:`tableformats.plugin.DeleteFiles` for the survivors
+    """
+
+    def __init__(
+        self, scan: Scan, survivors: pa.Table, delete_files: DeleteFiles, paths: pa.Array, report: ScanReport
+    ) -> None:
+        self.scan = scan
+        self.survivors = survivors
+        self.delete_files = delete_files
+        self.report = report
+        self._paths = paths
+
+    def __len__(self) -> int:
+        return int(self.survivors.num_rows)
+
+    def __repr__(self) -> str:
+        return f"ScanPlan({len(self)} of {self.report.files_total} files, filter={self.report.filter!r})"
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.scan.snapshot
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the scan's rows."""
+        return self.scan.schema
+
+    @property
+    def limit(self) -> int | None:
+        return self.scan.limit
+
+    @cached_property
+    def residual(self) -> Expression:
+        import pyarrow.compute as pc
+
+        decided = pc.all(self.survivors["fully_matched"]).as_py()
+        return ex.TRUE if decided or not len(self) else self.scan.filter
+
+    @cached_property
+    def files(self) -> pa.Table:
+        """One row per surviving file.
+
+        Columns: ``path`` (absolute, decoded), ``size_bytes``, ``record_count`` (physical rows, null = unknown),
+        ``spec_id``, ``partition`` (struct by name), ``deletes`` (list<struct<kind, path, offset, cardinality>>),
+        ``fully_matched``, then the format's own (Iceberg: ``file_format``, ``data_sequence_number``, ...).
+        """
+        from .planning import public_files
+
+        return public_files(self)
+
+    def file_uris(self) -> list[str]:
+        """The paths of :attr:`files` as a list."""
+        return list(self._paths.to_pylist())
+
+    @property
+    def paths(self) -> pa.Array:
+        """string[n]: absolute paths of the survivors."""
+        return self._paths
+
+    def keep_mask(self, filter: Any) -> np.ndarray:
+        """bool[n]: which of this plan's files a further ``filter`` would keep. Raises InvalidPredicateError."""
+        import pyarrow.compute as pc
+
+        narrower = replace(self.scan.where(filter), limit=None).plan()
+        kept = pc.is_in(self._paths, value_set=narrower._paths)
+        return kept.to_numpy(zero_copy_only=False)
+
+    def tasks(self) -> Iterator[ScanTask]:
+        """The files as Python values, one by one, in the order of :attr:`files`."""
+        from .planning import tasks_of
+
+        return tasks_of(self)
+
+    def splits(self, target_size: str | int = "128MB", open_cost: str | int = "4MB") -> list[list[ScanTask]]:
+        """Whole files packed into groups of about ``target_size`` bytes, each file weighing at least ``open_cost``."""
+        from .planning import pack
+
+        return pack(self, target_size, open_cost)
+
+    def explain(self) -> str:
+        """The funnel as text: what was read, what was dropped and why, what is planned."""
+        from .inspect.explain import explain
+
+        return explain(self)
+
+    def _repr_html_(self) -> str:
+        import html
+
+        return f"<pre>{html.escape(self.explain())}</pre>"
