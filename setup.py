@@ -19,7 +19,9 @@ PACKAGES = {
     "tableformats_iceberg": "plugins/iceberg/tableformats_iceberg",
 }
 # The C files that an extension links; an extension that is not named here is Cython alone.
-C_SOURCES: dict[str, list[str]] = {}
+C_SOURCES: dict[str, list[str]] = {
+    "tableformats_iceberg._avro": ["csrc/tf_avro.c"],
+}
 
 if sys.platform == "win32":
     COMPILE_ARGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]

@@ -1,0 +1,114 @@
+/* A bounded interpreter that decodes Avro records straight into columns.
+ *
+ * The writer's schema is compiled (in Python, once a file) into a small program of int32 words; the interpreter runs
+ * it once a record over one inflated block. What nobody asked for is skipped without being built. No I/O, no Python,
+ * no recursion beyond the nesting of the program, every read checked against the end of the block, memory counted
+ * against a limit.
+ *
+ * Encoding: Apache Avro specification, "Binary Encoding". Integers are zig-zag varints, bytes and strings carry a
+ * length, an array is blocks of (count, items) closed by a count of 0; a negative count is its absolute value followed
+ * by the block's size in bytes.
+ *
+ * The program is a sequence; a record is simply its fields one after the other. "body" is a sequence of `len` words.
+ *
+ *   SKIP_VARINT                           SKIP_BYTES                      SKIP_FIXED n        SKIP_ENUM symbols
+ *   SKIP_ARRAY min_size len body...       items of at least min_size bytes (0: the item is empty)
+ *   UNION n end start_0 ... start_n-1     branch i is the words [start_i, start_i+1 or end)
+ *   LONG col   INT col   BOOL col   FLOAT col   DOUBLE col   BYTES col   FIXED col n   ENUM col symbols
+ *   NULL col                              append a null
+ *   LIST col min_size len body...         append the end offset of this row's items; the body fills child columns
+ *   MAP slot min_size len body...         key/value items; the value of wanted key k goes to column slot + index(k)
+ *   KEY   VALUE_LONG   VALUE_BYTES   VALUE_FIXED n                          inside the body of a MAP
+ */
+#ifndef TF_AVRO_H
+#define TF_AVRO_H
+
+#include <stdint.h>
+
+typedef enum {
+    TF_AVRO_OK = 0,
+    TF_AVRO_TRUNCATED = 1,    /* a value passes the end of the block */
+    TF_AVRO_BAD_VARINT = 2,   /* over 10 bytes, or over 64 bits */
+    TF_AVRO_BAD_LENGTH = 3,   /* negative, or past the end */
+    TF_AVRO_BAD_COUNT = 4,    /* INT64_MIN, or more items than the remaining bytes hold */
+    TF_AVRO_BAD_BRANCH = 5,   /* union or enum index out of range */
+    TF_AVRO_BAD_BOOLEAN = 6,  /* neither 0 nor 1 */
+    TF_AVRO_BAD_INT = 7,      /* an int of more than 32 bits */
+    TF_AVRO_TRAILING = 8,     /* bytes left after the declared records */
+    TF_AVRO_NO_MEMORY = 9,
+    TF_AVRO_LIMIT = 10,       /* the columns would pass the memory limit */
+    TF_AVRO_BAD_PROGRAM = 11  /* a defect of the compiler, never of the data */
+} tf_avro_status;
+
+typedef enum {
+    TF_AVRO_SKIP_VARINT = 1,
+    TF_AVRO_SKIP_BYTES = 2,
+    TF_AVRO_SKIP_FIXED = 3,
+    TF_AVRO_SKIP_ENUM = 4,
+    TF_AVRO_SKIP_ARRAY = 5,
+    TF_AVRO_UNION = 6,
+    TF_AVRO_LONG = 7,
+    TF_AVRO_INT = 8,
+    TF_AVRO_BOOL = 9,
+    TF_AVRO_FLOAT = 10,
+    TF_AVRO_DOUBLE = 11,
+    TF_AVRO_BYTES = 12,
+    TF_AVRO_FIXED = 13,
+    TF_AVRO_ENUM = 14,
+    TF_AVRO_NULL = 15,
+    TF_AVRO_LIST = 16,
+    TF_AVRO_MAP = 17,
+    TF_AVRO_KEY = 18,
+    TF_AVRO_VALUE_LONG = 19,
+    TF_AVRO_VALUE_BYTES = 20,
+    TF_AVRO_VALUE_FIXED = 21
+} tf_avro_op;
+
+/* One growing column. `values`: int64[length]; integers, booleans and enum indices as they are, floats and doubles as
+ * their bits, for BYTES and FIXED the start in `data`, for LIST the end offset of the row's items. `sizes`:
+ * int32[length], the byte length of BYTES and FIXED (else unused, NULL). `valid`: uint8[length], 0 = null. */
+typedef struct {
+    int64_t *values;
+    int32_t *sizes;
+    uint8_t *valid;
+    uint8_t *data;
+    int64_t length;
+    int64_t capacity;
+    int64_t data_length;
+    int64_t data_capacity;
+    int64_t items;    /* LIST: child rows so far */
+    int32_t has_data; /* 1: BYTES or FIXED */
+} tf_avro_column;
+
+typedef struct {
+    const int32_t *program;
+    int32_t program_length;
+    tf_avro_column *columns;
+    int32_t column_count;
+    int32_t sparse_start;       /* columns from here on are filled by MAP: one row a record, null unless set */
+    const int32_t *keys;        /* wanted keys of the maps, ascending, distinct */
+    int32_t key_count;
+    int64_t memory;             /* bytes allocated so far */
+    int64_t memory_limit;
+    const uint8_t *cursor;      /* where decoding stands; on an error, near the culprit */
+    const uint8_t *end;
+    int64_t map_key;            /* of the map item being read */
+    int32_t map_has_key;
+    int32_t map_value_kind;     /* 0 none, 1 long, 2 bytes */
+    int64_t map_value;
+    const uint8_t *map_bytes;
+    int32_t map_size;
+} tf_avro_decoder;
+
+/* Decode exactly `count` records from [block, block + size). IN: decoder with program, columns, keys and limit set.
+ * OUT: every top-level column grows by `count` rows. On an error the columns are unusable; `*offset` is where. */
+tf_avro_status tf_avro_decode(tf_avro_decoder *decoder, const uint8_t *block, int64_t size, int64_t count,
+                              int64_t *offset);
+
+/* Read one zig-zag varint at *cursor, advancing it. For the container's framing. */
+tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_t *value);
+
+/* Free what the columns hold (not the array of columns). */
+void tf_avro_free(tf_avro_decoder *decoder);
+
+#endif
