@@ -12,15 +12,21 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import math
+import re
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Union
 
+from .datetimes import format_date, format_time, format_timestamp
+from .errors import InvalidPredicateError
 from .schema import Field, Type
 
 __all__ = [
     "And", "BoundColumn", "Column", "Comparison", "Constant", "Expression", "In", "IsNaN", "IsNull", "Like",
-    "Literal", "Not", "Or", "Reference", "StartsWith", "col", "columns_of", "conjunction", "walk",
+    "Literal", "Not", "Or", "Reference", "StartsWith", "col", "columns_of", "conjunction", "depth", "like_parts",
+    "split_name", "walk",
 ]  # fmt: skip
 
 Value = Union[None, bool, int, float, decimal.Decimal, str, bytes, dt.date, dt.datetime, dt.time]
@@ -32,13 +38,13 @@ class Expression:
     """Base of the tree's nodes. Nodes are immutable, comparable and hashable; ``str`` is Spark SQL."""
 
     def __and__(self, other: Expression) -> Expression:
-        return And((self, other))
+        return And((*_terms(And, self), *_terms(And, other)))
 
     def __or__(self, other: Expression) -> Expression:
-        return Or((self, other))
+        return Or((*_terms(Or, self), *_terms(Or, other)))
 
     def __invert__(self) -> Expression:
-        return Not(self)
+        return self.child if isinstance(self, Not) else Not(self)
 
     def __bool__(self) -> bool:
         raise TypeError("a predicate has no truth value: combine predicates with &, | and ~, not and, or, not")
@@ -46,12 +52,15 @@ class Expression:
 
 @dataclass(frozen=True)
 class Literal:
-    """A constant. Unbound: ``type`` is the SQL type it was written with, or None for a plain Python value.
+    """A constant: a plain Python value (``type`` None), or a canonical value of ``type``.
 
-    Bound (see :mod:`tableformats.binding`): ``type`` is the column's type and ``value`` is canonical: bool; int
-    for integers, for dates (days), times (microseconds) and timestamps (microseconds, nanoseconds for the _ns
-    types) since the epoch; float; Decimal for decimals, and for integer columns compared with a fraction; str;
-    bytes for binary, fixed and uuid. Never None: NULL literals become Constant(None) or IsNull when bound.
+    Canonical: bool; int for integers, for dates (days), times (microseconds) and timestamps (microseconds,
+    nanoseconds for the _ns types) since the epoch; float (a double for float columns too); Decimal; str; bytes for
+    binary, fixed and uuid.
+
+    Bound (see :mod:`tableformats.binding`) a literal has the column's type and is a value of it: integers and dates
+    in range, decimals of the column's scale, fixed of the column's length, never -0.0, one NaN object. Never None:
+    NULL literals become Constant(None) or IsNull when bound.
     """
 
     value: Any
@@ -174,7 +183,7 @@ class Not(Expression):
     child: Expression
 
     def __str__(self) -> str:
-        return f"NOT ({self.child})"
+        return f"{self.child.column} IS NOT NULL" if isinstance(self.child, IsNull) else f"NOT ({self.child})"
 
 
 @dataclass(frozen=True)
@@ -239,7 +248,7 @@ class Column:
     def isin(self, *values: Any) -> Expression:
         """``IN``; takes values or one list."""
         listed = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple, set, frozenset)) else values
-        return In(self._reference, tuple(Literal(v) for v in listed))
+        return In(self._reference, tuple(v if isinstance(v, Literal) else Literal(v) for v in listed))
 
     def between(self, lower: object, upper: object) -> Expression:
         """``lower <= column AND column <= upper``."""
@@ -309,13 +318,43 @@ def conjunction(*expressions: Expression | None) -> Expression:
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """The node and all below it, depth first."""
-    yield expression
-    if isinstance(expression, (And, Or)):
-        for child in expression.children:
-            yield from walk(child)
-    elif isinstance(expression, Not):
-        yield from walk(expression.child)
+    """The node and all below it, depth first, children in order."""
+    pending = [expression]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(reversed(_children(node)))
+
+
+def depth(expression: Expression) -> int:
+    """The number of nodes on the longest way down; does not recurse, so it can guard what does."""
+    deepest, level = 0, [expression]
+    while level:
+        deepest += 1
+        level = [child for node in level for child in _children(node)]
+    return deepest
+
+
+def like_parts(pattern: str) -> list[tuple[str, bool]]:
+    """The characters of a LIKE pattern, escapes resolved, each with whether it is a wildcard (``%`` or ``_``).
+
+    Raises InvalidPredicateError where a backslash precedes anything but a wildcard or itself. Source: Spark SQL
+    reference, "LIKE".
+    """
+    parts: list[tuple[str, bool]] = []
+    characters = iter(pattern)
+    for c in characters:
+        if c == "\\":
+            escaped = next(characters, "")
+            if escaped not in ("%", "_", "\\"):
+                raise InvalidPredicateError(
+                    f"in the LIKE pattern {pattern!r} the escape precedes {escaped or 'nothing'!r}",
+                    hint="It may precede %, _ and itself; double it to match it.",
+                )
+            parts.append((escaped, False))
+        else:
+            parts.append((c, c in "%_"))
+    return parts
 
 
 def columns_of(expression: Expression) -> list[AnyColumn]:
@@ -331,31 +370,64 @@ def columns_of(expression: Expression) -> list[AnyColumn]:
     return list(found.values())
 
 
+def _children(node: Expression) -> tuple[Expression, ...]:
+    if isinstance(node, (And, Or)):
+        return node.children
+    return (node.child,) if isinstance(node, Not) else ()
+
+
+def _terms(kind: type[And] | type[Or], operand: object) -> tuple[Expression, ...]:
+    """The operands that ``operand`` adds to a chain of ``kind``, so that chains stay flat."""
+    if not isinstance(operand, Expression):
+        raise InvalidPredicateError(
+            f"{operand!r} is no predicate", hint="Compare the column first, as in (tf.col('a') == True) & ...; "
+            "comparisons need parentheses beside & and |.",
+        )  # fmt: skip
+    return operand.children if isinstance(operand, kind) else (operand,)
+
+
+# Words that Spark SQL does not read as a column's name everywhere.
+_KEYWORDS = frozenset()
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
 def _quoted(name: str) -> str:
-    return name if name.isidentifier() else "`" + name.replace("`", "``") + "`"
+    if _PLAIN_NAME.fullmatch(name) and name.upper() not in _KEYWORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _sql_literal(value: Any, kind: Type | None) -> str:
-    name = str(kind) if kind is not None else ""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    if isinstance(value, bytes):
+    if isinstance(value, (bytes, bytearray)):
         return "X'" + value.hex().upper() + "'"
-    if isinstance(value, int) and name == "date":
-        return f"DATE '{_EPOCH.date() + dt.timedelta(days=value)}'"
-    if isinstance(value, int) and name in ("timestamp", "timestamp_ntz"):
-        keyword = "TIMESTAMP_NTZ" if name.endswith("ntz") else "TIMESTAMP"
-        zone = "" if name.endswith("ntz") else "Z"
-        return f"{keyword} '{_EPOCH + dt.timedelta(microseconds=value)}{zone}'"
+    if isinstance(value, uuid.UUID):
+        return f"'{value}'"
+    if isinstance(value, int):
+        return _sql_temporal(value, str(kind)) or str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"CAST('{'NaN' if value != value else 'Infinity' if value > 0 else '-Infinity'}' AS DOUBLE)"
+    if isinstance(value, decimal.Decimal) and value.is_finite() and abs(value.adjusted()) < 100:
+        return format(value, "f")
     if isinstance(value, dt.datetime):
-        return f"TIMESTAMP '{value}'"
-    if isinstance(value, dt.date):
-        return f"DATE '{value}'"
+        return f"{'TIMESTAMP' if value.tzinfo else 'TIMESTAMP_NTZ'} '{value}'"
+    if isinstance(value, (dt.date, dt.time)):
+        return f"{type(value).__name__.upper()} '{value}'"
     return str(value)
 
 
-_EPOCH = dt.datetime(1970, 1, 1)
+def _sql_temporal(value: int, type_name: str) -> str | None:
+    """The typed literal of a date, time or timestamp; None for integers."""
+    if type_name == "date":
+        return f"DATE '{format_date(value)}'"
+    if type_name == "time":
+        return f"TIME '{format_time(value)}'"
+    if not type_name.startswith("timestamp"):
+        return None
+    text = format_timestamp(value, 9 if type_name.endswith("_ns") else 6)
+    return f"TIMESTAMP_NTZ '{text}'" if "_ntz" in type_name else f"TIMESTAMP '{text}Z'"

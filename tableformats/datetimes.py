@@ -1,0 +1,153 @@
+"""Dates, times and timestamps as text: Spark's formats in, integers since the epoch out, and back.
+
+Works over the whole range of the types (years -290308 to 294247 for timestamps, five million for dates), where
+:mod:`datetime` ends at 9999. The calendar is the proleptic Gregorian one, as in Spark since 3.0. A timestamp
+without a zone means UTC.
+
+Source: Spark SQL reference, "Literals" (datetime literal) and "Cast" for the accepted formats.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+
+__all__ = [
+    "DAY_NANOS", "days_from_civil", "format_date", "format_time", "format_timestamp", "parse_date", "parse_time",
+    "parse_timestamp",
+]  # fmt: skip
+
+SECOND_NANOS = 1_000_000_000
+DAY_NANOS = 86_400 * SECOND_NANOS
+
+_DATE = r"(?P<year>[+-]?[0-9]{4,7})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})(?P<rest>[ T].*)?)?)?"
+_DATE_TEXT = re.compile(_DATE, re.DOTALL)
+_CLOCK = r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]{0,9})[0-9]*)?)?"
+_CLOCK_TEXT = re.compile(_CLOCK)
+_CLOCK_AND_ZONE = re.compile(_CLOCK + r"\s*(?P<zone>\S.*)?")
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?(?P<sign>[+-])(?P<hours>[0-9]{1,2})(?::?(?P<minutes>[0-9]{2})(?::?(?P<seconds>[0-9]{2}))?)?")
+_DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+def parse_date(text: str) -> int | None:
+    """Days since 1970-01-01 of ``yyyy[-[m]m[-[d]d]]``; what follows ``T`` or a space is ignored, as Spark does.
+
+    None where the text is no date.
+    """
+    parsed = _split_date(text)
+    return None if parsed is None else parsed[0]
+
+
+def parse_timestamp(text: str) -> tuple[int, bool] | None:
+    """Nanoseconds since the epoch, and whether the text names a zone; without one it means UTC.
+
+    ``yyyy[-[m]m[-[d]d[( |T)[h]h:[m]m[:[s]s[.fraction]][zone]]]]``; a zone is ``Z``, an offset such as ``+02:00``,
+    or a region such as ``Europe/Paris``. Digits after the ninth are dropped. None where the text is no timestamp.
+    """
+    parsed = _split_date(text)
+    if parsed is None:
+        return None
+    days, rest = parsed
+    if not rest:
+        return days * DAY_NANOS, False
+    match = _CLOCK_AND_ZONE.fullmatch(rest)
+    nanos = _clock_nanos(match) if match else None
+    if match is None or nanos is None:
+        return None
+    local = days * DAY_NANOS + nanos
+    if match["zone"] is None:
+        return local, False
+    offset = _zone_seconds(match["zone"].strip(), local // SECOND_NANOS)
+    return None if offset is None else (local - offset * SECOND_NANOS, True)
+
+
+def parse_time(text: str) -> int | None:
+    """Microseconds since midnight of ``[h]h:[m]m[:[s]s[.fraction]]``, or None where the text is no time of day."""
+    match = _CLOCK_TEXT.fullmatch(text.strip())
+    nanos = _clock_nanos(match) if match else None
+    return None if nanos is None else nanos // 1000
+
+
+def format_date(days: int) -> str:
+    """``yyyy-mm-dd``, with a sign and more digits where the year needs them."""
+    year, month, day = _civil_from_days(days)
+    return f"{_year_text(year)}-{month:02}-{day:02}"
+
+
+def format_timestamp(value: int, digits: int = 6) -> str:
+    """``yyyy-mm-dd hh:mm:ss[.fraction]`` of a count of 10**-digits seconds since the epoch."""
+    days, rest = divmod(value, 86_400 * 10**digits)
+    return f"{format_date(days)} {format_time(rest, digits)}"
+
+
+def format_time(value: int, digits: int = 6) -> str:
+    """``hh:mm:ss[.fraction]`` of a count of 10**-digits seconds since midnight."""
+    seconds, fraction = divmod(value, 10**digits)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return text + (f".{fraction:0{digits}}".rstrip("0") if fraction else "")
+
+
+def days_from_civil(year: int, month: int, day: int) -> int:
+    """Days from 1970-01-01 to a date of the proleptic Gregorian calendar.
+
+    Cycles of 400 years have 146097 days; years are counted from March so that the leap day comes last.
+    """
+    year -= month <= 2
+    cycle, year_of_cycle = divmod(year, 400)
+    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    day_of_cycle = year_of_cycle * 365 + year_of_cycle // 4 - year_of_cycle // 100 + day_of_year
+    return cycle * 146_097 + day_of_cycle - 719_468
+
+
+def _civil_from_days(days: int) -> tuple[int, int, int]:
+    cycle, day_of_cycle = divmod(days + 719_468, 146_097)
+    year = (day_of_cycle - day_of_cycle // 1460 + day_of_cycle // 36_524 - day_of_cycle // 146_096) // 365
+    day_of_year = day_of_cycle - (365 * year + year // 4 - year // 100)
+    shifted = (5 * day_of_year + 2) // 153
+    month = shifted + 3 if shifted < 10 else shifted - 9
+    return year + cycle * 400 + (month <= 2), month, day_of_year - (153 * shifted + 2) // 5 + 1
+
+
+def _split_date(text: str) -> tuple[int, str] | None:
+    match = _DATE_TEXT.fullmatch(text.strip())
+    if match is None:
+        return None
+    year, month, day = int(match["year"]), int(match["month"] or 1), int(match["day"] or 1)
+    if not 1 <= month <= 12:
+        return None
+    leap_day = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if not 1 <= day <= _DAYS_IN_MONTH[month - 1] + leap_day:
+        return None
+    return days_from_civil(year, month, day), (match["rest"] or "")[1:].strip()
+
+
+def _clock_nanos(match: re.Match[str]) -> int | None:
+    hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"] or 0)
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    return (hour * 3600 + minute * 60 + second) * SECOND_NANOS + int((match["fraction"] or "0").ljust(9, "0"))
+
+
+def _zone_seconds(zone: str, local_seconds: int) -> int | None:
+    """The zone's offset from UTC at that local time, or None for an unknown zone."""
+    if zone in ("Z", "UTC", "GMT", "UT"):
+        return 0
+    match = _OFFSET.fullmatch(zone)
+    if match:
+        hours, minutes, seconds = (int(match[part] or 0) for part in ("hours", "minutes", "seconds"))
+        total = hours * 3600 + minutes * 60 + seconds
+        valid = minutes <= 59 and seconds <= 59 and total <= 18 * 3600
+        return (-total if match["sign"] == "-" else total) if valid else None
+    import zoneinfo
+
+    try:
+        region = zoneinfo.ZoneInfo(zone)
+        offset = (_EPOCH + dt.timedelta(seconds=local_seconds)).replace(tzinfo=region).utcoffset()
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OverflowError, OSError):
+        return None
+    return None if offset is None else int(offset.total_seconds())
+
+
+def _year_text(year: int) -> str:
+    return f"{year:04}" if 0 <= year <= 9999 else f"{year:+05}"
