@@ -16,11 +16,11 @@ def locate_bytes(
 def leaf_mask(
     lower_code: Int32,
     upper_code: Int32,
+    top: int,
     may_value: UInt8,
     may_null: UInt8,
     first: int,
     last: int,
-    top: int,
     odd_only: bool,
     negate: bool,
     out: UInt8,

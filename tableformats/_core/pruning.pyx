@@ -256,9 +256,9 @@ def locate_bytes(const offset_t[::1] offsets not None, const uint8_t[::1] data n
 
 # --- Outcomes ------------------------------------------------------------------------------------------------------
 
-def leaf_mask(const int32_t[::1] lower_code not None, const int32_t[::1] upper_code not None,
+def leaf_mask(const int32_t[::1] lower_code not None, const int32_t[::1] upper_code not None, int32_t top,
               const uint8_t[::1] may_value not None, const uint8_t[::1] may_null not None,
-              int32_t first, int32_t last, int32_t top, bint odd_only, bint negate, uint8_t[::1] out not None):
+              int32_t first, int32_t last, bint odd_only, bint negate, uint8_t[::1] out not None):
     """The possible outcomes of one leaf over the rows of every file.
 
     TRUE is possible where a value may exist and its codes meet the accepted ones, FALSE where a value may exist
@@ -268,10 +268,10 @@ def leaf_mask(const int32_t[::1] lower_code not None, const int32_t[::1] upper_c
     ----------
     lower_code, upper_code : int32[n]   range of the codes of the file's values, 0 and ``top`` where a bound is
         unknown; a range with lower > upper contradicts itself and counts as unknown
+    top : 2k, the greatest code
     may_value : uint8[n]   1 = a row may hold a value that is not NULL
     may_null : uint8[n]   1 = a row may be NULL
     first, last : the accepted codes; first > last accepts none. Not read if ``odd_only``
-    top : 2k, the greatest code
     odd_only : accept the odd codes, every value that equals a literal (IN)
     negate : accept what the above does not, and the reverse; NULL stays NULL
     out : uint8[n]   written: bits MAY_TRUE, MAY_FALSE, MAY_NULL

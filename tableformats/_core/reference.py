@@ -81,11 +81,11 @@ def _entries(offsets: Int32 | Int64, data: UInt8, name: str) -> list[bytes]:
 def leaf_mask(
     lower_code: Int32,
     upper_code: Int32,
+    top: int,
     may_value: UInt8,
     may_null: UInt8,
     first: int,
     last: int,
-    top: int,
     odd_only: bool,
     negate: bool,
     out: UInt8,
