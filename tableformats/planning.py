@@ -1,0 +1,332 @@
+"""The pipeline from a scan to its plan: read -> reconcile -> partitions -> bounds -> deletes -> paths.
+
+Every step is a pass over the columns of one batch of files; no step makes a Python object per file. What a step
+drops is counted in the report, so that ``explain`` can show the funnel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from . import expressions as ex
+from .errors import PluginContractError
+from .plugin.base import FileBatch, FormatSnapshot, PartitionField, PartitionSpec, ReadRequest, deletes_type
+from .pruning import ALL, NONE, ManifestFilter, Program
+from .report import ScanReport
+from .scan import Scan, ScanPlan, ScanTask
+from .schema import arrow_type
+
+__all__ = ["pack", "plan_scan", "public_files", "tasks_of"]
+
+_REQUIRED = {"path": pa.string(), "size_bytes": pa.int64(), "record_count": pa.int64()}
+
+
+def plan_scan(scan: Scan) -> ScanPlan:
+    """Plan ``scan``; see :meth:`tableformats.scan.Scan.plan`."""
+    return _Planner(scan).plan()
+
+
+class _Planner:
+    """One planning run: the scan, its compiled predicate, and the report that every step writes to."""
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+        self.snapshot: FormatSnapshot = scan.snapshot.format_snapshot
+        self.report = ScanReport(
+            format=scan.snapshot.table.format,
+            version=self.snapshot.version,
+            filter=None if scan.filter == ex.TRUE else str(scan.filter),
+        )
+        self.program = None if scan.filter == ex.TRUE else Program(scan.filter)
+        for note in self.program.notes if self.program else ():
+            self.report.note(note)
+        self.partition_fields = _all_partition_fields(self.snapshot.specs)
+
+    def plan(self) -> ScanPlan:
+        report = self.report
+        with report.stage("total"):
+            kept = list(self._surviving_batches())
+            survivors = pa.concat_tables(kept, promote_options="permissive") if kept else self._no_files()
+            survivors = survivors.combine_chunks()
+            with report.stage("deletes"):
+                delete_files = self.snapshot.attach_deletes(survivors)
+            survivors, delete_files = self._apply_limit(survivors, delete_files)
+            with report.stage("paths"):
+                paths = self.snapshot.resolve_paths(_flat(survivors["path"]))
+        report.files_planned = survivors.num_rows
+        report.files_fully_matched = pc.sum(survivors["fully_matched"]).as_py() or 0
+        report.files_with_deletes = int(np.count_nonzero(np.diff(delete_files.offsets)))
+        report.delete_files = delete_files.files.num_rows
+        report.bytes_planned = pc.sum(survivors["size_bytes"]).as_py() or 0
+        report.rows_planned = _total(survivors["record_count"])
+        return ScanPlan(self.scan, survivors, delete_files, paths, report)
+
+    def _surviving_batches(self) -> Iterator[pa.Table]:
+        program, report = self.program, self.report
+        filter_manifests = ManifestFilter(program, self.snapshot.specs) if program else None
+        request = ReadRequest(program.columns if program else (), report, filter_manifests)
+        batches = iter(self.snapshot.read(request))
+        seen = None
+        while True:
+            with report.stage("metadata"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            _check_batch(batch)
+            rows = None
+            if batch.keys is not None:
+                with report.stage("reconcile"):
+                    from ._core.filekeys import FileKeySet
+
+                    seen = FileKeySet() if seen is None else seen
+                    rows = _live_rows(batch, seen)
+            table = self._prune(batch, rows)
+            if table.num_rows:
+                yield table
+
+    def _prune(self, batch: FileBatch, rows: np.ndarray | None) -> pa.Table:
+        """The rows of a batch that may match; ``rows`` are its live rows (None: all)."""
+        report = self.report
+        files = batch.files if rows is None else batch.files.take(pa.array(rows))
+        spec = self.snapshot.specs.get(batch.spec_id, PartitionSpec(batch.spec_id, ()))
+        report.files_total += files.num_rows
+        report.bytes_total += pc.sum(files["size_bytes"]).as_py() or 0
+        counted = _total(files["record_count"])
+        report.rows_total = None if counted is None or report.rows_total is None else report.rows_total + counted
+        partition = _typed_partition(files["partition"], spec)
+        matched = np.ones(files.num_rows, bool)
+        if self.program is not None and files.num_rows:
+            kept = np.arange(files.num_rows)
+            if self.program.uses_partitions(spec):
+                with report.stage("partitions"):
+                    verdicts = self.program.partition_verdicts(spec, partition)
+                    kept = np.flatnonzero(verdicts != NONE)
+                    report.files_dropped_by_partition += files.num_rows - len(kept)
+                    files, partition, rows = _take(files, partition, rows, kept)
+            with report.stage("bounds"):
+                files, partition, matched = self._prune_by_bounds(batch, spec, files, partition, rows)
+        table = pa.Table.from_batches([files])
+        table = table.set_column(
+            table.column_names.index("partition"), "partition", _widen(partition, self.partition_fields)
+        )
+        table = table.append_column("spec_id", pa.array(np.full(table.num_rows, batch.spec_id, np.int32)))
+        if "file_format" not in table.column_names:
+            table = table.append_column("file_format", pa.repeat(pa.scalar("parquet"), table.num_rows))
+        return table.append_column("fully_matched", pa.array(matched))
+
+    def _prune_by_bounds(
+        self, batch: FileBatch, spec: PartitionSpec, files: pa.RecordBatch, partition: pa.Array, rows: Any
+    ) -> tuple[pa.RecordBatch, pa.Array, np.ndarray]:
+        from .plugin.base import Bounds
+
+        assert self.program is not None
+        bounds = Bounds()
+        if batch.statistics is not None and self.program.columns and files.num_rows:
+            bounds = batch.statistics.bounds(self.program.columns, rows)
+        verdicts = self.program.verdicts(spec, partition, bounds, files["record_count"])
+        kept = np.flatnonzero(verdicts != NONE)
+        self.report.files_dropped_by_bounds += files.num_rows - len(kept)
+        files, partition, _ = _take(files, partition, rows, kept)
+        return files, partition, verdicts[kept] == ALL
+
+    def _apply_limit(self, survivors: pa.Table, delete_files: Any) -> tuple[pa.Table, Any]:
+        """Drop the files behind those whose rows are known to fill the limit."""
+        limit = self.scan.limit
+        if limit is None or not survivors.num_rows:
+            return survivors, delete_files
+        clean = np.diff(delete_files.offsets) == 0
+        matched = survivors["fully_matched"].to_numpy()
+        rows = pc.fill_null(survivors["record_count"], 0).to_numpy()
+        certain = np.cumsum(np.where(clean & matched, rows, 0))
+        needed = int(np.searchsorted(certain, limit)) + 1 if limit else 0
+        if needed >= survivors.num_rows:
+            return survivors, delete_files
+        self.report.note(f"limit {limit} is filled by the first {needed} of {survivors.num_rows} files")
+        survivors = survivors.slice(0, needed)
+        return survivors, self.snapshot.attach_deletes(survivors)
+
+    def _no_files(self) -> pa.Table:
+        columns: dict[str, pa.Array] = {name: pa.array([], kind) for name, kind in _REQUIRED.items()}
+        columns["partition"] = _widen(_empty_struct(0), self.partition_fields)
+        columns["spec_id"] = pa.array([], pa.int32())
+        columns["file_format"] = pa.array([], pa.string())
+        columns["fully_matched"] = pa.array([], pa.bool_())
+        return pa.table(columns)
+
+
+def _live_rows(batch: FileBatch, seen: Any) -> np.ndarray:
+    """Rows whose key no newer row holds, and which are no tombstones."""
+    assert batch.keys is not None
+    keys = batch.keys.cast(pa.binary())
+    _, offsets, data = keys.buffers()
+    window = np.frombuffer(offsets, np.int32)[keys.offset : keys.offset + len(keys) + 1]
+    octets = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    find = seen.add_batch if batch.insert_keys else seen.probe_batch
+    first = np.asarray(find(window, octets)).astype(bool) if len(keys) else np.zeros(0, bool)
+    if batch.live is not None:
+        first &= np.asarray(batch.live, bool)
+    return np.flatnonzero(first)
+
+
+def _check_batch(batch: FileBatch) -> None:
+    for name, kind in _REQUIRED.items():
+        index = batch.files.schema.get_field_index(name)
+        if index < 0 or batch.files.schema.field(index).type != kind:
+            raise PluginContractError(f"FileBatch.files needs a column {name!r} of type {kind}", field=name)
+    index = batch.files.schema.get_field_index("partition")
+    if index < 0 or not pa.types.is_struct(batch.files.schema.field(index).type):
+        raise PluginContractError("FileBatch.files needs a struct column 'partition'", field="partition")
+    if batch.keys is not None and len(batch.keys) != batch.files.num_rows:
+        raise PluginContractError("FileBatch.keys must have one key a file", field="keys")
+
+
+def _take(files: pa.RecordBatch, partition: pa.Array, rows: Any, kept: np.ndarray) -> tuple[Any, Any, Any]:
+    if len(kept) == files.num_rows:
+        return files, partition, rows
+    indices = pa.array(kept)
+    return files.take(indices), partition.take(indices), kept if rows is None else rows[kept]
+
+
+def _all_partition_fields(specs: Mapping[int, PartitionSpec]) -> list[PartitionField]:
+    """Partition fields of all specs, each id once, in order of id."""
+    fields = {f.id: f for spec in specs.values() for f in spec.fields}
+    return [fields[i] for i in sorted(fields)]
+
+
+def _typed_partition(partition: pa.StructArray, spec: PartitionSpec) -> pa.StructArray:
+    """Members in the types of the spec's fields (writers store days as int or as date)."""
+    arrays, fields = [], []
+    for f in spec.fields:
+        index = partition.type.get_field_index(str(f.id))
+        if index < 0:
+            continue
+        kind = arrow_type(f.type)
+        values = partition.field(index)
+        if values.type != kind and pa.types.is_date32(values.type):
+            values = values.cast(pa.int32())
+        arrays.append(values if values.type == kind else values.cast(kind))
+        fields.append(pa.field(str(f.id), kind))
+    return pa.StructArray.from_arrays(arrays, fields=fields) if arrays else _empty_struct(len(partition))
+
+
+def _widen(partition: pa.StructArray, wanted: list[PartitionField]) -> pa.StructArray:
+    """A member for every partition field of the table; NULL where the file's spec lacks it."""
+    if not wanted:
+        return _empty_struct(len(partition))
+    arrays, fields = [], []
+    for f in wanted:
+        kind = arrow_type(f.type)
+        index = partition.type.get_field_index(str(f.id))
+        arrays.append(partition.field(index) if index >= 0 else pa.nulls(len(partition), kind))
+        fields.append(pa.field(str(f.id), kind))
+    return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+def _empty_struct(length: int) -> pa.StructArray:
+    return pa.Array.from_buffers(pa.struct([]), length, [None], children=[])
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def _total(counts: pa.Array) -> int | None:
+    """The sum, or None where a file does not say."""
+    return None if counts.null_count else pc.sum(counts).as_py() or 0
+
+
+def public_files(plan: ScanPlan) -> pa.Table:
+    """``plan.files``; see :attr:`tableformats.scan.ScanPlan.files`."""
+    snapshot, survivors = plan.snapshot.format_snapshot, plan.survivors
+    columns: dict[str, Any] = {
+        "path": plan.paths,
+        "size_bytes": survivors["size_bytes"],
+        "record_count": survivors["record_count"],
+        "spec_id": survivors["spec_id"],
+        "partition": _named_partition(_flat(survivors["partition"]), _all_partition_fields(snapshot.specs)),
+        "deletes": _public_deletes(plan),
+        "fully_matched": survivors["fully_matched"],
+    }
+    columns.update({name: survivors[name] for name in snapshot.extra_columns if name in survivors.column_names})
+    return pa.table(columns)
+
+
+def _named_partition(partition: pa.StructArray, fields: list[PartitionField]) -> pa.StructArray:
+    if not fields:
+        return partition
+    names: list[str] = []
+    for f in fields:
+        # Evolved specs may reuse a name for another field.
+        names.append(f.name if f.name not in names else f"{f.name}_{f.id}")
+    return pa.StructArray.from_arrays([partition.field(i) for i in range(len(fields))], names=names)
+
+
+def _public_deletes(plan: ScanPlan) -> pa.Array:
+    files, kind = plan.delete_files.files, deletes_type()
+    columns = {name: _flat(files[name]) for name in ("kind", "path", "offset", "cardinality")}
+    known = pc.drop_null(columns["path"])
+    if len(known):
+        resolved = plan.snapshot.format_snapshot.resolve_paths(known)
+        columns["path"] = pc.replace_with_mask(columns["path"], pc.is_valid(columns["path"]), resolved)
+    structs = pa.StructArray.from_arrays(
+        [columns[f.name].cast(f.type) for f in kind.value_type], fields=list(kind.value_type)
+    )
+    chosen = structs.take(pa.array(plan.delete_files.indices))
+    return pa.ListArray.from_arrays(pa.array(plan.delete_files.offsets, pa.int32()), chosen, type=kind)
+
+
+def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
+    """``plan.tasks()``; see :meth:`tableformats.scan.ScanPlan.tasks`."""
+    survivors, deletes = plan.survivors, plan.delete_files
+    partition = _flat(survivors["partition"])
+    members = {int(f.name): partition.field(i) for i, f in enumerate(partition.type)}
+    optional = [n for n in ("data_sequence_number", "first_row_id") if n in survivors.column_names]
+    names = ["path", "size_bytes", "record_count", "file_format", "spec_id", "fully_matched", *optional]
+    columns = {name: survivors[name].to_pylist() for name in names}
+    for i, path in enumerate(plan.paths.to_pylist()):
+        applying = deletes.indices[deletes.offsets[i] : deletes.offsets[i + 1]]
+        yield ScanTask(
+            index=i,
+            path=path,
+            stored_path=columns["path"][i],
+            size_bytes=columns["size_bytes"][i],
+            record_count=columns["record_count"][i],
+            file_format=columns["file_format"][i],
+            spec_id=columns["spec_id"][i],
+            partition={field_id: values[i] for field_id, values in members.items()},
+            deletes=deletes.files.take(pa.array(applying)) if len(applying) else deletes.files.slice(0, 0),
+            residual=ex.TRUE if columns["fully_matched"][i] else plan.scan.filter,
+            **{name: columns[name][i] for name in optional},
+        )
+
+
+def pack(plan: ScanPlan, target_size: str | int, open_cost: str | int) -> list[list[ScanTask]]:
+    """``plan.splits()``: whole files, first fit, in the order of the plan."""
+    target, cost = size_in_bytes(target_size), size_in_bytes(open_cost)
+    groups: list[list[ScanTask]] = []
+    weight = target + 1
+    for task in plan.tasks():
+        own = max(task.size_bytes, cost)
+        if weight + own > target:
+            groups.append([])
+            weight = 0
+        groups[-1].append(task)
+        weight += own
+    return groups
+
+
+def size_in_bytes(size: str | int) -> int:
+    """``"128MB"`` as Spark reads it (1 MB = 1,048,576 bytes); a number is bytes. Raises ValueError."""
+    if isinstance(size, int):
+        return size
+    text = size.strip().lower()
+    for unit, factor in (("kb", 2**10), ("mb", 2**20), ("gb", 2**30), ("k", 2**10), ("m", 2**20), ("g", 2**30), ("b", 1)):
+        if text.endswith(unit):
+            return int(float(text[: -len(unit)]) * factor)
+    return int(text)

@@ -1,0 +1,282 @@
+"""Table and Snapshot: what ``open_table`` returns, and one version of it.
+
+Both are thin: the format's plugin answers, planning decides. Names are those of Delta, Iceberg, deltalake and
+PyIceberg where they agree.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import expressions as ex
+from .errors import InvalidPredicateError, SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
+from .schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .inspect.tables import Inspector
+    from .plugin.base import FormatSnapshot, FormatTable, PartitionField
+    from .scan import Scan
+    from .storage import Storage
+
+__all__ = ["Snapshot", "Table", "open_table"]
+
+Timestamp = dt.datetime | str | int
+
+
+def open_table(
+    location: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    catalog: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
+    relocate: bool | Mapping[str, str] | None = None,
+    allow_paths: Sequence[str] | None = None,
+    cache: bool = True,
+) -> Table:
+    """Open a Delta or Iceberg table, or one of any installed format.
+
+    Parameters
+    ----------
+    location : a directory, an Iceberg ``metadata.json``, or, with ``catalog``, an identifier (``"db.table"``)
+    format : "delta", "iceberg", ...; None finds out. Needed where one directory holds two formats (UniForm)
+    catalog : a PyIceberg catalog, or the name of one that PyIceberg's configuration knows
+    storage_options : options of the fsspec file system of the store
+    relocate : True or {old prefix: new prefix}: the metadata names other locations (the table was moved or copied)
+    allow_paths : prefixes of further stores whose paths the table's metadata may name
+    cache : keep immutable metadata between plans
+
+    Raises
+    ------
+    TableNotFoundError : nothing is at the location
+    UnknownFormatError : no installed format claims it
+    AmbiguousFormatError : several do, and ``format`` is None
+    PluginLoadError : the plugin of ``format`` is broken
+    CorruptMetadataError, UnsupportedFeatureError : there is a table that cannot be read
+    """
+    from .plugin.base import OpenOptions
+    from .plugin.manager import host
+    from .storage import Storage
+
+    if catalog is not None:
+        location, format = _from_catalog(catalog, os.fspath(location)), format or "iceberg"
+    storage = Storage(location, storage_options, allow_paths)
+    options = OpenOptions(relocate=relocate, cache=cache)
+    if format is None:
+        opened = host().detect(storage, options)
+    else:
+        opened = host().get(format)
+        storage.require_root()
+    return Table(opened.open(storage, options), storage)
+
+
+def _from_catalog(catalog: Any, identifier: str) -> str:
+    if isinstance(catalog, str):
+        try:
+            from pyiceberg.catalog import load_catalog
+        except ImportError as error:
+            raise TableFormatsError(
+                "opening a table by catalog name needs PyIceberg", hint="pip install 'tableformats[catalogs]'"
+            ) from error
+        catalog = load_catalog(catalog)
+    return str(catalog.load_table(identifier).metadata_location)
+
+
+class Table:
+    """An opened table. ``format`` is the plugin's name for it, ``location`` its absolute root."""
+
+    def __init__(self, opened: FormatTable, storage: Storage) -> None:
+        self._opened = opened
+        self.storage = storage
+
+    def __repr__(self) -> str:
+        return f"Table({self.location!r}, format={self.format!r})"
+
+    @property
+    def format(self) -> str:
+        return self._opened.format
+
+    @property
+    def location(self) -> str:
+        return self._opened.location
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        """Versions, newest first: ``version``, ``timestamp``, ``operation``, then what the format adds."""
+        return self._opened.history(limit)
+
+    def snapshot(
+        self,
+        version: int | str | None = None,
+        *,
+        timestamp: Timestamp | None = None,
+        branch: str | None = None,
+        tag: str | None = None,
+    ) -> Snapshot:
+        """One version; without arguments the current one.
+
+        Parameters
+        ----------
+        version : Delta version, Iceberg snapshot id, or a ref's name
+        timestamp : the version current at that time: datetime, ISO 8601 text or epoch milliseconds; naive is UTC
+        branch, tag : an Iceberg ref
+
+        Raises
+        ------
+        SnapshotNotFoundError : there is no such version
+        """
+        from .plugin.base import SnapshotSelector
+
+        given = [name for name, v in [("version", version), ("timestamp", timestamp), ("branch", branch), ("tag", tag)]
+                 if v is not None]  # fmt: skip
+        if len(given) > 1:
+            raise TypeError(f"{' and '.join(given)} were given; a snapshot is selected by one of them")
+        selector = SnapshotSelector(version, epoch_ms(timestamp), branch, tag)
+        return Snapshot(self, self._opened.snapshot(selector))
+
+    def scan(
+        self,
+        filter: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        version: int | str | None = None,
+        timestamp: Timestamp | None = None,
+        branch: str | None = None,
+        tag: str | None = None,
+        case_sensitive: bool = False,
+        limit: int | None = None,
+    ) -> Scan:
+        """The rows for which ``filter`` is TRUE; see :meth:`snapshot` for the selection, :meth:`Snapshot.scan`."""
+        snapshot = self.snapshot(version, timestamp=timestamp, branch=branch, tag=tag)
+        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
+
+    def changes(self, starting_version: int, ending_version: int | None = None) -> Any:
+        """Row-level changes between two versions. Not built yet: raises UnsupportedFeatureError."""
+        raise UnsupportedFeatureError(
+            "changes between versions cannot be read yet", field="changes", hint="Compare two snapshots instead"
+        )
+
+    @property
+    def inspect(self) -> Inspector:
+        """Metadata tables: ``table.inspect.files()``, ``.snapshots()``, ``.manifests()``, ..."""
+        from .inspect.tables import Inspector
+
+        return Inspector(self)
+
+
+class Snapshot:
+    """One version of a table: immutable."""
+
+    def __init__(self, table: Table, format_snapshot: FormatSnapshot) -> None:
+        self.table = table
+        self.format_snapshot = format_snapshot
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.table.location!r}, version={self.version})"
+
+    @property
+    def storage(self) -> Storage:
+        return self.table.storage
+
+    @property
+    def version(self) -> int:
+        """Delta version, or Iceberg snapshot id (-1: the table has no snapshot yet)."""
+        return self.format_snapshot.version
+
+    @property
+    def timestamp(self) -> dt.datetime | None:
+        """When the version was committed, in UTC."""
+        from .plugin.base import utc_datetime
+
+        milliseconds = self.format_snapshot.timestamp_ms
+        return None if milliseconds is None else utc_datetime(milliseconds)
+
+    @property
+    def schema(self) -> Schema:
+        return self.format_snapshot.schema
+
+    @property
+    def partition_fields(self) -> list[PartitionField]:
+        """The fields of the spec that new files get."""
+        spec = self.format_snapshot.specs.get(self.format_snapshot.default_spec_id)
+        return list(spec.fields) if spec else []
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's properties (Delta: ``configuration``)."""
+        return dict(self.format_snapshot.properties)
+
+    def scan(
+        self,
+        filter: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        case_sensitive: bool = False,
+        limit: int | None = None,
+    ) -> Scan:
+        """The rows for which ``filter`` is TRUE.
+
+        Parameters
+        ----------
+        filter : SQL text in Spark's dialect, ``tf.col("a") > 1``, DNF tuples ``[("a", ">", 1)]``, or None
+        columns : names of top-level columns, in the order wanted; None means all
+        case_sensitive : whether names in ``filter`` and ``columns`` must match in case
+        limit : at most so many rows
+
+        Raises
+        ------
+        InvalidPredicateError : the filter does not parse or names no column (the message lists near names)
+        """
+        from .scan import Scan
+
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+            raise ValueError(f"limit must be a number of rows, not {limit!r}")
+        schema = self.schema if columns is None else self.project(columns, case_sensitive)
+        return Scan(self, self.bind(filter, case_sensitive), schema, case_sensitive, limit)
+
+    def bind(self, filter: Any, case_sensitive: bool = False) -> ex.Expression:
+        """``filter`` in any accepted form, bound to this snapshot's schema. Raises InvalidPredicateError."""
+        from .binding import bind
+        from .predicates import parse_filter
+
+        parsed = parse_filter(filter)
+        return ex.TRUE if parsed is None else bind(parsed, self.schema, case_sensitive)
+
+    def project(self, columns: Sequence[str], case_sensitive: bool = False) -> Schema:
+        """The schema of these top-level columns. Raises InvalidPredicateError for names that are no column."""
+        if isinstance(columns, str):
+            columns = [columns]
+        fields = []
+        for name in columns:
+            path = self.schema.resolve([name], case_sensitive)
+            if path is None:
+                near = ", ".join(self.schema.near_names(name)) or ", ".join(self.schema.names[:5])
+                raise InvalidPredicateError(
+                    f"no column {name!r}", path=self.table.location, field=name, hint=f"Near names: {near}"
+                )
+            fields.append(path[0])
+        return Schema(tuple(fields), self.schema.id)
+
+
+def epoch_ms(timestamp: Timestamp | None) -> int | None:
+    """Milliseconds since the epoch; a datetime or text without a zone is UTC. Raises SnapshotNotFoundError."""
+    if timestamp is None or (isinstance(timestamp, int) and not isinstance(timestamp, bool)):
+        return timestamp
+    moment = timestamp
+    if isinstance(timestamp, str):
+        text = timestamp.strip()
+        try:
+            # Python 3.10 reads no trailing Z.
+            moment = dt.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
+        except ValueError as error:
+            raise SnapshotNotFoundError(
+                f"{timestamp!r} is no timestamp", hint="Write ISO 8601, such as '2024-01-31T12:00:00Z'"
+            ) from error
+    if not isinstance(moment, dt.datetime):
+        raise TypeError(f"a timestamp is a datetime, ISO 8601 text or epoch milliseconds, not {timestamp!r}")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=dt.timezone.utc)
+    return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(milliseconds=1)
