@@ -7,7 +7,7 @@ drops is counted in the report, so that ``explain`` can show the funnel.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa

@@ -6,7 +6,6 @@ promises can be read here. Tests run every case over both twins; nothing else ca
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from typing import Any
 
