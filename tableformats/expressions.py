@@ -17,7 +17,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
 from .datetimes import format_date, format_time, format_timestamp
 from .errors import InvalidPredicateError
@@ -28,8 +28,6 @@ __all__ = [
     "Literal", "Not", "Or", "Reference", "StartsWith", "col", "columns_of", "conjunction", "depth", "like_parts",
     "split_name", "walk",
 ]  # fmt: skip
-
-Value = Union[None, bool, int, float, decimal.Decimal, str, bytes, dt.date, dt.datetime, dt.time]
 
 COMPARISONS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 
@@ -102,7 +100,7 @@ class BoundColumn:
         return ".".join(_quoted(f.name) for f in self.path)
 
 
-AnyColumn = Union[Reference, BoundColumn]
+AnyColumn = Reference | BoundColumn
 
 
 @dataclass(frozen=True)

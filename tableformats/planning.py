@@ -6,6 +6,7 @@ drops is counted in the report, so that ``explain`` can show the funnel.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -326,7 +327,7 @@ def size_in_bytes(size: str | int) -> int:
     if isinstance(size, int):
         return size
     text = size.strip().lower()
-    for unit, factor in (("kb", 2**10), ("mb", 2**20), ("gb", 2**30), ("k", 2**10), ("m", 2**20), ("g", 2**30), ("b", 1)):
-        if text.endswith(unit):
-            return int(float(text[: -len(unit)]) * factor)
-    return int(text)
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", text)
+    if match is None:
+        raise ValueError(f"{size!r} is no size; write bytes, or a number with kb, mb, gb or tb")
+    return int(float(match.group(1)) * 2 ** (10 * " kmgt".index(match.group(2) or " ")))

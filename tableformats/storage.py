@@ -252,7 +252,9 @@ class Storage:
     def _check(self, path: str) -> None:
         if any(part == ".." for part in path.split("/")):
             raise PathNotAllowedError(
-                "the table's metadata names a path that climbs with '..'", path=path, hint="The table is not safe to read"
+                "the table's metadata names a path that climbs with '..'",
+                path=path,
+                hint="The table is not safe to read",
             )
         if scheme_of(path) == scheme_of(self.root) and _authority_is_local(path):
             return

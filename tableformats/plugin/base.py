@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bounds", "DeleteFiles", "FileBatch", "FormatSnapshot", "FormatTable", "NameMapping", "OpenOptions",
-    "PartitionField", "PartitionSpec", "ReadRequest", "SnapshotSelector", "Statistics", "TableFormat", "deletes_type", "utc_datetime",
+    "PartitionField", "PartitionSpec", "ReadRequest", "SnapshotSelector", "Statistics", "TableFormat",
+    "deletes_type", "utc_datetime",
 ]  # fmt: skip
 
 

@@ -97,7 +97,9 @@ class PluginHost:
         instance = cls()
         name = getattr(instance, "name", None)
         if not isinstance(name, str) or not name:
-            raise PluginContractError(f"format {cls.__qualname__} of plugin {record.name!r} has no name", field=record.name)
+            raise PluginContractError(
+                f"format {cls.__qualname__} of plugin {record.name!r} has no name", field=record.name
+            )
         other = self._owners.get(name)
         if other is not None:
             # Neither may win: which is loaded first is chance.
