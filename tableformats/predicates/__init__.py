@@ -1,0 +1,44 @@
+"""Front ends: whatever form a user's filter has, :func:`parse_filter` makes the one predicate tree of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import InvalidPredicateError, UnsupportedFeatureError
+from ..expressions import Column, Expression
+
+__all__ = ["parse_filter"]
+
+_FORMS = "Give a SQL string, tf.col('a') > 1, or tuples such as [('a', '>', 1)]."
+
+
+def parse_filter(filter: Any) -> Expression | None:
+    """The unbound predicate of a filter; None, and an empty list, filter nothing.
+
+    Parameters
+    ----------
+    filter : a SQL string in Spark's dialect, an :class:`Expression`, DNF tuples, or None
+
+    Raises
+    ------
+    InvalidPredicateError : the filter does not parse or is no filter
+    UnsupportedFeatureError : it is of a form or uses an operation that is not built; ``field`` names it
+    """
+    if filter is None or isinstance(filter, Expression):
+        return filter
+    if isinstance(filter, str):
+        from .sql import parse_sql
+
+        return parse_sql(filter)
+    if isinstance(filter, (list, tuple)):
+        from .tuples import parse_tuples
+
+        return parse_tuples(filter)
+    if isinstance(filter, Column):
+        raise InvalidPredicateError(
+            f"{filter!r} is a column, not a predicate", hint="Compare it, as in tf.col('a') == True."
+        )
+    library = type(filter).__module__.partition(".")[0]
+    if library in ("pyarrow", "pyiceberg"):
+        raise UnsupportedFeatureError(f"filters of {library} are not read yet", field=f"{library} filter", hint=_FORMS)
+    raise InvalidPredicateError(f"{filter!r} of type {type(filter).__name__} is no filter", hint=_FORMS)
