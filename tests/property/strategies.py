@@ -1,0 +1,205 @@
+"""Random schemas, files with rows, statistics and partition values, and predicates over them (hypothesis).
+
+Values are canonical (see ``tableformats.expressions.Literal``). What a file's metadata says is derived here from
+its rows, by its own plain code and PyIceberg's transforms, never by the library's.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyiceberg.transforms as iceberg_transforms
+import pyiceberg.types as iceberg_types
+from hypothesis import strategies as st
+
+from tableformats import expressions as ex
+from tableformats.plugin import PartitionField, PartitionSpec
+from tableformats.schema import DecimalType, Field, Schema, arrow_type, primitive
+from tableformats.transforms import parse_transform
+
+_MICROS_A_DAY = 86_400_000_000
+_TEXT = st.text(alphabet="abz\x00é\U0001f600\U0010ffff", max_size=4)
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "boolean": st.booleans(),
+    "int": st.one_of(st.integers(-6, 6), st.sampled_from([-(2**31), 2**31 - 1])),
+    "long": st.one_of(st.integers(-6, 6), st.sampled_from([-(2**63), 2**63 - 1, 2**53 + 1])),
+    "float": st.sampled_from([0.0, -0.0, 1.5, -2.25, math.inf, -math.inf, math.nan, 0.10000000149011612]),
+    "double": st.sampled_from([0.0, -0.0, 1.5, -2.25, math.inf, -math.inf, math.nan, 0.1, 5e-324]),
+    "string": _TEXT,
+    "binary": st.binary(max_size=3),
+    "date": st.integers(-800, 800),
+    "timestamp": st.integers(-5, 5).flatmap(
+        lambda day: st.sampled_from([day * _MICROS_A_DAY + shift for shift in (-1, 0, 1, 3_600_000_000)])
+    ),
+    "timestamp_ntz": st.integers(-3 * _MICROS_A_DAY, 3 * _MICROS_A_DAY),
+    "decimal": st.integers(-500, 500).map(lambda n: Decimal(n).scaleb(-2)),
+}
+TRANSFORMS = {
+    "int": ["identity", "bucket[4]", "truncate[3]"],
+    "long": ["identity", "bucket[4]", "truncate[10]"],
+    "string": ["identity", "bucket[4]", "truncate[2]"],
+    "date": ["identity", "year", "month", "day", "bucket[3]"],
+    "timestamp": ["year", "month", "day", "hour", "bucket[3]"],
+    "timestamp_ntz": ["day", "hour"],
+    "decimal": ["identity", "bucket[4]", "truncate[50]"],
+    "boolean": ["identity", "void"],
+    "double": ["identity"],
+    "float": ["identity", "void"],
+    "binary": ["identity", "mystery[7]"],
+}
+
+
+def type_of(name: str) -> Any:
+    return DecimalType(9, 2) if name == "decimal" else primitive(name)
+
+
+def to_array(values: list[Any], kind: Any) -> pa.Array:
+    """Canonical values as an Arrow array of the column's type."""
+    target = arrow_type(kind)
+    if pa.types.is_date32(target):
+        return pa.array(values, pa.int32()).view(target)
+    if pa.types.is_timestamp(target):
+        return pa.array(values, pa.int64()).view(target)
+    return pa.array(values, target)
+
+
+@dataclass
+class ModelFile:
+    """The rows of a file ({field id: value}), and what its metadata tells of them; absent is unknown."""
+
+    rows: list[dict[int, Any]]
+    record_count: int | None = None
+    lower: dict[int, Any] = field(default_factory=dict)
+    upper: dict[int, Any] = field(default_factory=dict)
+    null_count: dict[int, int] = field(default_factory=dict)
+    nan_count: dict[int, int] = field(default_factory=dict)
+    value_count: dict[int, int] = field(default_factory=dict)
+    partition: dict[int, Any] = field(default_factory=dict)
+
+
+@dataclass
+class ModelTable:
+    schema: Schema
+    kinds: dict[int, str]
+    spec: PartitionSpec
+    files: list[ModelFile]
+
+
+def order_key(value: Any) -> Any:
+    """Spark's order as a sort key."""
+    if isinstance(value, float):
+        return (1, 0.0) if math.isnan(value) else (0, value)
+    return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+_ICEBERG = {
+    "int": iceberg_types.IntegerType(), "long": iceberg_types.LongType(), "string": iceberg_types.StringType(),
+    "date": iceberg_types.DateType(), "timestamp": iceberg_types.TimestamptzType(),
+    "timestamp_ntz": iceberg_types.TimestampType(), "decimal": iceberg_types.DecimalType(9, 2),
+}  # fmt: skip
+
+
+def partition_value(transform: str, kind: str, value: Any) -> Any:
+    """What PyIceberg's transform gives for a value; unknown transforms give something of their own."""
+    if transform == "identity" or value is None:
+        return value
+    if transform in ("void", "mystery[7]"):
+        return None if transform == "void" else b"?"
+    return iceberg_transforms.parse_transform(transform).transform(_ICEBERG[kind])(value)
+
+
+@st.composite
+def model_tables(draw: st.DrawFn) -> ModelTable:
+    names = draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4))
+    kinds = dict(enumerate(names, start=1))
+    schema = Schema(tuple(Field(i, f"c{i}", type_of(kind)) for i, kind in kinds.items()))
+    partition_fields = []
+    for i, kind in kinds.items():
+        if kind in TRANSFORMS and draw(st.booleans()):
+            transform = parse_transform(draw(st.sampled_from(TRANSFORMS[kind])))
+            result = transform.result_type(type_of(kind))
+            partition_fields.append(PartitionField(1000 + i, f"p{i}", i, transform, result))
+    spec = PartitionSpec(0, tuple(partition_fields))
+    files = draw(st.lists(model_files(kinds, spec), min_size=1, max_size=5))
+    return ModelTable(schema, kinds, spec, files)
+
+
+@st.composite
+def model_files(draw: st.DrawFn, kinds: dict[int, str], spec: PartitionSpec) -> ModelFile:
+    columns = {i: st.one_of(st.none(), VALUES[kind], VALUES[kind]) for i, kind in kinds.items()}
+    rows = draw(st.lists(st.fixed_dictionaries(columns), max_size=4))
+    if rows:
+        first = rows[0]
+        sources = {f.source_id: str(f.transform) for f in spec.fields}
+        # A file holds one partition: keep the rows that agree with the first.
+        same = [r for r in rows if all(
+            repr(partition_value(t, kinds[i], r[i])) == repr(partition_value(t, kinds[i], first[i]))
+            for i, t in sources.items())]  # fmt: skip
+        partition = {f.id: partition_value(sources[f.source_id], kinds[f.source_id], first[f.source_id])
+                     for f in spec.fields}  # fmt: skip
+        file = ModelFile(same, partition=partition)
+    else:
+        file = ModelFile([], partition=dict.fromkeys((f.id for f in spec.fields)))
+    if draw(st.booleans()):
+        file.record_count = len(file.rows)
+    for i in kinds:
+        _describe(draw, file, i)
+    return file
+
+
+def _describe(draw: st.DrawFn, file: ModelFile, i: int) -> None:
+    """Statistics of one column: any may be missing, and bounds may be wider than the values."""
+    values = [r[i] for r in file.rows]
+    present = [v for v in values if v is not None and not _is_nan(v)]
+    if present and draw(st.booleans()):
+        file.lower[i] = draw(st.sampled_from([min(present, key=order_key), _shorter(min(present, key=order_key))]))
+    if present and draw(st.booleans()):
+        file.upper[i] = max(present, key=order_key)
+    if draw(st.booleans()):
+        file.null_count[i] = sum(v is None for v in values)
+    if draw(st.booleans()):
+        file.nan_count[i] = sum(_is_nan(v) for v in values)
+    if draw(st.booleans()):
+        file.value_count[i] = len(values)
+
+
+def _shorter(value: Any) -> Any:
+    return value[:1] if isinstance(value, (str, bytes)) else value
+
+
+@st.composite
+def predicates(draw: st.DrawFn, table: ModelTable, depth: int = 3) -> ex.Expression:
+    """A predicate over references; literals come from the values in the files and from the types' edges."""
+    if depth and draw(st.booleans()):
+        node = draw(st.sampled_from([ex.And, ex.Or, ex.Not]))
+        if node is ex.Not:
+            return ex.Not(draw(predicates(table, depth - 1)))
+        return node(tuple(draw(predicates(table, depth - 1)) for _ in range(draw(st.integers(2, 3)))))
+    i = draw(st.sampled_from(sorted(table.kinds)))
+    kind = table.kinds[i]
+    stored = [r[i] for f in table.files for r in f.rows if r[i] is not None]
+    values = st.one_of(VALUES[kind], st.sampled_from(stored)) if stored else VALUES[kind]
+    literal = values.map(lambda v: ex.Literal(v, type_of(kind)))
+    column = ex.Reference((f"c{i}",))
+    shape = draw(st.sampled_from(["compare", "compare", "compare", "in", "null", "nan", "prefix", "like", "columns"]))
+    if shape == "in":
+        return ex.In(column, tuple(draw(st.lists(literal, min_size=1, max_size=4))))
+    if shape == "null":
+        return ex.IsNull(column)
+    if shape == "nan" and kind in ("float", "double"):
+        return ex.IsNaN(column)
+    if shape == "prefix" and kind == "string":
+        return ex.StartsWith(column, draw(_TEXT))
+    if shape == "like" and kind == "string":
+        return ex.Like(column, draw(_TEXT) + draw(st.sampled_from(["%", "_%", "%b", ""])))
+    if shape == "columns":
+        return ex.Comparison(draw(st.sampled_from(ex.COMPARISONS)), column, column)
+    return ex.Comparison(draw(st.sampled_from(ex.COMPARISONS)), column, draw(literal))
