@@ -2,8 +2,7 @@
 
 With k sorted, distinct literals ``code(v) = 2 * #(literals < v) + (v in literals)``, from 0 to 2k. A comparison then
 accepts an interval of codes, IN accepts the odd ones, and every type's order is used in one place, the ``locate``
-kernels. This module takes literals into the column's physical domain, exactly: a literal between two values of
-the domain (``int_col > 3.5``) or beyond its range becomes an interval, never a rounded number.
+kernels. Literals are those of a bound predicate: values of their column's type.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import Context
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,12 @@ from .schema import DecimalType, FixedType, PrimitiveType, Type
 
 __all__ = ["Accepted", "accept_comparison", "accept_in", "accept_prefix", "domain_of", "locate"]
 
-_INT64 = (-(2**63), 2**63 - 1)
-_INT128 = (-(2**127), 2**127 - 1)
 _INTEGERS = (
     "boolean", "byte", "short", "int", "long", "date", "time",
     "timestamp", "timestamp_ntz", "timestamp_ns", "timestamp_ntz_ns",
 )  # fmt: skip
-# Enough digits that no literal of SQL is rounded while it is shifted and floored.
-_EXACT = Context(prec=400)
+# A decimal has 38 digits at most; shifting one must not round it.
+_EXACT = Context(prec=80)
 
 
 @dataclass(frozen=True)
@@ -74,30 +71,17 @@ def accept_comparison(op: str, literal: Literal, kind: Type) -> Accepted | None:
     domain = domain_of(kind)
     if domain is None:
         return None
-    value, side = _into_domain(literal.value, kind, domain)
-    first, last = _EXACT_CODES[op] if side == "equal" else _INEXACT_CODES[side][op]
-    return Accepted(domain, (value,), first, last)
-
-
-# Accepted codes by where the true literal stands against the domain's value: on it, between it and the next, or
-# beyond either end of the domain (then every value is below, or above).
-_EXACT_CODES = {"<": (0, 0), "<=": (0, 1), "=": (1, 1), ">": (2, 2), ">=": (1, 2)}
-_NEVER, _ALWAYS = (1, 0), (0, 2)
-_INEXACT_CODES = {
-    "above": {"<": (0, 1), "<=": (0, 1), "=": _NEVER, ">": (2, 2), ">=": (2, 2)},
-    "beyond": {"<": _ALWAYS, "<=": _ALWAYS, "=": _NEVER, ">": _NEVER, ">=": _NEVER},
-    "before": {"<": _NEVER, "<=": _NEVER, "=": _NEVER, ">": _ALWAYS, ">=": _ALWAYS},
-}
+    first, last = {"<": (0, 0), "<=": (0, 1), "=": (1, 1), ">": (2, 2), ">=": (1, 2)}[op]
+    return Accepted(domain, (_into_domain(literal.value, kind, domain),), first, last)
 
 
 def accept_in(literals: Iterable[Literal], kind: Type) -> Accepted | None:
-    """Codes for ``column IN (literals)``; literals that no value of ``kind`` can equal are left out."""
+    """Codes for ``column IN (literals)``. None: values of ``kind`` have no order here."""
     domain = domain_of(kind)
     if domain is None:
         return None
-    placed = (_into_domain(literal.value, kind, domain) for literal in literals)
-    distinct = _ascending({value for value, side in placed if side == "equal"}, domain)
-    return Accepted(domain, distinct, 1, 0, odd_only=True)
+    distinct = {_into_domain(literal.value, kind, domain) for literal in literals}
+    return Accepted(domain, _ascending(distinct), 1, 0, odd_only=True)
 
 
 def accept_prefix(prefix: str | bytes) -> Accepted:
@@ -110,40 +94,17 @@ def accept_prefix(prefix: str | bytes) -> Accepted:
     return Accepted("bytes", (start, cut[:-1] + bytes([cut[-1] + 1])), 1, 2)
 
 
-def _into_domain(value: Any, kind: Type, domain: str) -> tuple[Any, str]:
-    """The greatest domain value not above ``value``, and the side on which ``value`` lies of it."""
+def _into_domain(value: Any, kind: Type, domain: str) -> Any:
     if domain == "bytes":
-        return (value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)), "equal"
-    if domain == "float64":
-        # -0.0 equals 0.0; adding 0.0 makes them one literal.
-        return float(value) + 0.0, "equal"
-    shifted = _EXACT.scaleb(Decimal(value), kind.scale) if isinstance(kind, DecimalType) else value
-    if isinstance(shifted, float):
-        shifted = Decimal(shifted)
-    if isinstance(shifted, Decimal) and not shifted.is_finite():
-        return 0, "beyond" if shifted.is_nan() or shifted > 0 else "before"
-    floor = math.floor(shifted) if not isinstance(shifted, Decimal) else _floor(shifted)
-    low, high = _INT128 if domain == "decimal" else _INT64
-    if floor > high:
-        return high, "beyond"
-    if floor < low:
-        return low, "before"
-    return floor, "equal" if floor == shifted else "above"
+        return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
+    if isinstance(kind, DecimalType):
+        return int(value.scaleb(kind.scale, _EXACT))
+    return float(value) if domain == "float64" else int(value)
 
 
-def _floor(value: Decimal) -> int:
-    if value.adjusted() > 60:
-        # Far outside of every domain; do not write out the digits of 1e999999.
-        return 10**60 if value > 0 else -(10**60)
-    return int(value.to_integral_value(ROUND_FLOOR, _EXACT))
-
-
-def _ascending(values: Iterable[Any], domain: str) -> tuple[Any, ...]:
-    if domain != "float64":
-        return tuple(sorted(values))
-    numbers = {v for v in values if v == v}
+def _ascending(values: set[Any]) -> tuple[Any, ...]:
     nan = (math.nan,) if any(v != v for v in values) else ()
-    return (*sorted(numbers), *nan)
+    return (*sorted(v for v in values if v == v), *nan)
 
 
 def locate(values: pa.Array, accepted: Accepted) -> np.ndarray:

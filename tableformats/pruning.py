@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from ._core import pruning as kernels
 from ._core.masks import ALL, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOME
 from .codes import Accepted, accept_comparison, accept_in, accept_prefix, locate
 from .expressions import BoundColumn, Expression
-from .schema import DecimalType, Field, arrow_type
+from .schema import Field, arrow_type
 
 if TYPE_CHECKING:
     from .plugin.base import Bounds, PartitionField, PartitionSpec
@@ -242,14 +242,15 @@ class Program:
                 self.notes.append(f"{node} compares two columns and cannot prune")
                 return None
             op = "=" if node.op in ("=", "!=", "<=>") else node.op
-            accepted = accept_comparison(op, node.right, column.type)  # type: ignore[arg-type]
-            values = _hashable((node.right,), column) if op == "=" else ()
+            assert isinstance(node.right, ex.Literal)
+            accepted = accept_comparison(op, node.right, column.type)
+            values = (node.right.value,) if op == "=" else ()
         elif isinstance(node, ex.In):
-            accepted, values = accept_in(node.literals, column.type), _hashable(node.literals, column)
+            accepted, values = accept_in(node.literals, column.type), tuple(v.value for v in node.literals)
         elif isinstance(node, ex.StartsWith):
             accepted, values = accept_prefix(node.prefix), ()
         elif isinstance(node, ex.Like):
-            prefix = _like_prefix(node.pattern)
+            prefix = "".join(c for c, _ in takewhile(lambda part: not part[1], ex.like_parts(node.pattern)))
             self.notes.append(f"{node} prunes by its prefix {prefix!r} only" if prefix else f"{node} cannot prune")
             accepted, values = accept_prefix(prefix), ()
         else:
@@ -365,31 +366,6 @@ class ManifestFilter:
         # Neither a value nor a NULL nor a NaN: the summary contradicts itself and proves nothing.
         silent = (may_value | may_null) == 0
         return Range(lower, upper, may_value | silent, may_null | silent, may_nan)
-
-
-def _hashable(literals: Sequence[Any], column: BoundColumn) -> tuple[Any, ...]:
-    """The values of literals that a value of the column can equal, in the column's own scale; for bucket hashes."""
-    values = []
-    for literal in literals:
-        value = literal.value
-        if isinstance(value, Decimal) and not isinstance(column.type, DecimalType):
-            if not value.is_finite() or value != value.to_integral_value():
-                continue
-            value = int(value)
-        values.append(value)
-    return tuple(values)
-
-
-def _like_prefix(pattern: str) -> str:
-    """The constant text before the first wildcard; backslash escapes the next character."""
-    prefix = []
-    i = 0
-    while i < len(pattern) and pattern[i] not in "%_":
-        if pattern[i] == "\\" and i + 1 < len(pattern):
-            i += 1
-        prefix.append(pattern[i])
-        i += 1
-    return "".join(prefix)
 
 
 def _is_null(values: pa.Array) -> np.ndarray:
