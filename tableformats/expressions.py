@@ -384,8 +384,16 @@ def _terms(kind: type[And] | type[Or], operand: object) -> tuple[Expression, ...
     return operand.children if isinstance(operand, kind) else (operand,)
 
 
-# Words that Spark SQL does not read as a column's name everywhere.
-_KEYWORDS = frozenset()
+# Words that Spark, or sqlglot in some version, does not read as a column's name everywhere.
+_KEYWORDS = frozenset(re.findall(r"\w+", """
+    ALL ALTER ALWAYS AND ANY ARRAY AS BETWEEN CASE CONNECT_BY_ROOT CREATE CROSS CURRENT_DATE
+    CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DESCRIBE DISTINCT DIV DROP ELSE END EXCEPT EXISTS FALSE
+    FETCH FOR FROM FULL GLOB GRANT GROUP HAVING IF ILIKE IN INNER INSERT INTERSECT INTO IS ISNULL JOIN
+    LATERAL LEFT LIKE LIMIT LIST LOCK MAP MINUS NATURAL NOT NOTNULL NULL NULLABLE OBJECT ON OR ORDER
+    OUTER OVER PARTITIONED_BY QUALIFY RANGE REGEXP RETURNING REVOKE RIGHT RLIKE ROLLBACK SELECT
+    SERDEPROPERTIES SESSION_USER STRUCT TABLESAMPLE THEN TRUE UNCACHE UNION UNKNOWN USER USING VALUES
+    WHEN WHERE WINDOW WITH XOR
+"""))  # fmt: skip
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

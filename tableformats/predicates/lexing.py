@@ -8,6 +8,7 @@ several statements and deep nesting. Source: Spark SQL reference, "Literals" (St
 
 from __future__ import annotations
 
+import bisect
 import decimal
 import re
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from ..errors import InvalidPredicateError
 from ..expressions import Literal
 
-__all__ = ["MAX_DIGITS", "MAX_NESTING", "Lexed", "lex"]
+__all__ = ["MAX_DIGITS", "MAX_NESTING", "Lexed", "lex", "position"]
 
 MAX_NESTING = 100
 """Open parentheses, and prefix operators in a row, that a text may have."""
@@ -63,13 +64,12 @@ class Lexed:
         """``text``, as printed by sqlglot, with the literals as they were written."""
         return _STAND_IN.sub(lambda match: self.sources[int(match[1])], text)
 
-    def position(self, line: int, column: int) -> str:
-        """Where in the original text a line and column of :attr:`sql` are."""
+    def offset(self, line: int, column: int) -> int:
+        """The offset in the original text of a line and column (from 1) of :attr:`sql`."""
         lines = self.sql.split("\n")
         offset = sum(len(text) + 1 for text in lines[: line - 1]) + max(column - 1, 0)
-        before = [piece for piece in self.starts if piece[0] <= offset]
-        start, origin = before[-1] if before else (0, 0)
-        return position(self.original, min(origin + offset - start, len(self.original)))
+        start, origin = self.starts[bisect.bisect_right(self.starts, (offset, len(self.original))) - 1]
+        return origin + offset - start
 
 
 def position(sql: str, offset: int) -> str:
@@ -82,8 +82,8 @@ def lex(sql: str) -> Lexed:
 
     Raises
     ------
-    InvalidPredicateError : an open string, name or comment, a malformed literal, a second statement, or nesting
-        beyond :data:`MAX_NESTING`; the message has the position
+    InvalidPredicateError : an open string, name, comment or parenthesis, a malformed literal, a second statement, or
+        nesting beyond :data:`MAX_NESTING`; the message has the position
     """
     return _Lexer(sql).run()
 
@@ -94,7 +94,7 @@ class _Lexer:
         self._sql = sql
         self._pieces: list[str] = []
         self._length = 0
-        self._open = 0
+        self._open: list[int] = []
         self._prefixes = 0
         self._after_string = False
 
@@ -108,6 +108,8 @@ class _Lexer:
             self._lexed.starts.append((self._length, offset))
             self._emit(kind, text, offset)
             offset = end
+        if self._open:
+            raise self._error("the parenthesis that opens here is not closed", self._open[-1])
         self._lexed.sql = "".join(self._pieces)
         return self._lexed
 
@@ -138,10 +140,17 @@ class _Lexer:
         self._length += len(text)
 
     def _guard(self, kind: str, text: str, offset: int) -> None:
-        self._open += (kind == "open") - (kind == "close")
-        if kind != "open":
-            self._prefixes = self._prefixes + 1 if text.upper() in _PREFIX_OPERATORS else 0
-        if self._open > MAX_NESTING or self._prefixes > MAX_NESTING:
+        if kind == "open":
+            self._open.append(offset)
+        elif kind == "close" and not self._open:
+            raise self._error("the parenthesis that closes here was not opened", offset)
+        elif kind == "close":
+            self._open.pop()
+        elif text.upper() in _PREFIX_OPERATORS:
+            self._prefixes += 1
+        else:
+            self._prefixes = 0
+        if len(self._open) + self._prefixes > MAX_NESTING:
             raise self._error(f"the filter nests deeper than {MAX_NESTING} levels", offset,
                               "Write it with flat AND, OR and IN.")  # fmt: skip
 

@@ -17,18 +17,31 @@ import operator
 import re
 import struct
 from collections.abc import Callable
-from typing import Any, Union
+from typing import Any
 
 from ..errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
-from ..expressions import And, Comparison, Constant, Expression, In, IsNaN, IsNull, Like, Literal, Not, Or
-from ..expressions import Reference, StartsWith
+from ..expressions import (
+    And,
+    Comparison,
+    Constant,
+    Expression,
+    In,
+    IsNaN,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Reference,
+    StartsWith,
+)
 from ..literals import fit, is_numeric, normalized
 from ..schema import DecimalType, Type, primitive
-from .lexing import MAX_DIGITS, Lexed, lex
+from .lexing import MAX_DIGITS, Lexed, lex, position
 
 __all__ = ["parse_sql"]
 
-Operand = Union[Reference, Literal]
+Operand = Reference | Literal
 
 _COMPARISONS = {
     "EQ": "=", "NullSafeEQ": "<=>", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "NullSafeNEQ": "<=>",
@@ -46,6 +59,7 @@ _SUPPORTED = (
     "A filter compares columns with constants or columns (=, <=>, !=, <, <=, >, >=, IN, BETWEEN, LIKE, IS NULL, "
     "startswith, isnan), combined by AND, OR and NOT; filter the rest after reading."
 )
+_QUOTING = "Names that are words of SQL need backticks."
 _STATEMENTS = ("Alter", "Command", "Create", "Delete", "Describe", "Drop", "Insert", "Merge", "Select", "Set",
                "Subquery", "Table", "Union", "Update", "Use", "Values")  # fmt: skip
 
@@ -73,8 +87,8 @@ def _parse(lexed: Lexed) -> Any:
     import sqlglot
     from sqlglot.errors import ParseError, SqlglotError
 
-    try:
-        statements = sqlglot.parse(lexed.sql, dialect="spark")
+    try:  # in parentheses, where a column may be called like a statement: comment, range, list
+        statements = sqlglot.parse(f"({lexed.sql}\n)", dialect="spark")
     except ParseError as error:
         raise _parse_error(error, lexed) from None
     except (SqlglotError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
@@ -87,15 +101,19 @@ def _parse(lexed: Lexed) -> Any:
 def _parse_error(error: Any, lexed: Lexed) -> InvalidPredicateError:
     details = error.errors[0] if error.errors else {}
     message = _plain(details.get("description") or str(error).splitlines()[0])
-    missing = re.match(r"Required keyword: '\w+' missing for (\w+)", message)
-    if missing:
-        message = f"{missing[1].upper()} lacks an operand"
     near = details.get("highlight") or ""
     if not details.get("line"):
-        return InvalidPredicateError(f"the filter does not parse: {message}")
-    where = lexed.position(details["line"], details["col"] - max(len(near) - 1, 0))
-    shown = f", near {lexed.restore(near)!r}" if near else ""
-    return InvalidPredicateError(f"the filter does not parse at {where}{shown}: {message}")
+        return InvalidPredicateError(f"the filter does not parse: {message}", hint=_QUOTING)
+    offset = lexed.offset(details["line"], details["col"] - max(len(near), 1) + (details["line"] > 1))
+    missing = re.match(r"Required keyword: '\w+' missing for (\w+)", message)
+    if missing and missing[1] != "Paren":
+        message = f"{missing[1].upper()} lacks an operand"
+    elif offset >= len(lexed.original.rstrip()):
+        message = f"it ends too early, after {lexed.original[-20:]!r}"
+    elif missing or message.startswith(("Expecting", "Invalid expression")):
+        message = f"{lexed.restore(near)!r} is not expected here"
+    where = position(lexed.original, offset)
+    return InvalidPredicateError(f"the filter does not parse at {where}: {message}", hint=_QUOTING)
 
 
 def _plain(message: str) -> str:

@@ -15,9 +15,12 @@ from ..expressions import And, Comparison, Expression, In, IsNull, Literal, Not,
 
 __all__ = ["parse_tuples"]
 
-_COMPARISONS = {"=": "=", "==": "=", "<=>": "<=>", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_COMPARISONS = {
+    "=": "=", "==": "=", "<=>": "<=>", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
+}  # fmt: skip
 _NULL_TESTS = {"is null": True, "is": True, "is not null": False, "is not": False}
-_HINT = "A condition is (column, operator, value), with one of " + ", ".join([*_COMPARISONS, "in", "not in", *_NULL_TESTS])
+_OPERATORS = ", ".join([*_COMPARISONS, "in", "not in", *_NULL_TESTS])
+_HINT = f"A condition is (column, operator, value); the operators are {_OPERATORS}."
 
 
 def parse_tuples(filter: Sequence[Any]) -> Expression | None:
@@ -62,7 +65,9 @@ def _condition(item: Any, where: str) -> Expression:
     op = " ".join(item[1].lower().split()) if isinstance(item[1], str) else item[1]
     if op in _NULL_TESTS and (len(item) == 3 or op.endswith("null")):
         if len(item) == 3 and item[2] is not None:
-            raise InvalidPredicateError(f"{where} compares by {item[1]!r} with {item[2]!r}", hint="Give None, or use =.")
+            raise InvalidPredicateError(
+                f"{where} compares by {item[1]!r} with {item[2]!r}", hint="Give None, or use =."
+            )
         return IsNull(column) if _NULL_TESTS[op] else Not(IsNull(column))
     if len(item) == 3 and op in _COMPARISONS:
         return Comparison(_COMPARISONS[op], column, _literal(item[2], where))
