@@ -99,10 +99,14 @@ class Transform:
         if name not in ("tinyint", "smallint", "int", "bigint"):
             return pa.nulls(len(values), target), pa.nulls(len(values), target)
         as_long = values.cast(pa.int64())
-        top = (1 << (target.bit_width - 1)) - 1
-        room = pc.greater(as_long, pa.scalar(top - (self.width - 1), pa.int64()))
-        upper = pc.if_else(room, pa.scalar(top, pa.int64()), pc.add(as_long, pa.scalar(self.width - 1, pa.int64())))
-        return values, upper.cast(target)
+        step, limit = pa.scalar(self.width - 1, pa.int64()), (1 << (target.bit_width - 1)) - 1
+        full = pc.greater(as_long, pa.scalar(limit - (self.width - 1), pa.int64()))
+        upper = pc.if_else(full, pa.scalar(limit, pa.int64()), pc.add(as_long, step))
+        # A value below the least multiple wraps around when it is truncated; only multiples of the width are sure.
+        width = pa.scalar(self.width, pa.int64())
+        sure = pc.equal(pc.multiply_checked(pc.divide(as_long, width), width), as_long)
+        lower, upper = (pc.if_else(sure, side, pa.scalar(None, pa.int64())) for side in (as_long, upper))
+        return lower.cast(target), upper.cast(target)
 
     def _preimage_time(self, values: pa.Array, source: str) -> tuple[pa.Array, pa.Array]:
         """Bounds in days for dates, in micro- or nanoseconds for timestamps, as int64."""

@@ -1,0 +1,118 @@
+"""Storage: one spelling per file, the path policy, relocation, ranges."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tableformats.errors import PathNotAllowedError, TableNotFoundError
+from tableformats.storage import Storage, common_move, normalize, scheme_of
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("file:/x/y", "/x/y"),
+        ("file:///x/y", "/x/y"),
+        ("file://localhost/x", "/x"),
+        ("/x/y", "/x/y"),
+        ("s3a://bucket/k", "s3://bucket/k"),
+        ("S3://bucket/k", "s3://bucket/k"),
+        ("relative:name", "relative:name"),
+        ("gs://b/k", "gs://b/k"),
+    ],
+)
+def test_one_spelling(given: str, expected: str) -> None:
+    assert normalize(given) == expected
+
+
+def test_a_colon_in_a_name_is_no_scheme(tmp_path: Path) -> None:
+    assert scheme_of("ts=12:30/part.parquet") is None
+    assert Storage(tmp_path).resolve_one("ts=12:30/part.parquet") == f"{tmp_path}/ts=12:30/part.parquet"
+
+
+@pytest.mark.parametrize("stored", [["a", "b/c"], ["a%20b", "x"], ["/abs/x", "y"], ["file:/abs/x"]])
+def test_the_column_and_the_single_path_agree(tmp_path: Path, stored: list[str]) -> None:
+    storage = Storage(tmp_path)
+    for encoded in (False, True):
+        one_by_one = [storage.resolve_one(p, encoded=encoded) for p in stored]
+        assert storage.resolve(pa.array(stored), encoded=encoded).to_pylist() == one_by_one
+
+
+def test_encoded_paths_are_decoded_once(tmp_path: Path) -> None:
+    resolved = Storage(tmp_path).resolve(pa.array(["x=A%252FA/f"]), encoded=True)
+    assert resolved.to_pylist() == [f"{tmp_path}/x=A%2FA/f"]
+
+
+def test_relocation_prefers_the_longest_prefix(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    storage.relocate("s3://b/t", str(tmp_path))
+    storage.relocate("s3://b", "/elsewhere")
+    stored = pa.array(["s3a://b/t/data/é.parquet", "s3://b/other/f"])
+    assert storage.resolve(stored).to_pylist() == [f"{tmp_path}/data/é.parquet", "/elsewhere/other/f"]
+    assert storage.resolve(pa.array(["s3://b/t/x", "s3://b/t/y"])).to_pylist() == [f"{tmp_path}/x", f"{tmp_path}/y"]
+
+
+def test_a_prefix_is_whole_segments(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    storage.relocate("/warehouse/t", str(tmp_path))
+    assert storage.resolve_one("/warehouse/t2/f") == "/warehouse/t2/f"
+
+
+@pytest.mark.parametrize("stored", ["http://evil/x", "s3://other/x", "a/../../etc/passwd", "%2e%2e/x", "//host/share"])
+def test_other_stores_and_climbing_paths_are_refused(tmp_path: Path, stored: str) -> None:
+    storage = Storage(tmp_path)
+    with pytest.raises(PathNotAllowedError) as caught:
+        storage.resolve(pa.array(["fine", stored]), encoded=True)
+    assert caught.value.path and caught.value.hint
+
+
+def test_a_remote_table_cannot_name_local_files() -> None:
+    storage = Storage("s3://bucket/table")
+    with pytest.raises(PathNotAllowedError):
+        storage.resolve_one("file:///etc/passwd")
+    with pytest.raises(PathNotAllowedError):
+        storage.resolve_one("/etc/passwd")
+    assert storage.resolve_one("s3a://bucket2/clone/f") == "s3://bucket2/clone/f"
+
+
+def test_allowed_prefixes_are_whole_segments(tmp_path: Path) -> None:
+    storage = Storage(tmp_path, allow_paths=["s3://good/data"])
+    assert storage.resolve_one("s3://good/data/f") == "s3://good/data/f"
+    with pytest.raises(PathNotAllowedError):
+        storage.resolve_one("s3://good/database/f")
+
+
+def test_a_moved_table_moves_its_siblings() -> None:
+    moves = dict(common_move("/old/db/t", "/new/db/t"))
+    assert moves == {"/old/db/t": "/new/db/t", "/old": "/new"}
+    assert dict(common_move("s3://b/t", "/x/t")) == {"s3://b/t": "/x/t", "s3://b": "/x"}
+
+
+def test_ranges_and_listing(tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"0123456789")
+    (tmp_path / "a").write_bytes(b"")
+    storage = Storage(tmp_path)
+    assert storage.read_bytes(storage.join("b"), 2, 3) == b"234"
+    assert storage.read_bytes(storage.join("b")) == b"0123456789"
+    assert [(f.name, f.size) for f in storage.list(storage.root)] == [("a", 0), ("b", 10)]
+    assert storage.list(storage.join("missing")) == []
+    for offset, length in [(8, 3), (-1, 2), (2, -1), (11, None)]:
+        with pytest.raises(OSError):
+            storage.read_bytes(storage.join("b"), offset, length)
+
+
+def test_nothing_at_the_root(tmp_path: Path) -> None:
+    with pytest.raises(TableNotFoundError) as caught:
+        Storage(tmp_path / "missing").require_root()
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_credentials_never_show() -> None:
+    storage = Storage("s3://b/t", {"secret": "canary"})
+    assert "canary" not in repr(storage)
+    with pytest.raises(TypeError):
+        pickle.dumps(storage)
