@@ -1,0 +1,190 @@
+"""The log's actions: JSON text -> actions, and file actions -> Arrow columns of one fixed schema.
+
+Commits are newline-delimited JSON by the protocol; concatenated and pretty-printed values are accepted, as the
+kernels do. Statistics stay text: nothing here looks into them. Source: Delta PROTOCOL.md, "Actions".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tableformats.errors import CorruptMetadataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["empty_rows", "file_rows", "file_schema", "iter_actions"]
+
+_INT64 = range(-(2**63), 2**63)
+_SPACE = " \t\r\n"
+_DAMAGED = "Restore the file from a copy, or read a version before it"
+
+
+def file_schema() -> pa.Schema:
+    """One row a file action; the columns of removes other than path and vector are null."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("path", pa.string()),  # as stored, percent-encoded
+            ("partition_values", pa.map_(pa.string(), pa.string())),  # as stored, by physical name
+            ("size", pa.int64()),
+            ("modification_time", pa.int64()),  # ms since the epoch
+            ("stats", pa.string()),  # JSON text
+            ("dv_storage", pa.string()),  # u, p or i; null = no deletion vector
+            ("dv_path", pa.string()),  # pathOrInlineDv
+            ("dv_offset", pa.int64()),
+            ("dv_size", pa.int64()),
+            ("dv_cardinality", pa.int64()),
+        ]
+    )
+
+
+def empty_rows() -> pa.RecordBatch:
+    """No file action at all."""
+    import pyarrow as pa
+
+    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in file_schema()], schema=file_schema())
+
+
+def iter_actions(data: bytes, path: str) -> Iterator[tuple[str, dict[str, Any], int]]:
+    """The actions of a commit or of a JSON manifest: (name, content, byte offset of its line).
+
+    Null-valued actions are left out; unknown ones are given, for the caller to ignore.
+
+    Raises
+    ------
+    CorruptMetadataError : no UTF-8, no JSON, a torn value, nothing at all; with ``path`` and ``offset``
+    """
+    text = _decode(data, path)
+    scan = json.JSONDecoder().raw_decode
+    position, end, found = 0, len(text), False
+    while True:
+        while position < end and text[position] in _SPACE:
+            position += 1
+        if position == end:
+            break
+        try:
+            value, following = scan(text, position)
+        except RecursionError:
+            raise _damage("the JSON is nested too deeply", path, text, position) from None
+        except ValueError as error:  # also integers of thousands of digits
+            at = error.pos if isinstance(error, json.JSONDecodeError) else position
+            raise _damage("the log holds what is not JSON, or is cut off", path, text, at) from None
+        if not isinstance(value, dict):
+            raise _damage("an action of the log is not a JSON object", path, text, position)
+        found = True
+        offset = position if text.isascii() else len(text[:position].encode())
+        for name, content in value.items():
+            if isinstance(content, dict):
+                yield name, content, offset
+        position = following
+    if not found:
+        raise CorruptMetadataError("a file of the log holds no action", path=path, offset=len(data), hint=_DAMAGED)
+
+
+def _decode(data: bytes, path: str) -> str:
+    bom = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    try:
+        return data[bom:].decode()
+    except UnicodeDecodeError as error:
+        raise CorruptMetadataError(
+            "the log is not UTF-8", path=path, offset=error.start + bom, hint=_DAMAGED
+        ) from None
+
+
+def _damage(message: str, path: str, text: str, position: int) -> CorruptMetadataError:
+    offset = len(text[:position].encode(errors="surrogatepass"))
+    return CorruptMetadataError(message, path=path, offset=offset, hint=_DAMAGED)
+
+
+def file_rows(actions: Sequence[tuple[dict[str, Any], int]], kind: str, path: str) -> pa.RecordBatch:
+    """``add`` or ``remove`` actions, with their offsets, as rows of :func:`file_schema`.
+
+    Raises
+    ------
+    CorruptMetadataError : a field that is missing or of the wrong type; ``field`` and ``offset`` name it
+    """
+    import pyarrow as pa
+
+    rows = _Rows(kind, path)
+    for action, offset in actions:
+        rows.append(action, offset)
+    try:
+        arrays = [pa.array(rows.columns[f.name], f.type) for f in file_schema()]
+    except UnicodeEncodeError:
+        raise CorruptMetadataError(
+            f"a string of an {kind} action holds half a surrogate pair", path=path, field=kind, hint=_DAMAGED
+        ) from None
+    return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
+
+
+class _Rows:
+    """Checked columns under construction."""
+
+    def __init__(self, kind: str, path: str) -> None:
+        self.kind = kind
+        self.path = path
+        self.columns: dict[str, list[Any]] = {name: [] for name in file_schema().names}
+
+    def append(self, action: Mapping[str, Any], offset: int) -> None:
+        add = self.kind == "add"
+        put = self.columns
+        put["path"].append(self._text(action, "path", offset, required=True))
+        put["size"].append(self._int(action, "size", offset, required=True) if add else None)
+        put["modification_time"].append(self._int(action, "modificationTime", offset) if add else None)
+        put["stats"].append(_statistics(action.get("stats")) if add else None)
+        put["partition_values"].append(self._partition_values(action, offset) if add else None)
+        vector = action.get("deletionVector")
+        if vector is None:
+            for name in ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality"):
+                put[name].append(None)
+            return
+        if not isinstance(vector, dict):
+            raise self._wrong("deletionVector", offset)
+        put["dv_storage"].append(self._text(vector, "storageType", offset, required=True))
+        put["dv_path"].append(self._text(vector, "pathOrInlineDv", offset, required=True))
+        put["dv_offset"].append(self._int(vector, "offset", offset))
+        put["dv_size"].append(self._int(vector, "sizeInBytes", offset, required=add))
+        put["dv_cardinality"].append(self._int(vector, "cardinality", offset, required=add))
+
+    def _text(self, holder: Mapping[str, Any], name: str, offset: int, required: bool = False) -> str | None:
+        value = holder.get(name)
+        if isinstance(value, str) or (value is None and not required):
+            return value
+        raise self._wrong(name, offset)
+
+    def _int(self, holder: Mapping[str, Any], name: str, offset: int, required: bool = False) -> int | None:
+        value = holder.get(name)
+        if value is None and not required:
+            return None
+        if isinstance(value, int) and not isinstance(value, bool) and value in _INT64:
+            return value
+        raise self._wrong(name, offset)
+
+    def _partition_values(self, action: Mapping[str, Any], offset: int) -> list[tuple[str, str | None]] | None:
+        values = action.get("partitionValues")
+        if values is None:
+            return None
+        if isinstance(values, dict) and all(v is None or isinstance(v, str) for v in values.values()):
+            return list(values.items())
+        raise self._wrong("partitionValues", offset)
+
+    def _wrong(self, name: str, offset: int) -> CorruptMetadataError:
+        return CorruptMetadataError(
+            f"an {self.kind} action lacks a field or has one of the wrong type",
+            path=self.path, offset=offset, field=f"{self.kind}.{name}", hint=_DAMAGED,
+        )  # fmt: skip
+
+
+def _statistics(value: Any) -> str | None:
+    """Malformed statistics are no statistics."""
+    if not isinstance(value, str):
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return None
+    return value

@@ -1,0 +1,254 @@
+"""Checkpoints: classic, multi-part and V2 ones, Parquet or JSON, read column by column and row group by row group.
+
+Only what planning needs is decoded: statistics as text, parsed statistics when they are asked for, removes never.
+Absent columns are nulls. Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint Schema", "Sidecar Files".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from tableformats.errors import CorruptMetadataError
+
+from .actions import file_rows, file_schema
+from .commits import Actions, parse_actions
+from .log import LOG_DIRECTORY, Checkpoint, missing_file, read_log_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from tableformats.storage import Storage
+
+__all__ = ["CheckpointFile", "CheckpointRows", "expand", "read_metadata"]
+
+_HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
+_VECTOR = {
+    "dv_storage": "storageType", "dv_path": "pathOrInlineDv", "dv_offset": "offset", "dv_size": "sizeInBytes",
+    "dv_cardinality": "cardinality",
+}  # fmt: skip
+_PLAIN = {
+    "path": "path", "partition_values": "partitionValues", "size": "size", "modification_time": "modificationTime",
+    "stats": "stats",
+}  # fmt: skip
+_ADD_COLUMNS = [f"add.{name}" for name in _PLAIN.values()] + ["add.deletionVector"]
+
+ParsedStatistics = Callable[[Sequence[Sequence[str]]], "pa.StructArray | None"]
+
+
+@dataclass
+class CheckpointRows:
+    """The live files of one row group.
+
+    ``rows`` follows :func:`file_schema`. ``parsed`` gives ``add.stats_parsed`` of these rows, of it only the leaves
+    that are asked for by their path below it; None where the file has none.
+    """
+
+    rows: pa.RecordBatch
+    parsed: ParsedStatistics | None = None
+
+
+@dataclass
+class CheckpointFile:
+    """One file of a checkpoint: the checkpoint itself, a part, a V2 manifest or a sidecar."""
+
+    storage: Storage
+    path: str
+    size: int
+
+    @property
+    def is_json(self) -> bool:
+        return self.path.endswith(".json")
+
+    def actions(self) -> Actions:
+        """A JSON manifest's actions. Raises CorruptMetadataError."""
+        return parse_actions(read_log_file(self.storage, self.path), self.path)
+
+    def structs(self, name: str) -> list[dict[str, Any]]:
+        """The non-null values of the top-level struct ``name`` of a Parquet file. Raises CorruptMetadataError."""
+        with _guard(self.path), self._open() as parquet:
+            if name not in parquet.schema_arrow.names:
+                return []
+            column = parquet.read(columns=[name]).column(name)
+            return [v for v in column.drop_null().to_pylist() if any(part is not None for part in v.values())]
+
+    def files(self) -> Iterator[CheckpointRows]:
+        """The add actions, a batch a row group. Raises CorruptMetadataError."""
+        if self.is_json:
+            yield CheckpointRows(file_rows(self.actions().adds, "add", self.path))
+            return
+        with _guard(self.path), self._open() as parquet:
+            names = parquet.schema_arrow
+            if "add" not in names.names:
+                return
+            parsed = _has_member(names.field("add").type, "stats_parsed")
+            for group in range(parquet.num_row_groups):
+                add = _one(parquet.read_row_group(group, columns=_ADD_COLUMNS).column("add"))
+                mask = self._mask(add)
+                rows = _columns(add.filter(mask), self.path)
+                load = _parsed_loader(self, group, mask) if parsed else None
+                yield CheckpointRows(rows, load)
+
+    def _mask(self, add: pa.StructArray) -> pa.BooleanArray:
+        """Which rows are add actions: a struct that is not null and whose path is not."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        path, size = (_member(add, name) for name in ("path", "size"))
+        if path is None:
+            raise _damaged(self.path, "add.path")
+        if size is not None and pc.any(pc.and_(pc.is_null(path), pc.is_valid(size))).as_py():
+            raise _damaged(self.path, "add.path")
+        return pa.array(pc.is_valid(path))
+
+    def _open(self) -> pq.ParquetFile:
+        import pyarrow.parquet as pq
+
+        try:
+            return pq.ParquetFile(self.storage.open_file(self.path))
+        except FileNotFoundError as error:
+            raise missing_file(self.path) from error
+
+
+def expand(storage: Storage, checkpoint: Checkpoint) -> list[CheckpointFile]:
+    """The files that hold the checkpoint's add actions: its own, then the sidecars that it names.
+
+    Raises
+    ------
+    CorruptMetadataError : it is damaged
+    PathNotAllowedError : a sidecar of another store
+    """
+    own = [CheckpointFile(storage, file.path, file.size) for file in checkpoint.files]
+    sidecars: list[CheckpointFile] = []
+    for file in own:
+        named = file.actions().sidecars if file.is_json else file.structs("sidecar")
+        for sidecar in named:
+            sidecars.append(_sidecar(storage, sidecar, file.path))
+    return own + sidecars
+
+
+def _sidecar(storage: Storage, action: dict[str, Any], manifest: str) -> CheckpointFile:
+    stored, size = action.get("path"), action.get("sizeInBytes")
+    if not isinstance(stored, str):
+        raise CorruptMetadataError("a sidecar has no path", path=manifest, field="sidecar.path", hint=_HINT)
+    # Only the name is usual: sidecars live in _delta_log/_sidecars and nowhere else.
+    name = unquote(stored)
+    if "/" in name:
+        path = storage.resolve_one(stored, encoded=True)
+    else:
+        path = storage.join(LOG_DIRECTORY, "_sidecars", name)
+    return CheckpointFile(storage, path, size if isinstance(size, int) else 0)
+
+
+def read_metadata(storage: Storage, checkpoint: Checkpoint) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """(protocol, metaData) of a checkpoint; each None where it has none.
+
+    Raises
+    ------
+    CorruptMetadataError : it is damaged
+    """
+    protocol: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    for entry in checkpoint.files:
+        file = CheckpointFile(storage, entry.path, entry.size)
+        if file.is_json:
+            actions = file.actions()
+            protocol, metadata = protocol or actions.protocol, metadata or actions.metadata
+            continue
+        protocol = protocol or next(iter(file.structs("protocol")), None)
+        if metadata is None and (found := file.structs("metaData")):
+            metadata = dict(found[0])
+            metadata["configuration"] = dict(metadata.get("configuration") or ())
+        if protocol and metadata:
+            break
+    return protocol, metadata
+
+
+def _parsed_loader(file: CheckpointFile, group: int, mask: pa.BooleanArray) -> ParsedStatistics:
+    def load(leaves: Sequence[Sequence[str]]) -> pa.StructArray | None:
+        columns = [".".join(("add", "stats_parsed", *leaf)) for leaf in leaves]
+        with _guard(file.path), file._open() as parquet:
+            table = parquet.read_row_group(group, columns=columns)
+        if "add" not in table.column_names:
+            return None
+        return _member(_one(table.column("add")).filter(mask), "stats_parsed")
+
+    return load
+
+
+def _columns(add: pa.StructArray, path: str) -> pa.RecordBatch:
+    """The members of ``add`` as rows of :func:`file_schema`; absent ones are nulls."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    vector = _member(add, "deletionVector")
+    arrays = []
+    for wanted in file_schema():
+        if wanted.name in _PLAIN:
+            found = _member(add, _PLAIN[wanted.name])
+        else:
+            found = None if vector is None else _member(vector, _VECTOR[wanted.name])
+        if found is None:
+            arrays.append(pa.nulls(len(add), wanted.type))
+            continue
+        try:
+            arrays.append(found if found.type.equals(wanted.type) else found.cast(wanted.type))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            raise _damaged(path, f"add.{wanted.name}") from error
+    rows = pa.RecordBatch.from_arrays(arrays, schema=file_schema())
+    rows.validate(full=True)  # strings of damaged pages need not be UTF-8
+    if rows.column("size").null_count:
+        raise _damaged(path, "add.size")
+    incomplete = pc.and_(pc.is_valid(rows.column("dv_storage")), pc.is_null(rows.column("dv_path")))
+    if pc.any(incomplete).as_py():
+        raise _damaged(path, "add.deletionVector.pathOrInlineDv")
+    return rows
+
+
+def _has_member(kind: pa.DataType, name: str) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_struct(kind) and kind.get_field_index(name) >= 0
+
+
+def _member(array: pa.Array, name: str) -> pa.Array | None:
+    """The member ``name`` of a struct column, null where the struct is; None where there is none."""
+    import pyarrow.compute as pc
+
+    if not _has_member(array.type, name):
+        return None
+    return pc.struct_field(array, [array.type.get_field_index(name)])
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _damaged(path: str, name: str) -> CorruptMetadataError:
+    return CorruptMetadataError(
+        "a checkpoint lacks a column or has one of the wrong type", path=path, field=name, hint=_HINT
+    )
+
+
+class _guard:
+    """Turns what Parquet readers raise on damaged bytes into CorruptMetadataError."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(error, CorruptMetadataError) or error is None:
+            return
+        if isinstance(error, (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)):
+            raise CorruptMetadataError(
+                f"a checkpoint is damaged or cut off: {str(error).splitlines()[0] if str(error) else kind.__name__}",
+                path=self.path, hint=_HINT,
+            ) from error  # fmt: skip

@@ -1,0 +1,81 @@
+"""Commit files: one JSON commit as its metadata actions and the columns of its file actions.
+
+Within a commit the adds stand before the removes, so that an add wins for its own key: the protocol gives actions
+of one commit no order. Source: Delta PROTOCOL.md, "Delta Log Entries", "Action Reconciliation".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .actions import file_rows, iter_actions
+from .log import LogFile, read_log_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tableformats.storage import Storage
+
+__all__ = ["Actions", "Commit", "parse_actions", "read_commit"]
+
+
+@dataclass
+class Actions:
+    """What a commit or a JSON manifest holds; of protocol and metaData the last one in the file."""
+
+    protocol: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    commit_info: dict[str, Any] | None = None
+    adds: list[tuple[dict[str, Any], int]] = field(default_factory=list)
+    removes: list[tuple[dict[str, Any], int]] = field(default_factory=list)
+    sidecars: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Commit:
+    """One version's changes, decoded."""
+
+    file: LogFile
+    protocol: dict[str, Any] | None
+    metadata: dict[str, Any] | None
+    commit_info: dict[str, Any] | None
+    adds: pa.RecordBatch
+    removes: pa.RecordBatch
+
+
+def parse_actions(data: bytes, path: str) -> Actions:
+    """Sort the actions of ``data`` by kind. Raises CorruptMetadataError with path and offset."""
+    actions = Actions()
+    for name, content, offset in iter_actions(data, path):
+        if name == "add":
+            actions.adds.append((content, offset))
+        elif name == "remove":
+            actions.removes.append((content, offset))
+        elif name == "metaData":
+            actions.metadata = content
+        elif name == "protocol":
+            actions.protocol = content
+        elif name == "commitInfo":
+            actions.commit_info = content
+        elif name == "sidecar":
+            actions.sidecars.append(content)
+    return actions
+
+
+def read_commit(storage: Storage, file: LogFile) -> Commit:
+    """Read and decode one commit.
+
+    Raises
+    ------
+    CorruptMetadataError : it is empty, torn, no JSON, or a file action lacks what it needs
+    """
+    actions = parse_actions(read_log_file(storage, file.path), file.path)
+    return Commit(
+        file,
+        actions.protocol,
+        actions.metadata,
+        actions.commit_info,
+        file_rows(actions.adds, "add", file.path),
+        file_rows(actions.removes, "remove", file.path),
+    )

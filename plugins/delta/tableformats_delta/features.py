@@ -1,0 +1,87 @@
+"""The protocol gate: which reader features are read, and which tables are refused by the feature's name.
+
+:data:`READER_FEATURES` is the one table of truth. A feature that stands only in ``writerFeatures`` concerns writers
+and never refuses a reader. Source: Delta PROTOCOL.md, "Table Features", "Valid Feature Names in Table Features".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+
+__all__ = ["READER_FEATURES", "Feature", "check_protocol"]
+
+_MAX_READER_VERSION = 3
+_HINT = "Read the table with an engine that has the feature, or a version from before it was enabled"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """``read`` says whether tables with the feature are planned; ``note`` says how, or why not."""
+
+    read: bool
+    note: str
+
+
+READER_FEATURES: Mapping[str, Feature] = {
+    "columnMapping": Feature(True, "names and ids come from the schema's metadata"),
+    "deletionVectors": Feature(True, "u, p and i; checked against size, CRC-32 and cardinality"),
+    "timestampNtz": Feature(True, "timestamp_ntz"),
+    "timestampWithoutTimezone": Feature(True, "an old spelling of timestampNtz that some writers left behind"),
+    "vacuumProtocolCheck": Feature(True, "concerns VACUUM only"),
+    "v2Checkpoint": Feature(True, "Parquet and JSON manifests, with sidecars"),
+    "typeWidening": Feature(True, "old statistics and partition values are cast; unknown changes are refused"),
+    "typeWidening-preview": Feature(True, "as typeWidening"),
+    "variantType": Feature(True, "planned, never pruned by; readers may refuse the column"),
+    "variantType-preview": Feature(True, "as variantType"),
+    "variantShredding": Feature(True, "planned as variantType; shredded files may be refused when read"),
+    "variantShredding-preview": Feature(True, "as variantShredding"),
+    "catalogManaged": Feature(False, "the newest commits are known to the catalog alone"),
+    "catalogOwned": Feature(False, "as catalogManaged"),
+    "catalogOwned-preview": Feature(False, "as catalogManaged"),
+    "adaptiveMetadata-preview": Feature(False, "its metadata is a tree of manifests, not a log"),
+    "geospatial": Feature(False, "the types geometry and geography are not built"),
+    "timestampNanos": Feature(False, "the type timestamp_nanos is not built"),
+}
+
+
+def check_protocol(protocol: Mapping[str, Any], path: str) -> None:
+    """Refuse a table that this reader must not read.
+
+    Parameters
+    ----------
+    protocol : the ``protocol`` action of the version that is read
+    path : where it stands, for errors
+
+    Raises
+    ------
+    UnsupportedFeatureError : ``field`` names the reader version or the feature
+    CorruptMetadataError : the action contradicts the protocol's own rules
+    """
+    version = protocol.get("minReaderVersion")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise CorruptMetadataError(
+            "the protocol has no valid reader version", path=path, field="protocol.minReaderVersion"
+        )
+    if version > _MAX_READER_VERSION:
+        raise UnsupportedFeatureError(
+            f"the table asks for reader version {version}, and this reader knows versions up to {_MAX_READER_VERSION}",
+            path=path, field="minReaderVersion", hint=_HINT,
+        )  # fmt: skip
+    if version < _MAX_READER_VERSION:
+        return
+    features = protocol.get("readerFeatures")
+    if not isinstance(features, (list, tuple)) or not all(isinstance(name, str) for name in features):
+        raise CorruptMetadataError(
+            "reader version 3 needs a list of reader features", path=path, field="protocol.readerFeatures"
+        )
+    for name in features:
+        feature = READER_FEATURES.get(name)
+        if feature is None or not feature.read:
+            why = feature.note if feature else "this reader does not know it"
+            raise UnsupportedFeatureError(
+                f"the table needs the reader feature {name!r}: {why}", path=path, field=name, hint=_HINT
+            )

@@ -1,0 +1,89 @@
+"""File keys: the identity of a logical file, (path, unique id of its deletion vector), as bytes.
+
+Two spellings of one file give one key: paths are percent-decoded exactly once, ``file:/x``, ``file:///x`` and ``/x``
+are one, and a deletion vector stored by absolute path inside the table is the one stored by uuid.
+Source: Delta PROTOCOL.md, "Action Reconciliation", "Deletion Vector Descriptor Schema".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+from uuid import UUID
+
+from tableformats.errors import CorruptMetadataError
+from tableformats.storage import normalize
+
+from . import z85
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["file_keys"]
+
+_UUID_FILE = re.compile(
+    r"(?:(.+)/)?deletion_vector_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.bin", re.ASCII
+)
+# What normalising or decoding could change: an escape, or a scheme of two letters and more.
+_AWKWARD = r"%|^[A-Za-z][A-Za-z0-9+.-]+:/"
+
+
+def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
+    """The key of each file action: its path, and after a NUL the id of its deletion vector where it has one.
+
+    Parameters
+    ----------
+    rows : actions, of :func:`tableformats_delta.actions.file_schema`
+    root : the table's root
+    log_path : where the actions stand, for errors
+
+    Raises
+    ------
+    CorruptMetadataError : a path that holds a NUL
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    paths = _canonical(rows.column("path"))
+    if pc.any(pc.match_substring(paths, "\0")).as_py():
+        raise CorruptMetadataError("a path holds a NUL character", path=log_path, field="add.path")
+    storage = rows.column("dv_storage")
+    if storage.null_count == len(storage):
+        return paths.cast(pa.binary())
+    stored = _canonical_vectors(storage, rows.column("dv_path"), root)
+    offset = pc.binary_join_element_wise("@", rows.column("dv_offset").cast(pa.string()), "")
+    vector = pc.binary_join_element_wise("\0", stored, pc.coalesce(offset, ""), "")
+    return pc.binary_join_element_wise(paths, pc.coalesce(vector, ""), "").cast(pa.binary())
+
+
+def _canonical(paths: pa.StringArray) -> pa.StringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    awkward = pc.match_substring_regex(paths, _AWKWARD)
+    if not pc.any(awkward).as_py():
+        return paths
+    fixed = [normalize(unquote(path)) for path in paths.filter(awkward).to_pylist()]
+    return pc.replace_with_mask(paths, awkward, pa.array(fixed, pa.string()))
+
+
+def _canonical_vectors(storage: pa.StringArray, stored: pa.StringArray, root: str) -> pa.StringArray:
+    """Storage type and place in one string; ``p`` inside the root is spelled as ``u``."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = pc.binary_join_element_wise(storage, stored, "")
+    absolute = pc.fill_null(pc.equal(storage, "p"), False)
+    if not pc.any(absolute).as_py():
+        return plain
+    fixed = [_as_uuid(normalize(unquote(path)), root) for path in stored.filter(absolute).to_pylist()]
+    return pc.replace_with_mask(plain, absolute, pa.array(fixed, pa.string()))
+
+
+def _as_uuid(path: str, root: str) -> str:
+    below = path[len(root) + 1 :] if path.startswith(root + "/") else ""
+    match = _UUID_FILE.fullmatch(below)
+    if match is None:
+        return "p" + path
+    return "u" + (match.group(1) or "") + z85.encode(UUID(match.group(2)).bytes)

@@ -1,0 +1,197 @@
+"""When commits were made and what made them: time travel by timestamp, and the history.
+
+The time of a version is its commit's in-commit timestamp from the version on that enabled them, and before it the
+modification time of the commit's file, made monotonic. Source: Delta PROTOCOL.md, "In-Commit Timestamps".
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tableformats.errors import CorruptMetadataError
+from tableformats.plugin import utc_datetime
+
+from .commits import parse_actions
+from .log import LogFile, LogListing, read_log_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tableformats.errors import SnapshotNotFoundError
+    from tableformats.storage import Storage
+
+__all__ = ["CommitTimes", "history_table"]
+
+_TEXTS = {
+    "user_id": "userId", "user_name": "userName", "isolation_level": "isolationLevel", "user_metadata": "userMetadata",
+    "engine_info": "engineInfo", "transaction_id": "txnId",
+}  # fmt: skip
+_MAPS = {"operation_parameters": "operationParameters", "operation_metrics": "operationMetrics"}
+
+
+class CommitTimes:
+    """Times of a table's commits, in milliseconds since the epoch.
+
+    Parameters
+    ----------
+    properties : of the snapshot that says from which version on in-commit timestamps are enabled
+    """
+
+    def __init__(self, storage: Storage, listing: LogListing, properties: Mapping[str, str]) -> None:
+        self._storage = storage
+        self._listing = listing
+        self._in_commit_from = _enablement(properties)
+        self._versions = sorted(listing.commit_times)
+
+    def of(self, version: int) -> int | None:
+        """Time of ``version``; None where its commit is gone. Raises CorruptMetadataError."""
+        file = self._listing.commits.get(version)
+        if file is None:
+            checkpoint = self._listing.checkpoints.get(version)
+            return checkpoint.files[0].mtime_ms if checkpoint is not None else None
+        if not self._is_in_commit(version):
+            return self._listing.commit_times.get(version, file.mtime_ms)
+        return self.in_commit(_commit_info(self._storage, file), file)
+
+    def in_commit(self, info: Mapping[str, Any] | None, file: LogFile) -> int:
+        """The in-commit timestamp of a commit that must have one. Raises CorruptMetadataError."""
+        time = (info or {}).get("inCommitTimestamp")
+        if not isinstance(time, int) or isinstance(time, bool):
+            raise CorruptMetadataError(
+                "the commit has no in-commit timestamp, and the table needs one",
+                path=file.path, field="commitInfo.inCommitTimestamp",
+            )  # fmt: skip
+        return time
+
+    def listed(self, version: int, info: Mapping[str, Any] | None) -> int:
+        """Time of a version whose commitInfo is at hand."""
+        if self._is_in_commit(version):
+            return self.in_commit(info, self._listing.commits[version])
+        return self._listing.commit_times.get(version, self._listing.commits[version].mtime_ms)
+
+    def version_at(self, timestamp_ms: int) -> int:
+        """The newest version that is not younger than ``timestamp_ms``.
+
+        Raises
+        ------
+        SnapshotNotFoundError : before the earliest or after the newest commit that can be reconstructed
+        """
+        if not self._versions:
+            raise self._listing.not_found("no commit of the table is left, so versions have no times")
+        key = _Times(self)
+        if timestamp_ms > key(self._versions[-1]):
+            raise self._outside(timestamp_ms, "after the newest")
+        split = bisect.bisect_left(self._versions, self._first_in_commit())
+        late, early = self._versions[split:], self._versions[:split]
+        chosen = late if late and (not early or timestamp_ms >= key(late[0])) else early
+        position = bisect.bisect_right([key(v) for v in chosen], timestamp_ms) if chosen is early else (
+            _bisect_right(chosen, timestamp_ms, key)
+        )
+        if position == 0:
+            raise self._outside(timestamp_ms, "before the earliest")
+        return chosen[position - 1]
+
+    def _is_in_commit(self, version: int) -> bool:
+        return self._in_commit_from is not None and version >= self._in_commit_from
+
+    def _first_in_commit(self) -> int:
+        return self._versions[-1] + 1 if self._in_commit_from is None else self._in_commit_from
+
+    def _outside(self, timestamp_ms: int, where: str) -> SnapshotNotFoundError:
+        first, last = (utc_datetime(self.of(v) or 0).isoformat() for v in (self._versions[0], self._versions[-1]))
+        return self._listing.not_found(
+            f"{_readable(timestamp_ms)} is {where} version of the table, whose commits are from {first} to {last}"
+        )
+
+
+class _Times:
+    def __init__(self, times: CommitTimes) -> None:
+        self._times = times
+
+    def __call__(self, version: int) -> int:
+        return self._times.of(version) or 0
+
+
+def _bisect_right(versions: list[int], timestamp_ms: int, key: _Times) -> int:
+    """bisect_right that reads only the commits it looks at."""
+    low, high = 0, len(versions)
+    while low < high:
+        middle = (low + high) // 2
+        if key(versions[middle]) <= timestamp_ms:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _readable(timestamp_ms: int) -> str:
+    try:
+        return utc_datetime(timestamp_ms).isoformat()
+    except OverflowError:
+        return f"{timestamp_ms} ms"
+
+
+def _enablement(properties: Mapping[str, str]) -> int | None:
+    """The first version with in-commit timestamps, or None where they are off."""
+    if properties.get("delta.enableInCommitTimestamps", "false").lower() != "true":
+        return None
+    version = properties.get("delta.inCommitTimestampEnablementVersion", "0")
+    return int(version) if version.isascii() and version.isdigit() and len(version) < 20 else 0
+
+
+def _commit_info(storage: Storage, file: LogFile) -> dict[str, Any] | None:
+    return parse_actions(read_log_file(storage, file.path), file.path).commit_info
+
+
+def history_table(storage: Storage, listing: LogListing, times: CommitTimes, limit: int | None) -> pa.Table:
+    """The commits that are left, newest first, as their ``commitInfo`` tells; what it lacks is null.
+
+    Raises
+    ------
+    CorruptMetadataError : a damaged commit
+    """
+    import pyarrow as pa
+
+    versions = sorted(listing.commits, reverse=True)[:limit]
+    infos = [_commit_info(storage, listing.commits[v]) or {} for v in versions]
+    columns: dict[str, pa.Array] = {
+        "version": pa.array(versions, pa.int64()),
+        "timestamp": pa.array(
+            [times.listed(v, info) for v, info in zip(versions, infos, strict=True)], pa.timestamp("ms", "UTC")
+        ),
+        "operation": _texts(infos, "operation"),
+    }
+    columns.update({ours: _texts(infos, name) for ours, name in _TEXTS.items()})
+    columns["read_version"] = pa.array([_integer(info.get("readVersion")) for info in infos], pa.int64())
+    columns["is_blind_append"] = pa.array(
+        [v if isinstance(v := info.get("isBlindAppend"), bool) else None for info in infos], pa.bool_()
+    )
+    for ours, name in _MAPS.items():
+        columns[ours] = pa.array([_pairs(info.get(name)) for info in infos], pa.map_(pa.string(), pa.string()))
+    return pa.table(columns)
+
+
+def _integer(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+
+
+def _texts(infos: list[dict[str, Any]], name: str) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([None if (v := info.get(name)) is None else _text(v) for info in infos], pa.string())
+
+
+def _text(value: Any) -> str:
+    """Values of commitInfo are of any type; what is no string is shown as JSON, halves of characters as '?'."""
+    import json
+
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.encode(errors="replace").decode()
+
+
+def _pairs(value: Any) -> list[tuple[str, str | None]] | None:
+    if not isinstance(value, dict):
+        return None
+    return [(_text(key), None if v is None else _text(v)) for key, v in value.items()]

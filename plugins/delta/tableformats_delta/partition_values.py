@@ -1,0 +1,113 @@
+"""Partition values: the log's strings -> typed Arrow columns.
+
+The empty string is NULL for every type, as is an absent key. Each distinct value is parsed once.
+Source: Delta PROTOCOL.md, "Partition Value Serialization".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tableformats.errors import UnsupportedFeatureError
+from tableformats.schema import DecimalType, Field, PrimitiveType, arrow_type
+
+from .values import INT_RANGES, parse_date, parse_decimal, parse_float, parse_instant, parse_int, parse_local
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+__all__ = ["PartitionColumn", "parse_partition_values"]
+
+_BOOLEANS = {"true": True, "false": False}
+
+
+@dataclass
+class PartitionColumn:
+    """One partition column of a batch.
+
+    ``values`` has the field's Arrow type. ``bad`` (int64[]) are the rows whose text is no such value; NULL stands
+    there. ``without_zone`` says that a timestamp without a zone was read as UTC.
+    """
+
+    values: pa.Array
+    bad: np.ndarray
+    without_zone: bool
+
+
+def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
+    """Type the raw values of one partition column.
+
+    Parameters
+    ----------
+    texts : string[n_files]; null and "" are NULL
+    field : the partition column
+
+    Raises
+    ------
+    UnsupportedFeatureError : a column of this type cannot partition a table
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    encoded = texts.dictionary_encode()
+    parse, notes = _parser(field), _Notes()
+    parsed: list[Any] = []
+    failed: list[int] = []
+    for i, text in enumerate(encoded.dictionary.to_pylist()):
+        try:
+            parsed.append(parse(text, notes) if text else None)
+        except ValueError:
+            parsed.append(None)
+            failed.append(i)
+    values = pa.array(parsed, arrow_type(field.type)).take(encoded.indices)
+    bad = np.empty(0, np.int64)
+    if failed:
+        wrong = pc.is_in(encoded.indices, pa.array(failed, encoded.indices.type))
+        bad = np.flatnonzero(wrong.to_numpy(zero_copy_only=False)).astype(np.int64)
+    return PartitionColumn(values, bad, notes.without_zone)
+
+
+class _Notes:
+    without_zone = False
+
+
+def _parser(field: Field) -> Callable[[str, _Notes], Any]:
+    kind = field.type
+    if isinstance(kind, DecimalType):
+        precision, scale = kind.precision, kind.scale
+        return lambda text, notes: parse_decimal(text, precision, scale)
+    name = kind.name if isinstance(kind, PrimitiveType) else str(kind)
+    if name in INT_RANGES:
+        return lambda text, notes: parse_int(text, name)
+    parsers: dict[str, Callable[[str, _Notes], Any]] = {
+        "float": lambda text, notes: parse_float(text),
+        "double": lambda text, notes: parse_float(text),
+        "boolean": lambda text, notes: _boolean(text),
+        "string": lambda text, notes: text,
+        "binary": lambda text, notes: text.encode(),
+        "date": lambda text, notes: parse_date(text),
+        "timestamp": _instant,
+        "timestamp_ntz": lambda text, notes: parse_local(text),
+        "unknown": lambda text, notes: None,
+    }
+    if name not in parsers:
+        raise UnsupportedFeatureError(f"a column of type {kind} cannot be a partition column", field=field.name)
+    return parsers[name]
+
+
+def _boolean(text: str) -> bool:
+    value = _BOOLEANS.get(text.lower())
+    if value is None:
+        raise ValueError(text)
+    return value
+
+
+def _instant(text: str, notes: _Notes) -> int:
+    micros, has_zone = parse_instant(text)
+    if not has_zone:
+        notes.without_zone = True
+    return micros

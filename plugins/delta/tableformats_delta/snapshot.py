@@ -1,0 +1,249 @@
+"""One version of a Delta table: its schema, and its files as batches, newest commit first.
+
+Commits add and cancel keys; the checkpoint below them only probes. Source: Delta PROTOCOL.md, "Action
+Reconciliation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest
+from tableformats.schema import Field, arrow_type
+
+from .checkpoints import CheckpointRows, expand
+from .commits import Commit
+from .deletion_vectors import read_deletion_vector, stored_path
+from .file_keys import file_keys
+from .log import LogSegment
+from .partition_values import parse_partition_values
+from .replay import TableState
+from .schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
+from .statistics import LogStatistics
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from pyroaring import BitMap64
+
+    from tableformats.storage import Storage
+
+__all__ = ["DeltaSnapshot"]
+
+_BATCH_ROWS = 65536
+_VECTOR_COLUMNS = ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality")
+
+
+class DeltaSnapshot(FormatSnapshot):
+    """See :class:`tableformats.plugin.FormatSnapshot`."""
+
+    extra_columns = ("modification_time",)
+
+    def __init__(self, storage: Storage, segment: LogSegment, state: TableState, timestamp_ms: int | None) -> None:
+        self._storage = storage
+        self._segment = segment
+        self._commits = state.commits
+        self.version = segment.version
+        self.timestamp_ms = timestamp_ms
+        self.protocol = state.protocol
+        self.properties = _configuration(state.metadata, state.path)
+        mode = mapping_mode(self.properties, state.path)
+        self.schema = parse_schema(state.metadata.get("schemaString"), mode, state.path)
+        spec, self._partition_fields = partition_spec(
+            state.metadata.get("partitionColumns") or [], self.schema, state.path
+        )
+        self.specs = {0: spec}
+        self.default_spec_id = 0
+        self.name_mapping = name_mapping(mode)
+
+    def read(self, request: ReadRequest) -> Iterator[FileBatch]:
+        """See :meth:`tableformats.plugin.FormatSnapshot.read`."""
+        seen = _SeenKeys()
+        report = request.report
+        for commit in self._commits:
+            report.count_metadata(commit.file.size)
+            report.log_files_read += 1
+        for commits in _in_batches(self._commits):
+            yield self._commit_batch(commits, request, seen)
+        if self._segment.checkpoint is None:
+            return
+        for file in expand(self._storage, self._segment.checkpoint):
+            report.count_metadata(file.size)
+            report.checkpoint_files_read += 1
+            for rows in file.files():
+                yield self._checkpoint_batch(rows, file.path, request, seen)
+
+    def _commit_batch(self, commits: Sequence[Commit], request: ReadRequest, seen: _SeenKeys) -> FileBatch:
+        import numpy as np
+        import pyarrow as pa
+
+        parts = [part for commit in commits for part in (commit.adds, commit.removes)]
+        live = np.repeat([True, False] * len(commits), [part.num_rows for part in parts])
+        rows = pa.Table.from_batches(parts).combine_chunks().to_batches()
+        merged = rows[0] if rows else parts[0]
+        path = commits[0].file.path
+        keys = file_keys(merged, self._storage.root, path)
+        batch = self._batch(CheckpointRows(merged), _Source(path, keys, live, seen), request)
+        seen.add(keys)
+        batch.keys, batch.live = keys, live
+        return batch
+
+    def _checkpoint_batch(
+        self, rows: CheckpointRows, path: str, request: ReadRequest, seen: _SeenKeys
+    ) -> FileBatch:
+        keys = file_keys(rows.rows, self._storage.root, path)
+        batch = self._batch(rows, _Source(path, keys, None, seen), request)
+        batch.insert_keys = False
+        if seen:
+            batch.keys = keys
+        return batch
+
+    def _batch(self, rows: CheckpointRows, source: _Source, request: ReadRequest) -> FileBatch:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        actions = rows.rows
+        has_vector = pc.is_valid(actions.column("dv_storage"))
+        statistics = LogStatistics(self.schema, actions.column("stats"), rows.parsed, has_vector)
+        columns = {
+            "path": actions.column("path"),
+            "size_bytes": pc.fill_null(actions.column("size"), 0),
+            "record_count": statistics.record_counts(),
+            "partition": self._partitions(actions.column("partition_values"), source, request),
+            "modification_time": actions.column("modification_time"),
+            **{name: actions.column(name) for name in _VECTOR_COLUMNS},
+        }
+        files = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
+        return FileBatch(files, statistics=statistics)
+
+    def _partitions(self, values: pa.MapArray, source: _Source, request: ReadRequest) -> pa.StructArray:
+        """Partition columns of one batch; a value of a file that newer actions cancel may be of an older schema."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self._partition_fields:
+            return pa.StructArray.from_buffers(pa.struct([]), len(values), [None])
+        arrays = []
+        for field in self._partition_fields:
+            texts = pc.map_lookup(values, pa.scalar(field.stored_name), "first")
+            column = parse_partition_values(texts, field)
+            if len(column.bad):
+                source.refuse_live(column.bad, texts, field)
+            if column.without_zone:
+                request.report.note(f"Timestamps of partition column {field.name!r} have no zone and are read as UTC")
+            arrays.append(column.values)
+        members = [
+            pa.field(str(FIRST_PARTITION_ID + i), arrow_type(f.type)) for i, f in enumerate(self._partition_fields)
+        ]
+        return pa.StructArray.from_arrays(arrays, fields=members)
+
+    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        has_vector = pc.is_valid(files.column("dv_storage"))
+        offsets = np.zeros(files.num_rows + 1, np.int64)
+        np.cumsum(has_vector.to_numpy(), out=offsets[1:])
+        vectors = files.filter(has_vector)
+        storage = vectors.column("dv_storage").to_pylist()
+        stored = vectors.column("dv_path").to_pylist()
+        paths = [stored_path(kind, text) for kind, text in zip(storage, stored, strict=True)]
+        inline = [text if kind == "i" else None for kind, text in zip(storage, stored, strict=True)]
+        cardinality = vectors.column("dv_cardinality")
+        table = pa.table(
+            {
+                "kind": pa.array(["deletion_vector"] * len(paths), pa.string()),
+                "path": pa.array(paths, pa.string()),
+                "offset": vectors.column("dv_offset"),
+                "cardinality": cardinality,
+                "record_count": cardinality,
+                "size_bytes": vectors.column("dv_size"),
+                "inline": pa.array(inline, pa.string()),
+            }
+        )
+        return DeleteFiles(table, offsets, np.arange(len(paths), dtype=np.int32))
+
+    def resolve_paths(self, paths: pa.Array) -> pa.Array:
+        """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`."""
+        return self._storage.resolve(paths, encoded=True)
+
+    def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
+        """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""
+        from pyroaring import BitMap64
+
+        positions = BitMap64()
+        for vector in deletes.to_pylist():
+            positions |= read_deletion_vector(self._storage, vector, record_count)
+        return positions
+
+    def inspect(self, name: str) -> pa.Table:
+        """Refuses every table: the files and the history are the core's."""
+        raise UnsupportedFeatureError(
+            f"Delta tables have no metadata table {name!r}", path=self._storage.root, field=name
+        )
+
+
+class _SeenKeys:
+    """The keys of the newer batches, kept as they are; looked into only where a live file may be at fault."""
+
+    def __init__(self) -> None:
+        self._arrays: list[pa.BinaryArray] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._arrays)
+
+    def add(self, keys: pa.BinaryArray) -> None:
+        if len(keys):
+            self._arrays.append(keys)
+
+    def as_set(self) -> set[bytes]:
+        return {key for array in self._arrays for key in array.to_pylist()}
+
+
+@dataclass
+class _Source:
+    """Where a batch came from."""
+
+    path: str
+    keys: pa.BinaryArray
+    live: np.ndarray | None
+    seen: _SeenKeys
+
+    def refuse_live(self, rows: np.ndarray, texts: pa.StringArray, field: Field) -> None:
+        """Raise CorruptMetadataError if one of ``rows``, whose partition value cannot be read, is live."""
+        seen = self.seen.as_set()
+        keys = self.keys.to_pylist()
+        wrong = set(rows.tolist())
+        for row, key in enumerate(keys):
+            first = key not in seen
+            seen.add(key)
+            if row in wrong and first and (self.live is None or self.live[row]):
+                raise CorruptMetadataError(
+                    f"the partition value {texts[row].as_py()!r} is no {field.type}", path=self.path, field=field.name
+                )
+
+
+def _in_batches(commits: Sequence[Commit]) -> Iterator[list[Commit]]:
+    """Runs of commits, newest first, of about ``_BATCH_ROWS`` actions: thousands of small commits are few batches."""
+    run: list[Commit] = []
+    rows = 0
+    for commit in commits:
+        run.append(commit)
+        rows += commit.adds.num_rows + commit.removes.num_rows
+        if rows >= _BATCH_ROWS:
+            yield run
+            run, rows = [], 0
+    if run:
+        yield run
+
+
+def _configuration(metadata: dict[str, Any], path: str) -> dict[str, str]:
+    found = metadata.get("configuration") or {}
+    if not isinstance(found, dict):
+        raise CorruptMetadataError("the configuration is no object", path=path, field="metaData.configuration")
+    return {str(key): str(value) for key, value in found.items() if value is not None}

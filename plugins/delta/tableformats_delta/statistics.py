@@ -1,0 +1,140 @@
+"""File statistics: the log's JSON (or ``stats_parsed``) -> typed bounds of the columns that a predicate names.
+
+Nothing is decoded that is not asked for, and what cannot be trusted is unknown: malformed text, a minimum above the
+maximum, a cut string that may have lost half a character, counts of wide bounds. Bounds are widened where writers
+are known to cut them. Source: Delta PROTOCOL.md, "Per-file Statistics".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import Bounds, Statistics
+from tableformats.schema import Field, Schema, arrow_type
+
+from .stats_json import leaf_of, scan
+from .stats_values import bound_pair
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from .checkpoints import ParsedStatistics
+
+__all__ = ["LogStatistics"]
+
+
+class LogStatistics(Statistics):
+    """Statistics of one batch of file actions.
+
+    Parameters
+    ----------
+    schema : the table's schema, whose physical names the statistics use
+    text : string[n_files], ``add.stats``
+    parsed : gives ``add.stats_parsed`` of the same rows; None where there is none
+    has_vector : bool[n_files], files with a deletion vector
+    """
+
+    def __init__(
+        self, schema: Schema, text: pa.StringArray, parsed: ParsedStatistics | None, has_vector: pa.BooleanArray
+    ) -> None:
+        self._schema = schema
+        self._text = text
+        self._parsed = parsed
+        self._has_vector = has_vector
+
+    def record_counts(self) -> pa.Int64Array:
+        """int64[n_files]: ``numRecords``, null where it is unknown. Cost: O(bytes of text)."""
+        import pyarrow.compute as pc
+
+        counts = self._parsed_member(self._read_parsed([("numRecords",)], None), ("numRecords",), None)
+        text = self._text
+        if counts is None:
+            counts = scan(text, ()).record_counts
+        elif counts.null_count and text.null_count < len(text):
+            missing = pc.if_else(pc.is_null(counts), text, None)
+            counts = pc.coalesce(counts, scan(missing, ()).record_counts)
+        return _not_negative(counts)
+
+    def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
+        """See :meth:`tableformats.plugin.Statistics.bounds`."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        leaves = [leaf for f in columns if (leaf := leaf_of(self._schema, f)) is not None]
+        text, has_vector = self._text, self._has_vector
+        if rows is not None:
+            text, has_vector = text.take(pa.array(rows)), has_vector.take(pa.array(rows))
+        found = scan(text, leaves)
+        from_text = pc.is_valid(text)
+        parsed = None
+        if text.null_count:
+            wanted: list[tuple[str, ...]] = [("numRecords",), ("tightBounds",)]
+            for leaf in leaves:
+                wanted += [(kind, *leaf.path) for kind in ("minValues", "maxValues", "nullCount")]
+            parsed = self._read_parsed(wanted, rows)
+
+        def merged(ours: pa.Array, path: tuple[str, ...], kind: pa.DataType) -> pa.Array:
+            other = self._parsed_member(parsed, path, kind)
+            return ours if other is None else pc.if_else(from_text, ours, other)
+
+        records = _not_negative(merged(found.record_counts, ("numRecords",), pa.int64()))
+        tight = pc.fill_null(merged(found.tight, ("tightBounds",), pa.bool_()), True)
+        known = pc.is_valid(records)
+        wide = pc.or_(pc.invert(tight), has_vector)
+        bounds = Bounds()
+        for leaf in leaves:
+            lower, upper = bound_pair(leaf, found.lower[leaf.id], found.upper[leaf.id])
+            if parsed is not None:
+                low = self._parsed_member(parsed, ("minValues", *leaf.path), None)
+                high = self._parsed_member(parsed, ("maxValues", *leaf.path), None)
+                if low is not None and high is not None:
+                    other_lower, other_upper = bound_pair(leaf, low, high)
+                    lower = pc.if_else(from_text, lower, other_lower)
+                    upper = pc.if_else(from_text, upper, other_upper)
+            nulls = merged(found.null_counts[leaf.id], ("nullCount", *leaf.path), pa.int64())
+            bounds.lower[leaf.id] = pc.if_else(known, lower, pa.scalar(None, arrow_type(leaf.type)))
+            bounds.upper[leaf.id] = pc.if_else(known, upper, pa.scalar(None, arrow_type(leaf.type)))
+            bounds.null_count[leaf.id] = _null_counts(nulls, records, wide)
+            bounds.value_count[leaf.id] = records
+        return bounds
+
+    def _read_parsed(self, leaves: Sequence[tuple[str, ...]], rows: np.ndarray | None) -> pa.StructArray | None:
+        import pyarrow as pa
+
+        found = self._parsed(leaves) if self._parsed is not None else None
+        return found if found is None or rows is None else found.take(pa.array(rows))
+
+    def _parsed_member(self, parsed: Any, path: Sequence[str], kind: pa.DataType | None) -> pa.Array | None:
+        """The leaf ``path`` below ``stats_parsed`` as ``kind``; None where it is absent or of another type."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for name in path:
+            if parsed is None or not pa.types.is_struct(parsed.type) or parsed.type.get_field_index(name) < 0:
+                return None
+            parsed = pc.struct_field(parsed, [parsed.type.get_field_index(name)])
+        if parsed is None or kind is None:
+            return parsed
+        try:
+            return parsed.cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return None
+
+
+def _not_negative(counts: pa.Int64Array) -> pa.Int64Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.greater_equal(counts, 0), counts, pa.scalar(None, pa.int64()))
+
+
+def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: pa.BooleanArray) -> pa.Int64Array:
+    """Counts that can be believed: 0 to numRecords; under wide bounds only 0 or numRecords."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    possible = pc.and_(pc.greater_equal(nulls, 0), pc.less_equal(nulls, records))
+    exact = pc.or_(pc.equal(nulls, 0), pc.equal(nulls, records))
+    return pc.if_else(pc.and_(possible, pc.or_(pc.invert(wide), exact)), nulls, pa.scalar(None, pa.int64()))

@@ -1,0 +1,188 @@
+"""Raw minimum and maximum -> bounds in the column's type, widened by what writers are known to cut.
+
+* Timestamps are cut to milliseconds: the upper bound gets 999 microseconds. Before 1900 zone offsets lost their
+  seconds: both bounds get 60 seconds.
+* Strings are cut to 32 characters: a cut minimum is still a lower bound, a cut maximum has a tie-break character
+  appended. An old writer appends U+FFFD, which stands below half of Unicode in UTF-8: it counts as U+10FFFF.
+* NaN is no bound; a minimum above its maximum makes both unknown.
+
+Source: Delta PROTOCOL.md, "Per-file Statistics".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tableformats.schema import DecimalType, PrimitiveType, arrow_type
+
+from .values import INT_RANGES, fit_decimal, parse_date, parse_instant, parse_local
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .stats_json import Leaf
+
+__all__ = ["bound_pair"]
+
+_CUT_US = 999
+_OLD_ZONE_US = 60_000_000
+_YEAR_1900_US = -2_208_988_800_000_000
+# A '?' in front of a cut may be half of a character that the writer could not encode.
+_LOST_CHARACTER = "(?s)^.{15,31}\\?.*[\u007f\ufffd\U0010ffff]$"
+
+
+def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Inclusive bounds of ``leaf``, each [n] in its Arrow type; null = unknown.
+
+    Parameters
+    ----------
+    lower, upper : raw values of the JSON, or typed values of ``stats_parsed`` of this or an older type
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = leaf.type
+    target = arrow_type(kind)
+    convert = _converter(leaf)
+    if convert is None:
+        return pa.nulls(len(lower), target), pa.nulls(len(upper), target)
+    low, high = convert(lower), convert(upper)
+    crossed = pc.fill_null(pc.greater(low, high), False)
+    unknown = pa.scalar(None, target)
+    low, high = pc.if_else(crossed, unknown, low), pc.if_else(crossed, unknown, high)
+    if isinstance(kind, PrimitiveType):
+        if kind.name in ("timestamp", "timestamp_ntz"):
+            return _widen_timestamps(low, high)
+        if kind.name == "string":
+            return low, _widen_strings(high)
+        if leaf.from_float:
+            return _widen_floats(low, high)
+    return low, high
+
+
+def _converter(leaf: Leaf) -> Callable[[pa.Array], pa.Array] | None:
+    kind = leaf.type
+    if isinstance(kind, DecimalType):
+        return lambda raw: _decimals(raw, kind)
+    assert isinstance(kind, PrimitiveType)
+    name, target = kind.name, arrow_type(kind)
+    if name in INT_RANGES:
+        return lambda raw: _integers(raw, name, target)
+    if name in ("float", "double"):
+        return lambda raw: _floats(raw, target)
+    if name == "string":
+        return lambda raw: _cast(raw, target)
+    if name == "date":
+        return lambda raw: _parsed_text(raw, target, parse_date)
+    if name == "timestamp":
+        return lambda raw: _parsed_text(raw, target, _instant)
+    if name == "timestamp_ntz":
+        return lambda raw: _parsed_text(raw, target, parse_local)
+    return None
+
+
+def _cast(raw: pa.Array, target: pa.DataType) -> pa.Array:
+    """Cast; where the types do not allow it, all is unknown."""
+    import pyarrow as pa
+
+    try:
+        return raw if raw.type == target else raw.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.nulls(len(raw), target)
+
+
+def _integers(raw: pa.Array, name: str, target: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wide = _cast(raw, pa.int64())
+    limits = INT_RANGES[name]
+    fits = pc.and_(pc.greater_equal(wide, limits.start), pc.less_equal(wide, limits.stop - 1))
+    return pc.if_else(fits, wide, pa.scalar(None, pa.int64())).cast(target)
+
+
+def _floats(raw: pa.Array, target: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = _cast(raw, target)
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, target), values)
+
+
+def _decimals(raw: pa.Array, kind: DecimalType) -> pa.Array:
+    import pyarrow as pa
+
+    target = arrow_type(kind)
+    try:
+        return raw.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.array([_fit(value, kind) for value in raw.to_pylist()], target)
+
+
+def _fit(value: Any, kind: DecimalType) -> Any:
+    import decimal
+
+    try:
+        return None if value is None else fit_decimal(decimal.Decimal(value), kind.precision, kind.scale)
+    except (ValueError, TypeError):
+        return None
+
+
+def _parsed_text(raw: pa.Array, target: pa.DataType, parse: Callable[[str], int]) -> pa.Array:
+    """Dates and timestamps: from text, or from typed values of this or an older type."""
+    import pyarrow as pa
+
+    if not pa.types.is_string(raw.type):
+        return _cast(raw, target)
+    try:
+        return raw.cast(target)
+    except pa.ArrowInvalid:
+        return pa.array([_try(parse, text) for text in raw.to_pylist()], target)
+
+
+def _try(parse: Callable[[str], int], text: str | None) -> int | None:
+    try:
+        return None if text is None else parse(text)
+    except ValueError:
+        return None
+
+
+def _instant(text: str) -> int:
+    """A bound without a zone is in the writer's, which nobody knows: no bound."""
+    micros, has_zone = parse_instant(text)
+    if not has_zone:
+        raise ValueError(text)
+    return micros
+
+
+def _widen_timestamps(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    unknown = pa.scalar(None, pa.int64())
+    first, last = low.cast(pa.int64()), high.cast(pa.int64())
+    limits, margin = INT_RANGES["long"], _OLD_ZONE_US + _CUT_US
+    first = pc.if_else(pc.greater(first, limits.start + margin), first, unknown)
+    last = pc.if_else(pc.less(last, limits.stop - margin), last, unknown)
+    first = pc.if_else(pc.less(first, _YEAR_1900_US), pc.subtract(first, _OLD_ZONE_US), first)
+    last = pc.if_else(pc.less(last, _YEAR_1900_US), pc.add(last, _OLD_ZONE_US), last)
+    return first.cast(low.type), pc.add(last, _CUT_US).cast(high.type)
+
+
+def _widen_strings(high: pa.StringArray) -> pa.StringArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    lost = pc.match_substring_regex(high, _LOST_CHARACTER)
+    high = pc.if_else(lost, pa.scalar(None, pa.string()), high)
+    return pc.replace_substring_regex(high, "\ufffd$", "\U0010ffff")
+
+
+def _widen_floats(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """3.14 as a float is another double than 3.14: take whichever lies outside."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    as_floats = [side.cast(pa.float32(), safe=False).cast(pa.float64()) for side in (low, high)]
+    return pc.min_element_wise(low, as_floats[0]), pc.max_element_wise(high, as_floats[1])
