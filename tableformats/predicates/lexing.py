@@ -69,7 +69,7 @@ class Lexed:
         lines = self.sql.split("\n")
         offset = sum(len(text) + 1 for text in lines[: line - 1]) + max(column - 1, 0)
         start, origin = self.starts[bisect.bisect_right(self.starts, (offset, len(self.original))) - 1]
-        return origin + offset - start
+        return min(origin + offset - start, len(self.original))
 
 
 def position(sql: str, offset: int) -> str:
