@@ -32,7 +32,6 @@ PORTABLE_MAGIC = 1681511377
 NATIVE_MAGIC = 1681511376
 _FILE_VERSION = 1
 _UUID_LENGTH = 20  # characters of a uuid in z85
-_EMPTY = struct.pack("<II", 12346, 0)  # a 32-bit bitmap without containers
 _HINT = "Restore the file from a copy, or read a version before the deletes"
 
 
@@ -122,6 +121,10 @@ def _file_data(storage: Storage, path: str, offset: int | None, size: int) -> tu
 
 
 def _positions(data: bytes, path: str, offset: int, cardinality: Any, record_count: int | None) -> BitMap64:
+    from pyroaring import BitMap64
+
+    from tableformats._core.bitmap import validate
+
     (magic,) = struct.unpack("<I", data[:4])
     if magic == PORTABLE_MAGIC:
         serialized = data[4:]
@@ -129,12 +132,15 @@ def _positions(data: bytes, path: str, offset: int, cardinality: Any, record_cou
         serialized = _native_to_portable(data[4:], path, offset)
     else:
         raise _corrupt(f"its magic number is {magic}", path, offset)
-    bitmap = _deserialize(serialized, path, offset)
-    if len(bitmap) != cardinality:
-        raise _corrupt(f"it deletes {len(bitmap)} rows, and {cardinality} are declared", path, offset)
-    if record_count is not None and len(bitmap) and bitmap.max() >= record_count:
-        raise _corrupt(f"it deletes row {bitmap.max()} of a file of {record_count} rows", path, offset)
-    return bitmap
+    try:
+        found, last = validate(serialized)
+    except CorruptMetadataError as error:
+        raise _corrupt(f"its bitmap is: {error.message}", path, offset) from error
+    if found != cardinality:
+        raise _corrupt(f"it deletes {found} rows, and {cardinality} are declared", path, offset)
+    if record_count is not None and last >= record_count:
+        raise _corrupt(f"it deletes row {last} of a file of {record_count} rows", path, offset)
+    return BitMap64.deserialize(serialized)
 
 
 def _native_to_portable(data: bytes, path: str, offset: int) -> bytes:
@@ -142,7 +148,7 @@ def _native_to_portable(data: bytes, path: str, offset: int) -> bytes:
     if len(data) < 4:
         raise _corrupt("it is cut off", path, offset)
     (count,) = struct.unpack("<I", data[:4])
-    position, parts = 4, []
+    position, parts = 4, [struct.pack("<Q", count)]
     if count > (len(data) - 4) // 4:
         raise _corrupt(f"it declares {count} bitmaps", path, offset)
     for key in range(count):
@@ -152,29 +158,11 @@ def _native_to_portable(data: bytes, path: str, offset: int) -> bytes:
         position += 4
         if size > len(data) - position:
             raise _corrupt("it is cut off", path, offset)
-        bitmap = data[position : position + size]
-        if bitmap != _EMPTY:
-            parts += [struct.pack("<I", key), bitmap]
+        parts += [struct.pack("<I", key), data[position : position + size]]
         position += size
     if position != len(data):
         raise _corrupt("bytes follow it", path, offset)
-    return struct.pack("<Q", len(parts) // 2) + b"".join(parts)
-
-
-def _deserialize(data: bytes, path: str, offset: int) -> BitMap64:
-    from pyroaring import BitMap64
-
-    # Each 32-bit bitmap takes a key and a header; only then is a count worth believing.
-    if len(data) < 8 or struct.unpack("<Q", data[:8])[0] > (len(data) - 8) // 8:
-        raise _corrupt("its bitmap is damaged", path, offset)
-    try:
-        bitmap = BitMap64.deserialize(data)
-    except (ValueError, IndexError, RuntimeError, MemoryError) as error:
-        raise _corrupt("its bitmap is damaged", path, offset) from error
-    # Containers keep their layout, so a sound bitmap comes out as it went in, and nothing follows it.
-    if bitmap.serialize() != data:
-        raise _corrupt("its bitmap is damaged", path, offset)
-    return bitmap
+    return b"".join(parts)
 
 
 def _corrupt(message: str, path: str, offset: int) -> CorruptMetadataError:

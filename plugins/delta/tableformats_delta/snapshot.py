@@ -14,6 +14,7 @@ from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest
 from tableformats.schema import Field, arrow_type
 
+from .actions import empty_rows
 from .checkpoints import CheckpointRows, expand
 from .commits import Commit
 from .deletion_vectors import read_deletion_vector, stored_path
@@ -146,6 +147,8 @@ class DeltaSnapshot(FormatSnapshot):
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        if not files.num_rows:  # then no batch gave its columns
+            files = pa.Table.from_batches([empty_rows()])
         has_vector = pc.is_valid(files.column("dv_storage"))
         offsets = np.zeros(files.num_rows + 1, np.int64)
         np.cumsum(has_vector.to_numpy(), out=offsets[1:])
