@@ -6,6 +6,8 @@ together with what to do next. Each also is the builtin that fits, so code that 
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 __all__ = [
     "AmbiguousFormatError",
     "CorruptMetadataError",
@@ -34,6 +36,9 @@ class TableFormatsError(Exception):
     hint : what to do next
     """
 
+    default_hint: ClassVar[str | None] = None
+    """What to do next where the raiser knows nothing better."""
+
     def __init__(
         self,
         message: str,
@@ -48,7 +53,7 @@ class TableFormatsError(Exception):
         self.path = path
         self.offset = offset
         self.field = field
-        self.hint = hint
+        self.hint = hint if hint is not None else self.default_hint
 
     def __str__(self) -> str:
         where = []
@@ -97,9 +102,13 @@ class InvalidPredicateError(TableFormatsError, ValueError):
 class CorruptMetadataError(TableFormatsError, ValueError):
     """The table's own bytes contradict the format: damaged, truncated or incomplete."""
 
+    default_hint = "The table's own files are damaged or incomplete: restore them, or read an older version"
+
 
 class UnsupportedFeatureError(TableFormatsError, NotImplementedError):
     """The table or the call needs a feature that is not built; ``field`` names it."""
+
+    default_hint = "Nothing was read; another reader may know the feature"
 
 
 class PathNotAllowedError(TableFormatsError, PermissionError):
