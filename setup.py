@@ -20,6 +20,8 @@ PACKAGES = {
 }
 # The C files that an extension links; an extension that is not named here is Cython alone.
 C_SOURCES: dict[str, list[str]] = {
+    "tableformats._core.bitmap": ["csrc/tf_roaring.c", "csrc/tf_status.c"],
+    "tableformats._core.filekeys": ["csrc/tf_keyset.c", "csrc/tf_status.c"],
     "tableformats_iceberg._avro": ["csrc/tf_avro.c"],
 }
 

@@ -1,8 +1,9 @@
 """Possible outcomes of a predicate over the rows of a file, and the truth tables that combine them.
 
-A mask is the set of outcomes that a predicate may have over the live rows of one file, as bits: ``MAY_TRUE``,
-``MAY_FALSE``, ``MAY_NULL``. A mask may hold outcomes that do not occur (unknown is :data:`MAY_ANY`), but never
-lacks one that does. The tables are computed here from SQL's three-valued logic; both kernel twins read them.
+A mask is the set of outcomes that a predicate may have over the live rows of one file, as bits:
+``MAY_TRUE``, ``MAY_FALSE``, ``MAY_NULL``. A mask may hold outcomes that do not occur (unknown is
+:data:`MAY_ANY`), but never lacks one that does. The tables are computed here from SQL's three-valued logic;
+both kernel twins read them.
 Source: SQL:2016, "Boolean value expression" (Kleene's logic); Spark SQL reference, "NULL Semantics".
 """
 
@@ -12,8 +13,8 @@ from collections.abc import Callable
 from itertools import product
 
 __all__ = [
-    "ALL", "AND_TABLE", "MAY_ANY", "MAY_FALSE", "MAY_NULL", "MAY_TRUE", "NONE", "NOT_TABLE", "OR_TABLE", "SOME",
-    "VERDICT_TABLE",
+    "ALL", "AND_TABLE", "MAY_ANY", "MAY_FALSE", "MAY_NULL", "MAY_TRUE", "NONE", "NOT_TABLE", "OR_TABLE",
+    "SOME", "VERDICT_TABLE",
 ]  # fmt: skip
 
 NONE, SOME, ALL = 0, 1, 2
@@ -44,7 +45,7 @@ def _members(mask: int) -> list[bool | None]:
 
 
 def _lifted(operator: Callable[..., bool | None], arity: int) -> bytes:
-    """The operator over sets of outcomes: entry ``8 * a + b`` (or ``a``) is every outcome of members of a and b."""
+    """The operator over sets of outcomes: entry ``8 * a + b`` (or ``a``) holds every outcome of their members."""
     table = bytearray()
     for masks in product(range(MAY_ANY + 1), repeat=arity):
         outcomes = {operator(*chosen) for chosen in product(*map(_members, masks))}

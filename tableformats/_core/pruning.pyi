@@ -1,4 +1,4 @@
-"""Stub of the compiled pruning kernels; shapes, units and rules stand in the docstrings of ``pruning.pyx``."""
+"""Stub of the compiled pruning kernels; shapes and rules stand in the docstrings of ``pruning.pyx``."""
 
 import numpy as np
 import numpy.typing as npt

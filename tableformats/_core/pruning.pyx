@@ -18,6 +18,8 @@ from libc.string cimport memcmp, memcpy
 
 from tableformats._core import masks
 
+from tableformats._core.arrays cimport expect, expect_offsets, offset_t
+
 cdef enum:
     FEW = 8  # literals that one pass each is faster than a search among them
     MAY_TRUE = 1
@@ -34,17 +36,6 @@ ctypedef fused fixed_t:
     int64_t
     double
     decimal128
-
-ctypedef fused offset_t:
-    int32_t
-    int64_t
-
-
-cdef int expect(Py_ssize_t n, Py_ssize_t needed, str name) except -1:
-    if n != needed:
-        raise ValueError(f"{name} has {n} entries where {needed} are needed")
-    return 0
-
 
 # --- Values of one width: int64, float64, decimal128 ---------------------------------------------------------------
 
@@ -180,26 +171,6 @@ cdef inline int compare(const uint8_t *a, Py_ssize_t a_size, const uint8_t *b, P
     cdef Py_ssize_t shared = a_size if a_size < b_size else b_size
     cdef int order = memcmp(a, b, shared) if shared else 0
     return order if order else (a_size > b_size) - (a_size < b_size)
-
-
-cdef Py_ssize_t first_bad_offset(const offset_t[::1] offsets, Py_ssize_t size) noexcept nogil:
-    """Index of the first offset that is negative, less than its predecessor or past the data; -1 for none."""
-    cdef Py_ssize_t i
-    cdef offset_t previous = 0
-    for i in range(offsets.shape[0]):
-        if offsets[i] < previous or offsets[i] > size:
-            return i
-        previous = offsets[i]
-    return -1
-
-
-cdef int expect_offsets(const offset_t[::1] offsets, Py_ssize_t size, str name) except -1:
-    cdef Py_ssize_t bad
-    with nogil:
-        bad = first_bad_offset(offsets, size)
-    if bad >= 0:
-        raise ValueError(f"{name}[{bad}] is {offsets[bad]}: it descends, or is not within the {size} bytes of data")
-    return 0
 
 
 def locate_bytes(const offset_t[::1] offsets not None, const uint8_t[::1] data not None,

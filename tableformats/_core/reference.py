@@ -1,24 +1,27 @@
 """The readable twins of the compiled kernels: same names, same signatures, plain loops. The specification.
 
-NumPy arrays come in and go out; in between there are Python numbers, bytes and sets only, so that what a kernel
-promises can be read here. Tests run every case over both twins; nothing else calls this module.
+NumPy arrays come in and go out; in between there are Python numbers, bytes and sets only, so that what a
+kernel promises can be read here. Tests run every case over both twins; nothing else calls this module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import CorruptMetadataError
 from .masks import AND_TABLE, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NOT_TABLE, OR_TABLE, VERDICT_TABLE
 
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
+UInt64 = npt.NDArray[np.uint64]
 
-# --- pruning: codes ---------------------------------------------------------------------------------------------
+# --- pruning: codes ---------------------------------------------------------------------------------
 
 
 def _expect(n: int, needed: int, name: str) -> None:
@@ -29,7 +32,7 @@ def _expect(n: int, needed: int, name: str) -> None:
 def _locate(values: list[Any], literals: list[Any], out: Int32) -> None:
     """``code(v) = 2 * #(literals < v) + (v in literals)``, by Python's own order."""
     _expect(len(out), len(values), "out")
-    if any(not a < b for a, b in zip(literals, literals[1:], strict=False)):
+    if any(not a < b for a, b in pairwise(literals)):
         raise ValueError("the literals are not strictly ascending")
     for i, v in enumerate(values):
         out[i] = 2 * sum(literal < v for literal in literals) + (v in literals)
@@ -56,9 +59,7 @@ def locate_decimal128(values: UInt8, literals: UInt8, out: Int32) -> None:
     _locate(unscaled(values, "values"), unscaled(literals, "literals"), out)
 
 
-def locate_bytes(
-    offsets: Int32 | Int64, data: UInt8, literal_offsets: Int32, literal_data: UInt8, out: Int32
-) -> None:
+def locate_bytes(offsets: Int32 | Int64, data: UInt8, literal_offsets: Int32, literal_data: UInt8, out: Int32) -> None:
     values = _entries(offsets, data, "offsets")
     _locate(values, _entries(literal_offsets, literal_data, "literal_offsets"), out)
 
@@ -66,15 +67,13 @@ def locate_bytes(
 def _entries(offsets: Int32 | Int64, data: UInt8, name: str) -> list[bytes]:
     """The entries of an Arrow binary array."""
     raw, bounds = data.tobytes(), offsets.tolist()
-    for i, (previous, offset) in enumerate(zip([0, *bounds], bounds, strict=False)):
+    for i, (previous, offset) in enumerate(pairwise([0, *bounds])):
         if offset < previous or offset > len(raw):
-            raise ValueError(
-                f"{name}[{i}] is {offset}: it descends, or is not within the {len(raw)} bytes of data"
-            )
-    return [raw[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+            raise ValueError(f"{name}[{i}] is {offset}: it descends, or is not within the {len(raw)} bytes of data")
+    return [raw[a:b] for a, b in pairwise(bounds)]
 
 
-# --- pruning: outcomes ------------------------------------------------------------------------------------------
+# --- pruning: outcomes ------------------------------------------------------------------------------
 
 
 def leaf_mask(
@@ -90,10 +89,10 @@ def leaf_mask(
     out: UInt8,
 ) -> None:
     accepted = set(range(1, top, 2)) if odd_only else set(range(first, last + 1))
-    for name, array in (
-        ("lower_code", lower_code), ("upper_code", upper_code), ("may_value", may_value), ("may_null", may_null)
-    ):  # fmt: skip
-        _expect(len(array), len(out), name)
+    _expect(len(lower_code), len(out), "lower_code")
+    _expect(len(upper_code), len(out), "upper_code")
+    _expect(len(may_value), len(out), "may_value")
+    _expect(len(may_null), len(out), "may_null")
     for i in range(len(out)):
         low, high = int(lower_code[i]), int(upper_code[i])
         if low > high:
@@ -129,3 +128,192 @@ def _combine(operator: Callable[[int, int], int], a: UInt8, b: UInt8, out: UInt8
     _expect(len(b), len(out), "b")
     for i in range(len(out)):
         out[i] = operator(int(a[i]) & MAY_ANY, int(b[i]) & MAY_ANY)
+
+
+# --- filekeys ---------------------------------------------------------------------------------------
+
+
+class FileKeySet:
+    def __init__(self) -> None:
+        self._keys: set[bytes] = set()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def add_batch(self, offsets: Int32 | Int64, data: UInt8, validity: UInt8 | None = None) -> UInt8:
+        unseen = []
+        for key in self._batch(offsets, data, validity):
+            unseen.append(key is not None and key not in self._keys)
+            if key is not None:
+                self._keys.add(key)
+        return np.array(unseen, np.uint8)
+
+    def probe_batch(self, offsets: Int32 | Int64, data: UInt8, validity: UInt8 | None = None) -> UInt8:
+        batch = self._batch(offsets, data, validity)
+        return np.array([key is not None and key not in self._keys for key in batch], np.uint8)
+
+    @staticmethod
+    def _batch(offsets: Int32 | Int64, data: UInt8, validity: UInt8 | None) -> list[bytes | None]:
+        keys = _entries(offsets, data, "offsets")
+        if validity is None:
+            return list(keys)
+        _expect(len(validity), len(keys), "validity")
+        return [key if valid else None for key, valid in zip(keys, validity, strict=True)]
+
+
+# --- bitmap -----------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """Little-endian integers of untrusted bytes, none of them past the end."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+
+    def need(self, size: int) -> None:
+        if size > len(self.data) - self.at:
+            raise _corrupt("the bytes end before the bitmap does", self.at)
+
+    def integers(self, count: int, size: int) -> list[int]:
+        self.need(count * size)
+        stop = self.at + count * size
+        found = [int.from_bytes(self.data[i : i + size], "little") for i in range(self.at, stop, size)]
+        self.at = stop
+        return found
+
+
+def _corrupt(message: str, offset: int) -> CorruptMetadataError:
+    return CorruptMetadataError(message, offset=offset)
+
+
+def _bitmap(data: Any) -> list[int]:
+    """All positions, ascending; the layout is drawn in csrc/tf_roaring.h."""
+    reader = _Reader(bytes(data))
+    reader.need(8)
+    count = int.from_bytes(reader.data[:8], "little")
+    if count > (len(reader.data) - 8) // 12:
+        raise _corrupt("more 32-bit bitmaps than the bytes can hold", 0)
+    reader.at = 8
+    found: list[int] = []
+    previous = -1
+    for _ in range(count):
+        reader.need(8)
+        key = int.from_bytes(reader.data[reader.at : reader.at + 4], "little")
+        if key >= 1 << 31:
+            raise _corrupt("a key is negative", reader.at)
+        if key <= previous:
+            raise _corrupt("keys do not ascend", reader.at)
+        previous = key
+        reader.at += 4
+        found.extend(key << 32 | value for value in _bitmap32(reader))
+    if reader.at != len(reader.data):
+        raise _corrupt("bytes follow the end of the bitmap", reader.at)
+    return found
+
+
+def _bitmap32(reader: _Reader) -> Iterator[int]:
+    bucket = reader.at
+    cookie = int.from_bytes(reader.data[bucket : bucket + 4], "little")
+    flags: list[int] | None = None
+    if cookie == 12346:
+        reader.need(8)
+        n = int.from_bytes(reader.data[bucket + 4 : bucket + 8], "little")
+        if n > 65536:
+            raise _corrupt("too many containers", bucket)
+        reader.at += 8
+    elif cookie & 0xFFFF == 12347:
+        n = (cookie >> 16) + 1
+        reader.at += 4
+        flags = reader.integers((n + 7) // 8, 1)
+    else:
+        raise _corrupt("no cookie", bucket)
+    with_offsets = flags is None or n >= 4
+    reader.need(n * (8 if with_offsets else 4))
+    header = reader.at
+    pairs = reader.integers(2 * n, 2)
+    keys, cardinalities = pairs[::2], [below + 1 for below in pairs[1::2]]
+    offsets = reader.integers(n, 4) if with_offsets else None
+    for i in range(n):
+        if i and keys[i] <= keys[i - 1]:
+            raise _corrupt("container keys do not ascend", header + 4 * i)
+        if offsets is not None and offsets[i] != reader.at - bucket:
+            raise _corrupt("a container is not at its offset", reader.at)
+        is_run = flags is not None and flags[i // 8] >> i % 8 & 1
+        values = _runs if is_run else _array if cardinalities[i] <= 4096 else _bitset
+        yield from (keys[i] << 16 | value for value in values(reader, cardinalities[i]))
+
+
+def _array(reader: _Reader, cardinality: int) -> list[int]:
+    start = reader.at
+    values = reader.integers(cardinality, 2)
+    for i, (a, b) in enumerate(pairwise(values), 1):
+        if b <= a:
+            raise _corrupt("array values do not ascend", start + 2 * i)
+    return values
+
+
+def _bitset(reader: _Reader, cardinality: int) -> list[int]:
+    start = reader.at
+    words = reader.integers(1024, 8)
+    values = [64 * i + bit for i, word in enumerate(words) for bit in range(64) if word >> bit & 1]
+    if len(values) != cardinality:
+        raise _corrupt("wrong cardinality", start)
+    return values
+
+
+def _runs(reader: _Reader, cardinality: int) -> list[int]:
+    (n,) = reader.integers(1, 2)
+    if n == 0:
+        raise _corrupt("no runs", reader.at - 2)
+    start = reader.at
+    pairs = reader.integers(2 * n, 2)
+    values: list[int] = []
+    for i, (first, below) in enumerate(zip(pairs[::2], pairs[1::2], strict=True)):
+        if values and first <= values[-1]:
+            raise _corrupt("runs overlap or descend", start + 4 * i)
+        if first + below > 65535:
+            raise _corrupt("a run leaves its container", start + 4 * i)
+        values.extend(range(first, first + below + 1))
+    if len(values) != cardinality:
+        raise _corrupt("wrong cardinality", start)
+    return values
+
+
+def _rows(data: Any, start: int, stop: int) -> list[int]:
+    if start < 0 or stop < start:
+        raise ValueError(f"rows {start} to {stop} are no range: 0 <= start <= stop is needed")
+    return [row for row in _bitmap(data) if start <= row < stop]
+
+
+def validate(data: Any) -> tuple[int, int]:
+    found = _bitmap(data)
+    return len(found), found[-1] if found else -1
+
+
+def live_mask(data: Any, start: int, stop: int) -> UInt8:
+    deleted = set(_rows(data, start, stop))
+    return np.array([row not in deleted for row in range(start, stop)], np.uint8)
+
+
+def words(data: Any, start: int, stop: int) -> UInt64:
+    result = [0] * -(-(stop - start) // 64)
+    for row in _rows(data, start, stop):
+        result[(row - start) // 64] |= 1 << (row - start) % 64
+    return np.array(result, np.uint64)
+
+
+def positions(data: Any, start: int, stop: int) -> Int64:
+    return np.array(_rows(data, start, stop), np.int64)
+
+
+def ranges(data: Any, start: int, stop: int) -> tuple[Int64, Int64]:
+    starts: list[int] = []
+    lengths: list[int] = []
+    for row in _rows(data, start, stop):
+        if starts and row == starts[-1] + lengths[-1]:
+            lengths[-1] += 1
+        else:
+            starts.append(row)
+            lengths.append(1)
+    return np.array(starts, np.int64), np.array(lengths, np.int64)

@@ -1,0 +1,68 @@
+/* Little-endian loads and stores at any alignment, and bit counts, on every compiler. */
+#ifndef TF_BYTES_H
+#define TF_BYTES_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef _MSC_VER
+#include <intrin.h>
+#endif
+
+/* Compilers turn these shifts into one load or store (and a swap on a big-endian machine). */
+
+static inline uint16_t tf_load16(const uint8_t *p)
+{
+    return (uint16_t)(p[0] | (uint16_t)p[1] << 8);
+}
+
+static inline uint32_t tf_load32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static inline uint64_t tf_load64(const uint8_t *p)
+{
+    return (uint64_t)tf_load32(p) | (uint64_t)tf_load32(p + 4) << 32;
+}
+
+static inline void tf_store64(uint8_t *p, uint64_t v)
+{
+    for (int i = 0; i < 8; i++)
+        p[i] = (uint8_t)(v >> 8 * i);
+}
+
+/* Number of zero bits below the lowest one; v is not 0. */
+static inline unsigned tf_trailing_zeros(uint64_t v)
+{
+#ifdef _MSC_VER
+    unsigned long index;
+    _BitScanForward64(&index, v);
+    return (unsigned)index;
+#else
+    return (unsigned)__builtin_ctzll(v);
+#endif
+}
+
+/* Index of the highest bit that is set; v is not 0. */
+static inline unsigned tf_highest_bit(uint64_t v)
+{
+#ifdef _MSC_VER
+    unsigned long index;
+    _BitScanReverse64(&index, v);
+    return (unsigned)index;
+#else
+    return 63u - (unsigned)__builtin_clzll(v);
+#endif
+}
+
+/* Without the popcnt instruction, which not every x86-64 has: sums of 2, 4, 8 bits, then of the bytes. */
+static inline unsigned tf_popcount(uint64_t v)
+{
+    v -= v >> 1 & 0x5555555555555555u;
+    v = (v & 0x3333333333333333u) + (v >> 2 & 0x3333333333333333u);
+    v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (unsigned)(v * 0x0101010101010101u >> 56);
+}
+
+#endif

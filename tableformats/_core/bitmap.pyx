@@ -1,0 +1,142 @@
+"""Deletion bitmaps: from the portable 64-bit roaring serialisation straight to rows, without a bitmap in between.
+
+``data`` is a contiguous buffer of unsigned bytes (bytes, memoryview, uint8 array) that holds one serialised bitmap
+and nothing else; its layout is drawn in ``csrc/tf_roaring.h``. Every function reads and checks all of it, so each
+refuses the same bytes, and what it allocates is bounded by the rows that were asked for: start <= row < stop.
+
+Raises, everywhere
+------------------
+CorruptMetadataError : the bytes contradict the format; ``offset`` is where, counted from the start of ``data``
+ValueError : start < 0 or stop < start
+
+Notes
+-----
+Cost: O(bytes + rows asked for), the GIL is released. The bytes must not change during a call.
+Source: RoaringFormatSpec, "Extension for 64-bit implementations"; Iceberg Puffin spec, "deletion-vector-v1"; Delta
+PROTOCOL.md, "Deletion Vector Format".
+"""
+
+import numpy as np
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+
+from tableformats._core.status cimport raise_for_status, tf_status
+
+
+cdef extern from "tf_roaring.h" nogil:
+    tf_status tf_roaring_summary(const uint8_t *cur, const uint8_t *end, int64_t *cardinality, int64_t *last,
+                                 size_t *offset)
+    tf_status tf_roaring_live(const uint8_t *cur, const uint8_t *end, int64_t start, int64_t stop, uint8_t *out,
+                              size_t *offset)
+    tf_status tf_roaring_words(const uint8_t *cur, const uint8_t *end, int64_t start, int64_t stop, uint64_t *out,
+                               size_t *offset)
+    tf_status tf_roaring_positions(const uint8_t *cur, const uint8_t *end, int64_t start, int64_t stop,
+                                   int64_t *out, int64_t capacity, int64_t *count, size_t *offset)
+    tf_status tf_roaring_ranges(const uint8_t *cur, const uint8_t *end, int64_t start, int64_t stop,
+                                int64_t *starts, int64_t *lengths, int64_t capacity, int64_t *count,
+                                size_t *offset)
+
+# Stands in for the address of an empty array, which has none.
+cdef uint8_t NOTHING[1]
+
+
+cdef const uint8_t *address(const uint8_t[::1] data) noexcept:
+    return &data[0] if data.shape[0] else NOTHING
+
+
+cdef int expect_rows(int64_t start, int64_t stop) except -1:
+    if start < 0 or stop < start:
+        raise ValueError(f"rows {start} to {stop} are no range: 0 <= start <= stop is needed")
+    return 0
+
+
+def validate(const uint8_t[::1] data not None):
+    """Checks all bytes; returns (number of positions, last position or -1)."""
+    cdef const uint8_t *cur = address(data)
+    cdef Py_ssize_t size = data.shape[0]
+    cdef int64_t cardinality = 0, last = -1
+    cdef size_t offset = 0
+    cdef tf_status status
+    with nogil:
+        status = tf_roaring_summary(cur, cur + size, &cardinality, &last, &offset)
+        raise_for_status(status, offset)
+    return cardinality, last
+
+
+def live_mask(const uint8_t[::1] data not None, int64_t start, int64_t stop):
+    """uint8[stop - start]: 1 where row ``start + i`` is live, 0 where it is deleted."""
+    expect_rows(start, stop)
+    cdef const uint8_t *cur = address(data)
+    cdef Py_ssize_t size = data.shape[0]
+    cdef size_t offset = 0
+    cdef tf_status status
+    result = np.empty(stop - start, np.uint8)
+    cdef uint8_t[::1] out = result
+    cdef uint8_t *rows = &out[0] if out.shape[0] else NULL
+    with nogil:
+        status = tf_roaring_live(cur, cur + size, start, stop, rows, &offset)
+        raise_for_status(status, offset)
+    return result
+
+
+def words(const uint8_t[::1] data not None, int64_t start, int64_t stop):
+    """uint64[ceil((stop - start) / 64)]: bit i, counted from the lowest bit of word 0, is 1 where row ``start + i``
+    is deleted; bits past the last row are 0."""
+    expect_rows(start, stop)
+    cdef const uint8_t *cur = address(data)
+    cdef Py_ssize_t size = data.shape[0]
+    cdef size_t offset = 0
+    cdef tf_status status
+    cdef int64_t rows = stop - start
+    result = np.zeros(rows // 64 + (rows % 64 != 0), np.uint64)
+    cdef uint64_t[::1] out = result
+    cdef uint64_t *bits = &out[0] if out.shape[0] else NULL
+    with nogil:
+        status = tf_roaring_words(cur, cur + size, start, stop, bits, &offset)
+        raise_for_status(status, offset)
+    return result
+
+
+def positions(const uint8_t[::1] data not None, int64_t start, int64_t stop):
+    """int64[any]: the deleted rows, ascending."""
+    expect_rows(start, stop)
+    cdef const uint8_t *cur = address(data)
+    cdef Py_ssize_t size = data.shape[0]
+    cdef int64_t count = 0
+    cdef size_t offset = 0
+    cdef tf_status status
+    with nogil:
+        status = tf_roaring_positions(cur, cur + size, start, stop, NULL, 0, &count, &offset)
+        raise_for_status(status, offset)
+    result = np.empty(count, np.int64)
+    if count == 0:
+        return result
+    cdef int64_t[::1] out = result
+    cdef int64_t *rows = &out[0]
+    with nogil:
+        status = tf_roaring_positions(cur, cur + size, start, stop, rows, count, &count, &offset)
+        raise_for_status(status, offset)
+    return result
+
+
+def ranges(const uint8_t[::1] data not None, int64_t start, int64_t stop):
+    """(starts int64[m], lengths int64[m]): the maximal runs of deleted rows, ascending."""
+    expect_rows(start, stop)
+    cdef const uint8_t *cur = address(data)
+    cdef Py_ssize_t size = data.shape[0]
+    cdef int64_t count = 0
+    cdef size_t offset = 0
+    cdef tf_status status
+    with nogil:
+        status = tf_roaring_ranges(cur, cur + size, start, stop, NULL, NULL, 0, &count, &offset)
+        raise_for_status(status, offset)
+    starts, lengths = np.empty(count, np.int64), np.empty(count, np.int64)
+    if count == 0:
+        return starts, lengths
+    cdef int64_t[::1] firsts = starts, sizes = lengths
+    cdef int64_t *first = &firsts[0]
+    cdef int64_t *length = &sizes[0]
+    with nogil:
+        status = tf_roaring_ranges(cur, cur + size, start, stop, first, length, count, &count, &offset)
+        raise_for_status(status, offset)
+    return starts, lengths

@@ -1,0 +1,13 @@
+"""Stub of the compiled set of file keys; shapes and rules stand in the docstrings of ``filekeys.pyx``."""
+
+import numpy as np
+import numpy.typing as npt
+
+Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+
+class FileKeySet:
+    def __init__(self) -> None: ...
+    def __len__(self) -> int: ...
+    def add_batch(self, offsets: Offsets, data: UInt8, validity: UInt8 | None = None) -> UInt8: ...
+    def probe_batch(self, offsets: Offsets, data: UInt8, validity: UInt8 | None = None) -> UInt8: ...

@@ -1,0 +1,129 @@
+"""Which file keys were seen before: the set behind log reconciliation, where the newest reference of a key wins."""
+
+import os
+import struct
+import threading
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from tableformats._core.arrays cimport expect, expect_offsets, offset_t
+from tableformats._core.status cimport raise_for_status, tf_status
+
+
+cdef extern from "tf_keyset.h" nogil:
+    enum: TF_KEYSET_BLOCK
+    ctypedef struct tf_key:
+        const uint8_t *data
+        size_t size
+    ctypedef struct tf_keyset:
+        size_t count
+    void tf_keyset_init(tf_keyset *set, const uint64_t *seed)
+    void tf_keyset_clear(tf_keyset *set)
+    tf_status tf_keyset_add(tf_keyset *set, const tf_key *keys, size_t n, uint8_t *added)
+    void tf_keyset_probe(const tf_keyset *set, const tf_key *keys, size_t n, uint8_t *unseen)
+
+
+cdef tf_status visit(tf_keyset *set, const offset_t[::1] offsets, const uint8_t *data, const uint8_t *validity,
+                     bint insert, uint8_t[::1] unseen) noexcept nogil:
+    """Adds or probes the keys of a batch in order, block by block; a null key is neither, and not unseen."""
+    cdef tf_key keys[TF_KEYSET_BLOCK]
+    cdef Py_ssize_t rows[TF_KEYSET_BLOCK]
+    cdef uint8_t answers[TF_KEYSET_BLOCK]
+    cdef Py_ssize_t i, j, n = unseen.shape[0], used = 0
+    cdef tf_status status
+    for i in range(n):
+        unseen[i] = 0
+        if validity is NULL or validity[i]:
+            keys[used].data = data + offsets[i]
+            keys[used].size = <size_t>(offsets[i + 1] - offsets[i])
+            rows[used] = i
+            used += 1
+        if used == TF_KEYSET_BLOCK or i == n - 1:
+            if insert:
+                status = tf_keyset_add(set, keys, used, answers)
+                if status != 0:
+                    return status
+            else:
+                tf_keyset_probe(set, keys, used, answers)
+            for j in range(used):
+                unseen[rows[j]] = answers[j]
+            used = 0
+    return <tf_status>0
+
+
+cdef class FileKeySet:
+    """An exact set of byte strings; ``len()`` is the number of distinct keys.
+
+    A batch of keys is an Arrow binary or string array taken apart: ``offsets`` (int32 or int64 [n + 1], empty for
+    n = 0), ``data`` (uint8[any]) and ``validity`` (uint8[n], 0 = null; None = no nulls). Entry i is
+    ``data[offsets[i]:offsets[i + 1]]``. A null is no key: it is never inserted, and its answer is 0.
+
+    Keys are copied; two keys are one only if their bytes are equal. The hash that locates them is seeded from the
+    system's entropy for every set, so that a table cannot hold keys crafted to collide.
+
+    Notes
+    -----
+    Threads: calls on one set may come from any thread and run one after the other; the GIL is released meanwhile.
+    Cost: O(bytes of the batch), amortised. Memory: the bytes of the distinct keys, 8 bytes a key, and 26 to 52
+    bytes a key of slots.
+    """
+
+    cdef tf_keyset _set
+    cdef object _lock
+
+    def __cinit__(self):
+        cdef uint64_t seed[4]
+        seed[0], seed[1], seed[2], seed[3] = struct.unpack("=4Q", os.urandom(32))
+        tf_keyset_init(&self._set, seed)
+        self._lock = threading.Lock()
+
+    def __dealloc__(self):
+        tf_keyset_clear(&self._set)
+
+    def __len__(self):
+        return <Py_ssize_t>self._set.count
+
+    def add_batch(self, const offset_t[::1] offsets not None, const uint8_t[::1] data not None,
+                  const uint8_t[::1] validity=None):
+        """Inserts a batch; returns uint8[n], 1 where the key was not seen before.
+
+        Of equal keys inside the batch the first is the unseen one.
+
+        Raises
+        ------
+        ValueError : the offsets descend or leave the data, or ``validity`` has another length
+        MemoryError : out of memory; the set then holds a part of the batch
+        """
+        return self._visit(offsets, data, validity, True)
+
+    def probe_batch(self, const offset_t[::1] offsets not None, const uint8_t[::1] data not None,
+                    const uint8_t[::1] validity=None):
+        """Like :meth:`add_batch` without inserting: uint8[n], 1 where the key is not in the set.
+
+        For a batch whose keys are unique, and after which no older one comes (a checkpoint): equal keys inside the
+        batch are not told apart, all are unseen.
+        """
+        return self._visit(offsets, data, validity, False)
+
+    cdef _visit(self, const offset_t[::1] offsets, const uint8_t[::1] data, const uint8_t[::1] validity,
+                bint insert):
+        cdef Py_ssize_t n = max(offsets.shape[0] - 1, 0)
+        cdef const uint8_t *start = &data[0] if data.shape[0] else NULL
+        cdef const uint8_t *valid = NULL
+        cdef tf_status status
+        expect_offsets(offsets, data.shape[0], "offsets")
+        if validity is not None:
+            expect(validity.shape[0], n, "validity")
+        result = np.empty(n, np.uint8)
+        cdef uint8_t[::1] unseen = result
+        if n == 0:
+            return result
+        if validity is not None:
+            valid = &validity[0]
+        with self._lock:
+            with nogil:
+                status = visit(&self._set, offsets, start, valid, insert, unseen)
+        raise_for_status(status, 0)
+        return result
