@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
@@ -79,13 +78,10 @@ class RawColumn:
         array = pa.array(self.values, pa.int64(), mask=~self.valid)
         return array if kind is None else array.cast(kind, safe=False)
 
-    @cached_property
-    def is_contiguous(self) -> bool:
-        """Whether each value begins where the one before it ends (a repeated map key breaks that)."""
-        if self.sizes is None or self.data is None or len(self) == 0:
-            return True
-        ends = self.values + self.sizes
-        return bool((ends[:-1] == self.values[1:]).all() and self.values[0] == 0 and ends[-1] == len(self.data))
+    def take(self, rows: np.ndarray) -> RawColumn:
+        """The rows ``rows`` (int64 indices); the bytes stay where they are."""
+        sizes = None if self.sizes is None else self.sizes[rows]
+        return RawColumn(self.values[rows], self.valid[rows], sizes, self.data, self.avro)
 
     def bytes_array(self, kind: pa.DataType) -> pa.Array:
         """The byte values as Arrow ``kind`` (string or binary), not validated."""
@@ -94,16 +90,20 @@ class RawColumn:
 
         if self.sizes is None or self.data is None:
             return pa.nulls(len(self), kind)
-        if not self.is_contiguous:
-            data = self.data.tobytes()
-            spans = zip(self.values.tolist(), self.sizes.tolist(), self.valid.tolist(), strict=True)
-            return pa.array([data[a : a + n] if ok else None for a, n, ok in spans], pa.binary()).view(kind)
-        if len(self.data) > np.iinfo(np.int32).max:
+        sizes = np.where(self.valid, self.sizes, 0)
+        ends = np.cumsum(sizes, dtype=np.int64)
+        total = int(ends[-1]) if len(ends) else 0
+        if total > np.iinfo(np.int32).max:
             raise LimitExceededError("a column of a manifest holds more than 2 GiB")
+        data = self.data
+        starts = ends - sizes
+        if total != len(data) or not np.array_equal(starts[self.valid], self.values[self.valid]):
+            # Rows were taken, or a map repeated a key: gather what is left.
+            data = data[np.arange(total) + np.repeat(self.values - starts, sizes)]
         offsets = np.zeros(len(self) + 1, np.int32)
-        np.cumsum(self.sizes, out=offsets[1:])
-        validity = pa.array(self.valid).buffers()[1] if len(self) and not self.valid.all() else None
-        return pa.Array.from_buffers(kind, len(self), [validity, pa.py_buffer(offsets), pa.py_buffer(self.data)])
+        offsets[1:] = ends
+        validity = None if self.valid.all() else pa.array(self.valid).buffers()[1]
+        return pa.Array.from_buffers(kind, len(self), [validity, pa.py_buffer(offsets), pa.py_buffer(data)])
 
     def list_offsets(self) -> np.ndarray:
         """int64[n + 1] into the children of a list column."""
@@ -206,7 +206,9 @@ def _read_bytes(data: bytes, offset: int) -> tuple[bytes, int]:
     return data[offset : offset + size], offset + size
 
 
-def read_columns(data: bytes, wants: Sequence[Want], keys: Sequence[int], path: str) -> AvroColumns:
+def read_columns(
+    data: bytes, wants: Sequence[Want], keys: Sequence[int], path: str, header: Header | None = None
+) -> AvroColumns:
     """Decode the fields ``wants`` of all records, and of the maps among them the entries of ``keys``.
 
     Parameters
@@ -214,6 +216,7 @@ def read_columns(data: bytes, wants: Sequence[Want], keys: Sequence[int], path: 
     data : the whole file
     keys : wanted keys of maps (column field ids), ascending, distinct
     path : for errors
+    header : where it was read already
 
     Raises
     ------
@@ -222,7 +225,7 @@ def read_columns(data: bytes, wants: Sequence[Want], keys: Sequence[int], path: 
     """
     import numpy as np
 
-    header = read_header(data, path)
+    header = header or read_header(data, path)
     program = compile_program(header.schema, wants, len(keys), path)
     has_data = [c.has_data for c in program.columns]
     for is_bytes in program.maps.values():

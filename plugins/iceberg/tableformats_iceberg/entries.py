@@ -1,0 +1,243 @@
+"""Manifest entries: the live files of one manifest as columns, with what they inherit from the manifest list.
+
+Status 2 (DELETED) is informational and never live. A null sequence number is the manifest's for added files; a null
+``first_row_id`` continues from the manifest's. Source: Iceberg spec, "Manifest Entry Fields", "Sequence Number
+Inheritance", "First Row ID Inheritance".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tableformats.errors import CorruptMetadataError
+from tableformats.plugin import Bounds, PartitionSpec, Statistics
+from tableformats.schema import Field
+
+from .avro import ELEMENT, AvroColumns, Header, Want, read_columns, read_header
+from .manifests import DATA, Manifest
+from .values import decode_bounds, decode_partition
+
+if TYPE_CHECKING:
+    from tableformats.report import ScanReport
+
+__all__ = ["Entries", "ManifestStatistics", "manifest_spec_id", "read_entries"]
+
+EXISTING, ADDED, DELETED = 0, 1, 2
+DATA_FILE, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
+FILE = 2
+"""Field id of ``data_file``, under which everything but status and sequence numbers stands."""
+FILE_PATH_ID = 2147483546
+"""Reserved id of the column ``file_path`` in position delete files."""
+
+
+def _map(field_id: int, name: str, key: int, value: int, kind: str) -> Want:
+    return Want(field_id, (name,), "any", "map", (Want(key, ("key",)), Want(value, ("value",), kind)))
+
+
+_FILE_WANTS = (
+    Want(134, ("content",)), Want(100, ("file_path",), "bytes"), Want(101, ("file_format",), "bytes"),
+    Want(103, ("record_count",)), Want(104, ("file_size_in_bytes",)), Want(142, ("first_row_id",)),
+    _map(109, "value_counts", 119, 120, "int"), _map(110, "null_value_counts", 121, 122, "int"),
+    _map(137, "nan_value_counts", 138, 139, "int"), _map(125, "lower_bounds", 126, 127, "bytes"),
+    _map(128, "upper_bounds", 129, 130, "bytes"),
+)  # fmt: skip
+_DELETE_WANTS = (
+    Want(135, ("equality_ids",), "int", "list"), Want(143, ("referenced_data_file",), "bytes"),
+    Want(144, ("content_offset",)), Want(145, ("content_size_in_bytes",)),
+)  # fmt: skip
+
+
+@dataclass
+class Entries:
+    """The entries of one manifest that are live (or all of them), one row each.
+
+    ``files`` has path, size_bytes, record_count, partition, file_format, data_sequence_number, first_row_id, and
+    what :func:`read_entries` was asked to add. ``rows`` are the rows of the manifest; ``columns`` its raw columns.
+    """
+
+    spec_id: int
+    files: pa.RecordBatch
+    rows: np.ndarray
+    columns: AvroColumns
+
+    @property
+    def statistics(self) -> ManifestStatistics:
+        return ManifestStatistics(self.columns, self.rows)
+
+
+class ManifestStatistics(Statistics):
+    """Bounds and counts of the live files of one manifest; typed when asked for."""
+
+    def __init__(self, columns: AvroColumns, rows: np.ndarray) -> None:
+        self._columns = columns
+        self._rows = rows
+
+    def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
+        """See :meth:`tableformats.plugin.Statistics.bounds`. Cost: O(files x columns), no Python object a file."""
+        at = self._rows if rows is None else self._rows[rows]
+        found = Bounds()
+        for name, field_id in (("value_count", 109), ("null_count", 110), ("nan_count", 137)):
+            raw = self._columns.map_columns((FILE, field_id))
+            for column in columns:
+                if column.id in raw:
+                    taken = raw[column.id].take(at)
+                    known = taken.valid & (taken.values >= 0)
+                    getattr(found, name)[column.id] = pa.array(taken.values, pa.int64(), mask=~known)
+        for side, field_id in ((found.lower, 125), (found.upper, 128)):
+            raw = self._columns.map_columns((FILE, field_id))
+            for column in columns:
+                if column.id in raw:
+                    values = decode_bounds(raw[column.id].take(at), column, field_id == 125)
+                    if values is not None:
+                        side[column.id] = values
+        return found
+
+
+def manifest_spec_id(header: Header, manifest: Manifest, default: int) -> int:
+    """The spec of a manifest: as its list says, else as its header says, else the table's default."""
+    if manifest.spec_id is not None:
+        return manifest.spec_id
+    text = header.text("partition-spec-id")
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else default
+
+
+def read_entries(
+    data: bytes, path: str, manifest: Manifest, specs: Mapping[int, PartitionSpec], default_spec_id: int,
+    columns: Sequence[int], report: ScanReport | None = None, all_statuses: bool = False,
+) -> Entries:  # fmt: skip
+    """Decode a manifest.
+
+    Parameters
+    ----------
+    data, path : the manifest's bytes, and where they came from
+    specs : all specs of the table
+    columns : field ids whose bounds and counts are decoded too
+    all_statuses : also entries with status 2, for people to look at
+
+    Raises
+    ------
+    CorruptMetadataError : damage, required values missing, a spec that the table does not have
+    """
+    _check_length(data, path, manifest, report)
+    header = read_header(data, path)
+    spec_id = manifest_spec_id(header, manifest, default_spec_id)
+    if spec_id not in specs:
+        raise CorruptMetadataError(f"the table has no partition spec {spec_id}", path=path, field="partition_spec_id")
+    spec = specs[spec_id]
+    raw = read_columns(data, _wants(spec, manifest.content), sorted(set(columns)), path, header)
+    status = raw.required((0,), "status").values
+    if len(status) and not ((status >= EXISTING) & (status <= DELETED)).all():
+        raise CorruptMetadataError("an entry has an unknown status", path=path, field="status")
+    live = status != DELETED
+    _check_counts(manifest, int(live.sum()), path, report)
+    rows = np.flatnonzero(live) if not all_statuses else np.arange(raw.rows)
+    files = pa.RecordBatch.from_pydict(_file_columns(raw, manifest, spec, status, path))
+    return Entries(spec_id, files if len(rows) == raw.rows else files.take(pa.array(rows)), rows, raw)
+
+
+def _wants(spec: PartitionSpec, content: int) -> tuple[Want, ...]:
+    partition = Want(102, ("partition",), "any", "record", tuple(Want(f.id, (f.name,), "any") for f in spec.fields))
+    members = (*_FILE_WANTS, partition, *(() if content == DATA else _DELETE_WANTS))
+    return (
+        Want(0, ("status",)), Want(1, ("snapshot_id",)), Want(3, ("sequence_number",)),
+        Want(4, ("file_sequence_number",)), Want(FILE, ("data_file",), "any", "record", members),
+    )  # fmt: skip
+
+
+def _check_length(data: bytes, path: str, manifest: Manifest, report: ScanReport | None) -> None:
+    """A manifest cut at a block boundary is valid Avro: only its length tells."""
+    if manifest.length < 0 or len(data) == manifest.length:
+        return
+    if len(data) < manifest.length:
+        raise CorruptMetadataError(
+            f"the manifest has {len(data)} bytes, its list says {manifest.length}", path=path, offset=len(data),
+            field="manifest_length", hint="The file was cut; restore it",
+        )  # fmt: skip
+    if report is not None:
+        report.note(f"the manifest {path!r} is longer than its list says")
+
+
+def _check_counts(manifest: Manifest, live: int, path: str, report: ScanReport | None) -> None:
+    known = manifest.added_files >= 0 and manifest.existing_files >= 0
+    if known and live != manifest.added_files + manifest.existing_files and report is not None:
+        report.note(f"the manifest {path!r} has {live} live files, its list says {manifest.live_files}")
+
+
+def _file_columns(
+    raw: AvroColumns, manifest: Manifest, spec: PartitionSpec, status: np.ndarray, path: str
+) -> dict[str, pa.Array]:
+    content = raw[(FILE, 134)].integers(DATA_FILE)
+    allowed = (DATA_FILE,) if manifest.content == DATA else (POSITION_DELETES, EQUALITY_DELETES)
+    if not np.isin(content, allowed).all():
+        raise CorruptMetadataError("a file's content does not fit its manifest's", path=path, field="content")
+    record_count = raw.required((FILE, 103), "record_count").values
+    size = raw.required((FILE, 104), "file_size_in_bytes").values
+    if len(size) and (record_count.min() < 0 or size.min() < 0):
+        raise CorruptMetadataError("a file has a negative size or record count", path=path, field="record_count")
+    raw.required((FILE, 100), "file_path")
+    columns = {
+        "path": raw.strings((FILE, 100), "file_path"),
+        "size_bytes": pa.array(size, pa.int64()),
+        "record_count": pa.array(record_count, pa.int64()),
+        "partition": _partition(raw, spec, path),
+        "file_format": _file_format(raw, path),
+        "data_sequence_number": pa.array(_sequence_numbers(raw, manifest, status, path), pa.int64()),
+        "first_row_id": _first_row_ids(raw, manifest, status, record_count),
+        "status": pa.array(status, pa.int32()),
+        "snapshot_id": pc.fill_null(raw[(1,)].int_array(), pa.scalar(manifest.added_snapshot_id, pa.int64())),
+    }  # fmt: skip
+    if manifest.content != DATA:
+        columns |= _delete_columns(raw, content)
+    return columns
+
+
+def _partition(raw: AvroColumns, spec: PartitionSpec, path: str) -> pa.Array:
+    if not spec.fields:
+        return pa.StructArray.from_buffers(pa.struct([]), raw.rows, [None])
+    values = [decode_partition(raw[(FILE, 102, f.id)], f.type, path, f.name) for f in spec.fields]
+    return pa.StructArray.from_arrays(values, names=[str(f.id) for f in spec.fields])
+
+
+def _file_format(raw: AvroColumns, path: str) -> pa.Array:
+    return pc.utf8_lower(raw.strings((FILE, 101), "file_format")).fill_null("parquet")
+
+
+def _sequence_numbers(raw: AvroColumns, manifest: Manifest, status: np.ndarray, path: str) -> np.ndarray:
+    """int64[n]: data sequence numbers; 0 for files of version 1 manifests."""
+    own = raw[(3,)]
+    inherits = ~own.valid & ((status == ADDED) | (manifest.sequence_number == 0))
+    if raw.has((3,)) and (~own.valid & ~inherits & (status != DELETED)).any():
+        raise CorruptMetadataError("an existing file has no sequence number", path=path, field="sequence_number")
+    inherited = manifest.sequence_number if raw.has((3,)) else 0
+    return np.where(own.valid, own.values, inherited)
+
+
+def _first_row_ids(raw: AvroColumns, manifest: Manifest, status: np.ndarray, record_count: np.ndarray) -> pa.Array:
+    """int64[n], null where the manifest has none: a null id is the manifest's plus the records of the live files
+    before it whose id was null too."""
+    if manifest.first_row_id is None or manifest.content != DATA:
+        return pa.nulls(raw.rows, pa.int64())
+    own = raw[(FILE, 142)]
+    unassigned = ~own.valid & (status != DELETED)
+    before = np.cumsum(np.where(unassigned, record_count, 0)) - np.where(unassigned, record_count, 0)
+    ids = np.where(own.valid, own.values, manifest.first_row_id + before)
+    return pa.array(ids, pa.int64(), mask=~(own.valid | unassigned))
+
+
+def _delete_columns(raw: AvroColumns, content: np.ndarray) -> dict[str, pa.Array]:
+    ids = raw[(FILE, 135)]
+    members = raw[(FILE, 135, ELEMENT)].int_array(pa.int32())
+    offsets = pa.array(ids.list_offsets(), pa.int32())
+    return {
+        "content": pa.array(content, pa.int32()),
+        "equality_ids": pa.ListArray.from_arrays(offsets, members),
+        "referenced_data_file": raw.strings((FILE, 143), "referenced_data_file"),
+        "content_offset": raw[(FILE, 144)].int_array(),
+        "content_size_in_bytes": raw[(FILE, 145)].int_array(),
+    }

@@ -1,0 +1,83 @@
+"""The files of one Iceberg table: paths that the metadata names -> bytes, wherever the table lies now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tableformats.errors import CorruptMetadataError
+from tableformats.storage import Storage, common_move, normalize, scheme_of, strip_trailing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .metadata import TableMetadata
+
+__all__ = ["TableFiles", "without_authority"]
+
+
+def without_authority(path: str) -> str:
+    """A path without scheme and authority: what is left when stores and writers spell them differently."""
+    path = normalize(path)
+    if scheme_of(path) is None:
+        return path
+    rest = path.split(":", 1)[1]
+    return "/" + rest[2:].partition("/")[2] if rest.startswith("//") else rest
+
+
+class TableFiles:
+    """Resolves and reads what the metadata names.
+
+    Parameters
+    ----------
+    directory : the table's directory now, absolute; relative paths start there
+    relocate : None, True (the table was moved: the metadata's location means ``directory``, and what stood beside it
+        stands beside it now), or {old prefix: new prefix}
+    """
+
+    def __init__(
+        self, storage: Storage, metadata: TableMetadata, directory: str, relocate: bool | Mapping[str, str] | None
+    ) -> None:
+        self.storage = storage
+        self.directory = directory
+        if isinstance(relocate, Mapping):
+            for old, new in relocate.items():
+                storage.relocate(old, new)
+        elif relocate:
+            # Metadata and file paths may spell the store differently, so the bare path is a prefix too.
+            for location in dict.fromkeys((strip_trailing(normalize(metadata.location)), without_authority(metadata.location))):
+                for old, new in common_move(location, directory):
+                    storage.relocate(old, new)
+
+    def locate(self, stored: str) -> str:
+        """One stored path made absolute. Raises PathNotAllowedError."""
+        return self.storage.resolve_one(self._absolute(stored))
+
+    def resolve(self, stored: pa.Array) -> pa.Array:
+        """Stored paths made absolute. Raises PathNotAllowedError."""
+        import pyarrow.compute as pc
+
+        relative = pc.invert(pc.match_substring_regex(stored, r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/"))
+        if pc.any(relative).as_py():
+            stored = pc.if_else(relative, pc.binary_join_element_wise(self.directory, stored, "/"), stored)
+        return self.storage.resolve(stored)
+
+    def _absolute(self, stored: str) -> str:
+        is_relative = not stored.startswith("/") and scheme_of(stored) is None and not stored.startswith("file:/")
+        return f"{self.directory}/{stored}" if is_relative else stored
+
+    def read(self, stored: str, what: str) -> tuple[bytes, str]:
+        """The bytes of a metadata file, and its absolute path.
+
+        Raises
+        ------
+        CorruptMetadataError : there is no such file
+        """
+        path = self.locate(stored)
+        try:
+            return self.storage.read_bytes(path), path
+        except FileNotFoundError:
+            raise CorruptMetadataError(
+                f"the {what} is missing", path=path,
+                hint="If the table was moved, open it with relocate=True or relocate={old: new}",
+            ) from None  # fmt: skip

@@ -1,0 +1,196 @@
+"""The manifests of a snapshot: the manifest list, decoded into columns, and what its summaries rule out.
+
+Field ids 500 to 520 and the names that older writers gave them; version 1 tables may name their manifests in the
+metadata instead. Source: Iceberg spec, "Manifest Lists".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.plugin import PartitionField, PartitionSpec
+from tableformats.schema import Field, arrow_type
+
+from .avro import AvroColumns, RawColumn, Want, read_columns
+from .values import decode_bounds
+
+if TYPE_CHECKING:
+    from tableformats.report import ScanReport
+
+__all__ = ["DATA", "DELETES", "Manifest", "ManifestList", "manifest_list_of_paths", "parse_manifest_list"]
+
+DATA, DELETES = 0, 1
+UNKNOWN = -1
+
+_COUNTS = {
+    504: ("added_files_count", "added_data_files_count"),
+    505: ("existing_files_count", "existing_data_files_count"),
+    506: ("deleted_files_count", "deleted_data_files_count"),
+    512: ("added_rows_count",),
+    513: ("existing_rows_count",),
+    514: ("deleted_rows_count",),
+}
+_WANTS = (
+    Want(500, ("manifest_path",), "bytes"),
+    Want(501, ("manifest_length",)),
+    Want(502, ("partition_spec_id",)),
+    Want(503, ("added_snapshot_id",)),
+    Want(515, ("sequence_number",)),
+    Want(516, ("min_sequence_number",)),
+    Want(517, ("content",)),
+    Want(519, ("key_metadata",), "bytes"),
+    Want(520, ("first_row_id",)),
+    *(Want(i, names) for i, names in _COUNTS.items()),
+    Want(507, ("partitions",), "any", "list", (
+        Want(509, ("contains_null",)), Want(518, ("contains_nan",)),
+        Want(510, ("lower_bound",), "bytes"), Want(511, ("upper_bound",), "bytes"),
+    )),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One row of a manifest list. Counts and ``length`` are -1 where the list does not say; ``spec_id`` is None
+    where only the manifest's own header knows it."""
+
+    path: str
+    length: int
+    spec_id: int | None
+    content: int
+    sequence_number: int
+    min_sequence_number: int
+    added_snapshot_id: int | None
+    added_files: int
+    existing_files: int
+    deleted_files: int
+    added_rows: int
+    existing_rows: int
+    deleted_rows: int
+    first_row_id: int | None
+
+    @property
+    def has_live_files(self) -> bool:
+        """False only where both counts are known to be zero; an unknown count is taken as not zero."""
+        return self.added_files != 0 or self.existing_files != 0
+
+    @property
+    def live_files(self) -> int:
+        """Entries that are not tombstones, as far as the list counts them."""
+        return max(self.added_files, 0) + max(self.existing_files, 0)
+
+
+class ManifestList:
+    """The manifests of one snapshot, in the order of the list, and their partition summaries as columns."""
+
+    def __init__(
+        self, manifests: Sequence[Manifest], columns: AvroColumns | None = None, size_bytes: int = 0
+    ) -> None:
+        self.manifests = list(manifests)
+        self.size_bytes = size_bytes
+        self._columns = columns
+
+    def kept(self, content: int, specs: Mapping[int, PartitionSpec], manifest_filter: Any,
+             report: ScanReport | None) -> list[Manifest]:  # fmt: skip
+        """The manifests of ``content`` that may hold a live file which the filter needs; counts the others.
+
+        A manifest is left out where it has no live entry, or where its summaries rule every file out.
+        """
+        rows = [i for i, m in enumerate(self.manifests) if m.content == content]
+        keep = {i for i in rows if self.manifests[i].has_live_files}
+        if manifest_filter is not None:
+            for spec_id in {self.manifests[i].spec_id for i in keep}:
+                group = np.array([i for i in rows if i in keep and self.manifests[i].spec_id == spec_id], np.int64)
+                verdict = self._summaries_keep(group, specs.get(spec_id) if spec_id is not None else None, manifest_filter)
+                keep.difference_update(group[~verdict].tolist())
+        if report is not None:
+            skipped = [self.manifests[i] for i in rows if i not in keep]
+            report.manifests_total += len(rows)
+            report.manifests_skipped += len(skipped)
+            files = sum(m.live_files for m in skipped)
+            report.files_total += files
+            report.files_skipped_with_manifests += files
+        return [self.manifests[i] for i in rows if i in keep]
+
+    def _summaries_keep(self, rows: np.ndarray, spec: PartitionSpec | None, manifest_filter: Any) -> np.ndarray:
+        """bool[len(rows)]: what the filter says of manifests of one spec; True where summaries are missing."""
+        keep = np.ones(len(rows), bool)
+        if spec is None or not spec.fields or self._columns is None:
+            return keep
+        offsets = self._columns[(507,)].list_offsets()
+        # A summary list of another length than the spec cannot be trusted.
+        complete = np.flatnonzero(np.diff(offsets)[rows] == len(spec.fields))
+        if not len(complete):
+            return keep
+        first = offsets[:-1][rows[complete]]
+        sound = np.ones(len(complete), bool)
+        lower, upper, nulls, nans = {}, {}, {}, {}
+        for position, field in enumerate(spec.fields):
+            low, high = self._child(510, first + position), self._child(511, first + position)
+            lower[field.id], upper[field.id] = _bounds(low, field, True), _bounds(high, field, False)
+            # An absent bound says "only NULL and NaN"; one that is present but unreadable proves nothing.
+            sound &= (low.valid == high.valid) & (low.valid == _is_valid(lower[field.id]))
+            sound &= high.valid == _is_valid(upper[field.id])
+            nulls[field.id] = _booleans(self._child(509, first + position))
+            nans[field.id] = _booleans(self._child(518, first + position))
+        keep[complete] = manifest_filter.keep(spec.id, lower, upper, nulls, nans) | ~sound
+        return keep
+
+    def _child(self, field_id: int, at: np.ndarray) -> RawColumn:
+        assert self._columns is not None
+        return self._columns[(507, field_id)].take(at)
+
+
+def _bounds(raw: RawColumn, field: PartitionField, is_lower: bool) -> pa.Array:
+    values = decode_bounds(raw, Field(field.id, field.name, field.type), is_lower)
+    return pa.nulls(len(raw), arrow_type(field.type)) if values is None else values
+
+
+def _booleans(raw: RawColumn) -> pa.Array:
+    return pa.array(raw.values != 0, mask=~raw.valid)
+
+
+def _is_valid(values: pa.Array) -> np.ndarray:
+    return np.asarray(values.is_valid().to_numpy(zero_copy_only=False))
+
+
+def parse_manifest_list(data: bytes, path: str) -> ManifestList:
+    """Decode a manifest list.
+
+    Raises
+    ------
+    CorruptMetadataError : damaged Avro, a required field missing, values out of range
+    UnsupportedFeatureError : encrypted manifests
+    """
+    columns = read_columns(data, _WANTS, (), path)
+    if columns[(519,)].valid.any():
+        raise UnsupportedFeatureError("the manifests are encrypted", path=path, field="key_metadata",
+                                      hint="Encrypted tables are not read yet")  # fmt: skip
+    paths = columns.strings((500,), "manifest_path")
+    columns.required((500,), "manifest_path")
+    numbers = [
+        columns.required((501,), "manifest_length").values,
+        columns.required((502,), "partition_spec_id").values,
+        columns[(517,)].integers(DATA), columns[(515,)].integers(0), columns[(516,)].integers(0),
+        *(columns[(i,)].integers(UNKNOWN) for i in _COUNTS),
+    ]  # fmt: skip
+    optional = [columns[(503,)].int_array().to_pylist(), columns[(520,)].int_array().to_pylist()]
+    manifests = []
+    rows = zip(paths.to_pylist(), *(n.tolist() for n in numbers), *optional, strict=True)
+    for name, length, spec_id, content, sequence, least, *counts, snapshot_id, first_row_id in rows:
+        if content not in (DATA, DELETES):
+            raise CorruptMetadataError(f"a manifest has content {content}", path=path, field="content")
+        if length < 0 or sequence < 0 or min(counts) < UNKNOWN:
+            raise CorruptMetadataError("a manifest has a negative length, sequence number or count", path=path)
+        manifests.append(Manifest(name, length, spec_id, content, sequence, least, snapshot_id, *counts, first_row_id))
+    return ManifestList(manifests, columns, len(data))
+
+
+def manifest_list_of_paths(paths: Sequence[str]) -> ManifestList:
+    """The manifests that version 1 metadata names itself: nothing is known of them but the paths."""
+    return ManifestList([Manifest(p, UNKNOWN, None, DATA, 0, 0, None, *([UNKNOWN] * 6), None) for p in paths])

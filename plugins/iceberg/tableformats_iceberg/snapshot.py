@@ -1,0 +1,98 @@
+"""One snapshot of an Iceberg table: which files it has, and the deletes that apply to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest
+from tableformats.schema import Schema
+
+from .metadata import Snapshot, TableMetadata
+from .schema import parse_name_mapping
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyroaring import BitMap64
+
+    from tableformats.report import ScanReport
+
+    from .entries import Entries
+    from .files import TableFiles
+    from .manifests import Manifest, ManifestList
+
+__all__ = ["IcebergSnapshot"]
+
+
+class IcebergSnapshot(FormatSnapshot):
+    """See :class:`tableformats.plugin.FormatSnapshot`. ``snapshot`` is None for a table without snapshots."""
+
+    extra_columns = ("data_sequence_number", "first_row_id")
+
+    def __init__(self, files: TableFiles, metadata: TableMetadata, snapshot: Snapshot | None, schema: Schema) -> None:
+        self._files = files
+        self._metadata = metadata
+        self._snapshot = snapshot
+        self.version = snapshot.id if snapshot else -1
+        self.timestamp_ms = snapshot.timestamp_ms if snapshot else None
+        self.schema = schema
+        self.specs = metadata.specs
+        self.default_spec_id = metadata.default_spec_id
+        self.properties = metadata.properties
+        self.name_mapping = parse_name_mapping(metadata.properties, metadata.path)
+
+    # ---- files --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _manifest_list(self) -> ManifestList:
+        from .manifests import ManifestList, manifest_list_of_paths, parse_manifest_list
+
+        if self._snapshot is None:
+            return ManifestList([])
+        if self._snapshot.manifest_list is None:
+            return manifest_list_of_paths(self._snapshot.manifests)
+        data, path = self._files.read(self._snapshot.manifest_list, "manifest list")
+        return parse_manifest_list(data, path)
+
+    def _entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None,
+                 all_statuses: bool = False) -> Entries:  # fmt: skip
+        from .entries import read_entries
+
+        data, path = self._files.read(manifest.path, "manifest")
+        if report is not None:
+            report.count_metadata(len(data))
+        return read_entries(data, path, manifest, self.specs, self.default_spec_id, columns, report, all_statuses)
+
+    def read(self, request: ReadRequest) -> Iterator[FileBatch]:
+        """See :meth:`tableformats.plugin.FormatSnapshot.read`: one batch a data manifest."""
+        from .manifests import DATA
+
+        report = request.report
+        report.count_metadata(self._metadata.size_bytes)
+        manifest_list = self._manifest_list
+        if manifest_list.size_bytes:
+            report.count_metadata(manifest_list.size_bytes)
+        columns = [f.id for f in request.columns if not f.type.is_nested]
+        for manifest in manifest_list.kept(DATA, self.specs, request.manifest_filter, report):
+            entries = self._entries(manifest, columns, report)
+            yield FileBatch(entries.files, entries.spec_id, entries.statistics)
+
+    def resolve_paths(self, paths: pa.Array) -> pa.Array:
+        """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`. Iceberg stores paths unencoded."""
+        return self._files.resolve(paths)
+
+    # ---- deletes ------------------------------------------------------------------------------------------------
+
+    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`."""
+        from .deletes import DeleteIndex
+        from .entries import FILE_PATH_ID
+        from .manifests import DELETES
+
+        manifests = self._manifest_list.kept(DELETES, self.specs, None, None) if files.num_rows else []
+        entries = [self._entries(m, [FILE_PATH_ID]) for m in manifests]
+        return DeleteIndex(entries, self.specs).attach(files)
+
+    def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
+        raise NotImplementedError

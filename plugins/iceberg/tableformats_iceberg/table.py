@@ -1,0 +1,127 @@
+"""The format and the table: finding an Iceberg table, opening it, choosing a snapshot, its history."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tableformats.errors import SnapshotNotFoundError
+from tableformats.plugin import FormatTable, OpenOptions, SnapshotSelector, TableFormat, utc_datetime
+from tableformats.schema import Schema
+from tableformats.storage import Storage
+
+from .files import TableFiles
+from .locate import is_metadata_name, locate
+from .metadata import Reference, Snapshot, TableMetadata, read_metadata
+from .snapshot import IcebergSnapshot
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["IcebergFormat", "IcebergTable"]
+
+MAX_LISTED = 10
+
+
+class IcebergFormat(TableFormat):
+    """Apache Iceberg, format versions 1 to 3."""
+
+    name = "iceberg"
+
+    def detect(self, storage: Storage, options: OpenOptions) -> bool:
+        """A file called ``*.metadata.json`` (or its gzip spellings), or a directory with one below ``metadata/``."""
+        if is_metadata_name(storage.root):
+            return storage.is_file(storage.root)
+        return any(is_metadata_name(info.name) for info in storage.list(storage.join("metadata")))
+
+    def open(self, storage: Storage, options: OpenOptions) -> IcebergTable:
+        """See :meth:`tableformats.plugin.TableFormat.open`."""
+        located = locate(storage)
+        metadata = read_metadata(storage, located.metadata_path)
+        return IcebergTable(TableFiles(storage, metadata, located.directory, options.relocate), metadata)
+
+
+class IcebergTable(FormatTable):
+    """A table at one metadata file."""
+
+    format = "iceberg"
+
+    def __init__(self, files: TableFiles, metadata: TableMetadata) -> None:
+        self._files = files
+        self._metadata = metadata
+        self.location = files.storage.root
+
+    def snapshot(self, selector: SnapshotSelector) -> IcebergSnapshot:
+        """See :meth:`tableformats.plugin.FormatTable.snapshot`.
+
+        Branches (and the current snapshot) are read with the table's current schema, tags, ids and timestamps with
+        the snapshot's own. Source: Iceberg spec, "Snapshot References", appendix F, "Point in Time Reads".
+        """
+        if selector.branch is not None:
+            return self._of_reference(selector.branch, "branch")
+        if selector.tag is not None:
+            return self._of_reference(selector.tag, "tag")
+        if selector.timestamp_ms is not None:
+            return self._at(selector.timestamp_ms)
+        if isinstance(selector.version, str):
+            if selector.version not in self._metadata.refs and selector.version.lstrip("-").isdigit():
+                return self._of_id(int(selector.version))
+            return self._of_reference(selector.version, None)
+        if selector.version is not None:
+            return self._of_id(selector.version)
+        current = self._metadata.current_snapshot_id
+        return self._open(None if current is None else self._metadata.snapshots[current], self._metadata.schema)
+
+    def _open(self, snapshot: Snapshot | None, schema: Schema) -> IcebergSnapshot:
+        return IcebergSnapshot(self._files, self._metadata, snapshot, schema)
+
+    def _own_schema(self, snapshot: Snapshot) -> Schema:
+        """The schema that was current when the snapshot was made; snapshots of old writers do not say."""
+        return self._metadata.schemas.get(snapshot.schema_id, self._metadata.schema)  # type: ignore[arg-type]
+
+    def _of_id(self, snapshot_id: int) -> IcebergSnapshot:
+        snapshots = self._metadata.snapshots
+        if snapshot_id == -1 and self._metadata.current_snapshot_id is None:
+            return self._open(None, self._metadata.schema)
+        if snapshot_id not in snapshots:
+            newest = sorted(snapshots.values(), key=lambda s: s.timestamp_ms, reverse=True)[:MAX_LISTED]
+            self._missing(f"there is no snapshot {snapshot_id}", [str(s.id) for s in newest], "snapshots")
+        return self._open(snapshots[snapshot_id], self._own_schema(snapshots[snapshot_id]))
+
+    def _of_reference(self, name: str, kind: str | None) -> IcebergSnapshot:
+        refs = [r for r in self._metadata.refs.values() if kind in (None, r.type)]
+        ref: Reference | None = next((r for r in refs if r.name == name), None)
+        if ref is None:
+            what = kind or "branch or tag"
+            self._missing(f"there is no {what} {name!r}", sorted(r.name for r in refs)[:MAX_LISTED], "references")
+        snapshot = self._metadata.snapshots[ref.snapshot_id]
+        return self._open(snapshot, self._metadata.schema if ref.type == "branch" else self._own_schema(snapshot))
+
+    def _at(self, timestamp_ms: int) -> IcebergSnapshot:
+        """The snapshot that was current at that instant, by the snapshot log and not by lineage."""
+        log = list(self._metadata.snapshot_log)
+        if not log:
+            ancestors = self._metadata.ancestors(self._metadata.current_snapshot_id)
+            log = [(s.timestamp_ms, s.id) for s in reversed(ancestors)]
+        found = [snapshot_id for at, snapshot_id in log if at <= timestamp_ms]
+        when = utc_datetime(timestamp_ms).isoformat()
+        if not found:
+            first = [utc_datetime(log[0][0]).isoformat()] if log else []
+            self._missing(f"the table had no snapshot at {when}", first, "earliest")
+        if found[-1] not in self._metadata.snapshots:
+            known = [utc_datetime(at).isoformat() for at, i in log if i in self._metadata.snapshots][:MAX_LISTED]
+            self._missing(f"the snapshot that was current at {when} has expired", known, "still there, from")
+        snapshot = self._metadata.snapshots[found[-1]]
+        return self._open(snapshot, self._own_schema(snapshot))
+
+    def _missing(self, message: str, present: list[str], what: str) -> None:
+        hint = f"The table's {what}: {', '.join(present)}" if present else f"The table has no {what}"
+        raise SnapshotNotFoundError(message, path=self._metadata.path, hint=hint)
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        """Snapshots by the time they became current, newest first; see :meth:`FormatTable.history`.
+
+        Adds ``parent_id``, ``is_current_ancestor`` and ``summary``; an expired snapshot has only its time.
+        """
+        from .inspect import history_table
+
+        return history_table(self._metadata, limit)
