@@ -1,0 +1,171 @@
+"""Hand-built Delta logs, and the few lines of reconciliation that tests of the plugin alone need."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tableformats.plugin import FormatSnapshot, OpenOptions, ReadRequest, SnapshotSelector
+from tableformats.report import ScanReport
+from tableformats.storage import Storage
+from tableformats_delta import z85
+from tableformats_delta.snapshot import DeltaSnapshot
+from tableformats_delta.table import DeltaFormat, DeltaTable
+
+PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
+WITH_VECTORS = {
+    "minReaderVersion": 3, "minWriterVersion": 7,
+    "readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"],
+}  # fmt: skip
+UUIDS = [UUID(int=n * 0x0101010101010101010101010101) for n in range(1, 9)]
+
+
+def field(name: str, kind: Any, metadata: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": metadata or {}}
+
+
+def schema_string(*fields: dict[str, Any]) -> str:
+    return json.dumps({"type": "struct", "fields": list(fields)})
+
+
+def metadata(
+    *fields: dict[str, Any], partition: tuple[str, ...] = (), configuration: dict[str, str] | None = None
+) -> dict[str, Any]:
+    return {
+        "id": "t", "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema_string(*(fields or (field("id", "long"),))),
+        "partitionColumns": list(partition), "configuration": configuration or {}, "createdTime": 0,
+    }  # fmt: skip
+
+
+def add(path: str, **more: Any) -> dict[str, Any]:
+    action = {"path": path, "partitionValues": {}, "size": 10, "modificationTime": 1, "dataChange": True}
+    return {"add": {**action, **more}}
+
+
+def remove(path: str, **more: Any) -> dict[str, Any]:
+    return {"remove": {"path": path, "deletionTimestamp": 1, "dataChange": True, **more}}
+
+
+def stats(records: int, **more: Any) -> str:
+    return json.dumps({"numRecords": records, **more})
+
+
+def vector(n: int = 0, *, prefix: str = "", cardinality: int = 1, size: int = 34, offset: int | None = 1) -> dict[str, Any]:
+    """The descriptor of the vector stored by uuid number ``n``."""
+    descriptor = {
+        "storageType": "u", "pathOrInlineDv": prefix + z85.encode(UUIDS[n].bytes),
+        "sizeInBytes": size, "cardinality": cardinality,
+    }  # fmt: skip
+    return descriptor if offset is None else {**descriptor, "offset": offset}
+
+
+def vector_file(*bitmaps: bytes) -> tuple[bytes, list[int]]:
+    """A deletion vector file of these data blocks (magic and bitmap), and the offset of each."""
+    out, offsets = bytearray([1]), []
+    for data in bitmaps:
+        offsets.append(len(out))
+        out += struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
+    return bytes(out), offsets
+
+
+class DeltaLog:
+    """A ``_delta_log`` under construction."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.directory = root / "_delta_log"
+        self.directory.mkdir(parents=True)
+
+    def start(self, *fields: dict[str, Any], protocol: dict[str, Any] | None = None, **more: Any) -> DeltaLog:
+        """Version 0: protocol and metadata."""
+        return self.commit(0, {"protocol": protocol or PROTOCOL}, {"metaData": metadata(*fields, **more)})
+
+    def commit(self, version: int, *actions: dict[str, Any], mtime_ms: int | None = None) -> DeltaLog:
+        text = "".join(json.dumps(action) + "\n" for action in actions)
+        return self.write(f"{version:020d}.json", text.encode(), mtime_ms)
+
+    def write(self, name: str, data: bytes, mtime_ms: int | None = None) -> DeltaLog:
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        if mtime_ms is not None:
+            os.utime(path, ns=(mtime_ms * 1_000_000, mtime_ms * 1_000_000))
+        return self
+
+    def checkpoint(self, name: str, *actions: dict[str, Any], add_type: pa.DataType | None = None) -> DeltaLog:
+        """A Parquet checkpoint, or a part, manifest or sidecar, of ``actions``."""
+        kinds = {"add": add_type or ADD, "protocol": PROTOCOL_TYPE, "metaData": METADATA_TYPE, "sidecar": SIDECAR}
+        table = pa.Table.from_pylist(list(actions), pa.schema(list(kinds.items())))
+        path = self.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, path)
+        return self
+
+    def table(self) -> DeltaTable:
+        return DeltaFormat().open(Storage(self.root), OpenOptions())
+
+    def snapshot(self, version: int | str | None = None, **selector: Any) -> DeltaSnapshot:
+        return self.table().snapshot(SnapshotSelector(version=version, **selector))
+
+    def paths(self, version: int | None = None) -> list[str]:
+        return sorted(row["path"] for row in live_files(self.snapshot(version)))
+
+
+_MAP = pa.map_(pa.string(), pa.string())
+VECTOR_TYPE = pa.struct(
+    [("storageType", pa.string()), ("pathOrInlineDv", pa.string()), ("offset", pa.int32()),
+     ("sizeInBytes", pa.int32()), ("cardinality", pa.int64())]
+)  # fmt: skip
+ADD_FIELDS = [
+    ("path", pa.string()), ("partitionValues", _MAP), ("size", pa.int64()), ("modificationTime", pa.int64()),
+    ("dataChange", pa.bool_()), ("stats", pa.string()),
+]  # fmt: skip
+ADD = pa.struct([*ADD_FIELDS, ("deletionVector", VECTOR_TYPE)])
+PROTOCOL_TYPE = pa.struct(
+    [("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32()),
+     ("readerFeatures", pa.list_(pa.string())), ("writerFeatures", pa.list_(pa.string()))]
+)  # fmt: skip
+METADATA_TYPE = pa.struct(
+    [("id", pa.string()), ("schemaString", pa.string()), ("partitionColumns", pa.list_(pa.string())),
+     ("configuration", _MAP)]
+)  # fmt: skip
+SIDECAR = pa.struct([("path", pa.string()), ("sizeInBytes", pa.int64()), ("modificationTime", pa.int64())])
+
+
+def request(*columns: Any) -> ReadRequest:
+    return ReadRequest(columns, ScanReport())
+
+
+def live_files(snapshot: FormatSnapshot, asked: ReadRequest | None = None) -> list[dict[str, Any]]:
+    """The live files as dicts, newest first: the contract of ``FileBatch`` in its plainest form."""
+    seen: set[bytes] = set()
+    found = []
+    for batch in snapshot.read(asked or request()):
+        keys = batch.keys.to_pylist() if batch.keys is not None else None
+        for i, row in enumerate(batch.files.to_pylist()):
+            if keys is not None:
+                if keys[i] in seen:
+                    continue
+                if batch.insert_keys:
+                    seen.add(keys[i])
+            if batch.live is None or batch.live[i]:
+                found.append(row)
+    return found
+
+
+def deleted(snapshot: FormatSnapshot, row: dict[str, Any], record_count: int | None = None) -> list[int]:
+    """The deleted positions of one live file."""
+    columns = {name: [row[name]] for name in ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality")}
+    types = [pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64()]
+    table = pa.table([pa.array(v, t) for v, t in zip(columns.values(), types, strict=True)], names=list(columns))
+    deletes = snapshot.attach_deletes(table)
+    return list(snapshot.deleted_positions(row["path"], record_count, deletes.files))
