@@ -123,10 +123,10 @@ class _BoundsEvidence(_Evidence):
             lower, upper = (pc.if_else(contradictory, pa.scalar(None, kind), side) for side in (lower, upper))
         if may_nan.any():
             upper = pc.if_else(pa.array(may_nan.view(bool)), _NAN.cast(kind), upper)
-        # As many NULLs as values: there is no value to compare. Rows that were not counted may be NULL (a NULL parent).
-        may_value = 1 - _flag(pc.fill_null(pc.equal(nulls, values), False))
-        uncounted = pc.fill_null(pc.less(values, self._records), False)
-        may_null = _flag(pc.or_(pc.fill_null(pc.greater(nulls, 0), True), uncounted))
+        # As many NULLs as values: there is no value to compare. Rows that were not counted may hold anything.
+        uncounted = _flag(pc.fill_null(pc.less(values, self._records), False))
+        may_value = 1 - _flag(pc.fill_null(pc.equal(nulls, values), False)) | uncounted
+        may_null = _flag(pc.fill_null(pc.greater(nulls, 0), True)) | uncounted
         # Neither a value nor a NULL in a file that has rows: the counts contradict themselves and prove nothing.
         silent = (may_value | may_null) == 0
         occupied = 1 - _flag(pc.fill_null(pc.equal(self._records, 0), False))

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 
 from tableformats import expressions as ex
 from tableformats.binding import bind
+from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.plugin.base import Bounds
-from tableformats.pruning import ALL, NONE, ManifestFilter, Program
-from tableformats.schema import arrow_type
-from tests.property.strategies import ModelFile, ModelTable, model_tables, order_key, predicates, to_array
+from tableformats.predicates import parse_filter
+from tableformats.pruning import ALL, NONE, SOME, ManifestFilter, Program
+from tableformats.schema import Field, Schema, arrow_type, primitive
+from tableformats.transforms import parse_transform
+from tests.property.strategies import ModelFile, ModelTable, model_tables, order_key, predicates, to_array, type_of
 from tests.rowmodel import evaluate
 
 
@@ -90,11 +93,67 @@ def test_a_manifest_with_a_needed_file_is_kept(case: tuple[ModelTable, ex.Expres
     assert kept[0] or not matching
 
 
+def verdict_of(
+    text: str, rows: list[object], kind: str, spec: PartitionSpec, partition: object, **known: object
+) -> int:
+    """The verdict for one file with one column ``c1``; ``known`` are its statistics."""
+    schema = Schema((Field(1, "c1", type_of(kind)),))
+    parsed = parse_filter(text)
+    assert parsed is not None
+    predicate = bind(parsed, schema)
+    file = ModelFile([{1: v} for v in rows], len(rows), partition={1000: partition})
+    for name, value in known.items():
+        getattr(file, name)[1] = value
+    table = ModelTable(schema, {1: kind}, spec, [file])
+    counts = pa.array([file.record_count], pa.int64())
+    verdict = int(Program(predicate).verdicts(spec, partition_array(table), bounds_of(table), counts)[0])
+    check(file, verdict, predicate)
+    return verdict
+
+
+NO_SPEC = PartitionSpec(0, ())
+IDENTITY = parse_transform("identity")
+
+
+def test_a_nan_may_hide_above_the_upper_bound() -> None:
+    rows = [1.0, float("nan")]
+    known = {"lower": 1.0, "upper": 1.0, "null_count": 0}
+    assert verdict_of("c1 > 5", rows, "double", NO_SPEC, None, **known) == SOME
+    assert verdict_of("c1 = 1", rows, "double", NO_SPEC, None, **known) == SOME
+    assert verdict_of("isnan(c1)", rows, "float", NO_SPEC, None, **known) == SOME
+    assert verdict_of("c1 > 5", [1.0], "double", NO_SPEC, None, nan_count=0, **known) == NONE
+
+
+def test_a_nan_partition() -> None:
+    spec = PartitionSpec(0, (PartitionField(1000, "p", 1, IDENTITY, primitive("double")),))
+    nan = float("nan")
+    assert verdict_of("isnan(c1)", [nan], "double", spec, nan) != NONE
+    assert verdict_of("c1 > 1e300", [nan], "double", spec, nan) == ALL
+    assert verdict_of("c1 = 1", [nan], "double", spec, nan) == NONE
+
+
+def test_the_prefix_of_a_pattern_proves_no_match() -> None:
+    known = {"lower": "a", "upper": "ab", "null_count": 0}
+    assert verdict_of("c1 LIKE 'a_%'", ["a", "ab"], "string", NO_SPEC, None, **known) == SOME
+    assert verdict_of("c1 NOT LIKE 'a_%'", ["a", "ab"], "string", NO_SPEC, None, **known) == SOME
+    assert verdict_of("c1 LIKE 'b_%'", ["a", "ab"], "string", NO_SPEC, None, **known) == NONE
+    assert verdict_of("c1 LIKE 'a%'", ["a", "ab"], "string", NO_SPEC, None, **known) == ALL
+
+
+def test_rows_that_were_not_counted_may_be_null() -> None:
+    """A struct's NULLs may be missing in its members' counts."""
+    known = {"lower": 1, "upper": 1, "null_count": 0, "value_count": 1}
+    assert verdict_of("c1 IS NULL", [1, None], "int", NO_SPEC, None, **known) == SOME
+
+
+def test_contradictory_metadata_proves_nothing() -> None:
+    assert verdict_of("c1 = 5", [5], "int", NO_SPEC, None, lower=9, upper=1) == SOME
+    assert verdict_of("c1 = 5", [5], "int", NO_SPEC, None, null_count=0, value_count=0) == SOME
+    assert verdict_of("c1 = 5", [5], "int", NO_SPEC, None, null_count=7, value_count=1) == SOME
+
+
 def test_tight_bounds_decide() -> None:
     """Pruning does prune: with exact statistics the verdicts are exact for one-column comparisons."""
-    from tableformats.plugin import PartitionSpec
-    from tableformats.schema import Field, Schema, primitive
-
     schema = Schema((Field(1, "a", primitive("int")),))
     files = [[1, 2, 3], [5, 5], [None, None], [7, None], []]
     present = [[v for v in f if v is not None] for f in files]
@@ -118,11 +177,8 @@ def test_tight_bounds_decide() -> None:
         "a BETWEEN 1 AND 3": [2, 0, 0, 0, 0],
         "a > 100 OR a IS NULL": [0, 0, 2, 1, 0],
     }.items():
-        from tableformats.predicates import parse_filter
-
         parsed = parse_filter(text)
         assert parsed is not None
         program = Program(bind(parsed, schema))
-        spec = PartitionSpec(0, ())
         partition = pa.array([{}] * len(files), pa.struct([]))
-        assert list(program.verdicts(spec, partition, bounds, counts)) == expected, text
+        assert list(program.verdicts(NO_SPEC, partition, bounds, counts)) == expected, text
