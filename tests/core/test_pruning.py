@@ -102,14 +102,14 @@ def test_codes_around_every_literal(pruning: ModuleType, k: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_refuses_literals_that_do_not_ascend(pruning: ModuleType, kind: str) -> None:
-    one, two = (b"a", b"b") if "bytes" in kind else (1, 2)
+    one, two = {"bytes": (b"a", b"b"), "large_bytes": (b"a", b"b")}.get(kind, (1, 2))
     for literals in ([two, one], [one, one]):
         with pytest.raises(ValueError, match="ascending"):
             _located(pruning, kind, [one], literals)
     if kind == "float64":
-        for literals in ([math.nan, 1.0], [-0.0, 0.0], [math.nan, math.nan]):
+        for floats in ([math.nan, 1.0], [-0.0, 0.0], [math.nan, math.nan]):
             with pytest.raises(ValueError, match="ascending"):
-                _located(pruning, kind, [1.0], literals)
+                _located(pruning, kind, [1.0], floats)
 
 
 @pytest.mark.parametrize("offsets", [[0, 2, 1], [-1, 0, 1], [0, 1, 4], [2, 1, 3], [0, 3, 3, 2**31 - 1]])

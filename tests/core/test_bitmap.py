@@ -1,0 +1,336 @@
+"""The deletion bitmap kernels against sets and pyroaring, on good, damaged and hostile bytes."""
+
+from __future__ import annotations
+
+import struct
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyroaring import BitMap64
+
+from tableformats._core import bitmap as compiled
+from tableformats._core import reference
+from tableformats.errors import CorruptMetadataError
+from tests.conformance import ROOT, needs_tables
+
+Rows = set[int]
+
+
+def _serialized(rows: Rows, optimize: bool = True) -> bytes:
+    """pyroaring's serialisation, the portable one; ``optimize`` makes run containers."""
+    bitmap = BitMap64(sorted(rows))
+    if optimize:
+        bitmap.run_optimize()
+    return bitmap.serialize()
+
+
+@st.composite
+def deleted_rows(draw: st.DrawFn) -> Rows:
+    """Rows of all container kinds, in one or several 32-bit bitmaps."""
+    rows: Rows = set()
+    for _ in range(draw(st.integers(0, 4))):
+        base = draw(st.integers(0, 3)) << 16 | draw(st.sampled_from([0, 0, 0, 1, 5, 2**31 - 1])) << 32
+        kind = draw(st.sampled_from(["array", "runs", "bitset"]))
+        if kind == "array":
+            rows |= {base + v for v in draw(st.lists(st.integers(0, 65535), max_size=20))}
+        elif kind == "runs":
+            for first in draw(st.lists(st.integers(0, 65535), max_size=4)):
+                rows |= set(range(base + first, base + min(first + draw(st.integers(1, 300)), 65536)))
+        else:
+            step, at = draw(st.integers(2, 13)), draw(st.integers(0, 200))
+            rows |= set(range(base + at, base + at + step * 4200, step))
+    return rows
+
+
+@st.composite
+def windows(draw: st.DrawFn, rows: Rows) -> tuple[int, int]:
+    """An asked row range near the rows, a word's or a container's edge, or nowhere."""
+    anchors = [*sorted(rows)[:: max(1, len(rows) // 8)], 0, 64, 65536, 131072, 2**32]
+    start = max(0, draw(st.sampled_from(anchors)) + draw(st.integers(-130, 130)))
+    return start, start + draw(st.integers(0, 200) | st.integers(0, 3000))
+
+
+def _check_window(bitmap: ModuleType, data: bytes, rows: Rows, start: int, stop: int) -> None:
+    inside = sorted(r for r in rows if start <= r < stop)
+    found = bitmap.positions(data, start, stop)
+    assert found.dtype == np.int64 and found.tolist() == inside
+    live = bitmap.live_mask(data, start, stop)
+    assert live.dtype == np.uint8 and live.tolist() == [r not in rows for r in range(start, stop)]
+    bits = bitmap.words(data, start, stop)
+    assert bits.dtype == np.uint64 and len(bits) == -(-(stop - start) // 64)
+    assert sum(int(word) << 64 * i for i, word in enumerate(bits)) == sum(1 << (r - start) for r in inside)
+    starts, lengths = bitmap.ranges(data, start, stop)
+    assert starts.dtype == lengths.dtype == np.int64
+    runs = list(zip(starts.tolist(), lengths.tolist(), strict=True))
+    assert [r for first, length in runs for r in range(first, first + length)] == inside
+    assert all(first + length < following for (first, length), (following, _) in zip(runs, runs[1:], strict=False))
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_every_form_of_the_answer_is_the_set_of_rows(bitmap: ModuleType, data: st.DataObject) -> None:
+    rows = data.draw(deleted_rows())
+    raw = _serialized(rows, data.draw(st.booleans()))
+    assert bitmap.validate(raw) == (len(rows), max(rows, default=-1))
+    for _ in range(4):
+        _check_window(bitmap, raw, rows, *data.draw(windows(rows)))
+
+
+@pytest.mark.parametrize("optimize", [False, True], ids=["as-added", "run-optimised"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        set(), {0}, {2**63 - 2}, set(range(65536)), set(range(65530, 65540)), set(range(0, 65536, 2)),
+        set(range(4096)), set(range(4097)), {v * 17 for v in range(4096)}, {v * 15 for v in range(4097)},
+        {b << 16 for b in range(3)}, {b << 16 for b in range(4)}, {b << 32 for b in range(5)},
+        set(range(100)) | {b << 16 for b in range(1, 9)}, set(range(63, 200_000)) - {64, 65536, 131071},
+    ],
+    ids=len,
+)  # fmt: skip
+def test_edges(bitmap: ModuleType, rows: Rows, optimize: bool) -> None:
+    raw = _serialized(rows, optimize)
+    last = max(rows, default=0)
+    assert bitmap.validate(raw) == (len(rows), max(rows, default=-1))
+    edges = [(0, 0), (0, 1), (0, 64), (0, 65), (1, 130), (63, 65), (65535, 65537), (65472, 65700), (4095, 4098)]
+    for start, stop in [*edges, (max(0, last - 70), last), (max(0, last - 70), last + 1)]:
+        _check_window(bitmap, raw, rows, start, stop)
+    if last < 300_000:
+        _check_window(bitmap, raw, rows, 0, last + 100)
+        _check_window(bitmap, raw, rows, min(37, last), last + 1)
+
+
+def test_last_row_of_all(bitmap: ModuleType) -> None:
+    raw = _serialized({2**63 - 1})
+    assert bitmap.validate(raw) == (1, 2**63 - 1)
+    assert bitmap.positions(raw, 2**63 - 9, 2**63 - 1).tolist() == []
+
+
+def test_whole_window_of_a_large_bitmap_needs_memory_for_the_answer_only(bitmap: ModuleType) -> None:
+    raw = _serialized({1, 2**40, 2**62})
+    assert bitmap.positions(raw, 0, 2**63 - 1).tolist() == [1, 2**40, 2**62]
+    assert [a.tolist() for a in bitmap.ranges(raw, 0, 2**63 - 1)] == [[1, 2**40, 2**62], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview, lambda raw: np.frombuffer(raw, np.uint8)])
+def test_reads_any_buffer_of_bytes(bitmap: ModuleType, kind: Any) -> None:
+    assert bitmap.positions(kind(_serialized({3, 70_000})), 0, 100_000).tolist() == [3, 70_000]
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 5), (5, 4), (-2, -1)])
+def test_refuses_what_is_no_range(bitmap: ModuleType, start: int, stop: int) -> None:
+    for function in (bitmap.live_mask, bitmap.words, bitmap.positions, bitmap.ranges):
+        with pytest.raises(ValueError, match="no range"):
+            function(_serialized({1}), start, stop)
+
+
+# --- Malformed bytes: written field by field, so that one field can lie -------------------------------------------
+
+
+def _array_of(*values: int) -> tuple[int, int, bytes]:
+    """(is_run, cardinality, container)"""
+    return 0, len(values), struct.pack(f"<{len(values)}H", *values)
+
+
+def _runs_of(*pairs: tuple[int, int], n: int | None = None, cardinality: int | None = None) -> tuple[int, int, bytes]:
+    """Runs of (first, length)."""
+    body = b"".join(struct.pack("<HH", first, length - 1) for first, length in pairs)
+    total = sum(length for _, length in pairs) if cardinality is None else cardinality
+    return 1, total, struct.pack("<H", len(pairs) if n is None else n) + body
+
+
+def _bitmap32(containers: dict[int, tuple[int, int, bytes]], shift: int = 0) -> bytes:
+    """A 32-bit bitmap; ``shift`` falsifies the offset of the last container."""
+    pairs = list(containers.items())
+    n, with_runs = len(pairs), any(is_run for _, (is_run, _, _) in pairs)
+    head = struct.pack("<II", 12346, n)
+    if with_runs:
+        flags = sum(is_run << i for i, (_, (is_run, _, _)) in enumerate(pairs))
+        head = struct.pack("<HH", 12347, n - 1) + flags.to_bytes((n + 7) // 8, "little")
+    head += b"".join(struct.pack("<HH", key, cardinality - 1) for key, (_, cardinality, _) in pairs)
+    if not with_runs or n >= 4:
+        at = len(head) + 4 * n
+        for i, (_, (_, _, raw)) in enumerate(pairs):
+            head += struct.pack("<I", at + (shift if i == n - 1 else 0))
+            at += len(raw)
+    return head + b"".join(raw for _, (_, _, raw) in pairs)
+
+
+def _bitmap64(*buckets: tuple[int, bytes], count: int | None = None) -> bytes:
+    body = b"".join(struct.pack("<I", key) + raw for key, raw in buckets)
+    return struct.pack("<Q", len(buckets) if count is None else count) + body
+
+
+def _one(container: tuple[int, int, bytes]) -> bytes:
+    return _bitmap64((0, _bitmap32({0: container})))
+
+
+def _bits(values: range, cardinality: int) -> tuple[int, int, bytes]:
+    return 0, cardinality, sum(1 << v for v in values).to_bytes(8192, "little")
+
+
+EMPTY = struct.pack("<II", 12346, 0)
+GOOD = {
+    "empty": (_bitmap64(), []),
+    "an empty 32-bit bitmap": (_bitmap64((0, EMPTY), (2, _bitmap32({0: _array_of(7)}))), [2 << 32 | 7]),
+    "touching runs": (_one(_runs_of((3, 2), (5, 1))), [3, 4, 5]),
+    "run to the end": (_one(_runs_of((65530, 6))), [*range(65530, 65536)]),
+    "runs with offsets": (
+        _bitmap64((0, _bitmap32({k: _runs_of((k, 1)) for k in range(4)}))),
+        [k << 16 | k for k in range(4)],
+    ),
+    "bitset": (_one(_bits(range(0, 10000, 2), 5000)), [*range(0, 10000, 2)]),
+}
+BAD = {
+    "nothing": (b"", 0),
+    "half a count": (b"\0" * 7, 0),
+    "negative count": (struct.pack("<q", -1) + _one(_array_of(1))[8:], 0),
+    "2^40 buckets": (struct.pack("<Q", 2**40) + _one(_array_of(1))[8:], 0),
+    "one bucket too many": (_bitmap64((0, EMPTY), count=2), 0),
+    "a bucket missing within the bound": (_bitmap64((0, _bitmap32({0: _array_of(*range(9))})), count=2), 46),
+    "negative bucket key": (_bitmap64((2**31, EMPTY)), 8),
+    "buckets descend": (_bitmap64((1, EMPTY), (0, EMPTY)), 20),
+    "buckets repeat": (_bitmap64((1, EMPTY), (1, EMPTY)), 20),
+    "trailing byte": (_one(_array_of(1)) + b"\0", 30),
+    "trailing bytes after none": (_bitmap64() + b"\0", 8),
+    "no cookie": (_bitmap64((0, struct.pack("<II", 12345, 0))), 12),
+    "a cookie with upper bits": (_bitmap64((0, struct.pack("<II", 12346 | 1 << 16, 0))), 12),
+    "65537 containers": (_bitmap64((0, struct.pack("<II", 12346, 65537))), 12),
+    "negative container count": (_bitmap64((0, struct.pack("<Ii", 12346, -1))), 12),
+    "65536 containers of nothing": (_bitmap64((0, struct.pack("<II", 12346, 65536))), 20),
+    "run flags missing": (_bitmap64((0, struct.pack("<HHI", 12347, 65535, 0))), 16),
+    "containers descend": (_bitmap64((0, _bitmap32({1: _array_of(1), 0: _array_of(1)}))), 24),
+    "offset too small": (_bitmap64((0, _bitmap32({0: _array_of(1), 1: _array_of(2)}, shift=-2))), 38),
+    "offset past the end": (_bitmap64((0, _bitmap32({0: _array_of(1)}, shift=2**20))), 28),
+    "array cut off": (_one(_array_of(1, 2, 3))[:-1], 28),
+    "array descends": (_one(_array_of(1, 5, 4)), 32),
+    "array repeats": (_one(_array_of(5, 5)), 30),
+    "bitset cut off": (_one(_bits(range(5000), 5000))[:-1], 28),
+    "bitset has more": (_one(_bits(range(5001), 5000)), 28),
+    "bitset has less": (_one(_bits(range(4999), 5000)), 28),
+    "no runs": (_one(_runs_of(cardinality=1)), 21),
+    "no run count": (_one(_runs_of((1, 1)))[:-5], 21),
+    "runs cut off": (_one(_runs_of((1, 1), n=2)), 23),
+    "65535 runs": (_one(_runs_of((1, 1), n=65535)), 23),
+    "runs overlap": (_one(_runs_of((1, 5), (5, 2))), 27),
+    "runs repeat": (_one(_runs_of((1, 5), (1, 5))), 27),
+    "runs descend": (_one(_runs_of((9, 1), (1, 1))), 27),
+    "run overflows": (_one(_runs_of((65535, 2))), 23),
+    "run of 65536 from 1": (_one(_runs_of((1, 65536))), 23),
+    "runs have more": (_one(_runs_of((1, 5), cardinality=4)), 23),
+    "runs have less": (_one(_runs_of((1, 5), cardinality=6)), 23),
+}
+
+
+def _all_answers(module: Any, raw: bytes, stop: int = 300) -> dict[str, Any]:
+    """What each function says of the bytes: the answer as plain lists, or where the error is."""
+
+    def ask(function: Any, *window: int) -> Any:
+        try:
+            found = function(raw, *window)
+        except CorruptMetadataError as error:
+            return "corrupt", error.offset
+        parts = found if isinstance(found, tuple) else (found,)
+        return [part.tolist() if isinstance(part, np.ndarray) else part for part in parts]
+
+    names = ("live_mask", "words", "positions", "ranges")
+    return {"validate": ask(module.validate), **{name: ask(getattr(module, name), 0, stop) for name in names}}
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_reads_what_is_legal_though_rare(bitmap: ModuleType, name: str) -> None:
+    raw, rows = GOOD[name]
+    assert bitmap.validate(raw) == (len(rows), max(rows, default=-1))
+    assert bitmap.positions(raw, 0, 2**62).tolist() == rows
+    _check_window(bitmap, raw, set(rows), 0, 70_000)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refuses_what_contradicts_the_format(bitmap: ModuleType, name: str) -> None:
+    """With the place, from every function, and whatever the rows asked for."""
+    raw, offset = BAD[name]
+    for answer in _all_answers(bitmap, raw).values():
+        assert answer == ("corrupt", offset)
+    with pytest.raises(CorruptMetadataError):
+        bitmap.live_mask(raw, 10**9, 10**9)
+
+
+def test_the_error_says_what_to_do() -> None:
+    with pytest.raises(CorruptMetadataError, match=r"runs of a container overlap.*offset 27.*fetch the file again"):
+        compiled.validate(BAD["runs overlap"][0])
+
+
+SEEDS = {
+    "arrays": _serialized({1, 5, 70_000, 70_001, 2**32 + 9}),
+    "runs": _serialized(set(range(5, 90)) | set(range(100, 105)) | set(range(65536, 65600))),
+    "runs with offsets": GOOD["runs with offsets"][0],
+    "empty buckets": GOOD["an empty 32-bit bitmap"][0],
+}
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_damage_at_every_byte_gives_the_same_answer_or_a_corrupt_error(name: str) -> None:
+    """Each byte takes several values, and the bytes end at every place; both twins agree, offsets included."""
+    raw = SEEDS[name]
+    damaged = [raw[:i] for i in range(len(raw))]
+    for i, value in enumerate(raw):
+        damaged += [raw[:i] + bytes([new]) + raw[i + 1 :] for new in {0, 1, 255, value ^ 1, value ^ 128} - {value}]
+    refused = 0
+    for variant in damaged:
+        answers = _all_answers(compiled, variant)
+        assert answers == _all_answers(reference, variant), variant.hex()
+        refused += answers["validate"] == ("corrupt", answers["validate"][1])
+        _compare_with_pyroaring(variant, answers["validate"])
+    assert len(raw) <= refused < len(damaged)
+
+
+def _compare_with_pyroaring(raw: bytes, answer: Any) -> None:
+    """What we accept, the oracle reads as the same rows (it may accept more: trailing bytes, false offsets)."""
+    if answer[0] != "corrupt":
+        oracle = BitMap64.deserialize(raw)
+        assert answer == [len(oracle), max(oracle, default=-1)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(raw=st.binary(max_size=80) | st.sampled_from(sorted(SEEDS.values())), data=st.data())
+def test_random_bytes_give_the_same_answer_or_a_corrupt_error(raw: bytes, data: st.DataObject) -> None:
+    changed = bytearray(raw)
+    for _ in range(data.draw(st.integers(0, 4))):
+        if changed:
+            changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
+    assert _all_answers(compiled, bytes(changed)) == _all_answers(reference, bytes(changed))
+
+
+@settings(max_examples=20, deadline=None)
+@given(step=st.integers(2, 13), place=st.integers(0, 8229), value=st.integers(0, 255))
+def test_damaged_bitset(step: int, place: int, value: int) -> None:
+    raw = bytearray(_serialized(set(range(0, step * 5000, step)) & set(range(65536)), optimize=False))
+    raw[place % len(raw)] = value
+    assert _all_answers(compiled, bytes(raw)) == _all_answers(reference, bytes(raw))
+
+
+def _portable(raw: bytes) -> bytes:
+    """The bitmap alone, without the length, magic and CRC of an Iceberg deletion-vector-v1 blob."""
+    return raw[8:-4] if raw[4:8] == bytes.fromhex("d1d33964") else raw
+
+
+@needs_tables
+@pytest.mark.conformance
+def test_files_of_other_writers() -> None:
+    """Bitmaps that Iceberg and CRoaring wrote: pyroaring reads the same rows, or refuses them as we do."""
+    read = set()
+    for path in sorted(ROOT.glob("**/deletes/*.bin")):
+        raw = _portable(path.read_bytes())
+        try:
+            expected = list(BitMap64.deserialize(raw))
+        except ValueError:
+            with pytest.raises(CorruptMetadataError):
+                compiled.validate(raw)
+            continue
+        assert compiled.positions(raw, 0, 2**63 - 1).tolist() == expected, path
+        assert _all_answers(compiled, raw, 70_000) == _all_answers(reference, raw, 70_000), path
+        read.add(path.name)
+    assert "all-container-types-position-index.bin" in read and "64mapspreadvals.bin" in read

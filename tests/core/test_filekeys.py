@@ -1,0 +1,142 @@
+"""The set of file keys against a Python set, over batches with nulls, duplicates and many keys."""
+
+from __future__ import annotations
+
+import threading
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+Keys = list["bytes | None"]
+KEY = st.binary(max_size=40) | st.sampled_from([b"", b"\0", b"\0\0"]) | st.integers(1, 34).map(lambda n: b"a" * n)
+
+
+def _batch(keys: Keys, width: type = np.int32) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The keys as offsets, data and validity (None where no key is null)."""
+    offsets: np.ndarray = np.cumsum([0, *(len(key or b"") for key in keys)]).astype(width)
+    data = np.frombuffer(b"".join(key or b"" for key in keys), np.uint8)
+    return offsets, data, np.array([key is not None for key in keys], np.uint8) if None in keys else None
+
+
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+@given(batches=st.lists(st.lists(st.none() | KEY, max_size=150), max_size=5))
+def test_like_a_set_of_bytes(filekeys: ModuleType, width: type, batches: list[Keys]) -> None:
+    keys, seen = filekeys.FileKeySet(), set()
+    for batch in batches:
+        assert keys.probe_batch(*_batch(batch, width)).tolist() == [k is not None and k not in seen for k in batch]
+        expected = []
+        for key in batch:
+            expected.append(key is not None and key not in seen)
+            seen |= {key} - {None}
+        assert keys.add_batch(*_batch(batch, width)).tolist() == expected
+        assert len(keys) == len(seen)
+
+
+class _Machine(RuleBasedStateMachine):
+    """Adds and probes in any order; the oracle is a dict from key to the batch that brought it first."""
+
+    module: ModuleType
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys = self.module.FileKeySet()
+        self.first: dict[bytes, int] = {}
+        self.batches = 0
+
+    @rule(batch=st.lists(st.binary(max_size=2), max_size=200))
+    def add(self, batch: list[bytes]) -> None:
+        self.batches += 1
+        unseen = self.keys.add_batch(*_batch(list(batch)))
+        for key, new in zip(batch, unseen.tolist(), strict=True):
+            assert new == (key not in self.first)
+            self.first.setdefault(key, self.batches)
+
+    @rule(batch=st.lists(st.binary(max_size=2), max_size=200))
+    def probe(self, batch: list[bytes]) -> None:
+        assert self.keys.probe_batch(*_batch(list(batch))).tolist() == [key not in self.first for key in batch]
+
+    @invariant()
+    def counts(self) -> None:
+        assert len(self.keys) == len(self.first)
+
+
+def test_any_order_of_calls(filekeys: ModuleType) -> None:
+    machine = type("Machine", (_Machine,), {"module": filekeys})
+    run_state_machine_as_test(machine, settings=settings(max_examples=20, deadline=None))
+
+
+def test_first_of_equal_keys_is_the_unseen_one_across_blocks(filekeys: ModuleType) -> None:
+    batch = [b"%d" % (i % 100) for i in range(1000)]
+    keys = filekeys.FileKeySet()
+    assert keys.add_batch(*_batch(list(batch))).tolist() == [i < 100 for i in range(1000)]
+    assert keys.add_batch(*_batch(list(batch))).sum() == 0
+
+
+def test_a_null_is_no_key(filekeys: ModuleType) -> None:
+    """Not even where its slot has bytes, as Arrow allows, and it is not the empty key."""
+    keys = filekeys.FileKeySet()
+    offsets, data = np.array([0, 1, 2, 2], np.int32), np.frombuffer(b"xx", np.uint8)
+    assert keys.add_batch(offsets, data, np.array([0, 1, 0], np.uint8)).tolist() == [0, 1, 0]
+    assert keys.add_batch(np.array([0, 0], np.int32), data).tolist() == [1]
+    assert len(keys) == 2
+
+
+def test_grows_to_many_keys(filekeys: ModuleType) -> None:
+    """Far past every first size: slots, arena and blocks are all outgrown several times."""
+    texts = [f"part-{i:05d}-{i * i}.parquet".encode() for i in range(30_000)]
+    keys = filekeys.FileKeySet()
+    for i in range(0, len(texts), 7_000):
+        assert keys.add_batch(*_batch(list(texts[i : i + 7_000]))).all()
+    assert len(keys) == len(texts)
+    assert not keys.probe_batch(*_batch(list(texts))).any()
+    assert keys.probe_batch(*_batch([text + b"x" for text in texts])).all()
+
+
+def test_slices_of_a_larger_array(filekeys: ModuleType) -> None:
+    """The offsets of a slice do not begin at 0."""
+    offsets, data, _ = _batch([b"aa", b"b", b"aa", b"c"])
+    keys = filekeys.FileKeySet()
+    assert keys.add_batch(offsets[2:], data).tolist() == [1, 1]
+    assert keys.add_batch(offsets[:3], data).tolist() == [0, 1]
+
+
+def test_empty_batches(filekeys: ModuleType) -> None:
+    keys, none = filekeys.FileKeySet(), np.zeros(0, np.uint8)
+    for offsets in (np.zeros(0, np.int32), np.zeros(1, np.int32)):
+        for answer in (keys.add_batch(offsets, none), keys.probe_batch(offsets, none, none)):
+            assert answer.dtype == np.uint8 and answer.shape == (0,)
+    assert len(keys) == 0
+
+
+@pytest.mark.parametrize("offsets", [[0, 2, 1], [-1, 0], [0, 4], [2, 1, 3]])
+def test_refuses_offsets_outside_of_the_data(filekeys: ModuleType, offsets: list[int]) -> None:
+    keys, data = filekeys.FileKeySet(), np.frombuffer(b"abc", np.uint8)
+    for call in (keys.add_batch, keys.probe_batch):
+        with pytest.raises(ValueError, match=r"offsets\[\d\]"):
+            call(np.array(offsets, np.int32), data)
+    with pytest.raises(ValueError, match="validity has 2"):
+        keys.add_batch(np.array([0, 1], np.int32), data, np.ones(2, np.uint8))
+    assert len(keys) == 0
+
+
+def test_threads_may_share_a_set(filekeys: ModuleType) -> None:
+    """Every key is unseen exactly once, whichever thread comes first."""
+    if filekeys.__name__.endswith("reference"):
+        pytest.skip("the readable twin is for one thread")
+    texts: Keys = [b"%d" % i for i in range(20_000)]
+    keys, counts = filekeys.FileKeySet(), []
+
+    def work() -> None:
+        unseen = [keys.add_batch(*_batch(texts[i : i + 500])).sum() for i in range(0, len(texts), 500)]
+        counts.append(sum(unseen))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(counts) == len(keys) == len(texts)
