@@ -1,0 +1,195 @@
+"""Data files opened for reading: Parquet, and ORC as far as its values are certain; Avro is refused by name.
+
+A :class:`DataFile` shows its columns as a tree and gives the leaves that are asked for, row group after row group,
+never the whole file. What the readers of Arrow throw at damaged bytes leaves here as one of our errors.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from .nodes import FileNode, Selection, file_tree
+
+if TYPE_CHECKING:
+    from ..plugin.base import NameMapping
+    from ..scan import ScanTask
+    from ..storage import Storage
+
+__all__ = ["BATCH_ROWS", "DataFile", "open_data_file"]
+
+BATCH_ROWS = 131_072
+"""Rows of a batch, at most."""
+
+
+class DataFile(ABC):
+    """An open data file.
+
+    Attributes
+    ----------
+    path : absolute
+    root : its columns
+    num_rows : physical rows, as its footer counts them
+    """
+
+    path: str
+    root: FileNode
+    num_rows: int
+
+    def select(self, leaves: frozenset[int]) -> Selection:
+        """The selection that holds at least ``leaves``."""
+        return Selection(self.root, leaves)
+
+    @abstractmethod
+    def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
+        """All physical rows in order, one member for each top-level column of ``selection``.
+
+        Raises
+        ------
+        CorruptMetadataError : the file is damaged
+        UnsupportedFeatureError : it uses what the reader lacks (a codec, encryption)
+        """
+
+
+@contextmanager
+def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> Iterator[DataFile]:
+    """The data file of ``task``, closed afterwards; one without field ids is numbered by the mapping's names.
+
+    Raises
+    ------
+    CorruptMetadataError : the file is missing or damaged
+    UnsupportedFeatureError : its format (``field``) is not read
+    TableFormatsError : the store refuses it
+    """
+    kinds: dict[str, type[_Parquet] | type[_Orc]] = {"parquet": _Parquet, "orc": _Orc}
+    if task.file_format not in kinds:
+        name = "Avro data files" if task.file_format == "avro" else f"{task.file_format} data files"
+        raise UnsupportedFeatureError(
+            f"{name} are not read", path=task.path, field=name, hint="Rewrite the table in Parquet"
+        )
+    with _open(storage, task.path) as source:
+        with reading(task.path):
+            file = kinds[task.file_format](task.path, source)
+        if mapping.by == "id" and mapping.names and not file.root.has_ids:
+            file.root = file.root.with_ids(mapping.names)
+        yield file
+
+
+def _open(storage: Storage, path: str) -> pa.NativeFile:
+    try:
+        return storage.open_file(path)
+    except FileNotFoundError as error:
+        raise CorruptMetadataError(
+            "a data file that the table names is missing",
+            path=path,
+            hint="It may have been vacuumed or expired: read a newer version. If the table was moved, open it with "
+            "relocate=True or relocate={old: new}",
+        ) from error
+    except (OSError, pa.ArrowException) as error:
+        raise TableFormatsError(
+            f"a data file cannot be opened: {error}", path=path, hint="Check the store and its permissions"
+        ) from error
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Whatever Arrow raises over the bytes of ``path`` in this block becomes a typed error."""
+    try:
+        yield
+    except TableFormatsError:
+        raise
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedFeatureError(
+            f"Arrow cannot read the file: {error}", path=path, field=str(error), hint="Rewrite the file"
+        ) from error
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        if "encrypt" in str(error):
+            raise UnsupportedFeatureError(
+                "encrypted data files are not read", path=path, field="encryption", hint="Decrypt the table first"
+            ) from error
+        raise CorruptMetadataError(
+            f"the data file cannot be read: {error}", path=path, hint="Restore the file, or drop it from the table"
+        ) from error
+
+
+class _Parquet(DataFile):
+    def __init__(self, path: str, source: pa.NativeFile) -> None:
+        import pyarrow.parquet as pq
+
+        self.path = path
+        # int96 as nanoseconds wraps around outside of 1677 to 2262.
+        self._file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=True)
+        self.root = file_tree(self._file.schema_arrow, b"PARQUET:field_id", path)
+        self.num_rows = self._file.metadata.num_rows
+        if self.root.leaves.stop != len(self._file.schema):
+            raise CorruptMetadataError(
+                "the Arrow schema in the file does not describe its columns", path=path, hint="Rewrite the file"
+            )
+
+    def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
+        # One row group after the other, so that buffered column chunks of only one are held.
+        for group in range(self._file.num_row_groups):
+            batches = self._file.reader.iter_batches(
+                BATCH_ROWS, row_groups=[group], column_indices=selection.leaves, use_threads=True
+            )
+            yield from _guarded((batch.to_struct_array() for batch in batches), self.path)
+
+
+class _Orc(DataFile):
+    def __init__(self, path: str, source: pa.NativeFile) -> None:
+        from pyarrow import orc
+
+        self.path = path
+        self._file = orc.ORCFile(source)
+        self.root = file_tree(self._file.schema, b"iceberg.id", path)
+        self.num_rows = self._file.nrows
+
+    def select(self, leaves: frozenset[int]) -> Selection:
+        """Top-level columns are read whole. Raises UnsupportedFeatureError for timestamps."""
+        columns = Selection(self.root, leaves).columns(self.root)
+        for node in (below for column in columns for below in column.walk()):
+            if types.is_timestamp(node.type):
+                # Arrow counts them in nanoseconds from 1970 without a check: years outside of 1677 to 2262 wrap around.
+                raise UnsupportedFeatureError(
+                    "timestamps of ORC data files are not read", path=self.path, field="ORC timestamps",
+                    hint="Select the other columns",
+                )  # fmt: skip
+        return Selection(self.root, (leaf for column in columns for leaf in column.leaves))
+
+    def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
+        names = [column.name for column in selection.columns(self.root)]
+        if not names:
+            yield from _empty_rows(self.num_rows)
+            return
+        yield from _guarded((self._stripe(i, names) for i in range(self._file.nstripes)), self.path)
+
+    def _stripe(self, index: int, names: list[str]) -> pa.StructArray:
+        batch = self._file.read_stripe(index, columns=names)
+        if batch.schema.names != names:
+            # Arrow selects by dotted names, which may mean something else.
+            raise UnsupportedFeatureError(
+                "these column names cannot be told apart in ORC files", path=self.path, field=", ".join(names),
+                hint="Rename the columns, or rewrite the file",
+            )  # fmt: skip
+        return batch.to_struct_array()
+
+
+def _empty_rows(num_rows: int) -> Iterator[pa.StructArray]:
+    for start in range(0, num_rows, BATCH_ROWS):
+        yield pa.Array.from_buffers(pa.struct([]), min(BATCH_ROWS, num_rows - start), [None], children=[])
+
+
+def _guarded(items: Iterator[Any], path: str) -> Iterator[Any]:
+    """The same items; what is raised while the next one is made leaves as a typed error."""
+    while True:
+        with reading(path):
+            item = next(items, None)
+        if item is None:
+            return
+        yield item

@@ -1,0 +1,154 @@
+"""Runs a plan with Arrow: file after file, batch after batch, exactly the live rows for which the filter is TRUE.
+
+A batch passes its stages as the file's own columns: positions, then equality deletes, then the filter; only the
+rows that are left become the table's columns. Columns that only a stage needs are read and not handed out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from .. import expressions as ex
+from ..errors import UnsupportedFeatureError
+from ..plugin.base import FormatSnapshot, PartitionSpec
+from ..scan import ScanPlan, ScanTask
+from ..schema import Field, ListType, MapType, StructType, Type
+from .deletes import DeleteLoader, deleted_positions
+from .files import DataFile, open_data_file, reading
+from .filters import evaluate
+from .projection import Resolver
+
+__all__ = ["count_rows", "read_batches"]
+
+
+def read_batches(plan: ScanPlan) -> pa.RecordBatchReader:
+    """The rows of ``plan`` as a stream, in the order of ``plan.files``; a file is opened when the stream reaches it.
+
+    Returns
+    -------
+    A reader whose schema is ``plan.schema.to_arrow()``; at most ``plan.limit`` rows
+
+    Raises
+    ------
+    UnsupportedFeatureError : a selected column, or a file's format, is not read (``field`` names it)
+    CorruptMetadataError : while the stream is read: a file is missing or damaged, or contradicts the metadata
+    """
+    for f in plan.schema:
+        _refuse_variant(f.type, f.name)
+    batches = _Reader(plan, plan.schema.fields).batches(plan.tasks())
+    if plan.limit is not None:
+        batches = _first_rows(batches, plan.limit)
+    return pa.RecordBatchReader.from_batches(plan.schema.to_arrow(), batches)
+
+
+def count_rows(plan: ScanPlan, tasks: Iterable[ScanTask]) -> Iterator[int]:
+    """The numbers of rows that :func:`read_batches` would give for ``tasks`` of the plan, batch by batch.
+
+    Reads what the filter and the deletes need and nothing else. Raises as :func:`read_batches` does.
+    """
+    return (batch.num_rows for batch in _Reader(plan, ()).batches(tasks))
+
+
+class _Reader:
+    """One run of a plan, giving ``fields``."""
+
+    def __init__(self, plan: ScanPlan, fields: Sequence[Field]) -> None:
+        self._fields = fields
+        self._storage = plan.snapshot.storage
+        self._schema = plan.snapshot.schema
+        self._snapshot: FormatSnapshot = plan.snapshot.format_snapshot
+        self._deletes = DeleteLoader(self._snapshot, self._schema)
+
+    def batches(self, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
+        for task in tasks:
+            with open_data_file(self._storage, task, self._snapshot.name_mapping) as file:
+                yield from self._read(file, task)
+
+    def _read(self, file: DataFile, task: ScanTask) -> Iterator[pa.RecordBatch]:
+        constants = identity_values(self._snapshot, task)
+        resolver = Resolver(file.root, self._snapshot.name_mapping, constants, task.path)
+        wanted = resolver.project(self._fields)
+        filters = self._deletes.equality_filters(task, resolver)
+        tested = resolver.project(self._tested_fields(task.residual))
+        leaves = wanted.leaves.union(tested.leaves, *(f.projection.leaves for f in filters))
+        positions = deleted_positions(self._snapshot, task, file.num_rows)
+        selection = file.select(leaves)
+        for rows in _without(positions, file.rows(selection)):
+            with reading(task.path):
+                for keys in filters:
+                    rows = rows.filter(pa.array(keys.keep(rows, selection)))
+                if task.residual != ex.TRUE:
+                    rows = rows.filter(evaluate(task.residual, tested.read(rows, selection)))
+                batch = wanted.read(rows, selection)
+            if batch.num_rows:
+                yield batch
+
+    def _tested_fields(self, residual: ex.Expression) -> list[Field]:
+        """The columns that ``residual`` names, structs narrowed to the members that it names."""
+        paths = [c.path for c in ex.columns_of(residual) if isinstance(c, ex.BoundColumn)]
+        for path in paths:
+            _refuse_variant(path[-1].type, ".".join(f.name for f in path))
+        return _narrowed(self._schema.fields, {path[-1].id for path in paths})
+
+
+def identity_values(snapshot: FormatSnapshot, task: ScanTask) -> dict[int, pa.Scalar]:
+    """The partition values of ``task`` that are values of a column, by that column's id."""
+    spec = snapshot.specs.get(task.spec_id, PartitionSpec(task.spec_id, ()))
+    return {
+        f.source_id: task.partition[f.id]
+        for f in spec.fields
+        if f.transform.name == "identity" and f.id in task.partition
+    }
+
+
+def _narrowed(fields: Iterable[Field], ids: set[int]) -> list[Field]:
+    """The fields with one of these ids, whole, and the structs above them with nothing else."""
+    kept = []
+    for f in fields:
+        if f.id in ids:
+            kept.append(f)
+        elif isinstance(f.type, StructType):
+            members = _narrowed(f.type.fields, ids)
+            if members:
+                kept.append(replace(f, type=StructType(tuple(members))))
+    return kept
+
+
+def _without(positions: np.ndarray, batches: Iterable[pa.StructArray]) -> Iterator[pa.StructArray]:
+    """The rows of a file without those at ``positions`` (ascending, counted over all batches)."""
+    start = 0
+    for rows in batches:
+        low, high = np.searchsorted(positions, np.array([start, start + len(rows)], np.uint64))
+        if low < high:
+            keep = np.ones(len(rows), bool)
+            keep[(positions[low:high] - np.uint64(start)).astype(np.int64)] = False
+            start += len(rows)
+            rows = rows.filter(pa.array(keep))
+        else:
+            start += len(rows)
+        yield rows
+
+
+def _first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    if limit <= 0:
+        return
+    for batch in batches:
+        yield batch.slice(0, limit)
+        limit -= batch.num_rows
+        if limit <= 0:
+            return
+
+
+def _refuse_variant(kind: Type, column: str) -> None:
+    if str(kind) == "variant":
+        raise UnsupportedFeatureError(
+            f"column {column!r} is a variant, which is not read yet", field="variant", hint="Select the other columns"
+        )
+    below = kind.fields if isinstance(kind, StructType) else (kind.element,) if isinstance(kind, ListType) else (
+        (kind.key, kind.value) if isinstance(kind, MapType) else ())  # fmt: skip
+    for f in below:
+        _refuse_variant(f.type, f"{column}.{f.name}")

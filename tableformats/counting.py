@@ -1,0 +1,119 @@
+"""Counting rows: from metadata wherever that is exact, by reading only the files where it is not.
+
+A file's live rows are known without opening it when the filter holds for all of them, its physical rows are
+counted, and its deletes are one deletion vector that says how many rows it takes. Position deletes are loaded,
+which spares the data file; with equality deletes or an undecided filter the file is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .errors import CorruptMetadataError
+from .plugin.base import DeleteFiles
+from .scan import Scan, ScanPlan, ScanTask
+
+__all__ = ["count"]
+
+
+def count(scan: Scan) -> int:
+    """The number of rows of ``scan``, at most its limit.
+
+    Raises
+    ------
+    CorruptMetadataError : deletes take more rows than a file has; as :func:`tableformats.arrow.read_batches` does
+    UnsupportedFeatureError : a file that must be read cannot be
+
+    Notes
+    -----
+    Cost: O(planned files) without any read where metadata says it all.
+    """
+    plan = scan.plan()
+    live = _rows_by_metadata(plan)
+    total = int(live[live >= 0].sum())
+    if scan.limit is not None and total >= scan.limit:
+        return scan.limit
+    return _add_unknown(_part(plan, np.flatnonzero(live < 0)), total, scan.limit)
+
+
+def _rows_by_metadata(plan: ScanPlan) -> np.ndarray:
+    """int64[n_files]: live rows of each file; -1 where the metadata alone does not say."""
+    survivors, deletes = plan.survivors, plan.delete_files
+    physical = pc.fill_null(survivors["record_count"], -1).to_numpy().astype(np.int64)
+    known = survivors["fully_matched"].to_numpy().astype(bool) & (physical >= 0)
+    offsets = np.asarray(deletes.offsets, np.int64)
+    how_many = np.diff(offsets)
+    live = np.where(known & (how_many == 0), physical, -1)
+    single = np.flatnonzero(known & (how_many == 1))
+    if len(single):
+        rows = np.asarray(deletes.indices)[offsets[single]]
+        taken = _cardinalities(deletes.files)[rows]
+        _check_cardinalities(plan, single, physical[single], taken)
+        live[single] = np.where(taken >= 0, physical[single] - taken, -1)
+    return live
+
+
+def _cardinalities(deletes: pa.Table) -> np.ndarray:
+    """int64[n_deletes]: rows that each deletion vector takes; -1 where it does not say, and for other kinds."""
+    exact = pc.equal(deletes["kind"], "deletion_vector")
+    cardinality = pc.if_else(exact, deletes["cardinality"].cast(pa.int64()), pa.scalar(-1, pa.int64()))
+    return pc.fill_null(cardinality, -1).to_numpy().astype(np.int64)
+
+
+def _check_cardinalities(plan: ScanPlan, files: np.ndarray, physical: np.ndarray, taken: np.ndarray) -> None:
+    wrong = np.flatnonzero(taken > physical)
+    if len(wrong):
+        first = int(wrong[0])
+        raise CorruptMetadataError(
+            f"a deletion vector takes {taken[first]} rows from a file of {physical[first]}",
+            path=plan.paths[int(files[first])].as_py(), hint="The table's metadata contradicts itself",
+        )  # fmt: skip
+
+
+def _add_unknown(plan: ScanPlan, total: int, limit: int | None) -> int:
+    """``total`` and the rows of the files of ``plan``, until ``limit`` is reached."""
+    from .arrow import count_rows
+
+    undecided = []
+    for task in plan.tasks():
+        if _is_counted_by_positions(task):
+            total += _rows_without_positions(plan, task)
+        else:
+            undecided.append(task)
+    for rows in count_rows(plan, undecided):
+        if limit is not None and total >= limit:
+            break
+        total += rows
+    return total if limit is None else min(total, limit)
+
+
+def _is_counted_by_positions(task: ScanTask) -> bool:
+    from . import expressions as ex
+
+    return (
+        task.residual == ex.TRUE
+        and task.record_count is not None
+        and not pc.any(pc.equal(task.deletes["kind"], "equality")).as_py()
+    )
+
+
+def _rows_without_positions(plan: ScanPlan, task: ScanTask) -> int:
+    from .arrow.deletes import deleted_positions
+
+    assert task.record_count is not None
+    positions = deleted_positions(plan.snapshot.format_snapshot, task, task.record_count)
+    return task.record_count - len(positions)
+
+
+def _part(plan: ScanPlan, rows: np.ndarray) -> ScanPlan:
+    """The plan of these files of ``plan`` alone."""
+    chosen, deletes = pa.array(rows), plan.delete_files
+    offsets, indices = np.asarray(deletes.offsets, np.int64), np.asarray(deletes.indices)
+    starts, counts = offsets[rows], np.diff(offsets)[rows]
+    new_offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    # Place j of the new indices is place j - (its file's new start) + (its file's old start) of the old ones.
+    places = np.arange(new_offsets[-1]) + np.repeat(starts - new_offsets[:-1], counts)
+    part = DeleteFiles(deletes.files, new_offsets, indices[places])
+    return ScanPlan(plan.scan, plan.survivors.take(chosen), part, plan.paths.take(chosen), plan.report)
