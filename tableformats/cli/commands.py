@@ -1,0 +1,244 @@
+"""The commands that look at one table, and ``plugins``.
+
+Each asks the library one question and writes the answer; ``--json`` writes all of it, tables for people leave out
+what is long.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..inspect.text import bytes_text, count_text, printable, time_text, without_secrets
+from .options import (
+    opened_scan,
+    opened_snapshot,
+    opened_table,
+    output_options,
+    scan_options,
+    snapshot_options,
+    table_options,
+)
+from .output import print_json, print_table, value_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..plugin.base import PartitionField
+    from ..schema import Field
+    from ..table import Snapshot
+
+__all__ = ["COMMANDS"]
+
+_SHOWN_FILES = 20
+_SHOWN_VERSIONS = 20
+
+
+@click.command()
+@table_options
+@snapshot_options
+@output_options
+def describe(as_json: bool, **chosen: Any) -> None:
+    """Show a table's version, partitioning, size and columns."""
+    snapshot = opened_snapshot(chosen)
+    report = snapshot.scan().plan().report
+    if as_json:
+        print_json({
+            **_identity(snapshot),
+            "schema": [_field(f, snapshot.partition_fields) for f in snapshot.schema],
+            "partition_fields": [_partition_field(f, snapshot) for f in snapshot.partition_fields],
+            "properties": snapshot.properties,
+            "files": report.files_planned,
+            "files_with_deletes": report.files_with_deletes,
+            "size_bytes": report.bytes_planned,
+            "record_count": report.rows_planned,
+        })  # fmt: skip
+        return
+    partitioning = ", ".join(_partition_text(f, snapshot) for f in snapshot.partition_fields)
+    facts = [
+        ("Location", without_secrets(snapshot.table.location)),
+        ("Format", snapshot.table.format),
+        ("Version", "no snapshot yet" if snapshot.version == -1 else str(snapshot.version)),
+        ("Time", time_text(snapshot.timestamp)),
+        ("Partitioned by", partitioning or "nothing"),
+        ("Files", count_text(report.files_planned)),
+        ("  with deletes", count_text(report.files_with_deletes)),
+        ("Bytes", bytes_text(report.bytes_planned)),
+        ("Rows stored", count_text(report.rows_planned)),
+        ("Columns", str(len(snapshot.schema))),
+    ]
+    for name, value in facts:
+        click.echo(f"{name:<16}{printable(value)}")
+    for f in snapshot.schema:
+        click.echo(f"  {_column_text(f)}")
+    if snapshot.properties:
+        click.echo("Properties")
+        for name, value in sorted(snapshot.properties.items()):
+            click.echo(f"  {printable(name)} = {printable(value)}")
+
+
+@click.command()
+@table_options
+@snapshot_options
+@output_options
+def schema(as_json: bool, **chosen: Any) -> None:
+    """Show a table's columns."""
+    snapshot = opened_snapshot(chosen)
+    fields = [_field(f, snapshot.partition_fields) for f in snapshot.schema]
+    if as_json:
+        print_json({**_identity(snapshot), "fields": fields})
+        return
+    rows = [
+        (f["id"], f["name"], f["type"], "no" if f["required"] else "yes", ", ".join(f["partitioned_by"]), f["doc"])
+        for f in fields
+    ]
+    print_table(["id", "name", "type", "nullable", "partitioned by", "comment"], rows, numeric=["id"])
+
+
+@click.command()
+@table_options
+@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N versions, the newest.")
+@output_options
+def history(as_json: bool, limit: int | None, **chosen: Any) -> None:
+    """Show a table's versions, newest first."""
+    table = opened_table(chosen)
+    if as_json:
+        print_json({"format": table.format, "location": without_secrets(table.location),
+                    "versions": table.history(limit).to_pylist()})  # fmt: skip
+        return
+    versions = table.history(_SHOWN_VERSIONS + 1 if limit is None else limit)
+    shown = versions if limit is not None else versions.slice(0, _SHOWN_VERSIONS)
+    columns = ["version", "timestamp", "operation"]
+    print_table(columns, zip(*(shown[name].to_pylist() for name in columns), strict=True), numeric=["version"])
+    if shown.num_rows < versions.num_rows:
+        click.echo(f"The newest {_SHOWN_VERSIONS} versions; --limit shows more")
+
+
+@click.command()
+@table_options
+@snapshot_options
+@scan_options
+@output_options
+def files(as_json: bool, **chosen: Any) -> None:
+    """List a table's data files, those that a filter leaves."""
+    scan = opened_scan(chosen)
+    found = scan.plan().files
+    if as_json:
+        print_json({**_identity(scan.snapshot), "files": found.to_pylist()})
+    else:
+        _print_files(found)
+
+
+@click.command()
+@table_options
+@snapshot_options
+@scan_options
+@click.option("--all", "show_all", is_flag=True, help=f"List all files, not {_SHOWN_FILES}.")
+@output_options
+def plan(as_json: bool, show_all: bool, **chosen: Any) -> None:
+    """Show which files a query reads, and why not the others."""
+    scan = opened_scan(chosen)
+    planned = scan.plan()
+    if as_json:
+        from ..expressions import TRUE
+
+        residual = None if planned.residual == TRUE else str(planned.residual)
+        print_json({**_identity(scan.snapshot), "report": planned.report.as_dict(), "residual": residual,
+                    "files": planned.files.to_pylist()})  # fmt: skip
+        return
+    click.echo(planned.explain())
+    click.echo("\nPlanned files")
+    _print_files(planned.files if show_all else planned.files.slice(0, _SHOWN_FILES))
+    if not show_all and len(planned) > _SHOWN_FILES:
+        click.echo(f"{len(planned) - _SHOWN_FILES:,} more; --all lists them")
+
+
+@click.command()
+@table_options
+@snapshot_options
+@scan_options
+@output_options
+def count(as_json: bool, **chosen: Any) -> None:
+    """Count rows, from metadata wherever that is exact."""
+    scan = opened_scan(chosen)
+    rows = scan.count()
+    if as_json:
+        print_json({**_identity(scan.snapshot), "count": rows})
+    else:
+        click.echo(rows)
+
+
+@click.command()
+@output_options
+def plugins(as_json: bool) -> None:
+    """List the installed formats and what failed to load."""
+    from ..plugin.manager import host
+
+    found = [
+        {"name": p.name, "module": p.module, "distribution": p.distribution, "version": p.version,
+         "formats": list(p.formats), "error": None if p.error is None else str(p.error)}
+        for p in host().plugins
+    ]  # fmt: skip
+    if as_json:
+        print_json({"plugins": found})
+        return
+    columns = ["name", "formats", "module", "distribution", "version", "error"]
+    print_table(columns, [[", ".join(p[c]) if c == "formats" else p[c] for c in columns] for p in found])
+
+
+COMMANDS = (describe, schema, history, files, plan, count, plugins)
+
+
+def _identity(snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "format": snapshot.table.format,
+        "location": without_secrets(snapshot.table.location),
+        "version": snapshot.version,
+        "timestamp": snapshot.timestamp,
+    }
+
+
+def _field(field: Field, partition_fields: list[PartitionField]) -> dict[str, Any]:
+    return {
+        "id": field.id,
+        "name": field.name,
+        "type": str(field.type),
+        "required": field.required,
+        "doc": field.doc,
+        "partitioned_by": [str(p.transform) for p in partition_fields if p.source_id == field.id],
+    }
+
+
+def _column_text(field: Field) -> str:
+    return printable(f"{field.name}: {field.type}{' not null' if field.required else ''}")
+
+
+def _partition_field(field: PartitionField, snapshot: Snapshot) -> dict[str, Any]:
+    return {"id": field.id, "name": field.name, "transform": str(field.transform), "source": _source(field, snapshot)}
+
+
+def _partition_text(field: PartitionField, snapshot: Snapshot) -> str:
+    source = _source(field, snapshot) or f"dropped column {field.source_id}"
+    transform = str(field.transform)
+    return source if transform == "identity" else f"{transform}({source})"
+
+
+def _source(field: PartitionField, snapshot: Snapshot) -> str | None:
+    path = [] if snapshot.schema.find_id(field.source_id) is None else snapshot.schema.path_of(field.source_id)
+    return ".".join(f.name for f in path) or None
+
+
+def _print_files(files: pa.Table) -> None:
+    rows = [
+        (
+            f["path"],
+            bytes_text(f["size_bytes"]),
+            count_text(f["record_count"]),
+            ", ".join(f"{name}={value_text(value) or 'null'}" for name, value in f["partition"].items()),
+            ", ".join(sorted({d["kind"] for d in f["deletes"]})),
+            "yes" if f["fully_matched"] else "no",
+        )
+        for f in files.to_pylist()
+    ]
+    print_table(["path", "size", "rows", "partition", "deletes", "all rows match"], rows, numeric=["size", "rows"])

@@ -1,0 +1,245 @@
+"""``tableformats demo DIR``: two small tables by their reference writers, one question to both, four readers' answers.
+
+The same rows go into a Delta table (deltalake) and an Iceberg table (PyIceberg), each with appends, a delete and an
+evolved schema. The same predicate is planned on both; Arrow and Spark read both; all four must return the same rows,
+which the demo also knows without any reader. Everything is a function of constants: each run writes the same rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import importlib.util
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import TableFormatsError
+from ..inspect.text import printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..scan import Scan
+
+__all__ = ["PREDICATE", "demo", "demo_rows", "write_tables"]
+
+PREDICATE = "country = 'BR' AND ts >= TIMESTAMP '2024-01-20 00:00:00Z' AND amount > 40"
+
+_MARKER = ".tableformats-demo"
+_CONTENT = {_MARKER, "delta", "iceberg", "catalog.db"}
+_INSTALL = "pip install 'tableformats[demo]'"
+_NEEDED = ("deltalake", "pyiceberg", "pyiceberg_core", "sqlalchemy")
+_COUNTRIES = ("BR", "DE", "IN", "JP")
+_FIRST_DAY = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
+_APPENDS, _DAYS_AN_APPEND, _ROWS_A_DAY = 8, 3, 24
+_DELETED_COUNTRY = "BR"
+_DELETED_FROM, _DELETED_TO = 530, 540
+_CHANNEL_SINCE = 4  # the append that brings the column
+_DELETED = f"country = '{_DELETED_COUNTRY}' AND id >= {_DELETED_FROM} AND id < {_DELETED_TO}"
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+def demo(directory: Path) -> int:
+    """Write two small tables into DIR, plan and read both."""
+    _require_writers()
+    _prepare(directory)
+    with _step(f"Writing {directory / 'delta'} and {directory / 'iceberg'}"):
+        locations = write_tables(directory)
+    from ..table import open_table
+
+    scans = {name: open_table(location).scan(PREDICATE) for name, location in locations.items()}
+    for name, scan in scans.items():
+        click.echo(f"\n{'─' * 12} {name}: plan of {PREDICATE} {'─' * 12}\n")
+        click.echo(scan.plan().explain())
+    click.echo(f"\n{'─' * 12} rows {'─' * 12}\n")
+    answers = {}
+    for name, scan in scans.items():
+        with _step(f"Reading {name} with Arrow"):
+            answers[f"{name} with Arrow"] = _by_arrow(scan)
+    missing = _missing_for_spark()
+    if missing is None:
+        with _step("Starting Spark"):
+            spark = _start_spark()
+        try:
+            for name, scan in scans.items():
+                with _step(f"Reading {name} with Spark {spark.version}"):
+                    answers[f"{name} with Spark"] = _by_spark(scan, spark)
+        finally:
+            spark.stop()
+    _compare(answers)
+    if missing is not None:
+        click.secho(f"\nSPARK WAS NOT TRIED: {missing}", fg="red", bold=True, err=True)
+        return 1
+    click.echo(f"\nTry it:  tableformats plan {locations['delta']} -w \"country = 'JP'\"")
+    return 0
+
+
+def _require_writers() -> None:
+    missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise TableFormatsError(f"the demo writes its tables with {', '.join(missing)}, not installed", hint=_INSTALL)
+
+
+def _prepare(directory: Path) -> None:
+    """An empty directory, emptied of an earlier demo; nothing else is ever removed."""
+    if directory.is_dir() and (content := {entry.name for entry in directory.iterdir()}):
+        if _MARKER not in content or content - _CONTENT:
+            strange = sorted(content - _CONTENT) or sorted(content)
+            raise TableFormatsError(
+                f"the directory holds what no demo wrote: {printable(strange[0])}",
+                path=str(directory),
+                hint="Name a new or empty directory",
+            )
+        for name in content:
+            entry = directory / name
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / _MARKER).write_text("Written by 'tableformats demo', which may replace everything here.\n")
+
+
+@contextmanager
+def _step(text: str) -> Iterator[None]:
+    click.echo(f"{text} ... ", nl=False)
+    start = time.perf_counter()
+    try:
+        yield
+    except BaseException:
+        click.echo("failed")
+        raise
+    click.echo(f"{time.perf_counter() - start:.1f} s")
+
+
+def write_tables(directory: Path) -> dict[str, str]:
+    """Write both tables below ``directory`` and return their locations by format."""
+    return {"delta": _write_delta(directory / "delta"), "iceberg": _write_iceberg(directory)}
+
+
+def demo_rows(append: int) -> pa.Table:
+    """The rows of one append: three days of orders. ``channel`` exists from the fifth append on."""
+    import pyarrow as pa
+
+    rows_an_append = _DAYS_AN_APPEND * _ROWS_A_DAY
+    ids = range(append * rows_an_append, (append + 1) * rows_an_append)
+    rows = pa.table({
+        "id": pa.array(ids, pa.int64()),
+        "ts": pa.array([_FIRST_DAY + dt.timedelta(hours=i) for i in ids], pa.timestamp("us", "UTC")),
+        "country": pa.array([_COUNTRIES[i % len(_COUNTRIES)] for i in ids]),
+        "amount": pa.array([None if i % 50 == 7 else i * 37 % 1000 / 10 for i in ids], pa.float64()),
+    })  # fmt: skip
+    if append >= _CHANNEL_SINCE:
+        rows = rows.append_column("channel", pa.array(["web" if i % 3 else "shop" for i in ids]))
+    return rows
+
+
+def expected_rows() -> list[tuple[Any, ...]]:
+    """The answer to :data:`PREDICATE`, known from the constants alone; ``ts`` in microseconds since the epoch."""
+    import pyarrow as pa
+
+    everything = pa.concat_tables([demo_rows(i) for i in range(_APPENDS)], promote_options="default")
+    since = dt.datetime(2024, 1, 20, tzinfo=dt.timezone.utc)
+    return _sorted_rows(
+        {**row, "ts": (row["ts"] - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(microseconds=1)}
+        for row in everything.to_pylist()
+        if row["country"] == "BR" and row["ts"] >= since and (row["amount"] or 0) > 40
+        if not (row["country"] == _DELETED_COUNTRY and _DELETED_FROM <= row["id"] < _DELETED_TO)
+    )
+
+
+def _write_delta(path: Path) -> str:
+    """Partitioned by country; a checkpoint in the middle, a new column, a delete."""
+    from deltalake import DeltaTable, write_deltalake
+
+    for append in range(_APPENDS):
+        write_deltalake(path, demo_rows(append), mode="append", partition_by=["country"], schema_mode="merge")
+        if append == _CHANNEL_SINCE:
+            DeltaTable(path).create_checkpoint()
+    DeltaTable(path).delete(_DELETED)
+    return str(path)
+
+
+def _write_iceberg(directory: Path) -> str:
+    """Partitioned by day(ts); a renamed column, a new column, a delete."""
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.partitioning import PartitionField, PartitionSpec
+    from pyiceberg.schema import Schema
+    from pyiceberg.transforms import DayTransform
+    from pyiceberg.types import DoubleType, LongType, NestedField, StringType, TimestamptzType
+
+    location = directory / "iceberg"
+    catalog = SqlCatalog("demo", uri=f"sqlite:///{directory / 'catalog.db'}", warehouse=directory.absolute().as_uri())
+    try:
+        catalog.create_namespace("demo")
+        schema = Schema(
+            NestedField(1, "id", LongType()),
+            NestedField(2, "ts", TimestamptzType()),
+            NestedField(3, "country", StringType()),
+            NestedField(4, "price", DoubleType()),
+        )
+        spec = PartitionSpec(PartitionField(2, 1000, DayTransform(), "ts_day"))
+        table = catalog.create_table("demo.orders", schema, location.absolute().as_uri(), partition_spec=spec)
+        for append in range(_APPENDS):
+            if append == _CHANNEL_SINCE:
+                with table.update_schema() as update:
+                    update.rename_column("price", "amount")
+                    update.add_column("channel", StringType())
+            rows = demo_rows(append)
+            table.append(rows if append >= _CHANNEL_SINCE else rows.rename_columns(["id", "ts", "country", "price"]))
+        table.delete(_DELETED)
+    finally:
+        catalog.close()
+    return str(location)
+
+
+def _missing_for_spark() -> str | None:
+    """Why Spark cannot start here, or None."""
+    if importlib.util.find_spec("pyspark") is None:
+        return f"PySpark is not installed; {_INSTALL}"
+    home = os.environ.get("JAVA_HOME")
+    if not (home and (Path(home) / "bin" / "java").exists()) and shutil.which("java") is None:
+        return "there is no Java; install Java 17 or set JAVA_HOME, and run the demo again"
+    return None
+
+
+def _start_spark() -> Any:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("tableformats demo")
+    quiet = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "ERROR"}
+    return builder.config(map=quiet).getOrCreate()
+
+
+def _by_arrow(scan: Scan) -> list[tuple[Any, ...]]:
+    import pyarrow as pa
+
+    rows = scan.to_arrow()
+    index = rows.column_names.index("ts")
+    return _sorted_rows(rows.set_column(index, "ts", rows["ts"].cast(pa.int64())).to_pylist())
+
+
+def _by_spark(scan: Scan, spark: Any) -> list[tuple[Any, ...]]:
+    frame = scan.to_spark(spark).selectExpr("id", "unix_micros(ts) AS ts", "country", "amount", "channel")
+    return _sorted_rows(row.asDict() for row in frame.collect())
+
+
+def _sorted_rows(rows: Any) -> list[tuple[Any, ...]]:
+    return sorted((r["id"], r["ts"], r["country"], r["amount"], r.get("channel")) for r in rows)
+
+
+def _compare(answers: dict[str, list[tuple[Any, ...]]]) -> None:
+    """Show each answer's size; raise TableFormatsError where one is wrong."""
+    expected = expected_rows()
+    click.echo()
+    wrong = [name for name, rows in answers.items() if rows != expected]
+    for name, rows in answers.items():
+        verdict = "as written" if rows == expected else f"WRONG: {len(expected)} were to be found"
+        click.echo(f"{name:<20}{len(rows):>5} rows, {verdict}")
+    if wrong:
+        raise TableFormatsError(f"these answers are wrong: {', '.join(wrong)}", hint="Please report it with this output")

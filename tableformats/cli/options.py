@@ -1,0 +1,123 @@
+"""The options that commands share, and the table, snapshot or scan that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ..scan import Scan
+    from ..table import Snapshot, Table
+
+__all__ = ["opened_scan", "opened_snapshot", "opened_table", "output_options", "scan_options", "snapshot_options",
+           "table_options"]  # fmt: skip
+
+_Command = Callable[..., Any]
+_SELECTORS = ("version", "timestamp", "branch", "tag")
+_MOVED_WHOLE = "\0"  # what a bare --relocate gives: no argument of a process can hold it
+_MAX_DIGITS = 20
+
+
+def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """``KEY=VALUE`` options as a mapping."""
+    found = {}
+    for text in values:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{text!r} is not of the form KEY=VALUE", context, parameter)
+        found[key] = value
+    return found
+
+
+def _moves(context: click.Context, parameter: click.Parameter, value: str | None) -> bool | Mapping[str, str] | None:
+    if value is None or value == _MOVED_WHOLE:
+        return None if value is None else True
+    old, equals, new = value.rpartition("=")
+    if not equals or not old or not new:
+        raise click.BadParameter(
+            f"{value!r} is not of the form OLD=NEW; without a value, write --relocate behind the location",
+            context, parameter,
+        )  # fmt: skip
+    return {old: new}
+
+
+def _names(context: click.Context, parameter: click.Parameter, value: str | None) -> list[str] | None:
+    return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
+
+
+def _stacked(*options: _Command) -> _Command:
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+output_options = _stacked(
+    click.option("--json", "as_json", is_flag=True, help="Print JSON; errors too, on standard error."),
+    click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."),
+)
+
+table_options = _stacked(
+    click.argument("location"),
+    click.option("--format", "format", metavar="NAME", help="The table's format; found out if not given."),
+    click.option("--catalog", metavar="NAME", help="LOCATION is an identifier in this PyIceberg catalog."),
+    click.option("--relocate", metavar="[OLD=NEW]", is_flag=False, flag_value=_MOVED_WHOLE, callback=_moves,
+                 help="The metadata names other locations: the table was moved (from OLD to NEW)."),
+    click.option("--allow-path", "allow_paths", metavar="PREFIX", multiple=True,
+                 help="A further store whose paths the metadata may name."),
+    click.option("--storage-option", "storage_options", metavar="K=V", multiple=True, callback=_pairs,
+                 help="An option of the store's file system."),
+)  # fmt: skip
+
+snapshot_options = _stacked(
+    click.option("--version", "version", metavar="V", help="A version, snapshot id or ref."),
+    click.option("--timestamp", metavar="TIME", help="ISO 8601 (UTC if no zone), or epoch milliseconds."),
+    click.option("--branch", metavar="NAME", help="A branch."),
+    click.option("--tag", metavar="NAME", help="A tag."),
+)
+
+scan_options = _stacked(
+    click.option("--filter", "-w", "filter", metavar="SQL", help="A condition in Spark's SQL."),
+    click.option("--columns", metavar="A,B", callback=_names, help="The columns to read."),
+    click.option("--limit", metavar="N", type=click.IntRange(min=0), help="Files for at most N rows."),
+)
+
+
+def opened_table(chosen: Mapping[str, Any]) -> Table:
+    """The table of :data:`table_options`. Raises what ``open_table`` raises."""
+    from ..table import open_table
+
+    return open_table(
+        chosen["location"],
+        format=chosen["format"],
+        catalog=chosen["catalog"],
+        relocate=chosen["relocate"],
+        allow_paths=list(chosen["allow_paths"]) or None,
+        storage_options=chosen["storage_options"] or None,
+    )
+
+
+def opened_snapshot(chosen: Mapping[str, Any]) -> Snapshot:
+    """The snapshot of :data:`snapshot_options`. Raises what ``table.snapshot`` raises, UsageError for two selectors."""
+    given = [f"--{name}" for name in _SELECTORS if chosen[name] is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} exclude each other", click.get_current_context())
+    return opened_table(chosen).snapshot(
+        _number(chosen["version"]), timestamp=_number(chosen["timestamp"]), branch=chosen["branch"], tag=chosen["tag"]
+    )
+
+
+def opened_scan(chosen: Mapping[str, Any]) -> Scan:
+    """The scan of :data:`scan_options`. Raises what ``snapshot.scan`` raises."""
+    return opened_snapshot(chosen).scan(chosen["filter"], columns=chosen["columns"], limit=chosen["limit"])
+
+
+def _number(text: str | None) -> int | str | None:
+    """Digits as a number, everything else as it is."""
+    if text is not None and text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
+        return int(text)
+    return text

@@ -1,0 +1,104 @@
+"""How answers and errors are written: JSON for machines, tables for people.
+
+JSON has these spellings for what it lacks: timestamps and dates are ISO 8601 text (UTC with ``Z``), decimals and
+non-finite floats are text, binary values are base64 text, maps are lists of [key, value] pairs. Text that comes from
+a table is shown escaped and is never read as markup.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import TableFormatsError
+from ..inspect.text import printable, without_secrets
+
+__all__ = ["print_error", "print_json", "print_table", "value_text"]
+
+_UNLIMITED_WIDTH = 100_000
+
+
+def print_json(value: Any) -> None:
+    """Write ``value`` as one JSON document; see the module's docstring for the spellings."""
+    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as what JSON has."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(member) for member in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        return value.astimezone(dt.timezone.utc).isoformat().replace("+00:00", "Z")
+    if isinstance(value, (dt.datetime, dt.date, dt.time)):
+        return value.isoformat()
+    if value is None or isinstance(value, (bool, int, str)):
+        # A lone surrogate has no UTF-8 form; it leaves as its escape.
+        return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
+    return str(value) if isinstance(value, Decimal) else repr(value)
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, numeric: Sequence[str] = ()) -> None:
+    """Write a table; columns named in ``numeric`` are set to the right."""
+    # A pipe or a file has no width; what is cut there is lost.
+    console = Console(width=None if sys.stdout.isatty() else _UNLIMITED_WIDTH)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in columns:
+        table.add_column(Text(name), justify="right" if name in numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(value_text(value)) for value in row))
+    console.print(table)
+
+
+def value_text(value: Any) -> str:
+    """A value from a table as one line of text; empty for None."""
+    if value is None:
+        return ""
+    plain = value if isinstance(value, str) else _plain(value)
+    return printable(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
+
+
+def print_error(error: Exception, as_json: bool) -> None:
+    """Write ``error`` to standard error: message and hint, or one JSON document ``{"error": {...}}``."""
+    parts = _error_parts(error)
+    if as_json:
+        click.echo(json.dumps({"error": parts}, ensure_ascii=True), err=True)
+        return
+    where = [f"{name} {parts[name]}" for name in ("path", "offset", "field") if parts[name] is not None]
+    click.echo(f"Error: {parts['message']}" + (f" ({', '.join(where)})" if where else ""), err=True)
+    if parts["hint"]:
+        click.echo(f"Hint: {parts['hint']}", err=True)
+
+
+def _error_parts(error: Exception) -> dict[str, Any]:
+    parts: dict[str, Any] = {"type": type(error).__name__, "message": "", "path": None, "offset": None, "field": None}
+    if isinstance(error, TableFormatsError):
+        parts["message"] = printable(error.message)
+        parts["path"] = None if error.path is None else without_secrets(error.path)
+        parts["offset"] = error.offset
+        parts["field"] = None if error.field is None else printable(error.field)
+        parts["hint"] = None if error.hint is None else printable(error.hint)
+    elif isinstance(error, click.ClickException):
+        parts["message"] = printable(error.format_message())
+        context = getattr(error, "ctx", None)
+        parts["hint"] = f"{context.command_path} --help" if context is not None else None
+    else:
+        parts["message"] = printable(f"{type(error).__name__}: {error}")
+        parts["hint"] = "This is unexpected; run again with --debug for the traceback"
+    return parts

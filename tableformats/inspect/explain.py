@@ -1,0 +1,104 @@
+"""``plan.explain()``: the funnel of one plan as text, from metadata files to planned files.
+
+The figures are those of :class:`tableformats.report.ScanReport`; nothing is counted here. Names and locations come
+from the table and are shown escaped, locations without credentials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ..expressions import TRUE
+from .text import bytes_text, count_text, percent_text, printable, time_text, without_secrets
+
+if TYPE_CHECKING:
+    from ..report import ScanReport
+    from ..scan import ScanPlan
+
+__all__ = ["explain"]
+
+_Row = tuple[str, str, str]
+
+
+def explain(plan: ScanPlan) -> str:
+    """The funnel of ``plan`` as aligned lines of text, without a line break at the end."""
+    sections = [
+        _heading(plan),
+        ["Metadata", *_aligned(_metadata(plan.report))],
+        ["Files", *_aligned(_files(plan.report))],
+        ["Data", *_aligned(_data(plan.report))],
+        ["Left to check on rows", f"  {'nothing' if plan.residual == TRUE else printable(str(plan.residual))}"],
+    ]
+    if plan.report.notes:
+        sections.append(["Notes", *(f"  - {printable(note)}" for note in plan.report.notes)])
+    sections.append(["Time", *_aligned(_times(plan.report))])
+    return "\n\n".join("\n".join(section) for section in sections)
+
+
+def _heading(plan: ScanPlan) -> list[str]:
+    report = plan.report
+    snapshot = plan.snapshot
+    version = "no snapshot yet" if report.version == -1 else f"version {report.version}"
+    return [
+        f"Table   {without_secrets(snapshot.table.location)}",
+        f"        {printable(report.format)}, {version}, {time_text(snapshot.timestamp)}",
+        f"Filter  {'none' if report.filter is None else printable(report.filter)}",
+    ]
+
+
+def _metadata(report: ScanReport) -> list[_Row]:
+    rows: list[_Row] = []
+    if report.log_files_read or report.checkpoint_files_read:
+        rows.append(("log files read", count_text(report.log_files_read), ""))
+        rows.append(("checkpoint files read", count_text(report.checkpoint_files_read), ""))
+    if report.manifests_total:
+        rows.append(("manifests", count_text(report.manifests_total), ""))
+        rows.append(_part("- skipped", report.manifests_skipped, report.manifests_total))
+        rows.append(_part("= read", report.manifests_total - report.manifests_skipped, report.manifests_total))
+    rows.append(("metadata files read", count_text(report.metadata_files_read), ""))
+    rows.append(("metadata bytes read", bytes_text(report.metadata_bytes_read), ""))
+    return rows
+
+
+def _files(report: ScanReport) -> list[_Row]:
+    total = report.files_total
+    dropped = [
+        ("- skipped with their manifests", report.files_skipped_with_manifests),
+        ("- dropped by partition", report.files_dropped_by_partition),
+        ("- dropped by bounds", report.files_dropped_by_bounds),
+    ]
+    rows = [_part("total", total, total), *(_part(label, count, total) for label, count in dropped)]
+    by_limit = total - sum(count for _, count in dropped) - report.files_planned
+    if by_limit:
+        rows.append(_part("- not needed for the limit", by_limit, total))
+    rows.append(_part("= planned", report.files_planned, total))
+    if report.filter is not None:
+        rows.append(("  fully matched", count_text(report.files_fully_matched), ""))
+    rows.append(("  with deletes", count_text(report.files_with_deletes), ""))
+    rows.append(("  delete files", count_text(report.delete_files), ""))
+    return rows
+
+
+def _data(report: ScanReport) -> list[_Row]:
+    return [
+        ("bytes in total", bytes_text(report.bytes_total), ""),
+        ("bytes planned", bytes_text(report.bytes_planned), percent_text(report.bytes_planned, report.bytes_total)),
+        ("rows in total", count_text(report.rows_total), ""),
+        ("rows planned", count_text(report.rows_planned), percent_text(report.rows_planned, report.rows_total)),
+    ]
+
+
+def _times(report: ScanReport) -> list[_Row]:
+    stages = [(name, seconds) for name, seconds in report.seconds.items() if name != "total"]
+    stages.append(("total", report.seconds.get("total", sum(seconds for _, seconds in stages))))
+    return [(name, f"{seconds * 1000:.1f} ms", "") for name, seconds in stages]
+
+
+def _part(label: str, count: int, whole: int) -> _Row:
+    return label, count_text(count), percent_text(count, whole)
+
+
+def _aligned(rows: Iterable[_Row]) -> list[str]:
+    """Labels to the left; figures to the right, the same columns in every section."""
+    return [f"  {label:<32}{figure:>14}{share:>10}".rstrip() for label, figure, share in rows]
