@@ -12,13 +12,13 @@ from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from tableformats_delta import z85
+from tableformats_delta.snapshot import DeltaSnapshot
+from tableformats_delta.table import DeltaFormat, DeltaTable
 
 from tableformats.plugin import FormatSnapshot, OpenOptions, ReadRequest, SnapshotSelector
 from tableformats.report import ScanReport
 from tableformats.storage import Storage
-from tableformats_delta import z85
-from tableformats_delta.snapshot import DeltaSnapshot
-from tableformats_delta.table import DeltaFormat, DeltaTable
 
 PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 WITH_VECTORS = {
@@ -46,6 +46,12 @@ def metadata(
     }  # fmt: skip
 
 
+def first_actions(protocol: dict[str, Any] | None = None, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Protocol and metadata, as rows that :meth:`DeltaLog.checkpoint` takes."""
+    wanted = {f.name for f in METADATA_TYPE}
+    return {"protocol": protocol or PROTOCOL}, {"metaData": {k: v for k, v in metadata(**more).items() if k in wanted}}
+
+
 def add(path: str, **more: Any) -> dict[str, Any]:
     action = {"path": path, "partitionValues": {}, "size": 10, "modificationTime": 1, "dataChange": True}
     return {"add": {**action, **more}}
@@ -59,7 +65,9 @@ def stats(records: int, **more: Any) -> str:
     return json.dumps({"numRecords": records, **more})
 
 
-def vector(n: int = 0, *, prefix: str = "", cardinality: int = 1, size: int = 34, offset: int | None = 1) -> dict[str, Any]:
+def vector(
+    n: int = 0, *, prefix: str = "", cardinality: int = 1, size: int = 34, offset: int | None = 1
+) -> dict[str, Any]:
     """The descriptor of the vector stored by uuid number ``n``."""
     descriptor = {
         "storageType": "u", "pathOrInlineDv": prefix + z85.encode(UUIDS[n].bytes),

@@ -13,12 +13,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from tableformats_delta.snapshot import DeltaSnapshot
+from tableformats_delta.table import DeltaFormat, DeltaTable
 
 from tableformats import errors
 from tableformats.plugin import OpenOptions, SnapshotSelector
 from tableformats.storage import Storage
-from tableformats_delta.snapshot import DeltaSnapshot
-from tableformats_delta.table import DeltaFormat, DeltaTable
 from tests.conformance import OUTCOMES, DeltaCase, delta_cases, needs_tables
 
 from .delta_support import deleted, live_files

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tableformats_delta.table import DeltaFormat
 
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError, TableNotFoundError
 from tableformats.plugin import OpenOptions, SnapshotSelector
 from tableformats.storage import Storage
-from tableformats_delta.table import DeltaFormat
 
-from .delta_support import PROTOCOL, DeltaLog, add, live_files, metadata, remove
+from .delta_support import PROTOCOL, DeltaLog, add, first_actions, live_files, metadata, remove
 
 CHECKPOINT = "{:020d}.checkpoint.parquet"
-META = ({"protocol": PROTOCOL}, {"metaData": {k: v for k, v in metadata().items() if k not in ("format", "createdTime")}})
+META = first_actions()
 
 
 @pytest.fixture

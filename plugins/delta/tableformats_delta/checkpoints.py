@@ -195,6 +195,8 @@ def _columns(add: pa.StructArray, path: str) -> pa.RecordBatch:
             arrays.append(pa.nulls(len(add), wanted.type))
             continue
         try:
+            if pa.types.is_string(wanted.type) and pa.types.is_primitive(found.type):
+                raise pa.ArrowTypeError("a number is no text")
             arrays.append(found if found.type.equals(wanted.type) else found.cast(wanted.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             raise _damaged(path, f"add.{wanted.name}") from error

@@ -31,6 +31,7 @@ from tableformats.transforms import parse_transform
 __all__ = ["FIRST_PARTITION_ID", "mapping_mode", "name_mapping", "parse_schema", "partition_spec"]
 
 FIRST_PARTITION_ID = 1000
+_MAX_DEPTH = 100  # levels; a walk over a schema is recursive
 _MODES = ("none", "name", "id")
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
 _TEXT = re.compile(r"(?:char|varchar)\(\d+\)", re.ASCII)
@@ -84,13 +85,11 @@ def parse_schema(text: Any, mode: str, path: str) -> Schema:
         raise CorruptMetadataError("the table's metadata has no schema", path=path, field="metaData.schemaString")
     try:
         root = json.loads(text)
-        fields = _Parser(path, mode).struct(root, ())
-    except (json.JSONDecodeError, RecursionError) as error:
+    except RecursionError:
+        raise _too_deep(path) from None
+    except ValueError as error:  # also integers of thousands of digits
         raise CorruptMetadataError("the schema is no JSON", path=path, field="metaData.schemaString") from error
-    except ValueError as error:
-        if isinstance(error, CorruptMetadataError):
-            raise
-        raise CorruptMetadataError("the schema is no JSON", path=path, field="metaData.schemaString") from error
+    fields = _Parser(path, mode).struct(root, ())
     if mode == "none":
         return Schema(number_fields(fields))
     return Schema(_number_the_rest(fields, path))
@@ -160,6 +159,8 @@ class _Parser:
         return Field(field_id, name, kind, required, physical, None, doc, metadata)
 
     def _type(self, value: Any, path: tuple[str, ...], stored: str, ids: Mapping[str, Any]) -> Type:
+        if len(path) > _MAX_DEPTH:
+            raise _too_deep(self.path)
         if isinstance(value, str):
             return self._primitive(value, path)
         kind = value.get("type") if isinstance(value, dict) else None
@@ -173,7 +174,7 @@ class _Parser:
             item = self._member("value", value, "valueType", path, stored, ids)
             return MapType(_required(key, True), _required(item, value.get("valueContainsNull") is False))
         if kind == "udt":
-            return self._type(value.get("sqlType"), path, stored, ids)
+            return self._type(value.get("sqlType"), (*path, "sqlType"), stored, ids)
         raise self._wrong("a field of the schema has no type", path)
 
     def _member(
@@ -199,6 +200,10 @@ class _Parser:
 
     def _wrong(self, message: str, path: Sequence[str]) -> CorruptMetadataError:
         return CorruptMetadataError(message, path=self.path, field=".".join(path) or "metaData.schemaString")
+
+
+def _too_deep(path: str) -> CorruptMetadataError:
+    return CorruptMetadataError("the schema is nested too deeply", path=path, field="metaData.schemaString")
 
 
 def _id(value: Any) -> int:

@@ -53,9 +53,8 @@ class DeltaSnapshot(FormatSnapshot):
         self.properties = _configuration(state.metadata, state.path)
         mode = mapping_mode(self.properties, state.path)
         self.schema = parse_schema(state.metadata.get("schemaString"), mode, state.path)
-        spec, self._partition_fields = partition_spec(
-            state.metadata.get("partitionColumns") or [], self.schema, state.path
-        )
+        columns = state.metadata.get("partitionColumns")
+        spec, self._partition_fields = partition_spec([] if columns is None else columns, self.schema, state.path)
         self.specs = {0: spec}
         self.default_spec_id = 0
         self.name_mapping = name_mapping(mode)
@@ -246,7 +245,9 @@ def _in_batches(commits: Sequence[Commit]) -> Iterator[list[Commit]]:
 
 
 def _configuration(metadata: dict[str, Any], path: str) -> dict[str, str]:
-    found = metadata.get("configuration") or {}
+    found = metadata.get("configuration")
+    if found is None:
+        return {}
     if not isinstance(found, dict):
         raise CorruptMetadataError("the configuration is no object", path=path, field="metaData.configuration")
     return {str(key): str(value) for key, value in found.items() if value is not None}
