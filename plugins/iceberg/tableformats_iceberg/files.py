@@ -13,16 +13,7 @@ if TYPE_CHECKING:
 
     from .metadata import TableMetadata
 
-__all__ = ["TableFiles", "without_authority"]
-
-
-def without_authority(path: str) -> str:
-    """A path without scheme and authority: what is left when stores and writers spell them differently."""
-    path = normalize(path)
-    if scheme_of(path) is None:
-        return path
-    rest = path.split(":", 1)[1]
-    return "/" + rest[2:].partition("/")[2] if rest.startswith("//") else rest
+__all__ = ["TableFiles"]
 
 
 class TableFiles:
@@ -44,8 +35,11 @@ class TableFiles:
             for old, new in relocate.items():
                 storage.relocate(old, new)
         elif relocate:
+            from .paths import without_authority
+
             # Metadata and file paths may spell the store differently, so the bare path is a prefix too.
-            for location in dict.fromkeys((strip_trailing(normalize(metadata.location)), without_authority(metadata.location))):
+            full = strip_trailing(normalize(metadata.location))
+            for location in dict.fromkeys((full, without_authority(full))):
                 for old, new in common_move(location, directory):
                     storage.relocate(old, new)
 

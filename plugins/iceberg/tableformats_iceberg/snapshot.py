@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest
 from tableformats.schema import Schema
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tableformats.report import ScanReport
 
+    from .delete_files import DeleteReader
+    from .deletes import DeleteIndex
     from .entries import Entries
     from .files import TableFiles
     from .manifests import Manifest, ManifestList
@@ -84,15 +86,42 @@ class IcebergSnapshot(FormatSnapshot):
 
     # ---- deletes ------------------------------------------------------------------------------------------------
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
-        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`."""
+    @cached_property
+    def _delete_index(self) -> DeleteIndex:
         from .deletes import DeleteIndex
         from .entries import FILE_PATH_ID
         from .manifests import DELETES
 
-        manifests = self._manifest_list.kept(DELETES, self.specs, None, None) if files.num_rows else []
-        entries = [self._entries(m, [FILE_PATH_ID]) for m in manifests]
-        return DeleteIndex(entries, self.specs).attach(files)
+        manifests = self._manifest_list.kept(DELETES, self.specs, None, None)
+        return DeleteIndex([self._entries(m, [FILE_PATH_ID]) for m in manifests], self.specs)
+
+    @cached_property
+    def _delete_reader(self) -> DeleteReader:
+        from .delete_files import DeleteReader
+
+        return DeleteReader(self._files, self._metadata.find_field)
+
+    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`: delete manifests are read once."""
+        return self._delete_index.attach(files)
 
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
-        raise NotImplementedError
+        """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""
+        return self._delete_reader.deleted_positions(path, record_count, deletes)
+
+    def equality_deletes(self, delete: Mapping[str, Any]) -> pa.Table:
+        """See :meth:`tableformats.plugin.FormatSnapshot.equality_deletes`."""
+        return self._delete_reader.equality_deletes(delete)
+
+    # ---- metadata tables ----------------------------------------------------------------------------------------
+
+    def inspect(self, name: str) -> pa.Table:
+        """The metadata tables ``snapshots``, ``history``, ``refs``, ``manifests`` and ``entries``."""
+        from .inspect import metadata_table
+
+        return metadata_table(name, self._metadata, self._manifest_list, self.specs, self._all_entries)
+
+    def _all_entries(self, content: int) -> Iterator[Entries]:
+        for manifest in self._manifest_list.manifests:
+            if manifest.content == content:
+                yield self._entries(manifest, (), all_statuses=True)

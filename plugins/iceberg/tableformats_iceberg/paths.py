@@ -1,0 +1,53 @@
+"""When two stored paths mean one file.
+
+Paths are compared as stored, but for the spellings of one store (``s3a`` and ``s3``, ``file:/x`` and ``/x``). Some
+writers put a scheme and authority into position delete files and none into the metadata, or the other way round:
+where one side has none, both are compared without.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tableformats.storage import normalize, scheme_of
+
+__all__ = ["comparable", "without_authority"]
+
+_AUTHORITY = r"^[A-Za-z][A-Za-z0-9+.-]+:/(?:/[^/]*)?/?"
+
+
+def without_authority(path: str) -> str:
+    """A path without scheme and authority."""
+    path = normalize(path)
+    if scheme_of(path) is None:
+        return path
+    rest = path.split(":", 1)[1]
+    return "/" + rest[2:].partition("/")[2] if rest.startswith("//") else rest
+
+
+def comparable(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Two arrays of paths (string[n], string[m]; nulls stay) in spellings that are equal where the files are."""
+    left, right = _one_spelling(left), _one_spelling(right)
+    if _have_scheme(left) == _have_scheme(right) and _have_scheme(left) is not None:
+        return left, right
+    return _bare(left), _bare(right)
+
+
+def _one_spelling(paths: pa.Array) -> pa.Array:
+    """Each path as :func:`tableformats.storage.normalize` spells it; the usual paths are left alone."""
+    if not pc.any(pc.match_substring_regex(paths, r"(?i)^(file|s3a|s3n|abfss|wasbs|gcs):/|^[^:/]*[A-Z][^:/]*:/")).as_py():
+        return paths
+    return pa.array([None if p is None else normalize(p) for p in paths.to_pylist()], pa.string())
+
+
+def _have_scheme(paths: pa.Array) -> bool | None:
+    """Whether all paths have a scheme (True) or none has (False); None where it differs."""
+    schemes = pc.match_substring_regex(paths, r"^[A-Za-z][A-Za-z0-9+.-]+:/")
+    if pc.all(schemes).as_py() in (True, None):
+        return True
+    return None if pc.any(schemes).as_py() else False
+
+
+def _bare(paths: pa.Array) -> pa.Array:
+    return pc.replace_substring_regex(paths, pattern=_AUTHORITY, replacement="/")
