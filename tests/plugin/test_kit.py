@@ -1,0 +1,40 @@
+"""Our own plugins pass the kit that strangers' plugins are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tableformats.plugin import OpenOptions
+from tableformats.testing import FormatConformance
+from tests.golden.write import TABLES
+
+
+class TestDelta(FormatConformance):
+    @pytest.fixture
+    def format_class(self) -> Any:
+        from tableformats_delta.table import DeltaFormat
+
+        return DeltaFormat
+
+    @pytest.fixture
+    def location(self) -> Path:  # type: ignore[override]
+        return TABLES / "delta-evolved" / "table"
+
+
+class TestIceberg(FormatConformance):
+    @pytest.fixture
+    def format_class(self) -> Any:
+        from tableformats_iceberg.table import IcebergFormat
+
+        return IcebergFormat
+
+    @pytest.fixture
+    def location(self) -> Path:  # type: ignore[override]
+        return TABLES / "iceberg-evolved" / "table"
+
+    @pytest.fixture
+    def options(self) -> OpenOptions:
+        return OpenOptions(relocate=True)
