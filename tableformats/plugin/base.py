@@ -205,6 +205,9 @@ class FormatSnapshot(ABC):
     default_spec_id: int
     properties: Mapping[str, str]
     name_mapping: NameMapping
+    schema_history: Sequence[Schema] | None = None
+    """Every schema that a live file may have been written with, oldest first; None where that is not known. Engines
+    that match names inside of files (Spark's pushed filters) trust a name only where it never meant another id."""
     extra_columns: tuple[str, ...] = ()
     """Columns of ``FileBatch.files`` that appear in ``plan.files`` after the fixed ones."""
 

@@ -1,0 +1,213 @@
+package tableformats.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
+import org.apache.spark.sql.catalyst.expressions.EqualTo;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GetStructField;
+import org.apache.spark.sql.catalyst.expressions.GreaterThan;
+import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.In;
+import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.IsNaN;
+import org.apache.spark.sql.catalyst.expressions.IsNotNull;
+import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.LessThan;
+import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Not;
+import org.apache.spark.sql.catalyst.expressions.Or;
+import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * Catalyst's predicates as nested lists, for the planner.
+ *
+ * A node is [operator, operand, ...]; a column is ["column", name, ...] from the top level down; a literal is
+ * ["literal", type, text], text null for NULL. Dates are days, timestamps microseconds, binary is hexadecimal. What
+ * the planner does not know is left out where that only weakens the predicate, and otherwise the answer is null.
+ */
+public class CatalystFilters {
+    private CatalystFilters() {
+    }
+
+    /** The predicate, or one that is TRUE wherever it is TRUE; null where there is none. */
+    public static List weaker(Expression e) {
+        if (e instanceof And) {
+            List left = weaker(((And) e).left());
+            List right = weaker(((And) e).right());
+            return left == null ? right : right == null ? left : node("and", left, right);
+        }
+        if (e instanceof Or) {
+            return both("or", weaker(((Or) e).left()), weaker(((Or) e).right()));
+        }
+        return exact(e);
+    }
+
+    private static List exact(Expression e) {
+        if (e instanceof And) {
+            return both("and", exact(((And) e).left()), exact(((And) e).right()));
+        }
+        if (e instanceof Or) {
+            return both("or", exact(((Or) e).left()), exact(((Or) e).right()));
+        }
+        if (e instanceof Not) {
+            return unary("not", exact(((Not) e).child()));
+        }
+        if (e instanceof EqualTo) {
+            return comparison("=", "=", ((EqualTo) e).left(), ((EqualTo) e).right());
+        }
+        if (e instanceof EqualNullSafe) {
+            return comparison("<=>", "<=>", ((EqualNullSafe) e).left(), ((EqualNullSafe) e).right());
+        }
+        if (e instanceof LessThan) {
+            return comparison("<", ">", ((LessThan) e).left(), ((LessThan) e).right());
+        }
+        if (e instanceof LessThanOrEqual) {
+            return comparison("<=", ">=", ((LessThanOrEqual) e).left(), ((LessThanOrEqual) e).right());
+        }
+        if (e instanceof GreaterThan) {
+            return comparison(">", "<", ((GreaterThan) e).left(), ((GreaterThan) e).right());
+        }
+        if (e instanceof GreaterThanOrEqual) {
+            return comparison(">=", "<=", ((GreaterThanOrEqual) e).left(), ((GreaterThanOrEqual) e).right());
+        }
+        if (e instanceof IsNull) {
+            return unary("isnull", column(((IsNull) e).child()));
+        }
+        if (e instanceof IsNotNull) {
+            List isNull = unary("isnull", column(((IsNotNull) e).child()));
+            return unary("not", isNull);
+        }
+        if (e instanceof IsNaN) {
+            return unary("isnan", column(((IsNaN) e).child()));
+        }
+        if (e instanceof StartsWith) {
+            StartsWith s = (StartsWith) e;
+            return both("startswith", column(s.left()), literal(s.right(), s.left().dataType()));
+        }
+        if (e instanceof In) {
+            return in((In) e);
+        }
+        if (e instanceof InSet) {
+            return inSet((InSet) e);
+        }
+        // A boolean column is a predicate by itself.
+        return both("=", e.dataType().equals(DataTypes.BooleanType) ? column(e) : null,
+                literal(DataTypes.BooleanType, Boolean.TRUE));
+    }
+
+    private static List comparison(String operator, String flipped, Expression left, Expression right) {
+        List l = column(left);
+        List r = column(right);
+        if (l != null && r != null) {
+            return left.dataType().equals(right.dataType()) ? node(operator, l, r) : null;
+        }
+        return l != null ? both(operator, l, literal(right, left.dataType()))
+                : both(flipped, r, literal(left, right.dataType()));
+    }
+
+    private static List in(In e) {
+        List column = column(e.value());
+        if (column == null) {
+            return null;
+        }
+        List found = new ArrayList();
+        found.add("in");
+        found.add(column);
+        scala.collection.Iterator items = e.list().iterator();
+        while (items.hasNext()) {
+            List literal = literal((Expression) items.next(), e.value().dataType());
+            if (literal == null) {
+                return null;
+            }
+            found.add(literal);
+        }
+        return found;
+    }
+
+    private static List inSet(InSet e) {
+        List column = column(e.child());
+        if (column == null) {
+            return null;
+        }
+        List found = new ArrayList();
+        found.add("in");
+        found.add(column);
+        scala.collection.Iterator items = e.hset().iterator();
+        while (items.hasNext()) {
+            found.add(literal(e.child().dataType(), items.next()));
+        }
+        return found;
+    }
+
+    private static List column(Expression e) {
+        if (e instanceof AttributeReference) {
+            return node("column", ((AttributeReference) e).name());
+        }
+        if (e instanceof GetStructField) {
+            GetStructField member = (GetStructField) e;
+            List parent = column(member.child());
+            if (parent != null) {
+                parent.add(((StructType) member.child().dataType()).fields()[member.ordinal()].name());
+            }
+            return parent;
+        }
+        return null;
+    }
+
+    private static List literal(Expression e, DataType expected) {
+        boolean fits = e instanceof Literal && e.dataType().equals(expected);
+        return fits ? literal(expected, ((Literal) e).value()) : null;
+    }
+
+    private static List literal(DataType type, Object value) {
+        List found = node("literal", type.typeName());
+        found.add(value == null ? null : text(value));
+        return found;
+    }
+
+    private static String text(Object value) {
+        if (value instanceof byte[]) {
+            StringBuilder hex = new StringBuilder();
+            byte[] bytes = (byte[]) value;
+            for (int i = 0; i < bytes.length; i++) {
+                hex.append(Character.forDigit((bytes[i] >> 4) & 15, 16)).append(Character.forDigit(bytes[i] & 15, 16));
+            }
+            return hex.toString();
+        }
+        if (value instanceof Decimal) {
+            return ((Decimal) value).toJavaBigDecimal().toPlainString();
+        }
+        // A float's own digits may round to another float when they are read as a double.
+        return value instanceof Float ? Double.toString(((Float) value).doubleValue()) : value.toString();
+    }
+
+    private static List unary(String operator, List operand) {
+        return operand == null ? null : node(operator, operand);
+    }
+
+    private static List both(String operator, List left, List right) {
+        return left == null || right == null ? null : node(operator, left, right);
+    }
+
+    private static List node(Object first, Object second) {
+        List found = new ArrayList();
+        found.add(first);
+        found.add(second);
+        return found;
+    }
+
+    private static List node(Object first, Object second, Object third) {
+        List found = node(first, second);
+        found.add(third);
+        return found;
+    }
+}

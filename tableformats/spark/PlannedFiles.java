@@ -1,0 +1,165 @@
+package tableformats.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.catalyst.expressions.BindReferences;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.Predicate$;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.collection.immutable.Seq;
+import scala.collection.mutable.ArrayBuffer;
+
+/**
+ * The files of one plan as Spark's file index: nothing is listed, and a query's filters drop files when it is planned.
+ *
+ * Partition values are constants of a file. Filters over them alone are evaluated here, exactly, because Spark leaves
+ * them out of the query afterwards. All filters also go to the planner, which answers with a byte a file, zero for
+ * those where no row can match; an error there keeps every file. The planner is called in the driver only.
+ */
+public class PlannedFiles implements FileIndex {
+    private static final Logger LOG = LoggerFactory.getLogger("tableformats.spark.PlannedFiles");
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private Path root;
+    private StructType partitionSchema;
+    private FileStatus[] files;
+    private InternalRow[] values;
+    private Function planner;
+    private long totalSize;
+
+    /**
+     * @param label what EXPLAIN shows as the location
+     * @param paths rows of (decoded path, size in bytes)
+     * @param values a row of partition values for each file
+     * @param planner JSON (a list of {@link CatalystFilters} nodes) to byte[files]; null keeps all
+     */
+    public PlannedFiles open(String label, List paths, List values, StructType partitionSchema, Function planner) {
+        this.root = new Path(label);
+        this.partitionSchema = partitionSchema;
+        this.planner = planner;
+        this.files = new FileStatus[paths.size()];
+        this.values = new InternalRow[paths.size()];
+        for (int i = 0; i < files.length; i++) {
+            InternalRow row = (InternalRow) paths.get(i);
+            long size = row.getLong(1);
+            files[i] = new FileStatus(size, false, 1, 128L << 20, 0L, new Path(row.getUTF8String(0).toString()));
+            this.values[i] = (InternalRow) values.get(i);
+            totalSize += size;
+        }
+        return this;
+    }
+
+    public Seq rootPaths() {
+        ArrayBuffer paths = new ArrayBuffer();
+        paths.append(root);
+        return (Seq) paths.toIndexedSeq();
+    }
+
+    public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+        byte[] keep = ask(partitionFilters, dataFilters);
+        Constant[] constants = new Constant[partitionFilters.size()];
+        for (int i = 0; i < constants.length; i++) {
+            constants[i] = new Constant((Expression) partitionFilters.apply(i), partitionSchema);
+        }
+        ArrayBuffer kept = new ArrayBuffer(files.length);
+        for (int i = 0; i < files.length; i++) {
+            boolean matches = keep == null || keep[i] != 0;
+            for (int j = 0; matches && j < constants.length; j++) {
+                matches = constants[j].holds(values[i]);
+            }
+            if (matches) {
+                kept.append(PartitionDirectory.apply(values[i], new FileStatus[] {files[i]}));
+            }
+        }
+        return (Seq) kept.toIndexedSeq();
+    }
+
+    private byte[] ask(Seq partitionFilters, Seq dataFilters) {
+        try {
+            List known = new ArrayList();
+            addKnown(partitionFilters, known);
+            addKnown(dataFilters, known);
+            if (known.isEmpty() || files.length == 0) {
+                return null;
+            }
+            byte[] keep = (byte[]) planner.apply(JSON.writeValueAsString(known));
+            return keep != null && keep.length == files.length ? keep : null;
+        } catch (Throwable t) {
+            LOG.debug("filters were not planned, every file is kept", t);
+            return null;
+        }
+    }
+
+    private static void addKnown(Seq filters, List known) {
+        for (int i = 0; i < filters.size(); i++) {
+            List node = CatalystFilters.weaker((Expression) filters.apply(i));
+            if (node != null) {
+                known.add(node);
+            }
+        }
+    }
+
+    public String[] inputFiles() {
+        String[] uris = new String[files.length];
+        for (int i = 0; i < uris.length; i++) {
+            uris[i] = files[i].getPath().toUri().toString();
+        }
+        return uris;
+    }
+
+    public void refresh() {
+        // A plan is of one version: there is nothing newer to see.
+    }
+
+    public long sizeInBytes() {
+        return totalSize;
+    }
+
+    public StructType partitionSchema() {
+        return partitionSchema;
+    }
+
+    /** A filter over partition columns, evaluated by Spark's own interpreter. */
+    private static class Constant {
+        private final BasePredicate predicate;
+        private final int[] ordinals;
+        private final DataType[] types;
+
+        Constant(Expression filter, StructType schema) {
+            Seq attributes = (Seq) filter.references().toSeq();
+            ordinals = new int[attributes.size()];
+            types = new DataType[ordinals.length];
+            for (int i = 0; i < ordinals.length; i++) {
+                Attribute attribute = (Attribute) attributes.apply(i);
+                ordinals[i] = schema.fieldIndex(attribute.name());
+                types[i] = attribute.dataType();
+            }
+            Expression bound = (Expression) BindReferences.bindReference(filter,
+                    new org.apache.spark.sql.catalyst.expressions.package$AttributeSeq(attributes), false);
+            predicate = Predicate$.MODULE$.createInterpreted(bound);
+            predicate.initialize(0);
+        }
+
+        boolean holds(InternalRow row) {
+            Object[] found = new Object[ordinals.length];
+            for (int i = 0; i < found.length; i++) {
+                found[i] = row.get(ordinals[i], types[i]);
+            }
+            return predicate.eval(new GenericInternalRow(found));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+"""The columns of a table under the names by which Spark's Parquet reader finds them, and back.
+
+A :class:`Naming` says how one group of files is read: by the names that they hold, or by field id. Reading by id
+needs care: Spark's reader resolves columns by id, but its pushed filters match by *name*. Where a name may mean
+another column in some file (swapped names, a column dropped and added again), a filter on it would drop row groups
+that have matches. Such a column is read under a name that no file holds, which switches its pushdown off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UnsupportedFeatureError
+from ..schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from .jvm import Bridge
+
+__all__ = ["HIDDEN", "Naming", "Path", "check_readable", "logical_type", "naming_by_id", "output_column", "spark_struct"]
+
+Path = tuple[Field, ...]
+
+HIDDEN = "_tableformats_"
+"""Columns of ours begin so: what stands in no file, and is not in the result."""
+
+_REFUSED = ("variant", "time", "timestamp_ns", "timestamp_ntz_ns")
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How the columns of some files are found.
+
+    ``by_id``: by Parquet field id. ``names``: {field id: name to read it under}; None: the stored name. Ids that
+    are missing in ``names`` get a name that no file holds: by id they are found all the same, by name they are NULL.
+    """
+
+    by_id: bool = False
+    names: Mapping[int, str] | None = field(default=None, hash=False)
+
+    def name(self, f: Field) -> str:
+        if self.names is None:
+            return f.stored_name
+        return self.names.get(f.id, f"{HIDDEN}field_{f.id}")
+
+    def spark_field(self, f: Field) -> dict[str, Any]:
+        """Spark's JSON of the column as it is read; everything is nullable, for files hold what they hold."""
+        metadata = {"parquet.field.id": f.id} if self.by_id else {}
+        return _spark_field(self.name(f), self.spark_type(f.type), metadata)
+
+    def spark_type(self, kind: Type) -> Any:
+        return _spark_type(kind, self.spark_field, uuid="binary")
+
+
+def spark_struct(fields: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Spark's JSON of a struct of these fields."""
+    return {"type": "struct", "fields": list(fields)}
+
+
+def logical_type(kind: Type) -> Any:
+    """Spark's JSON of the type as users see it: the table's names, uuid as text."""
+    return _spark_type(kind, _logical_field, uuid="string")
+
+
+def _logical_field(f: Field) -> dict[str, Any]:
+    return _spark_field(f.name, logical_type(f.type), {})
+
+
+def _spark_field(name: str, kind: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": dict(metadata)}
+
+
+def _spark_type(kind: Type, member: Any, uuid: str) -> Any:
+    if isinstance(kind, StructType):
+        return spark_struct(member(f) for f in kind.fields)
+    if isinstance(kind, ListType):
+        return {"type": "array", "elementType": _spark_type(kind.element.type, member, uuid), "containsNull": True}
+    if isinstance(kind, MapType):
+        return {"type": "map", "keyType": _spark_type(kind.key.type, member, uuid),
+                "valueType": _spark_type(kind.value.type, member, uuid), "valueContainsNull": True}  # fmt: skip
+    if isinstance(kind, DecimalType):
+        return str(kind)
+    if isinstance(kind, FixedType):
+        return "binary"
+    assert isinstance(kind, PrimitiveType)
+    return {"int": "integer", "uuid": uuid, "unknown": "void"}.get(kind.name, kind.name)
+
+
+def naming_by_id(schema: Schema, history: Sequence[Schema] | None) -> Naming:
+    """By id, each column under its own name where that name has never meant anything else.
+
+    Parameters
+    ----------
+    schema : the schema that is read
+    history : every schema that files may have been written with; None where that is not known
+
+    Notes
+    -----
+    Names compare without case, as Spark's filters do. A physical name (Delta column mapping) is given once and never
+    again. Source: Spark, ``ParquetFilters.nameToParquetField``; Delta PROTOCOL.md, "Column Mapping".
+    """
+    owners: dict[tuple[str, ...], set[int]] = {}
+    for known in (schema, *(history or ())):
+        for path in _struct_paths(known.fields, ()):
+            owners.setdefault(_folded(path), set()).add(path[-1].id)
+    names: dict[int, str] = {}
+    for path in _struct_paths(schema.fields, ()):
+        f = path[-1]
+        if f.physical_name is not None or (history is not None and owners[_folded(path)] == {f.id}):
+            names[f.id] = f.stored_name
+    return Naming(by_id=True, names=names)
+
+
+def _folded(path: Path) -> tuple[str, ...]:
+    return tuple(f.stored_name.lower() for f in path)
+
+
+def _struct_paths(fields: Iterable[Field], parents: Path) -> Iterator[Path]:
+    """Paths of all named fields; below lists and maps too, where names are no part of a pushed filter."""
+    for f in fields:
+        path = (*parents, f)
+        yield path
+        kinds: list[Type] = [f.type]
+        while kinds:
+            kind = kinds.pop()
+            if isinstance(kind, StructType):
+                yield from _struct_paths(kind.fields, path)
+            elif isinstance(kind, ListType):
+                kinds.append(kind.element.type)
+            elif isinstance(kind, MapType):
+                kinds += [kind.value.type, kind.key.type]
+
+
+def check_readable(f: Field) -> None:
+    """Raise UnsupportedFeatureError if the column, or one inside of it, is of what this path cannot read rightly."""
+    for path in _struct_paths([f], ()):
+        name = ".".join(part.name for part in path)
+        for kind in _leaf_kinds(path[-1].type):
+            if kind in _REFUSED:
+                raise UnsupportedFeatureError(
+                    f"columns of type {kind} are not read with Spark yet", field=name,
+                    hint="Leave the column out with columns=[...], or read with to_arrow()",
+                )  # fmt: skip
+            nested = len(path) > 1 or path[-1].type.is_nested
+            if kind in ("uuid", "unknown") and nested:
+                raise UnsupportedFeatureError(
+                    f"values of type {kind} inside of a nested column are not read with Spark yet", field=name,
+                    hint="Leave the column out with columns=[...], or read with to_arrow()",
+                )  # fmt: skip
+        if path[-1].initial_default is not None:
+            raise UnsupportedFeatureError(
+                "columns with an initial default are not read with Spark yet", field=name,
+                hint="Leave the column out with columns=[...], or read with to_arrow()",
+            )  # fmt: skip
+
+
+def _leaf_kinds(kind: Type) -> Iterator[str]:
+    """Names of the primitive types of a field, through lists and maps but not through structs."""
+    if isinstance(kind, ListType):
+        yield from _leaf_kinds(kind.element.type)
+    elif isinstance(kind, MapType):
+        yield from _leaf_kinds(kind.key.type)
+        yield from _leaf_kinds(kind.value.type)
+    elif isinstance(kind, PrimitiveType):
+        yield kind.name
+
+
+def quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def output_column(f: Field, naming: Naming, bridge: Bridge) -> Column:
+    """The column ``f`` of the result, out of the relation that ``naming`` reads."""
+    from pyspark.sql import functions as F
+
+    if str(f.type) == "void":
+        return F.lit(None).alias(f.name)
+    column = F.col(quoted(naming.name(f)))
+    if str(f.type) == "uuid":
+        column = _uuid_text(column)
+    elif f.type.is_nested and naming.spark_type(f.type) != logical_type(f.type):
+        # From struct to struct a cast goes by position: it renames, and the field ids stay behind.
+        column = column.cast(bridge.spark_type(logical_type(f.type)))
+    return column.alias(f.name)
+
+
+def _uuid_text(column: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    digits = F.lower(F.hex(column))
+    parts = [F.substring(digits, start, length) for start, length in [(1, 8), (9, 4), (13, 4), (17, 4), (21, 12)]]
+    # concat is NULL for NULL, concat_ws is not.
+    dash = F.lit("-")
+    return F.concat(parts[0], dash, parts[1], dash, parts[2], dash, parts[3], dash, parts[4])

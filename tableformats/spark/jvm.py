@@ -1,0 +1,160 @@
+"""The way into the driver's JVM: our Java classes, compiled at first use, and rows that cross in bulk.
+
+The compiler is the Janino that Spark itself ships for its generated code. What is compiled stays in the driver: no
+class of ours is in a task, so executors need nothing. Source: Spark's ``FileIndex``, ``HadoopFsRelation`` and
+``LocalRelation``, which are internal; everything that touches them stands here and in the ``.java`` files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Bridge", "Planner"]
+
+_SOURCES = ("ArrowRows", "CatalystFilters", "PlannedFiles")
+_PIECE_BYTES = 16 << 20
+_loaders: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+class Planner:
+    """Catalyst's filters -> the files that a query needs, called by the JVM when the query is planned.
+
+    The JVM holds it as long as a DataFrame of the plan lives.
+
+    Parameters
+    ----------
+    keep : JSON, a list of nodes as ``CatalystFilters.java`` describes them -> a byte a file, zero to drop it; None
+        keeps all
+    """
+
+    def __init__(self, keep: Callable[[str], bytes | None]) -> None:
+        self._keep = keep
+
+    def apply(self, filters: str) -> bytes | None:
+        return self._keep(filters)
+
+    class Java:
+        implements = ["java.util.function.Function"]
+
+
+class Bridge:
+    """One session's JVM. ``version`` is Spark's, as (major, minor)."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        major, minor = spark.version.split(".")[:2]
+        self.version = (int(major), int(minor))
+        self._spark = spark
+        self._session = spark._jsparkSession
+        self._gateway = spark.sparkContext._gateway
+        self._jvm: Any = spark.sparkContext._jvm
+
+    def relation(
+        self,
+        label: str,
+        files: pa.Table,
+        partition_schema: Mapping[str, Any],
+        data_schema: Mapping[str, Any],
+        options: Mapping[str, str],
+        planner: Planner,
+    ) -> DataFrame:
+        """A DataFrame over Parquet files.
+
+        Parameters
+        ----------
+        label : what EXPLAIN shows as the location
+        files : ``path`` (as Hadoop spells it, decoded), ``size`` (int64, bytes), then the partition columns
+        partition_schema, data_schema : Spark's JSON of the struct types; their columns together are the DataFrame's
+        options : of the reader; they win over the session's settings, for this DataFrame only
+        """
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        ensure_callback_server_started(self._gateway)
+        sources = self._jvm.org.apache.spark.sql.execution.datasources
+        head = {"type": "struct", "fields": [_plain("path", "string"), _plain("size", "long")]}
+        partitions = self._struct(partition_schema)
+        index = self._instance("PlannedFiles").open(
+            label, self._rows(files.select(["path", "size"]), self._struct(head)),
+            self._rows(files.drop_columns(["path", "size"]), partitions), partitions, planner,
+        )  # fmt: skip
+        relation = sources.HadoopFsRelation(
+            index, partitions, self._struct(data_schema), self._jvm.scala.Option.empty(),
+            sources.parquet.ParquetFileFormat(), self._jvm.PythonUtils.toScalaMap(dict(options)), self._session,
+        )  # fmt: skip
+        return self._frame(self._session.baseRelationToDataFrame(relation))
+
+    def local_frame(self, table: pa.Table, schema: Mapping[str, Any]) -> DataFrame:
+        """A DataFrame of rows that the driver holds; the plan does not print them."""
+        catalyst, sql = self._jvm.org.apache.spark.sql.catalyst, self._jvm.org.apache.spark.sql
+        struct = self._struct(schema)
+        rows = self._jvm.PythonUtils.toSeq(self._rows(table, struct))
+        arguments = [catalyst.types.DataTypeUtils.toAttributes(struct), rows, False]
+        if self.version >= (4, 1):
+            arguments.append(self._jvm.scala.Option.empty())
+        plan = catalyst.plans.logical.LocalRelation(*arguments)
+        dataset = sql.classic.Dataset if self.version >= (4, 0) else sql.Dataset
+        return self._frame(dataset.ofRows(self._session, plan))
+
+    def spark_type(self, kind: Any) -> Any:
+        """Spark's JSON of a type as PySpark's type."""
+        from pyspark.sql.types import _parse_datatype_json_string
+
+        return _parse_datatype_json_string(json.dumps(kind))
+
+    def _frame(self, jdf: Any) -> DataFrame:
+        from pyspark.sql import DataFrame
+
+        return DataFrame(jdf, self._spark)
+
+    def _struct(self, schema: Mapping[str, Any]) -> Any:
+        return self._jvm.org.apache.spark.sql.types.DataType.fromJson(json.dumps(schema))
+
+    def _rows(self, table: pa.Table, struct: Any) -> Any:
+        """java.util.List of the table's rows; the table needs a column or no row."""
+        import pyarrow as pa
+
+        if not table.num_columns:
+            return self._empty_rows(table.num_rows)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        stream = memoryview(sink.getvalue())
+        rows = self._instance("ArrowRows")
+        for start in range(0, len(stream), _PIECE_BYTES):
+            rows.add(bytes(stream[start : start + _PIECE_BYTES]))
+        return rows.read(struct)
+
+    def _empty_rows(self, count: int) -> Any:
+        return self._jvm.java.util.Collections.nCopies(
+            count, self._jvm.org.apache.spark.sql.catalyst.InternalRow.empty()
+        )
+
+    def _instance(self, name: str) -> Any:
+        loader = _loaders.get(self._gateway)
+        if loader is None:
+            loader = _loaders[self._gateway] = self._compile(_SOURCES)
+        return loader.loadClass(f"tableformats.spark.{name}").newInstance()
+
+    def _compile(self, names: Sequence[str]) -> Any:
+        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        for name in names:
+            source = resources.files(__package__).joinpath(f"{name}.java").read_text("utf-8")
+            if self.version < (4, 0):
+                # Scala 2.12: Spark's own signatures say scala.collection.Seq.
+                source = source.replace("scala.collection.immutable.Seq;", "scala.collection.Seq;")
+            compiler = self._jvm.org.codehaus.janino.SimpleCompiler()
+            compiler.setParentClassLoader(loader)
+            compiler.cook(source)
+            loader = compiler.getClassLoader()
+        return loader
+
+
+def _plain(name: str, kind: str) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": {}}

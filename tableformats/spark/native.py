@@ -1,0 +1,254 @@
+"""The native path: a plan's files as a relation of Spark's own vectorised Parquet reader, without JARs.
+
+The relation's file index is ours (``PlannedFiles.java``), so that nothing is listed, and filters that users put on
+the DataFrame later reach our pruning when Spark plans the query. Values that live in the metadata alone, and deleted
+positions, are partition columns: constants of a file, which cost nothing. The session's configuration is neither
+changed nor trusted where it would change rows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .. import expressions as ex
+from ..errors import TableFormatsError, UnsupportedFeatureError
+from ..schema import Field, arrow_type
+from ..storage import scheme_of
+from .branches import Branch, split
+from .columns import HIDDEN, check_readable, output_column, quoted, spark_struct
+from .equality import KeyGroup, dropped_columns, load_key_groups, without_deleted
+from .filters import to_spark_column
+from .jvm import Bridge, Planner
+from .positions import ROW_INDEX, is_live, page_words
+from .pushdown import FilterReader, PlanPruner
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ..scan import Scan, ScanPlan
+
+__all__ = ["to_spark"]
+
+_WORDS = f"{HIDDEN}words"
+_ORDINAL = f"{HIDDEN}ordinal"
+_MIN_PARQUET_BYTES = 12
+# The spelling of stores in Hadoop; plans say s3, gs and abfs for all of their aliases.
+_HADOOP_SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
+_OPTIONS = {
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    # A file without ids is an error, never a column of NULLs.
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
+    # Files that were planned are never left out in silence, whatever the session says.
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    # Both formats count days and instants in the proleptic Gregorian calendar.
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
+
+
+def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFrame:
+    """The rows of ``scan`` as a DataFrame of a classic session.
+
+    Parameters
+    ----------
+    spark : Spark 3.5 or later
+    mode : "native"; None picks it
+
+    Raises
+    ------
+    UnsupportedFeatureError : Spark Connect, another mode, or what the table needs and is not built; ``field`` names it
+    CorruptMetadataError, PathNotAllowedError : as the table's metadata and delete files are read
+
+    Notes
+    -----
+    The files are planned once, here; a query's own filters only narrow them. All columns are nullable.
+    """
+    _check_session(spark, mode)
+    plan = scan.plan()
+    wanted = _wanted_columns(plan)
+    for f in wanted:
+        check_readable(f)
+    frame = _Assembly(plan, Bridge(spark), wanted).frame()
+    if plan.residual != ex.TRUE:
+        frame = frame.where(to_spark_column(plan.residual))
+    if len(wanted) > len(plan.schema):
+        frame = frame.select(*(quoted(name) for name in plan.schema.names))
+    return frame if plan.limit is None else frame.limit(plan.limit)
+
+
+def _check_session(spark: SparkSession, mode: str | None) -> None:
+    if mode not in (None, "native"):
+        raise UnsupportedFeatureError(f"there is no mode {mode!r}", field=f"mode {mode}", hint='Use mode="native"')
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise UnsupportedFeatureError(
+            "Spark Connect sessions are not served yet: the native path needs the driver's JVM",
+            field="Spark Connect", hint="Use a classic session, or read with to_arrow()",
+        )  # fmt: skip
+
+
+def _wanted_columns(plan: ScanPlan) -> tuple[Field, ...]:
+    """The scan's columns, then those that only its residual filter names."""
+    chosen = {f.id for f in plan.schema.fields}
+    others = {c.path[0].id: c.path[0] for c in ex.columns_of(plan.residual) if isinstance(c, ex.BoundColumn)}
+    return (*plan.schema.fields, *(f for i, f in others.items() if i not in chosen))
+
+
+@dataclass
+class _Assembly:
+    """A plan on its way to a DataFrame with the columns ``wanted``."""
+
+    plan: ScanPlan
+    bridge: Bridge
+    wanted: tuple[Field, ...]
+    groups: list[KeyGroup] = field(default_factory=list)
+
+    def frame(self) -> DataFrame:
+        branches = split(self.plan)
+        if any(branch.has_keys for branch in branches):
+            self.groups = load_key_groups(self.plan.snapshot.format_snapshot, self.plan.delete_files)
+        pruner = PlanPruner(self.plan)
+        return reduce(lambda above, below: above.unionAll(below), (self._branch(b, pruner) for b in branches))
+
+    def _branch(self, branch: Branch, pruner: PlanPruner) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        columns = self._columns(branch)
+        files = _file_table(self.plan, branch.rows)
+        partition = []
+        for f in columns:
+            if f.id in branch.constants:
+                partition.append(branch.naming.spark_field(f))
+                values = self._constants(f, branch.constants[f.id], branch.rows)
+                files = files.append_column(branch.naming.name(f), values)
+        data = [branch.naming.spark_field(f) for f in columns if f.id not in branch.constants and not _is_void(f)]
+        groups = self.groups if branch.has_keys else []
+        for group in groups:
+            for name, values in (("chain", group.chain), ("place", group.place)):
+                partition.append(_hidden(group.hidden(name), "integer"))
+                files = files.append_column(group.hidden(name), pa.array(values[branch.rows], pa.int32()))
+        words = None
+        if branch.has_positions:
+            data.append(_hidden(ROW_INDEX, "long"))
+            words = self._words(branch.rows)
+            as_constant = self.bridge.version >= (4, 2)
+            partition.append(_hidden(_WORDS, _WORDS_TYPE) if as_constant else _hidden(_ORDINAL, "integer"))
+            files = files.append_column(partition[-1]["name"], words if as_constant else _ordinals(len(files)))
+        reader = FilterReader(columns, branch.naming)
+        frame = self.bridge.relation(
+            self._label(), files, spark_struct(partition), spark_struct(data), _OPTIONS,
+            Planner(pruner.callback(reader, branch.rows)),
+        )  # fmt: skip
+        if words is not None:
+            if self.bridge.version < (4, 2):
+                frame = self._join_words(frame, words)
+            frame = frame.where(is_live(F.col(_WORDS), F.col(ROW_INDEX)))
+        for group in groups:
+            frame = without_deleted(frame, group, branch.naming, self.bridge)
+        return frame.select(*(output_column(f, branch.naming, self.bridge) for f in self.wanted))
+
+    def _columns(self, branch: Branch) -> list[Field]:
+        """What the branch's relation holds: the columns of the result, and those of delete keys."""
+        needed = {f.id: f for f in self.wanted}
+        if branch.has_keys:
+            needed.update((path[0].id, path[0]) for group in self.groups for path in group.columns)
+        return list(needed.values())
+
+    def _label(self) -> str:
+        """A short name of the table for EXPLAIN; a path of Hadoop's, so without ':' and '/'."""
+        snapshot = self.plan.snapshot
+        name = os.path.basename(snapshot.table.location.rstrip("/")) or snapshot.table.format
+        return f"{name.replace(':', '_')}@v{snapshot.version}"
+
+    def _constants(self, f: Field, partition_field: int, rows: np.ndarray) -> pa.Array:
+        """One column's values in the files ``rows``, in a type that Spark's Arrow vectors read."""
+        values = pc.struct_field(_flat(self.plan.survivors["partition"]), str(partition_field)).take(pa.array(rows))
+        kind = arrow_type(f.type)
+        values = values if values.type == kind else values.cast(kind)
+        return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(kind) else values
+
+    def _words(self, rows: np.ndarray) -> pa.Array:
+        """list<int64>[n]: the deleted positions of the files ``rows``; see :mod:`tableformats.spark.positions`."""
+        survivors, deletes = self.plan.survivors, self.plan.delete_files
+        by_position = pc.invert(pc.equal(deletes.files["kind"], "equality")).to_numpy().astype(bool)
+        paths, counts = survivors["path"], survivors["record_count"]
+        lists = []
+        for row in rows.tolist():
+            of_file = deletes.indices[deletes.offsets[row] : deletes.offsets[row + 1]]
+            of_file = of_file[by_position[of_file]]
+            path, count = paths[row].as_py(), counts[row].as_py()
+            deleted = self.plan.snapshot.format_snapshot.deleted_positions(
+                path, count, deletes.files.take(pa.array(of_file))
+            )
+            lists.append(page_words(np.frombuffer(deleted.to_array(), np.uint64), path))
+        offsets = np.zeros(len(lists) + 1, np.int32)
+        np.cumsum([len(words) for words in lists], out=offsets[1:])
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(lists), pa.int64()))
+
+    def _join_words(self, frame: DataFrame, words: pa.Array) -> DataFrame:
+        """The words beside each row, where Spark takes no arrays as partition values (before 4.2)."""
+        from pyspark.sql import functions as F
+
+        key = f"{_ORDINAL}_key"
+        table = pa.table({key: _ordinals(len(words)), _WORDS: words})
+        right = self.bridge.local_frame(table, spark_struct([_hidden(key, "integer"), _hidden(_WORDS, _WORDS_TYPE)]))
+        return frame.join(F.broadcast(right), F.col(_ORDINAL) == F.col(key), "inner")
+
+
+_WORDS_TYPE = {"type": "array", "elementType": "long", "containsNull": True}
+
+
+def _hidden(name: str, kind: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": {}}
+
+
+def _is_void(f: Field) -> bool:
+    return str(f.type) == "void"
+
+
+def _ordinals(count: int) -> pa.Array:
+    return pa.array(np.arange(count, dtype=np.int32))
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def _file_table(plan: ScanPlan, rows: np.ndarray) -> pa.Table:
+    """``path`` and ``size`` of some of the plan's files.
+
+    Raises TableFormatsError where the metadata's size cannot be true and the store does not know it either: Spark
+    would read no row of a file that it takes to be empty.
+    """
+    taken = pa.array(rows)
+    paths = plan.paths.take(taken).to_pylist()
+    sizes = pc.fill_null(_flat(plan.survivors["size_bytes"]), 0).take(taken).to_pylist()
+    for i, size in enumerate(sizes):
+        if size < _MIN_PARQUET_BYTES:
+            sizes[i] = _real_size(plan, paths[i])
+    return pa.table({"path": pa.array(map(_hadoop_path, paths), pa.string()), "size": pa.array(sizes, pa.int64())})
+
+
+def _real_size(plan: ScanPlan, path: str) -> int:
+    try:
+        with plan.snapshot.storage.open_file(path) as source:
+            return int(source.size())
+    except (OSError, pa.ArrowException) as error:
+        raise TableFormatsError(f"a data file cannot be opened: {error}", path=path) from error
+
+
+def _hadoop_path(path: str) -> str:
+    scheme = scheme_of(path)
+    if scheme is None:
+        # Named, so that a cluster's default file system does not claim it.
+        return "file:" + path
+    return _HADOOP_SCHEMES.get(scheme, scheme) + path[len(scheme) :]
