@@ -11,7 +11,8 @@ mathematically the comparison is the one that was written. The rules, by type of
 - Strings are read as the column's type where it is a number, boolean, date, time, timestamp or uuid, as Spark's cast
   does (ibid., Cast); text that is none of that type is an error.
 - Dates and timestamps compare as instants, a date being its midnight in UTC (Spark: in the session's zone); a
-  timestamp without a zone means UTC. Digits of a *text* beyond the column's unit are dropped, as Spark does.
+  timestamp without a zone means UTC. Digits of a string beyond the column's unit are dropped, as Spark does; those
+  of a TIMESTAMP literal or of a ``pandas.Timestamp`` count.
 - Everything else compares with its own kind only.
 """
 

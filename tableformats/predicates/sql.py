@@ -19,6 +19,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+from ..datetimes import parse_timestamp
 from ..errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
 from ..expressions import (
     And,
@@ -313,7 +314,8 @@ class _Reader:
     def _negative(self, node: Any) -> Literal:
         value = self.operand(node.this)
         if isinstance(value, Literal) and value.type is None and is_numeric(normalized(value).type):
-            return Literal(-value.value)
+            number = value.value
+            return Literal(number.copy_negate() if isinstance(number, decimal.Decimal) else -number)
         raise self._unsupported(node, "on anything but a number")
 
     def _cast(self, node: Any) -> Literal:
@@ -324,6 +326,10 @@ class _Reader:
         target = self._cast_type(node)
         if value.value is None:
             return value
+        if isinstance(value.value, str) and str(target) in ("timestamp", "timestamp_ntz"):
+            instant = parse_timestamp(value.value)
+            if instant is not None and instant[0] % 1000:
+                target = primitive(f"{target}_ns")
         try:
             fitted = fit(self._rounded(value, target), target)
         except TableFormatsError as error:
@@ -348,7 +354,7 @@ class _Reader:
         return primitive(_CASTS[name])
 
     def _rounded(self, value: Literal, target: Type) -> Literal:
-        """A number on its way to FLOAT is rounded to one; text on its way to a timestamp keeps nanoseconds."""
+        """A number on its way to FLOAT is rounded to one."""
         if target != primitive("float") or not is_numeric(normalized(value).type):
             return value
         try:

@@ -62,7 +62,7 @@ def _condition(item: Any, where: str) -> Expression:
     if not isinstance(item, (list, tuple)) or len(item) not in (2, 3):
         raise InvalidPredicateError(f"{where} is {item!r}, no condition", hint=_HINT)
     column = _column(item[0], where)
-    op = " ".join(item[1].lower().split()) if isinstance(item[1], str) else item[1]
+    op = " ".join(item[1].lower().split()) if isinstance(item[1], str) else ""
     if op in _NULL_TESTS and (len(item) == 3 or op.endswith("null")):
         if len(item) == 3 and item[2] is not None:
             raise InvalidPredicateError(
