@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -10,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from tableformats._core import filekeys as compiled
 
 Keys = list["bytes | None"]
 KEY = st.binary(max_size=40) | st.sampled_from([b"", b"\0", b"\0\0"]) | st.integers(1, 34).map(lambda n: b"a" * n)
@@ -23,6 +28,7 @@ def _batch(keys: Keys, width: type = np.int32) -> tuple[np.ndarray, np.ndarray, 
 
 
 @pytest.mark.parametrize("width", [np.int32, np.int64])
+@settings(deadline=None)
 @given(batches=st.lists(st.lists(st.none() | KEY, max_size=150), max_size=5))
 def test_like_a_set_of_bytes(filekeys: ModuleType, width: type, batches: list[Keys]) -> None:
     keys, seen = filekeys.FileKeySet(), set()
@@ -121,6 +127,64 @@ def test_refuses_offsets_outside_of_the_data(filekeys: ModuleType, offsets: list
     with pytest.raises(ValueError, match="validity has 2"):
         keys.add_batch(np.array([0, 1], np.int32), data, np.ones(2, np.uint8))
     assert len(keys) == 0
+
+
+NEEDS_LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc and limits memory")
+
+
+@NEEDS_LINUX
+def test_sets_free_their_memory() -> None:
+    """400 sets of 5,000 keys would be over 300 MB, were they kept; so would what a refused batch began."""
+    batch = _batch([b"%d" % i for i in range(5_000)])
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    def build() -> None:
+        keys = compiled.FileKeySet()
+        keys.add_batch(*batch)
+        with pytest.raises(ValueError, match="offsets"):
+            keys.add_batch(np.array([0, 9], np.int32), np.zeros(1, np.uint8))
+
+    build()
+    before = resident()
+    for _ in range(400):
+        build()
+    assert resident() - before < 50 << 20
+
+
+@NEEDS_LINUX
+def test_out_of_memory_is_an_error_and_the_set_stays_sound() -> None:
+    """In a process that may grow by 96 MB only: what was added before is still there, nothing else is."""
+    script = """
+import resource
+import numpy as np
+from tableformats._core.filekeys import FileKeySet
+
+def batch(i):
+    keys = [b"%09d" % (1000 * i + j) + b"x" * 91 for j in range(1000)]
+    return np.arange(0, 100_001, 100, dtype=np.int32), np.frombuffer(b"".join(keys), np.uint8)
+
+keys = FileKeySet()
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + (96 << 20), resource.RLIM_INFINITY))
+added = 0
+try:
+    while added < 10_000:
+        keys.add_batch(*batch(added))
+        added += 1
+except MemoryError:
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+assert 10 < added < 10_000, added
+assert 1000 * added <= len(keys) < 1000 * (added + 1), (added, len(keys))
+assert not any(keys.probe_batch(*batch(i)).any() for i in range(added))
+assert keys.probe_batch(*batch(added + 1)).all()
+keys.add_batch(*batch(added))
+assert len(keys) == 1000 * (added + 1)
+print("sound")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "sound\n", done.stderr
 
 
 def test_threads_may_share_a_set(filekeys: ModuleType) -> None:

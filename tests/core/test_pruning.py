@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tableformats._core import masks, reference
@@ -78,6 +78,7 @@ def _ascending(literals: list[Any], key: Callable[[Any], Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None)
 @given(data=st.data())
 def test_codes_count_the_literals_below_and_tell_equality(pruning: ModuleType, kind: str, data: st.DataObject) -> None:
     domain, key = KINDS[kind]
@@ -98,6 +99,14 @@ def test_codes_around_every_literal(pruning: ModuleType, k: int) -> None:
     assert _located(pruning, "decimal128", values, list(range(0, 2 * k, 2))) == expected
     texts = [f"{v + 1:05d}".encode() for v in values]
     assert _located(pruning, "bytes", texts, [f"{v + 1:05d}".encode() for v in range(0, 2 * k, 2)]) == expected
+
+
+def test_decimals_need_no_alignment(pruning: ModuleType) -> None:
+    """They come as bytes, and a file may put those anywhere."""
+    raw, out = _packed([-1, 0, 1, 2**100]).tobytes(), np.zeros(4, np.int32)
+    shifted = np.frombuffer(b"x" + raw, np.uint8)[1:]
+    pruning.locate_decimal128(shifted, shifted[16:32], out)
+    assert out.tolist() == [0, 1, 2, 2]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -192,6 +201,7 @@ def _really(file: list[int | None], meaning: Callable[[int], bool]) -> int:
 
 @pytest.mark.parametrize("negate", [False, True], ids=["plain", "negated"])
 @pytest.mark.parametrize("name", LEAVES)
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_leaf_mask_lacks_no_outcome_that_occurs(pruning: ModuleType, name: str, negate: bool, data: Any) -> None:
     k, _, _, accepts = LEAVES[name]
@@ -209,6 +219,7 @@ def test_a_leaf_mask_lacks_no_outcome_that_occurs(pruning: ModuleType, name: str
 
 @pytest.mark.parametrize("negate", [False, True], ids=["plain", "negated"])
 @pytest.mark.parametrize("name", LEAVES)
+@settings(deadline=None)
 @given(data=st.data())
 def test_a_leaf_mask_is_exact_where_every_code_of_the_range_occurs(
     pruning: ModuleType, name: str, negate: bool, data: Any
