@@ -15,7 +15,7 @@ from pyarrow import types
 
 from ..schema import DecimalType, FixedType, PrimitiveType, Type, arrow_type
 
-__all__ = ["can_read", "cast_values", "storage_of"]
+__all__ = ["can_read", "cast_values", "storage_of", "without_views"]
 
 
 def storage_of(stored: pa.DataType) -> pa.DataType:
@@ -23,6 +23,33 @@ def storage_of(stored: pa.DataType) -> pa.DataType:
     while isinstance(stored, pa.BaseExtensionType):
         stored = stored.storage_type
     return storage_of(stored.value_type) if types.is_dictionary(stored) else stored
+
+
+def without_views(rows: pa.StructArray) -> pa.StructArray:
+    """The same columns with view layouts, which Arrow can neither filter nor take, as plain ones."""
+    plain = [_without_views(f.type) for f in rows.type]
+    if all(kind == f.type for kind, f in zip(plain, rows.type, strict=True)):
+        return rows
+    columns = [values.cast(kind) for values, kind in zip(rows.flatten(), plain, strict=True)]
+    fields = [f.with_type(kind) for f, kind in zip(rows.type, plain, strict=True)]
+    return pa.StructArray.from_arrays(columns, fields=fields)
+
+
+def _without_views(kind: pa.DataType) -> pa.DataType:
+    if kind == pa.string_view():
+        return pa.string()
+    if kind == pa.binary_view():
+        return pa.binary()
+    if types.is_struct(kind):
+        return pa.struct([f.with_type(_without_views(f.type)) for f in kind])
+    if types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_without_views(kind.value_type)))
+    if types.is_large_list(kind):
+        return pa.large_list(kind.value_field.with_type(_without_views(kind.value_type)))
+    if types.is_map(kind):
+        key, item = (f.with_type(_without_views(f.type)) for f in (kind.key_field, kind.item_field))
+        return pa.map_(key, item, keys_sorted=kind.keys_sorted)
+    return kind
 
 
 def can_read(stored: pa.DataType, kind: Type) -> bool:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from .casts import without_views
 from .nodes import FileNode, Selection, file_tree
 
 if TYPE_CHECKING:
@@ -97,6 +98,9 @@ def _open(storage: Storage, path: str) -> pa.NativeFile:
         ) from error
 
 
+_LACKING = {"encrypt": "encrypted data files", "Logical type": "the file's Parquet logical types"}
+
+
 @contextmanager
 def reading(path: str) -> Iterator[None]:
     """Whatever Arrow raises over the bytes of ``path`` in this block becomes a typed error."""
@@ -109,9 +113,11 @@ def reading(path: str) -> Iterator[None]:
             f"Arrow cannot read the file: {error}", path=path, field=str(error), hint="Rewrite the file"
         ) from error
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-        if "encrypt" in str(error):
+        # Arrow has one kind of error for what is damaged and for what it lacks; its words tell them apart.
+        lacking = next((feature for words, feature in _LACKING.items() if words in str(error)), None)
+        if lacking is not None:
             raise UnsupportedFeatureError(
-                "encrypted data files are not read", path=path, field="encryption", hint="Decrypt the table first"
+                f"Arrow does not read {lacking}: {error}", path=path, field=lacking, hint="Rewrite the file"
             ) from error
         raise CorruptMetadataError(
             f"the data file cannot be read: {error}", path=path, hint="Restore the file, or drop it from the table"
@@ -138,7 +144,7 @@ class _Parquet(DataFile):
             batches = self._file.reader.iter_batches(
                 BATCH_ROWS, row_groups=[group], column_indices=selection.leaves, use_threads=True
             )
-            yield from _guarded((batch.to_struct_array() for batch in batches), self.path)
+            yield from _guarded((without_views(batch.to_struct_array()) for batch in batches), self.path)
 
 
 class _Orc(DataFile):
