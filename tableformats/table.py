@@ -63,7 +63,7 @@ def open_table(
     from .storage import Storage
 
     if catalog is not None:
-        location, format = _from_catalog(catalog, os.fspath(location)), format or "iceberg"
+        location = _from_catalog(catalog, os.fspath(location))
     storage = Storage(location, storage_options, allow_paths)
     options = OpenOptions(relocate=relocate, cache=cache)
     if format is None:

@@ -275,7 +275,7 @@ class Resolver:
             raise CorruptMetadataError(
                 "the table finds columns by field id, but the file carries none and the table maps no names",
                 path=self.path, field=column,
-                hint="Set a name mapping (Iceberg: schema.name-mapping.default) or rewrite the file",
+                hint="Set a name mapping (schema.name-mapping.default) or rewrite the file",
             )  # fmt: skip
 
     def _source(self, f: Field, node: FileNode, column: str) -> _Source:

@@ -154,7 +154,7 @@ class PluginHost:
             path=storage.root,
             hint=f"Plugins that could not be loaded: {', '.join(broken)}; see 'tableformats plugins'"
             if broken
-            else "Pass the directory that holds _delta_log or metadata, or an Iceberg metadata.json",
+            else "Pass the directory of the table itself, or its metadata file",
         )
 
     def _claims(self, format: TableFormat, storage: Storage, options: OpenOptions) -> bool:

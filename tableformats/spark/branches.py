@@ -128,7 +128,7 @@ def _namings(plan: ScanPlan) -> Sequence[Naming]:
             raise UnsupportedFeatureError(
                 "the table finds columns by field id, but its data files carry none and it maps no names",
                 path=paths[0], field="field ids",
-                hint="Set a name mapping (Iceberg: schema.name-mapping.default) or rewrite the files",
+                hint="Set a name mapping (schema.name-mapping.default) or rewrite the files",
             )  # fmt: skip
         return [default] * len(paths)
     by_names: dict[tuple[tuple[int, str], ...], Naming] = {}
