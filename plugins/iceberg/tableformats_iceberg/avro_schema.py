@@ -260,7 +260,8 @@ class _Compiler:
             self.nulls(want, path)
             return 0
         is_bytes = kind in ("bytes", "string", "fixed")
-        if (want.kind == "bytes" and not is_bytes) or (want.kind == "int" and (is_bytes or kind in ("float", "double"))):
+        is_int = not is_bytes and kind not in ("float", "double")
+        if (want.kind == "bytes" and not is_bytes) or (want.kind == "int" and not is_int):
             self.fail(f"a field has the wrong Avro type: {kind}", _name(want))
         number = self.index[(*path, want.id)]
         column = self.columns[number]

@@ -43,7 +43,10 @@ def inflate(codec: str, block: memoryview, limit: int, path: str, offset: int) -
         return _zstandard(block, limit)
     except _TooLargeError:
         raise LimitExceededError(
-            f"a block inflates to more than {limit} bytes", path=path, offset=offset, hint="The file is not safe to read"
+            f"a block inflates to more than {limit} bytes",
+            path=path,
+            offset=offset,
+            hint="The file is not safe to read",
         ) from None
     except (zlib.error, OSError, ValueError, AvroDecodeError) as error:
         if isinstance(error, TableFormatsError):

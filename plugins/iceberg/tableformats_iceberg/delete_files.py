@@ -45,6 +45,10 @@ class _Positions:
     offsets: np.ndarray
     rows: np.ndarray
 
+    @property
+    def nbytes(self) -> int:
+        return int(self.rows.nbytes + self.offsets.nbytes + self.paths.nbytes)
+
 
 class DeleteReader:
     """Reads the delete files of one snapshot."""
@@ -101,7 +105,7 @@ class DeleteReader:
         columns = self._read(path, row["file_format"], [_PATH_COLUMN, _POS_COLUMN])
         loaded = _group_by_path(columns[0], columns[1], path)
         self._cache[path] = loaded
-        while len(self._cache) > 1 and sum(p.rows.nbytes + p.paths.nbytes for p in self._cache.values()) > MAX_CACHED_BYTES:
+        while len(self._cache) > 1 and sum(p.nbytes for p in self._cache.values()) > MAX_CACHED_BYTES:
             self._cache.popitem(last=False)
         return loaded
 

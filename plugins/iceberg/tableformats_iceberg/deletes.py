@@ -238,8 +238,8 @@ def _delete_table(entries: Entries) -> pa.Table:
     is_equality = pc.equal(files["content"], EQUALITY_DELETES)
     is_vector = pc.and_(pc.invert(is_equality), pc.equal(files["file_format"], "puffin"))
     _check_vector_fields(entries, is_vector)
-    null = pa.scalar(None, pa.int64())
-    named = pc.if_else(is_equality, pa.scalar(None, pa.string()), pc.coalesce(files["referenced_data_file"], _one_path(entries)))
+    null, no_path = pa.scalar(None, pa.int64()), pa.scalar(None, pa.string())
+    named = pc.coalesce(files["referenced_data_file"], _one_path(entries))
     columns = {
         "kind": pc.if_else(is_equality, EQUALITY, pc.if_else(is_vector, DELETION_VECTOR, POSITION)),
         "path": files["path"],
@@ -252,19 +252,21 @@ def _delete_table(entries: Entries) -> pa.Table:
         "equality_ids": files["equality_ids"],
         "data_sequence_number": files["data_sequence_number"],
         "spec_id": pa.array(np.full(files.num_rows, entries.spec_id, np.int32)),
-        "referenced_data_file": named,
+        "referenced_data_file": pc.if_else(is_equality, no_path, named),
         "partition": files["partition"],
     }  # fmt: skip
     table = pa.table(columns)
-    wanted = _delete_schema().append(table.schema.field("partition"))
-    return pa.table([_flat(table[f.name]).cast(f.type) if f.name != "partition" else table["partition"] for f in wanted],
-                    schema=wanted)  # fmt: skip
+    wanted = _delete_schema()
+    typed = pa.table([_flat(table[f.name]).cast(f.type) for f in wanted], schema=wanted)
+    return typed.append_column("partition", table["partition"])
 
 
 def _check_vector_fields(entries: Entries, is_vector: pa.Array) -> None:
     for name in ("referenced_data_file", "content_offset", "content_size_in_bytes"):
         if pc.any(pc.and_(is_vector, pc.is_null(entries.files[name]))).as_py():
-            raise CorruptMetadataError("a deletion vector lacks a required field", path=entries.columns.source, field=name)
+            raise CorruptMetadataError(
+                "a deletion vector lacks a required field", path=entries.columns.source, field=name
+            )
 
 
 def _one_path(entries: Entries) -> pa.Array:

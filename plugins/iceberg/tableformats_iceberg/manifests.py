@@ -7,7 +7,7 @@ metadata instead. Source: Iceberg spec, "Manifest Lists".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,12 +85,26 @@ class Manifest:
         return max(self.added_files, 0) + max(self.existing_files, 0)
 
 
+@dataclass
+class Summaries:
+    """Partition summaries of some manifests of one spec, by partition field id, one row for each of ``rows``.
+
+    ``rows`` are places in the group that was asked for. A null lower bound says that there is no value but NULL and
+    NaN; ``sound`` is False where a bound is present but unreadable, or stands alone: that proves nothing.
+    """
+
+    rows: np.ndarray
+    sound: np.ndarray
+    lower: dict[int, pa.Array]
+    upper: dict[int, pa.Array]
+    contains_null: dict[int, pa.Array]
+    contains_nan: dict[int, pa.Array]
+
+
 class ManifestList:
     """The manifests of one snapshot, in the order of the list, and their partition summaries as columns."""
 
-    def __init__(
-        self, manifests: Sequence[Manifest], columns: AvroColumns | None = None, size_bytes: int = 0
-    ) -> None:
+    def __init__(self, manifests: Sequence[Manifest], columns: AvroColumns | None = None, size_bytes: int = 0) -> None:
         self.manifests = list(manifests)
         self.size_bytes = size_bytes
         self._columns = columns
@@ -104,9 +118,9 @@ class ManifestList:
         rows = [i for i, m in enumerate(self.manifests) if m.content == content]
         keep = {i for i in rows if self.manifests[i].has_live_files}
         if manifest_filter is not None:
-            for spec_id in {self.manifests[i].spec_id for i in keep}:
-                group = np.array([i for i in rows if i in keep and self.manifests[i].spec_id == spec_id], np.int64)
-                verdict = self._summaries_keep(group, specs.get(spec_id) if spec_id is not None else None, manifest_filter)
+            for spec in specs.values():
+                group = np.array([i for i in rows if i in keep and self.manifests[i].spec_id == spec.id], np.int64)
+                verdict = self._summaries_keep(group, spec, manifest_filter)
                 keep.difference_update(group[~verdict].tolist())
         if report is not None:
             skipped = [self.manifests[i] for i in rows if i not in keep]
@@ -117,29 +131,34 @@ class ManifestList:
             report.files_skipped_with_manifests += files
         return [self.manifests[i] for i in rows if i in keep]
 
-    def _summaries_keep(self, rows: np.ndarray, spec: PartitionSpec | None, manifest_filter: Any) -> np.ndarray:
+    def _summaries_keep(self, rows: np.ndarray, spec: PartitionSpec, manifest_filter: Any) -> np.ndarray:
         """bool[len(rows)]: what the filter says of manifests of one spec; True where summaries are missing."""
         keep = np.ones(len(rows), bool)
-        if spec is None or not spec.fields or self._columns is None:
-            return keep
+        summaries = self.summaries(rows, spec)
+        if summaries is not None and len(summaries.rows):
+            keep[summaries.rows] = ~summaries.sound | manifest_filter.keep(
+                spec.id, summaries.lower, summaries.upper, summaries.contains_null, summaries.contains_nan
+            )
+        return keep
+
+    def summaries(self, rows: np.ndarray, spec: PartitionSpec) -> Summaries | None:
+        """The partition summaries of the manifests ``rows``, all of ``spec``; None where there can be none."""
+        if not spec.fields or self._columns is None:
+            return None
         offsets = self._columns[(507,)].list_offsets()
         # A summary list of another length than the spec cannot be trusted.
         complete = np.flatnonzero(np.diff(offsets)[rows] == len(spec.fields))
-        if not len(complete):
-            return keep
         first = offsets[:-1][rows[complete]]
-        sound = np.ones(len(complete), bool)
-        lower, upper, nulls, nans = {}, {}, {}, {}
+        found = Summaries(complete, np.ones(len(complete), bool), {}, {}, {}, {})
         for position, field in enumerate(spec.fields):
             low, high = self._child(510, first + position), self._child(511, first + position)
-            lower[field.id], upper[field.id] = _bounds(low, field, True), _bounds(high, field, False)
-            # An absent bound says "only NULL and NaN"; one that is present but unreadable proves nothing.
-            sound &= (low.valid == high.valid) & (low.valid == _is_valid(lower[field.id]))
-            sound &= high.valid == _is_valid(upper[field.id])
-            nulls[field.id] = _booleans(self._child(509, first + position))
-            nans[field.id] = _booleans(self._child(518, first + position))
-        keep[complete] = manifest_filter.keep(spec.id, lower, upper, nulls, nans) | ~sound
-        return keep
+            lower, upper = _bounds(low, field, True), _bounds(high, field, False)
+            found.lower[field.id], found.upper[field.id] = lower, upper
+            found.contains_null[field.id] = _booleans(self._child(509, first + position))
+            found.contains_nan[field.id] = _booleans(self._child(518, first + position))
+            found.sound &= (low.valid == high.valid) & (low.valid == _is_valid(lower))
+            found.sound &= high.valid == _is_valid(upper)
+        return found
 
     def _child(self, field_id: int, at: np.ndarray) -> RawColumn:
         assert self._columns is not None
@@ -187,10 +206,15 @@ def parse_manifest_list(data: bytes, path: str) -> ManifestList:
             raise CorruptMetadataError(f"a manifest has content {content}", path=path, field="content")
         if length < 0 or sequence < 0 or min(counts) < UNKNOWN:
             raise CorruptMetadataError("a manifest has a negative length, sequence number or count", path=path)
-        manifests.append(Manifest(name, length, spec_id, content, sequence, least, snapshot_id, *counts, first_row_id))
+        added, existing, deleted, *row_counts = counts
+        manifests.append(
+            Manifest(name, length, spec_id, content, sequence, least, snapshot_id, added, existing, deleted,
+                     row_counts[0], row_counts[1], row_counts[2], first_row_id)
+        )  # fmt: skip
     return ManifestList(manifests, columns, len(data))
 
 
 def manifest_list_of_paths(paths: Sequence[str]) -> ManifestList:
     """The manifests that version 1 metadata names itself: nothing is known of them but the paths."""
-    return ManifestList([Manifest(p, UNKNOWN, None, DATA, 0, 0, None, *([UNKNOWN] * 6), None) for p in paths])
+    unknown = Manifest("", UNKNOWN, None, DATA, 0, 0, None, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, None)
+    return ManifestList([replace(unknown, path=p) for p in paths])

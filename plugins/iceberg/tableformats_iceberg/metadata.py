@@ -189,9 +189,7 @@ def _schemas(node: Node, version: int) -> tuple[dict[int, Schema], int]:
 # ---- partition specs ------------------------------------------------------------------------------------------------
 
 
-def _specs(
-    node: Node, version: int, schemas: dict[int, Schema], current: int
-) -> tuple[dict[int, PartitionSpec], int]:
+def _specs(node: Node, version: int, schemas: dict[int, Schema], current: int) -> tuple[dict[int, PartitionSpec], int]:
     """All specs by id. Version 1 may have a single ``partition-spec``, a bare list of fields: it gets id 0."""
     order = [schemas[current], *(schemas[i] for i in sorted(schemas, reverse=True))]
     specs: dict[int, PartitionSpec] = {}

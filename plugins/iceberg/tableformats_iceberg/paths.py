@@ -14,6 +14,7 @@ from tableformats.storage import normalize, scheme_of
 
 __all__ = ["comparable", "without_authority"]
 
+_OTHER_SPELLING = r"(?i)^(?:file|s3a|s3n|abfss|wasbs|gcs):/|(?-i)^[^:/]*[A-Z][^:/]*:/"
 _AUTHORITY = r"^[A-Za-z][A-Za-z0-9+.-]+:/(?:/[^/]*)?/?"
 
 
@@ -36,7 +37,7 @@ def comparable(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 def _one_spelling(paths: pa.Array) -> pa.Array:
     """Each path as :func:`tableformats.storage.normalize` spells it; the usual paths are left alone."""
-    if not pc.any(pc.match_substring_regex(paths, r"(?i)^(file|s3a|s3n|abfss|wasbs|gcs):/|^[^:/]*[A-Z][^:/]*:/")).as_py():
+    if not pc.any(pc.match_substring_regex(paths, _OTHER_SPELLING)).as_py():
         return paths
     return pa.array([None if p is None else normalize(p) for p in paths.to_pylist()], pa.string())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.errors import SnapshotNotFoundError
 from tableformats.plugin import FormatTable, OpenOptions, SnapshotSelector, TableFormat, utc_datetime
@@ -113,7 +113,7 @@ class IcebergTable(FormatTable):
         snapshot = self._metadata.snapshots[found[-1]]
         return self._open(snapshot, self._own_schema(snapshot))
 
-    def _missing(self, message: str, present: list[str], what: str) -> None:
+    def _missing(self, message: str, present: list[str], what: str) -> NoReturn:
         hint = f"The table's {what}: {', '.join(present)}" if present else f"The table has no {what}"
         raise SnapshotNotFoundError(message, path=self._metadata.path, hint=hint)
 
