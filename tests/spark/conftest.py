@@ -1,0 +1,56 @@
+"""One small local Spark session for all tests of the folder; they skip, saying so, where Spark cannot start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    sql = pytest.importorskip("pyspark.sql", reason="needs the extra [spark]")
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    session = (
+        sql.SparkSession.builder.master("local[2]")
+        .appName("tableformats tests")
+        .config("spark.driver.memory", "768m")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "America/Los_Angeles")
+        .config("spark.sql.warehouse.dir", str(warehouse))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def settings(spark: Any) -> Iterator[Any]:
+    """Sets session settings for one test: ``settings({"spark.sql.ansi.enabled": "false"})``."""
+    before: dict[str, str | None] = {}
+
+    def set_all(wanted: dict[str, str]) -> None:
+        for key, value in wanted.items():
+            before.setdefault(key, spark.conf.get(key, None))
+            spark.conf.set(key, value)
+
+    yield set_all
+    for key, value in before.items():
+        if value is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, value)
