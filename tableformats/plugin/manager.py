@@ -72,8 +72,11 @@ class PluginHost:
         try:
             module = entry.load()
             self._register(module, record)
-        except Exception as error:  # whatever a stranger's module does, the others must load
+        except (Exception, SystemExit) as error:  # whatever a stranger's module does, the others must load
             record.error = _load_error(record, error)
+            for name in record.formats:  # what it registered before it failed is not to be trusted either
+                self.formats.pop(name, None)
+                self._owners.pop(name, None)
 
     def _register(self, module: Any, record: PluginRecord) -> None:
         self._pluggy.register(module, name=record.name)
@@ -171,7 +174,7 @@ class PluginHost:
             ) from error
 
 
-def _load_error(record: PluginRecord, cause: Exception) -> PluginLoadError:
+def _load_error(record: PluginRecord, cause: BaseException) -> PluginLoadError:
     origin = f" of {record.distribution} {record.version}" if record.distribution else ""
     error = PluginLoadError(
         f"plugin {record.name!r} ({record.module}{origin}) could not be loaded: {type(cause).__name__}: {cause}",
