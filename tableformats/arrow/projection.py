@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from ..errors import CorruptMetadataError
+from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from ..plugin.base import NameMapping
 from ..schema import Field, ListType, MapType, StructType, Type, arrow_type
 from .casts import can_read, cast_values
@@ -237,7 +237,8 @@ class Resolver:
         Raises
         ------
         CorruptMetadataError : a column is stored in a type that cannot be read as the table's; two columns of the
-            file match; the file carries no field ids where the table finds columns by id
+            file match
+        UnsupportedFeatureError : the file carries no field ids where the table finds columns by id
         """
         whole = Field(-1, "", StructType(tuple(fields)))
         members = self._members(whole.type, self.root, "")
@@ -272,9 +273,9 @@ class Resolver:
     def _require_ids(self, column: str) -> None:
         # Without ids every column would read as NULL; a guess by name may take a dropped column for its successor.
         if self.root.children and not self.root.has_ids and not self.mapping.names:
-            raise CorruptMetadataError(
-                "the table finds columns by field id, but the file carries none and the table maps no names",
-                path=self.path, field=column,
+            raise UnsupportedFeatureError(
+                f"column {column!r} is found by field id, but the file carries none and the table maps no names",
+                path=self.path, field="data files without field ids",
                 hint="Set a name mapping (schema.name-mapping.default) or rewrite the file",
             )  # fmt: skip
 

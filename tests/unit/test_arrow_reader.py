@@ -178,9 +178,10 @@ class TestColumns:
 
     def test_files_without_ids_and_mapping_are_refused(self, tmp_path: Path) -> None:
         snapshot = one_file(tmp_path, pa.table({"id": [1]}), ID, by="id")
-        with pytest.raises(CorruptMetadataError, match="field id") as caught:
+        with pytest.raises(UnsupportedFeatureError, match="column 'id' is found by field id") as caught:
             rows(snapshot)
-        assert caught.value.field == "id"
+        assert caught.value.field == "data files without field ids"
+        assert snapshot.scan().count() == 1
 
     def test_two_columns_with_one_id_are_refused(self, tmp_path: Path) -> None:
         schema = pa.schema([with_id(pa.field("a", pa.int64()), 1), with_id(pa.field("b", pa.int64()), 1)])
