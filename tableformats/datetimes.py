@@ -23,8 +23,8 @@ DAY_NANOS = 86_400 * SECOND_NANOS
 _DATE = r"(?P<year>[+-]?[0-9]{4,7})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})(?P<rest>[ T].*)?)?)?"
 _DATE_TEXT = re.compile(_DATE, re.DOTALL)
 _CLOCK = (
-    r"(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})"
-    r"(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]{0,9})[0-9]*)?)?"
+    r"(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{1,2})"
+    r"(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]{0,9})[0-9]*)?)?)?"
 )
 _CLOCK_TEXT = re.compile(_CLOCK)
 _CLOCK_AND_ZONE = re.compile(_CLOCK + r"\s*(?P<zone>\S.*)?")
@@ -48,7 +48,7 @@ def parse_date(text: str) -> int | None:
 def parse_timestamp(text: str) -> tuple[int, bool] | None:
     """Nanoseconds since the epoch, and whether the text names a zone; without one it means UTC.
 
-    ``yyyy[-[m]m[-[d]d[( |T)[h]h:[m]m[:[s]s[.fraction]][zone]]]]``; a zone is ``Z``, an offset such as ``+02:00``,
+    ``yyyy[-[m]m[-[d]d[( |T)[h]h[:[m]m[:[s]s[.fraction]]][zone]]]]``; a zone is ``Z``, an offset such as ``+02:00``,
     or a region such as ``Europe/Paris``. Digits after the ninth are dropped. None where the text is no timestamp.
     """
     parsed = _split_date(text)
@@ -69,7 +69,7 @@ def parse_timestamp(text: str) -> tuple[int, bool] | None:
 
 
 def parse_time(text: str) -> int | None:
-    """Microseconds since midnight of ``[h]h:[m]m[:[s]s[.fraction]]``, or None where the text is no time of day."""
+    """Microseconds since midnight of ``[h]h[:[m]m[:[s]s[.fraction]]]``, or None where the text is no time of day."""
     match = _CLOCK_TEXT.fullmatch(text.strip())
     nanos = _clock_nanos(match) if match else None
     return None if nanos is None else nanos // 1000
@@ -129,7 +129,7 @@ def _split_date(text: str) -> tuple[int, str] | None:
 
 
 def _clock_nanos(match: re.Match[str]) -> int | None:
-    hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"] or 0)
+    hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
     if hour > 23 or minute > 59 or second > 59:
         return None
     return (hour * 3600 + minute * 60 + second) * SECOND_NANOS + int((match["fraction"] or "0").ljust(9, "0"))

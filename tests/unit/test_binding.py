@@ -253,7 +253,7 @@ def test_names_that_differ_in_case_need_their_spelling():
     )
     assert str(bind(col("A") == 1, schema)) == "A = 1"
     wide = Schema(number_fields([Field(0, "aB", primitive("int")), Field(0, "Ab", primitive("int"))]))
-    with pytest.raises(InvalidPredicateError, match="ambiguous.*aB or Ab"):
+    with pytest.raises(InvalidPredicateError, match=r"ambiguous.*aB or Ab"):
         bind(col("ab") == 1, wide)
     assert str(bind(col("st.x") == 1, schema)) == "st.x = 1"
 
