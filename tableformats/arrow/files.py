@@ -139,6 +139,9 @@ class _Parquet(DataFile):
             )
 
     def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
+        return _counted(self._rows(selection), self)
+
+    def _rows(self, selection: Selection) -> Iterator[pa.StructArray]:
         # One row group after the other, so that buffered column chunks of only one are held.
         for group in range(self._file.num_row_groups):
             batches = self._file.reader.iter_batches(
@@ -169,6 +172,9 @@ class _Orc(DataFile):
         return Selection(self.root, (leaf for column in columns for leaf in column.leaves))
 
     def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
+        return _counted(self._rows(selection), self)
+
+    def _rows(self, selection: Selection) -> Iterator[pa.StructArray]:
         names = [column.name for column in selection.columns(self.root)]
         if not names:
             yield from _empty_rows(self.num_rows)
@@ -189,6 +195,18 @@ class _Orc(DataFile):
 def _empty_rows(num_rows: int) -> Iterator[pa.StructArray]:
     for start in range(0, num_rows, BATCH_ROWS):
         yield pa.Array.from_buffers(pa.struct([]), min(BATCH_ROWS, num_rows - start), [None], children=[])
+
+
+def _counted(rows: Iterator[pa.StructArray], file: DataFile) -> Iterator[pa.StructArray]:
+    """The same rows; raises CorruptMetadataError where they are not as many as the footer says."""
+    read = 0
+    for batch in rows:
+        read += len(batch)
+        yield batch
+    if read != file.num_rows:
+        raise CorruptMetadataError(
+            f"the file holds {read} rows where its footer counts {file.num_rows}", path=file.path, hint="Restore the file"
+        )
 
 
 def _guarded(items: Iterator[Any], path: str) -> Iterator[Any]:

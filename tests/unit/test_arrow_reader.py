@@ -91,6 +91,15 @@ class TestDamage:
             rows(snapshot_of(tmp_path, [ID], [FakeFile(str(path), 1000)]))
         assert caught.value.path == str(path) and caught.value.hint
 
+    def test_footer_that_counts_other_rows_than_there_are_is_refused(self, tmp_path: Path) -> None:
+        path = Path(write(tmp_path, pa.table({"id": list(range(100))})))
+        data, footer = path.read_bytes(), pq.ParquetFile(path).metadata.serialized_size
+        # Field 3 of FileMetaData, num_rows, is the first i64 of 100 in the footer (thrift: zigzag varint 200).
+        at = data.index(b"\x16\xc8\x01", len(data) - footer - 8)
+        path.write_bytes(data[: at + 1] + b"\xc6\x01" + data[at + 3 :])
+        with pytest.raises(CorruptMetadataError, match="holds 100 rows where its footer counts 99"):
+            rows(snapshot_of(tmp_path, [ID], [FakeFile(str(path), None)]))
+
     def test_avro_is_refused_by_name(self, tmp_path: Path) -> None:
         path = write(tmp_path, pa.table({"id": [1]}))
         snapshot = snapshot_of(tmp_path, [ID], [FakeFile(path, 1, file_format="avro")])
