@@ -205,8 +205,9 @@ def _counted(rows: Iterator[pa.StructArray], file: DataFile) -> Iterator[pa.Stru
         yield batch
     if read != file.num_rows:
         raise CorruptMetadataError(
-            f"the file holds {read} rows where its footer counts {file.num_rows}", path=file.path, hint="Restore the file"
-        )
+            f"the file holds {read} rows where its footer counts {file.num_rows}",
+            path=file.path, hint="Restore the file",
+        )  # fmt: skip
 
 
 def _guarded(items: Iterator[Any], path: str) -> Iterator[Any]:
