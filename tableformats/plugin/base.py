@@ -205,9 +205,11 @@ class FormatSnapshot(ABC):
     default_spec_id: int
     properties: Mapping[str, str]
     name_mapping: NameMapping
-    schema_history: Sequence[Schema] | None = None
-    """Every schema that a live file may have been written with, oldest first; None where that is not known. Engines
-    that match names inside of files (Spark's pushed filters) trust a name only where it never meant another id."""
+    schema_history: Sequence[Schema] = ()
+    """The schemas of the table that are still known, oldest first: equality deletes may name a dropped column."""
+    schema_history_is_complete: bool = False
+    """Whether no live file can have been written with another schema than those of the history. Only then is a name
+    that means one field id throughout trusted where an engine matches names inside of files (Spark's filters)."""
     extra_columns: tuple[str, ...] = ()
     """Columns of ``FileBatch.files`` that appear in ``plan.files`` after the fixed ones."""
 

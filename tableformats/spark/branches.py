@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..plugin.base import FormatSnapshot
     from ..scan import ScanPlan
 
-__all__ = ["Branch", "split"]
+__all__ = ["Branch", "flat", "split"]
 
 _FOOTER_THREADS = 16
 
@@ -56,16 +56,22 @@ def split(plan: ScanPlan) -> list[Branch]:
     snapshot = plan.snapshot.format_snapshot
     _check_file_formats(plan)
     constants = {spec_id: _identity_columns(snapshot, spec_id) for spec_id in snapshot.specs}
-    namings = _namings(plan)
+    namings, naming_of = _namings(plan)
     positions, keys = _kinds_of_deletes(plan)
-    groups: dict[Any, list[int]] = {}
-    for row, spec_id in enumerate(plan.survivors["spec_id"].to_pylist()):
-        kind = (tuple(sorted(constants.get(spec_id, {}).items())), namings[row], bool(positions[row]), bool(keys[row]))
-        groups.setdefault(kind, []).append(row)
-    if not groups:
-        groups[((), _default_naming(snapshot), False, False)] = []
+    kinds, kind_of = np.unique(
+        np.stack([flat(plan.survivors["spec_id"]).to_numpy(), naming_of, positions, keys], axis=1),
+        axis=0, return_inverse=True,
+    )  # fmt: skip
+    if not len(plan):
+        return [Branch(np.zeros(0, np.int64), {}, namings[0], False, False)]
+    rows_of: dict[Any, list[np.ndarray]] = {}
+    for number, (spec_id, naming, *deletes) in enumerate(kinds.tolist()):
+        # Specs that differ in other transforms alone are read alike.
+        group = (tuple(sorted(constants.get(spec_id, {}).items())), naming, *map(bool, deletes))
+        rows_of.setdefault(group, []).append(np.flatnonzero(kind_of.reshape(-1) == number))
     return [
-        Branch(np.array(rows, np.int64), dict(kind[0]), kind[1], kind[2], kind[3]) for kind, rows in groups.items()
+        Branch(np.sort(np.concatenate(rows)), dict(columns), namings[naming], has_positions, has_keys)
+        for (columns, naming, has_positions, has_keys), rows in rows_of.items()
     ]
 
 
@@ -107,39 +113,43 @@ def _kinds_of_deletes(plan: ScanPlan) -> tuple[np.ndarray, np.ndarray]:
 def _default_naming(snapshot: FormatSnapshot) -> Naming:
     if snapshot.name_mapping.by == "name":
         return Naming()
-    return naming_by_id(snapshot.schema, snapshot.schema_history)
+    return naming_by_id(snapshot.schema, snapshot.schema_history, snapshot.schema_history_is_complete)
 
 
-def _namings(plan: ScanPlan) -> Sequence[Naming]:
-    """How each file is read. Footers are opened only where files may lack field ids."""
+def _namings(plan: ScanPlan) -> tuple[list[Naming], np.ndarray]:
+    """The plan's namings and, as int64[n_files], which of them each file is read by.
+
+    Footers are opened only where files may lack field ids.
+    """
     snapshot = plan.snapshot.format_snapshot
-    default = _default_naming(snapshot)
-    paths = plan.paths.to_pylist()
-    if not default.by_id or not paths:
-        return [default] * len(paths)
+    namings = [_default_naming(snapshot)]
+    number_of = np.zeros(len(plan), np.int64)
+    if not namings[0].by_id or not len(plan):
+        return namings, number_of
     mapped = snapshot.name_mapping.names
-    # Without a mapping every file must carry ids. Spark finds out by itself, file by file; the first one is opened
-    # here because its error says less than ours.
-    looked_at = paths if mapped else paths[:1]
-    with ThreadPoolExecutor(_FOOTER_THREADS) as pool:
-        schemas = list(pool.map(lambda path: _stored_schema(plan, path), looked_at))
     if not mapped:
-        if not _has_ids(schemas[0]):
-            raise UnsupportedFeatureError(
-                "the table finds columns by field id, but its data files carry none and it maps no names",
-                path=paths[0], field="field ids",
-                hint="Set a name mapping (schema.name-mapping.default) or rewrite the files",
-            )  # fmt: skip
-        return [default] * len(paths)
-    by_names: dict[tuple[tuple[int, str], ...], Naming] = {}
-    namings = []
-    for schema in schemas:
+        _require_ids(plan, plan.paths[0].as_py())
+        return namings, number_of
+    with ThreadPoolExecutor(_FOOTER_THREADS) as pool:
+        schemas = list(pool.map(lambda path: _stored_schema(plan, path), plan.paths.to_pylist()))
+    numbers: dict[tuple[tuple[int, str], ...], int] = {}
+    for row, schema in enumerate(schemas):
         if _has_ids(schema):
-            namings.append(default)
             continue
-        found = {mapped[path]: name for path, name in _dotted_names(schema, "") if path in mapped}
-        namings.append(by_names.setdefault(tuple(sorted(found.items())), Naming(names=found)))
-    return namings
+        found = {mapped[path]: name for path, name in _dotted_names(schema) if path in mapped}
+        number_of[row] = numbers.setdefault(tuple(sorted(found.items())), len(namings))
+        if number_of[row] == len(namings):
+            namings.append(Naming(names=found))
+    return namings, number_of
+
+
+def _require_ids(plan: ScanPlan, path: str) -> None:
+    """Without a name mapping every file must carry ids. Spark finds out by itself, file by file, but says less."""
+    if not _has_ids(_stored_schema(plan, path)):
+        raise UnsupportedFeatureError(
+            "the table finds columns by field id, but its data files carry none and it maps no names",
+            path=path, field="field ids", hint="Set the table's name mapping, or rewrite the files",
+        )  # fmt: skip
 
 
 def _stored_schema(plan: ScanPlan, path: str) -> pa.Schema:
@@ -176,6 +186,12 @@ def _has_ids(schema: pa.Schema) -> bool:
     return any(b"PARQUET:field_id" in (f.metadata or {}) for _, _, f in _fields([(f.name, f) for f in schema], ""))
 
 
-def _dotted_names(schema: pa.Schema, prefix: str) -> Iterator[tuple[str, str]]:
-    for path, name, _ in _fields([(f.name, f) for f in schema], prefix):
+def _dotted_names(schema: pa.Schema) -> Iterator[tuple[str, str]]:
+    for path, name, _ in _fields([(f.name, f) for f in schema], ""):
         yield path, name
+
+
+def flat(column: pa.ChunkedArray) -> pa.Array:
+    """The column as one array."""
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)

@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 
     from .jvm import Bridge
 
-__all__ = ["HIDDEN", "Naming", "Path", "check_readable", "logical_type", "naming_by_id", "output_column", "spark_struct"]
+__all__ = [
+    "HIDDEN", "ROW_INDEX", "Naming", "Path", "check_readable", "logical_type", "naming_by_id", "output_column",
+    "quoted", "spark_struct",
+]  # fmt: skip
 
 Path = tuple[Field, ...]
 
 HIDDEN = "_tableformats_"
 """Columns of ours begin so: what stands in no file, and is not in the result."""
+
+ROW_INDEX = "_tmp_metadata_row_index"
+"""A column of this name, bigint, holds a row's position in its file. Source: Spark, ``ParquetFileFormat``."""
 
 _REFUSED = ("variant", "time", "timestamp_ns", "timestamp_ntz_ns")
 
@@ -89,13 +95,13 @@ def _spark_type(kind: Type, member: Any, uuid: str) -> Any:
     return {"int": "integer", "uuid": uuid, "unknown": "void"}.get(kind.name, kind.name)
 
 
-def naming_by_id(schema: Schema, history: Sequence[Schema] | None) -> Naming:
+def naming_by_id(schema: Schema, history: Sequence[Schema], is_complete: bool) -> Naming:
     """By id, each column under its own name where that name has never meant anything else.
 
     Parameters
     ----------
     schema : the schema that is read
-    history : every schema that files may have been written with; None where that is not known
+    history, is_complete : schemas that files were written with, and whether these are all
 
     Notes
     -----
@@ -103,13 +109,13 @@ def naming_by_id(schema: Schema, history: Sequence[Schema] | None) -> Naming:
     again. Source: Spark, ``ParquetFilters.nameToParquetField``; Delta PROTOCOL.md, "Column Mapping".
     """
     owners: dict[tuple[str, ...], set[int]] = {}
-    for known in (schema, *(history or ())):
+    for known in (schema, *history):
         for path in _struct_paths(known.fields, ()):
             owners.setdefault(_folded(path), set()).add(path[-1].id)
     names: dict[int, str] = {}
     for path in _struct_paths(schema.fields, ()):
         f = path[-1]
-        if f.physical_name is not None or (history is not None and owners[_folded(path)] == {f.id}):
+        if f.physical_name is not None or (is_complete and owners[_folded(path)] == {f.id}):
             names[f.id] = f.stored_name
     return Naming(by_id=True, names=names)
 
@@ -136,6 +142,10 @@ def _struct_paths(fields: Iterable[Field], parents: Path) -> Iterator[Path]:
 
 def check_readable(f: Field) -> None:
     """Raise UnsupportedFeatureError if the column, or one inside of it, is of what this path cannot read rightly."""
+    if f.name.lower().startswith(HIDDEN) or ROW_INDEX in (f.name.lower(), f.stored_name.lower()):
+        raise UnsupportedFeatureError(
+            "the column has a name that the reader needs for itself", field=f.name, hint="Rename the column"
+        )
     for path in _struct_paths([f], ()):
         name = ".".join(part.name for part in path)
         for kind in _leaf_kinds(path[-1].type):

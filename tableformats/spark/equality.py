@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import CorruptMetadataError
-from ..schema import Field, Schema
 from .columns import HIDDEN, Naming, Path, check_readable, quoted, spark_struct
 
 if TYPE_CHECKING:
@@ -73,9 +72,9 @@ def load_key_groups(snapshot: FormatSnapshot, deletes: DeleteFiles) -> list[KeyG
         record = deletes.files.slice(row, 1).to_pylist()[0]
         keys = snapshot.equality_deletes(record)
         if keys.num_rows:
-            ids = sorted(keys.column_names, key=int)
-            tables.setdefault(tuple(ids), {})[row] = keys.select(ids)
-    groups = []
+            names = sorted(keys.column_names, key=int)
+            tables.setdefault(tuple(names), {})[row] = keys.select(names)
+    groups: list[KeyGroup] = []
     for ids, by_row in tables.items():
         columns = tuple(_column_path(snapshot, int(i)) for i in ids)
         for path in columns:
@@ -93,7 +92,7 @@ def _applicable(deletes: DeleteFiles) -> list[list[int]]:
 
 def _column_path(snapshot: FormatSnapshot, field_id: int) -> Path:
     """The key column; one that was dropped later still deletes."""
-    for schema in (snapshot.schema, *reversed(snapshot.schema_history or ())):
+    for schema in (snapshot.schema, *reversed(snapshot.schema_history)):
         if schema.find_id(field_id) is not None:
             return schema.path_of(field_id)
     raise CorruptMetadataError(
@@ -152,9 +151,3 @@ def without_deleted(frame: DataFrame, group: KeyGroup, naming: Naming, bridge: B
 
 def _integer(name: str) -> dict[str, Any]:
     return {"name": name, "type": "integer", "nullable": False, "metadata": {}}
-
-
-def dropped_columns(groups: Sequence[KeyGroup], schema: Schema) -> list[Field]:
-    """Top-level key columns that are no columns of ``schema`` any more."""
-    dropped = {path[0].id: path[0] for group in groups for path in group.columns if schema.find_id(path[0].id) is None}
-    return list(dropped.values())

@@ -9,7 +9,6 @@ changed nor trusted where it would change rows.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -21,13 +20,12 @@ import pyarrow.compute as pc
 from .. import expressions as ex
 from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..schema import Field, arrow_type
-from ..storage import scheme_of
-from .branches import Branch, split
-from .columns import HIDDEN, check_readable, output_column, quoted, spark_struct
-from .equality import KeyGroup, dropped_columns, load_key_groups, without_deleted
+from .branches import Branch, flat, split
+from .columns import HIDDEN, ROW_INDEX, check_readable, output_column, quoted, spark_struct
+from .equality import KeyGroup, load_key_groups, without_deleted
 from .filters import to_spark_column
 from .jvm import Bridge, Planner
-from .positions import ROW_INDEX, is_live, page_words
+from .positions import is_live, page_words
 from .pushdown import FilterReader, PlanPruner
 
 if TYPE_CHECKING:
@@ -80,7 +78,7 @@ def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFr
     frame = _Assembly(plan, Bridge(spark), wanted).frame()
     if plan.residual != ex.TRUE:
         frame = frame.where(to_spark_column(plan.residual))
-    if len(wanted) > len(plan.schema):
+    if wanted != plan.schema.fields:
         frame = frame.select(*(quoted(name) for name in plan.schema.names))
     return frame if plan.limit is None else frame.limit(plan.limit)
 
@@ -96,10 +94,12 @@ def _check_session(spark: SparkSession, mode: str | None) -> None:
 
 
 def _wanted_columns(plan: ScanPlan) -> tuple[Field, ...]:
-    """The scan's columns, then those that only its residual filter names."""
-    chosen = {f.id for f in plan.schema.fields}
-    others = {c.path[0].id: c.path[0] for c in ex.columns_of(plan.residual) if isinstance(c, ex.BoundColumn)}
-    return (*plan.schema.fields, *(f for i, f in others.items() if i not in chosen))
+    """The scan's columns, each once, then those that only its residual filter names."""
+    wanted = {f.id: f for f in plan.schema.fields}
+    for column in ex.columns_of(plan.residual):
+        assert isinstance(column, ex.BoundColumn)
+        wanted.setdefault(column.path[0].id, column.path[0])
+    return tuple(wanted.values())
 
 
 @dataclass
@@ -170,7 +170,7 @@ class _Assembly:
 
     def _constants(self, f: Field, partition_field: int, rows: np.ndarray) -> pa.Array:
         """One column's values in the files ``rows``, in a type that Spark's Arrow vectors read."""
-        values = pc.struct_field(_flat(self.plan.survivors["partition"]), str(partition_field)).take(pa.array(rows))
+        values = pc.struct_field(flat(self.plan.survivors["partition"]), str(partition_field)).take(pa.array(rows))
         kind = arrow_type(f.type)
         values = values if values.type == kind else values.cast(kind)
         return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(kind) else values
@@ -218,24 +218,17 @@ def _ordinals(count: int) -> pa.Array:
     return pa.array(np.arange(count, dtype=np.int32))
 
 
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
-
-
 def _file_table(plan: ScanPlan, rows: np.ndarray) -> pa.Table:
     """``path`` and ``size`` of some of the plan's files.
 
     Raises TableFormatsError where the metadata's size cannot be true and the store does not know it either: Spark
     would read no row of a file that it takes to be empty.
     """
-    taken = pa.array(rows)
-    paths = plan.paths.take(taken).to_pylist()
-    sizes = pc.fill_null(_flat(plan.survivors["size_bytes"]), 0).take(taken).to_pylist()
-    for i, size in enumerate(sizes):
-        if size < _MIN_PARQUET_BYTES:
-            sizes[i] = _real_size(plan, paths[i])
-    return pa.table({"path": pa.array(map(_hadoop_path, paths), pa.string()), "size": pa.array(sizes, pa.int64())})
+    paths = plan.paths.take(pa.array(rows))
+    sizes = pc.fill_null(flat(plan.survivors["size_bytes"]), 0).to_numpy()[rows].copy()
+    for i in np.flatnonzero(sizes < _MIN_PARQUET_BYTES).tolist():
+        sizes[i] = _real_size(plan, paths[i].as_py())
+    return pa.table({"path": _hadoop_paths(paths), "size": pa.array(sizes)})
 
 
 def _real_size(plan: ScanPlan, path: str) -> int:
@@ -246,9 +239,9 @@ def _real_size(plan: ScanPlan, path: str) -> int:
         raise TableFormatsError(f"a data file cannot be opened: {error}", path=path) from error
 
 
-def _hadoop_path(path: str) -> str:
-    scheme = scheme_of(path)
-    if scheme is None:
-        # Named, so that a cluster's default file system does not claim it.
-        return "file:" + path
-    return _HADOOP_SCHEMES.get(scheme, scheme) + path[len(scheme) :]
+def _hadoop_paths(paths: pa.Array) -> pa.Array:
+    """Paths as Hadoop spells them; local ones are named so, lest a cluster's default file system claims them."""
+    for ours, hadoop in _HADOOP_SCHEMES.items():
+        paths = pc.replace_substring_regex(paths, f"^{ours}://", f"{hadoop}://")
+    local = pc.binary_join_element_wise("file:", paths, "")
+    return pc.if_else(pc.starts_with(paths, "/"), local, paths)

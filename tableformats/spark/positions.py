@@ -16,10 +16,7 @@ from ..errors import LimitExceededError
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["ROW_INDEX", "is_live", "page_words"]
-
-ROW_INDEX = "_tmp_metadata_row_index"
-"""A column of this name, bigint, holds a row's position in its file. Source: Spark, ``ParquetFileFormat``."""
+__all__ = ["is_live", "page_words"]
 
 MAX_ROWS = 1 << 32
 _PAGE = 12

@@ -42,13 +42,15 @@ class FilterReader:
         self._fields = {naming.name(f): f for f in fields}
 
     def read(self, text: str) -> ex.Expression:
-        """The conjunction of the filters in ``text``, bound.
+        """The conjunction of the filters in ``text``, bound; a filter that has no counterpart is left out."""
+        return ex.conjunction(*map(self._filter, json.loads(text)))
 
-        Raises
-        ------
-        KeyError, ValueError, TypeError : something in it has no counterpart
-        """
-        return ex.conjunction(*(part for node in json.loads(text) for part in _conjuncts(self._predicate(node))))
+    def _filter(self, node: Sequence[Any]) -> ex.Expression:
+        try:
+            return self._predicate(node)
+        except (KeyError, StopIteration, ValueError, ArithmeticError) as error:
+            _LOG.debug("the filter %s was not planned: %r", node, error)
+            return ex.TRUE
 
     def _predicate(self, node: Sequence[Any]) -> ex.Expression:
         operator, *operands = node
@@ -69,8 +71,9 @@ class FilterReader:
             return ex.In(column, tuple(_literal(item, column) for item in operands[1:]))
         if operator not in _COMPARISONS:
             raise ValueError(operator)
-        kind = operands[1][0]
-        return ex.Comparison(operator, column, self._column(operands[1]) if kind == "column" else _literal(operands[1], column))
+        other = operands[1]
+        right = self._column(other) if other[0] == "column" else _literal(other, column)
+        return ex.Comparison(operator, column, right)
 
     def _column(self, node: Sequence[str]) -> ex.BoundColumn:
         path = [self._fields[node[1]]]
@@ -146,4 +149,3 @@ def _drop_implied(parts: Iterable[ex.Expression], known: set[ex.Expression]) -> 
         for column in ex.columns_of(part)
     }
     return [part for part in parts if part not in known and part not in not_null]
-

@@ -78,6 +78,12 @@ class TableMetadata:
     def schema(self) -> Schema:
         return self.schemas[self.current_schema_id]
 
+    @property
+    def knows_all_schemas(self) -> bool:
+        """Whether no schema was removed: ids count from 0 without a gap, and every snapshot names its own."""
+        named = all(snapshot.schema_id in self.schemas for snapshot in self.snapshots.values())
+        return named and set(self.schemas) == set(range(len(self.schemas)))
+
     def find_field(self, field_id: int) -> Field | None:
         """The field with that id: in the current schema, else in the newest schema that has it."""
         for schema_id in [self.current_schema_id, *sorted(self.schemas, reverse=True)]:

@@ -39,6 +39,8 @@ class IcebergSnapshot(FormatSnapshot):
         self.version = snapshot.id if snapshot else -1
         self.timestamp_ms = snapshot.timestamp_ms if snapshot else None
         self.schema = schema
+        self.schema_history = [metadata.schemas[i] for i in sorted(metadata.schemas)]
+        self.schema_history_is_complete = metadata.knows_all_schemas
         self.specs = metadata.specs
         self.default_spec_id = metadata.default_spec_id
         self.properties = metadata.properties
