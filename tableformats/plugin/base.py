@@ -192,6 +192,16 @@ class DeleteFiles:
     offsets: np.ndarray
     indices: np.ndarray
 
+    @classmethod
+    def none(cls, n_files: int) -> DeleteFiles:
+        """No deletes for ``n_files`` files."""
+        import numpy as np
+        import pyarrow as pa
+
+        columns = {f.name: pa.array([], f.type) for f in deletes_type().value_type}
+        columns["record_count"] = pa.array([], pa.int64())
+        return cls(pa.table(columns), np.zeros(n_files + 1, np.int64), np.zeros(0, np.int32))
+
 
 class FormatSnapshot(ABC):
     """One version of a table: immutable, cheap until it is read."""
