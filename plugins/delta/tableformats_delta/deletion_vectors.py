@@ -128,8 +128,8 @@ def _positions(data: bytes, path: str, offset: int, cardinality: Any, record_cou
     (magic,) = struct.unpack("<I", data[:4])
     if magic == PORTABLE_MAGIC:
         serialized = data[4:]
-    elif magic == NATIVE_MAGIC:
-        serialized = _native_to_portable(data[4:], path, offset)
+    elif NATIVE_MAGIC in (magic, struct.unpack(">I", data[:4])[0]):
+        serialized = _native_to_portable(data[4:], "<" if magic == NATIVE_MAGIC else ">", path, offset)
     else:
         raise _corrupt(f"its magic number is {magic}", path, offset)
     try:
@@ -143,18 +143,22 @@ def _positions(data: bytes, path: str, offset: int, cardinality: Any, record_cou
     return BitMap64.deserialize(serialized)
 
 
-def _native_to_portable(data: bytes, path: str, offset: int) -> bytes:
-    """The older layout: a count, then each 32-bit bitmap behind its size; the key is the place in the list."""
+def _native_to_portable(data: bytes, order: str, path: str, offset: int) -> bytes:
+    """The older layout: a count, then each 32-bit bitmap behind its size; the key is the place in the list.
+
+    Spark writes count and sizes little endian; the protocol's own inline example has them (and the magic number)
+    big endian, so both are read.
+    """
     if len(data) < 4:
         raise _corrupt("it is cut off", path, offset)
-    (count,) = struct.unpack("<I", data[:4])
+    (count,) = struct.unpack(order + "I", data[:4])
     position, parts = 4, [struct.pack("<Q", count)]
     if count > (len(data) - 4) // 4:
         raise _corrupt(f"it declares {count} bitmaps", path, offset)
     for key in range(count):
         if len(data) - position < 4:
             raise _corrupt("it is cut off", path, offset)
-        (size,) = struct.unpack_from("<I", data, position)
+        (size,) = struct.unpack_from(order + "I", data, position)
         position += 4
         if size > len(data) - position:
             raise _corrupt("it is cut off", path, offset)

@@ -83,13 +83,23 @@ def _converter(leaf: Leaf) -> Callable[[pa.Array], pa.Array] | None:
 
 
 def _cast(raw: pa.Array, target: pa.DataType) -> pa.Array:
-    """Cast; where the types do not allow it, all is unknown."""
+    """Cast to a type of the same order (an older type, another unit); where it is none, all is unknown."""
     import pyarrow as pa
 
+    if _order_of(raw.type) != _order_of(target):
+        return pa.nulls(len(raw), target)
     try:
         return raw if raw.type == target else raw.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.nulls(len(raw), target)
+
+
+def _order_of(kind: pa.DataType) -> str:
+    from pyarrow import types
+
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    return "time" if types.is_date(kind) or types.is_timestamp(kind) else str(kind)
 
 
 def _integers(raw: pa.Array, name: str, target: pa.DataType) -> pa.Array:
@@ -114,6 +124,8 @@ def _decimals(raw: pa.Array, kind: DecimalType) -> pa.Array:
     import pyarrow as pa
 
     target = arrow_type(kind)
+    if _order_of(raw.type) != "number":
+        return pa.nulls(len(raw), target)
     try:
         return raw.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
