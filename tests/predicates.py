@@ -62,6 +62,30 @@ def _as_float32(value: float) -> float:
         return math.copysign(math.inf, value)
 
 
+def edges(kind: Type) -> list[Any]:
+    """The values of a type at which comparisons go wrong, and NULL."""
+    if isinstance(kind, DecimalType):
+        greatest = Decimal((0, (9,) * kind.precision, -kind.scale))
+        return [None, greatest, greatest.copy_negate(), *(Decimal((0, (n,), -kind.scale)) for n in (0, 1, 2))]
+    if isinstance(kind, FixedType):
+        return [None, b"\0" * kind.length, b"a" * kind.length, b"\xff" * kind.length]
+    name = str(getattr(kind, "name", kind))
+    low, high = INTEGER_RANGES["int"] if name == "date" else INTEGER_RANGES.get(name, INTEGER_RANGES["long"])
+    day = 86_400_000_000
+    known: dict[str, list[Any]] = {
+        "boolean": [False, True],
+        "string": ["", "a", "ab", "a\nb", "A", "é", "\ue000", "\U0001f600", "%", "\\"],
+        "binary": [b"", b"\0", b"a", b"\xff"],
+        "uuid": [b"\0" * 16, b"\x7f" * 16, b"\x80" * 16],
+        "float": [math.nan, -0.0, 0.0, _as_float32(0.1), -math.inf, math.inf, 1.0],
+        "double": [math.nan, -0.0, 0.0, 0.1, -math.inf, math.inf, 1.0, 5e-324, 2.0**53],
+        "time": [0, 1, day - 1],
+        "timestamp": [low, -day - 1, -day, -1, 0, 1, day, high],
+        "timestamp_ntz": [low, -day, -1, 0, 1, day, high],
+    }
+    return [None, *known.get(name, [low, -1, 0, 1, high])]
+
+
 def _integers(low: int, high: int) -> st.SearchStrategy[int]:
     return st.one_of(st.sampled_from([low, high, 0, 1, -1 if low < 0 else 2]), st.integers(low, high))
 
