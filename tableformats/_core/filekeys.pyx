@@ -63,6 +63,10 @@ cdef class FileKeySet:
     Keys are copied; two keys are one only if their bytes are equal. The hash that locates them is seeded from the
     system's entropy for every set, so that a table cannot hold keys crafted to collide.
 
+    Parameters
+    ----------
+    seed : 32 bytes in place of that entropy, for tests that need collisions; the answers never depend on it
+
     Notes
     -----
     Threads: calls on one set may come from any thread and run one after the other; the GIL is released meanwhile.
@@ -73,10 +77,10 @@ cdef class FileKeySet:
     cdef tf_keyset _set
     cdef object _lock
 
-    def __cinit__(self):
-        cdef uint64_t seed[4]
-        seed[0], seed[1], seed[2], seed[3] = struct.unpack("=4Q", os.urandom(32))
-        tf_keyset_init(&self._set, seed)
+    def __cinit__(self, *, bytes seed=None):
+        cdef uint64_t words[4]
+        words[0], words[1], words[2], words[3] = struct.unpack("=4Q", os.urandom(32) if seed is None else seed)
+        tf_keyset_init(&self._set, words)
         self._lock = threading.Lock()
 
     def __dealloc__(self):
@@ -85,8 +89,7 @@ cdef class FileKeySet:
     def __len__(self):
         return <Py_ssize_t>self._set.count
 
-    def add_batch(self, const offset_t[::1] offsets not None, const uint8_t[::1] data not None,
-                  const uint8_t[::1] validity=None):
+    def add_batch(self, offsets not None, const uint8_t[::1] data not None, const uint8_t[::1] validity=None):
         """Inserts a batch; returns uint8[n], 1 where the key was not seen before.
 
         Of equal keys inside the batch the first is the unseen one.
@@ -96,16 +99,25 @@ cdef class FileKeySet:
         ValueError : the offsets descend or leave the data, or ``validity`` has another length
         MemoryError : out of memory; the set then holds a part of the batch
         """
-        return self._visit(offsets, data, validity, True)
+        return self._visit_any(offsets, data, validity, True)
 
-    def probe_batch(self, const offset_t[::1] offsets not None, const uint8_t[::1] data not None,
-                    const uint8_t[::1] validity=None):
+    def probe_batch(self, offsets not None, const uint8_t[::1] data not None, const uint8_t[::1] validity=None):
         """Like :meth:`add_batch` without inserting: uint8[n], 1 where the key is not in the set.
 
         For a batch whose keys are unique, and after which no older one comes (a checkpoint): equal keys inside the
         batch are not told apart, all are unseen.
         """
-        return self._visit(offsets, data, validity, False)
+        return self._visit_any(offsets, data, validity, False)
+
+    cdef _visit_any(self, offsets, const uint8_t[::1] data, const uint8_t[::1] validity, bint insert):
+        """Offsets of either width."""
+        cdef const int64_t[::1] wide
+        cdef const int32_t[::1] narrow
+        if offsets.itemsize == sizeof(int64_t):
+            wide = offsets
+            return self._visit(wide, data, validity, insert)
+        narrow = offsets
+        return self._visit(narrow, data, validity, insert)
 
     cdef _visit(self, const offset_t[::1] offsets, const uint8_t[::1] data, const uint8_t[::1] validity,
                 bint insert):

@@ -173,23 +173,9 @@ cdef inline int compare(const uint8_t *a, Py_ssize_t a_size, const uint8_t *b, P
     return order if order else (a_size > b_size) - (a_size < b_size)
 
 
-def locate_bytes(const offset_t[::1] offsets not None, const uint8_t[::1] data not None,
-                 const int32_t[::1] literal_offsets not None, const uint8_t[::1] literal_data not None,
-                 int32_t[::1] out not None):
-    """Codes of strings or binary values, compared by unsigned bytes (UTF-8 keeps the order of code points).
-
-    Parameters
-    ----------
-    offsets : int32[n + 1] or int64[n + 1]   entry i is data[offsets[i]:offsets[i + 1]]; empty for n = 0
-    data : uint8[any]
-    literal_offsets : int32[k + 1]   likewise; empty for k = 0
-    literal_data : uint8[any]   the literals strictly ascending
-    out : int32[n]   written: the code of every value, 0 .. 2k
-
-    Raises
-    ------
-    ValueError : also for offsets that descend or leave the data
-    """
+cdef int locate_texts(const offset_t[::1] offsets, const uint8_t[::1] data, const int32_t[::1] literal_offsets,
+                      const uint8_t[::1] literal_data, int32_t[::1] out) except -1:
+    """What locate_bytes promises, for offsets of one width."""
     cdef Py_ssize_t n = max(offsets.shape[0] - 1, 0), k = max(literal_offsets.shape[0] - 1, 0)
     cdef Py_ssize_t i, first, width, half, size
     cdef int order
@@ -205,7 +191,7 @@ def locate_bytes(const offset_t[::1] offsets not None, const uint8_t[::1] data n
             raise ValueError("the literals are not strictly ascending")
     if k == 0:
         out[:] = 0
-        return
+        return 0
     with nogil:
         for i in range(n):
             text, size = texts + offsets[i], offsets[i + 1] - offsets[i]
@@ -223,6 +209,34 @@ def locate_bytes(const offset_t[::1] offsets not None, const uint8_t[::1] data n
                 else:
                     width = half
             out[i] = <int32_t>(2 * first + (order == 0))
+    return 0
+
+
+def locate_bytes(offsets not None, const uint8_t[::1] data not None,
+                 const int32_t[::1] literal_offsets not None, const uint8_t[::1] literal_data not None,
+                 int32_t[::1] out not None):
+    """Codes of strings or binary values, compared by unsigned bytes (UTF-8 keeps the order of code points).
+
+    Parameters
+    ----------
+    offsets : int32[n + 1] or int64[n + 1]   entry i is data[offsets[i]:offsets[i + 1]]; empty for n = 0
+    data : uint8[any]
+    literal_offsets : int32[k + 1]   likewise; empty for k = 0
+    literal_data : uint8[any]   the literals strictly ascending
+    out : int32[n]   written: the code of every value, 0 .. 2k
+
+    Raises
+    ------
+    ValueError : also for offsets that descend or leave the data
+    """
+    cdef const int64_t[::1] wide
+    cdef const int32_t[::1] narrow
+    if offsets.itemsize == sizeof(int64_t):
+        wide = offsets
+        locate_texts(wide, data, literal_offsets, literal_data, out)
+    else:
+        narrow = offsets
+        locate_texts(narrow, data, literal_offsets, literal_data, out)
 
 
 # --- Outcomes ------------------------------------------------------------------------------------------------------
@@ -270,7 +284,7 @@ def leaf_mask(const int32_t[::1] lower_code not None, const int32_t[::1] upper_c
                 refused = (low != high) | (~low & 1)
             else:
                 accepted = some & (low <= last) & (high >= first)
-                refused = (some ^ 1) | (low < first) | (high > last)
+                refused = (low < first) | (high > last)  # always, if first > last
             out[i] = <uint8_t>((-(may_value[i] != 0) & (-accepted & when_accepted | -refused & when_refused))
                                | (-(may_null[i] != 0) & MAY_NULL))
 

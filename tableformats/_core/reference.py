@@ -134,7 +134,7 @@ def _combine(operator: Callable[[int, int], int], a: UInt8, b: UInt8, out: UInt8
 
 
 class FileKeySet:
-    def __init__(self) -> None:
+    def __init__(self, *, seed: bytes | None = None) -> None:
         self._keys: set[bytes] = set()
 
     def __len__(self) -> int:

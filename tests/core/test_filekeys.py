@@ -82,6 +82,18 @@ def test_first_of_equal_keys_is_the_unseen_one_across_blocks(filekeys: ModuleTyp
     assert keys.add_batch(*_batch(list(batch))).sum() == 0
 
 
+def test_bytes_decide_where_hashes_collide(filekeys: ModuleType) -> None:
+    """Under a seed of zeros all these keys have one hash: a product with their first 8 bytes, which are 0."""
+    texts = [b"\0" * 8 + b"ab"[: i % 3] + b"%d" % i for i in range(300)]
+    texts += [text[:-1] for text in texts]  # the beginnings of others, which only their length tells apart
+    keys, seen = filekeys.FileKeySet(seed=bytes(32)), set()
+    for text in texts:
+        assert keys.probe_batch(*_batch([text])).tolist() == [text not in seen]
+        assert keys.add_batch(*_batch([text])).tolist() == [text not in seen]
+        seen.add(text)
+    assert len(keys) == len(seen)
+
+
 def test_a_null_is_no_key(filekeys: ModuleType) -> None:
     """Not even where its slot has bytes, as Arrow allows, and it is not the empty key."""
     keys = filekeys.FileKeySet()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 from decimal import Decimal
@@ -16,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats._core import masks, reference
 from tableformats._core.masks import ALL, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOME
 
 INT64 = st.integers(-(2**63), 2**63 - 1) | st.integers(-3, 3)
@@ -107,6 +105,16 @@ def test_decimals_need_no_alignment(pruning: ModuleType) -> None:
     shifted = np.frombuffer(b"x" + raw, np.uint8)[1:]
     pruning.locate_decimal128(shifted, shifted[16:32], out)
     assert out.tolist() == [0, 1, 2, 2]
+
+
+@pytest.mark.parametrize("k", [1, 8, 9, 100])
+def test_reads_no_literal_past_the_last(pruning: ModuleType, k: int) -> None:
+    """What follows the literals in memory equals the value: it is not one of them."""
+    literals, out = np.arange(k + 1, dtype=np.int64), np.zeros(1, np.int32)
+    pruning.locate_int64(literals[k:], literals[:k], out)
+    assert out.tolist() == [2 * k]
+    pruning.locate_float64(literals[k:].astype(np.float64), literals.astype(np.float64)[:k], out)
+    assert out.tolist() == [2 * k]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -318,20 +326,3 @@ def test_reads_what_cannot_be_written(pruning: ModuleType) -> None:
     out = np.zeros(3, np.int32)
     pruning.locate_int64(values, values[1:2], out)
     assert out.tolist() == [0, 1, 2]
-
-
-@pytest.mark.parametrize("name", ["pruning", "bitmap", "filekeys"])
-def test_the_twins_have_the_same_signatures(name: str) -> None:
-    """The stub is the compiled side's signature: its functions, and the names and order of their parameters."""
-    import ast
-    from pathlib import Path
-
-    stub = ast.parse((Path(reference.__file__).parent / f"{name}.pyi").read_text())
-    functions = [node for node in ast.walk(stub) if isinstance(node, ast.FunctionDef)]
-    classes = [node.name for node in stub.body if isinstance(node, ast.ClassDef)]
-    assert functions
-    for function in functions:
-        owner = reference if function in stub.body else getattr(reference, classes[0])
-        parameters = list(inspect.signature(getattr(owner, function.name)).parameters)
-        assert [argument.arg for argument in function.args.args] == parameters, function.name
-    assert masks.MAY_ANY == MAY_TRUE | MAY_FALSE | MAY_NULL
