@@ -226,28 +226,34 @@ class Storage:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        plain = pc.invert(pc.match_substring_regex(stored, r"%|^/|^[A-Za-z][A-Za-z0-9+.-]+:/|(^|/)\.\.(/|$)"))
-        if len(stored) and pc.all(plain).as_py():
-            # All relative and unencoded, the usual Delta table: one pass, no Python string.
-            prefix = pa.scalar(self.join(""), stored.type)
-            return pc.binary_join_element_wise(prefix, stored, pa.scalar("", stored.type))
-        simple = self._resolve_prefix(stored, encoded)
-        if simple is not None:
-            return simple
-        return pa.array([self.resolve_one(p, encoded=encoded) for p in stored.to_pylist()], pa.string())
+        # Columns where they do: below a known prefix, or relative to the root. Python, path by path, for the rest.
+        left = pc.invert(pc.match_substring_regex(stored, r"(^|/)\.\.(/|$)" + ("|%" if encoded else "")))
+        resolved = pa.nulls(len(stored), pa.string())
+        for old, new in self._spelled_prefixes():
+            below = pc.and_(left, pc.starts_with(stored, old + "/"))
+            if pc.any(below).as_py():
+                moved = pc.binary_join_element_wise(new, pc.utf8_slice_codeunits(stored, len(old)), "")
+                resolved, left = pc.if_else(below, moved, resolved), pc.and_not(left, below)
+        relative = pc.and_not(left, pc.match_substring_regex(stored, r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/"))
+        if pc.any(relative).as_py():
+            joined = pc.binary_join_element_wise(self.join(""), stored, "")
+            resolved = pc.if_else(relative, joined, resolved)
+        rest = pc.is_null(resolved)
+        if pc.any(rest).as_py():
+            singly = [self.resolve_one(p, encoded=encoded) for p in stored.filter(rest).to_pylist()]
+            resolved = pc.replace_with_mask(resolved, rest, pa.array(singly, pa.string()))
+        return resolved
 
-    def _resolve_prefix(self, stored: pa.Array, encoded: bool) -> pa.Array | None:
-        """The usual Iceberg table: all paths below one known prefix, nothing to decode. None where it is not so."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
+    def _spelled_prefixes(self) -> Iterable[tuple[str, str]]:
+        """Every spelling of a prefix that needs no other check, with what it means; the longest first."""
         for old, new in [*self._moved, (self.root, self.root)]:
-            below = pc.starts_with(stored, old + "/")
-            awkward = pc.match_substring_regex(stored, r"(^|/)\.\.(/|$)" + ("|%" if encoded else ""))
-            if len(stored) and pc.all(below).as_py() and not pc.any(awkward).as_py():
-                rest = pc.utf8_slice_codeunits(stored, len(old))
-                return pc.binary_join_element_wise(pa.scalar(new), rest, pa.scalar(""))
-        return None
+            yield old, new
+            if scheme_of(old) is None and old.startswith("/"):
+                yield "file://" + old, new
+                yield "file:" + old, new
+            for alias, scheme in _SAME_STORE.items():
+                if scheme_of(old) == scheme:
+                    yield alias + old[len(scheme) :], new
 
     def _check(self, path: str) -> None:
         if any(part == ".." for part in path.split("/")):
