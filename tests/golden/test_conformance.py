@@ -112,6 +112,13 @@ def test_iceberg(case: IcebergCase) -> None:
 
 def check_rows(case: IcebergCase, scan: Any, expected: dict[str, Any]) -> None:
     rows = expected.get("live_rows_scheme_stripped", expected["live_rows"])
+    if "iceberg_migrated_complex_test_orc" in case.name:
+        # Its name mapping gives every nested name another field's id than its schema does.
+        OUTCOMES[f"iceberg/{case}"] = "planned, not read: CorruptMetadataError"
+        assert scan.count() == rows
+        with pytest.raises(tf.CorruptMetadataError, match="contradicts"):
+            scan.to_arrow()
+        return
     try:
         assert scan.count() == rows
         assert scan.to_arrow().num_rows == rows
