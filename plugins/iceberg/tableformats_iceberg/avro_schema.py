@@ -190,9 +190,7 @@ class _Compiler:
         if id(schema) in self.open:
             self.fail("the Avro schema is recursive", str(schema.get("name"))[:200])
         self.open.append(id(schema))
-        fields = schema.get("fields")
-        if not isinstance(fields, list) or not all(isinstance(f, dict) and "type" in f for f in fields):
-            self.fail("an Avro record has no fields", str(schema.get("name"))[:200])
+        fields = self.fields(schema)
         matched = self.match(fields, wants)
         size = 0
         for position, item in enumerate(fields):
@@ -202,6 +200,12 @@ class _Compiler:
                 self.nulls(want, path)
         self.open.pop()
         return min(size, MAX_SIZE)
+
+    def fields(self, schema: dict[str, Any]) -> list[dict[str, Any]]:
+        fields = schema.get("fields")
+        if not isinstance(fields, list) or not all(isinstance(f, dict) and "type" in f for f in fields):
+            self.fail("an Avro record has no fields", str(schema.get("name"))[:200])
+        return fields
 
     def match(self, fields: list[dict[str, Any]], wants: tuple[Want, ...]) -> dict[int, Want]:
         """Which field (by position) is which want."""
@@ -343,10 +347,11 @@ class _Compiler:
         self.emit(MAP, 0, 0, 0)
         head = len(self.words)
         size = 0
-        matched = self.match(item.get("fields") or [], want.members)
+        fields = self.fields(item)
+        matched = self.match(fields, want.members)
         if set(matched.values()) != {key, value}:
             self.fail("the items of an Avro map have no key or no value", _name(want))
-        for position, member in enumerate(item["fields"]):
+        for position, member in enumerate(fields):
             size += self.map_member(member["type"], matched.get(position), want, here, depth + 1)
         self.words[head - 2] = size
         self.words[head - 1] = len(self.words) - head
