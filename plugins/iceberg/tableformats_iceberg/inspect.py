@@ -24,7 +24,7 @@ _SUMMARY = pa.map_(pa.string(), pa.string())
 
 
 def metadata_table(
-    name: str, metadata: TableMetadata, manifest_list: ManifestList, specs: Mapping[int, PartitionSpec],
+    name: str, metadata: TableMetadata, manifest_list: Callable[[], ManifestList],
     entries: Callable[[int], Iterable[Entries]],
 ) -> pa.Table:  # fmt: skip
     """The metadata table ``name``. Raises UnsupportedFeatureError naming those that there are."""
@@ -32,7 +32,7 @@ def metadata_table(
         "snapshots": lambda: _snapshots(metadata),
         "history": lambda: _log(metadata),
         "refs": lambda: _refs(metadata),
-        "manifests": lambda: _manifests(manifest_list, specs),
+        "manifests": lambda: _manifests(manifest_list(), metadata.specs),
         "entries": lambda: _entries(entries),
     }
     if name not in makers:

@@ -121,7 +121,7 @@ class IcebergSnapshot(FormatSnapshot):
         """The metadata tables ``snapshots``, ``history``, ``refs``, ``manifests`` and ``entries``."""
         from .inspect import metadata_table
 
-        return metadata_table(name, self._metadata, self._manifest_list, self.specs, self._all_entries)
+        return metadata_table(name, self._metadata, lambda: self._manifest_list, self._all_entries)
 
     def _all_entries(self, content: int) -> Iterator[Entries]:
         for manifest in self._manifest_list.manifests:
