@@ -1,0 +1,13 @@
+"""Benchmarks: a class is a subsystem and the shape of its input; what dominates stands in its docstring.
+
+``TF_BENCH_QUICK=1`` takes the smallest size of everything, for a smoke run.
+"""
+
+import os
+
+QUICK = os.environ.get("TF_BENCH_QUICK", "0") not in ("", "0")
+
+
+def sizes(*wanted: int) -> list[int]:
+    """The sizes to run: all of them, or the smallest alone."""
+    return [min(wanted)] if QUICK else list(wanted)

@@ -1,0 +1,88 @@
+"""The kernels alone, over arrays in memory; the throughput is the size over the time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import sizes
+
+
+class PruningWideColumn:
+    """Bounds of one integer column against literals; memory bandwidth dominates, then the search in the literals."""
+
+    params = [sizes(1_000, 100_000, 1_000_000), [1, 100]]
+    param_names = ["files", "literals"]
+
+    def setup(self, n_files: int, n_literals: int) -> None:
+        random = np.random.default_rng(7)
+        self.values = random.integers(0, 2**40, n_files)
+        self.literals = np.sort(random.choice(2**40, n_literals, replace=False)).astype(np.int64)
+        self.codes = np.empty(n_files, np.int32)
+        self.known = np.ones(n_files, np.uint8)
+        self.unknown = np.zeros(n_files, np.uint8)
+        self.mask = np.empty(n_files, np.uint8)
+        self.verdicts = np.empty(n_files, np.uint8)
+        self.time_locate_int64(n_files, n_literals)
+
+    def time_locate_int64(self, n_files: int, n_literals: int) -> None:
+        from tableformats._core.pruning import locate_int64
+
+        locate_int64(self.values, self.literals, self.codes)
+
+    def time_leaf_mask(self, n_files: int, n_literals: int) -> None:
+        from tableformats._core.pruning import leaf_mask
+
+        leaf_mask(
+            self.codes, self.codes, 2 * n_literals, self.known, self.unknown, 1, n_literals, False, False, self.mask
+        )
+
+
+class FileKeySetPaths:
+    """Keys of a checkpoint's size: hashing, then a cache miss a key."""
+
+    params = [sizes(1_000, 100_000, 1_000_000), [0.0, 0.5]]
+    param_names = ["keys", "seen_rate"]
+
+    def setup(self, n_keys: int, seen_rate: float) -> None:
+        keys = [b"day=2024-01-01/part-%08d-9f1d7c1e-8a3b-4c58-b0a1-7d1f2c3e4a5b.parquet" % i for i in range(n_keys)]
+        self.data = np.frombuffer(b"".join(keys), np.uint8)
+        self.offsets = np.cumsum([0, *map(len, keys)]).astype(np.int32)
+        self.seen = int(n_keys * seen_rate)
+
+    def time_add_batch(self, n_keys: int, seen_rate: float) -> None:
+        from tableformats._core.filekeys import FileKeySet
+
+        keys = FileKeySet()
+        keys.add_batch(self.offsets[: self.seen + 1], self.data)
+        keys.add_batch(self.offsets, self.data)
+
+
+class DeletionBitmapRows:
+    """One deletion vector of a million rows; sparse ones are arrays, dense ones bitmaps, clustered ones runs."""
+
+    params = [["sparse", "dense", "clustered"]]
+    param_names = ["shape"]
+    rows = 1_000_000
+
+    def setup(self, shape: str) -> None:
+        from pyroaring import BitMap64
+
+        random = np.random.default_rng(11)
+        chosen = {
+            "sparse": lambda: random.choice(self.rows, self.rows // 1000, replace=False),
+            "dense": lambda: random.choice(self.rows, self.rows // 3, replace=False),
+            "clustered": lambda: np.arange(self.rows // 4, self.rows // 2),
+        }[shape]()
+        bitmap = BitMap64(chosen.tolist())
+        bitmap.run_optimize()
+        self.data = bitmap.serialize()
+
+    def time_live_mask(self, shape: str) -> None:
+        from tableformats._core.bitmap import live_mask
+
+        live_mask(self.data, 0, self.rows)
+
+    def time_positions(self, shape: str) -> None:
+        from tableformats._core.bitmap import positions
+
+        positions(self.data, 0, self.rows)
