@@ -100,6 +100,20 @@ def test_bad_value_of_a_file_that_is_gone(tmp_path: Path) -> None:
         live_files(log.snapshot())
 
 
+@pytest.mark.parametrize("values", [None, {}])
+def test_partition_values_that_are_absent(tmp_path: Path, values: dict[str, str] | None) -> None:
+    """A key may be absent, which is NULL; the whole map may not."""
+    log = DeltaLog(tmp_path / "t").start(field("p", "integer"), partition=("p",))
+    log.commit(1, add("f", partitionValues=values))
+    if values is None:
+        with pytest.raises(CorruptMetadataError, match="no partition values"):
+            live_files(log.snapshot())
+        log.commit(2, remove("f"))
+        assert live_files(log.snapshot()) == []
+    else:
+        assert live_files(log.snapshot())[0]["partition"] == {"1000": None}
+
+
 def test_timestamps_without_zone_are_noted_once(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start(field("p", "timestamp"), partition=("p",))
     for version in (1, 2):

@@ -281,7 +281,8 @@ def test_rows(tmp_path: Path) -> None:
     "text",
     [
         '{} {"numRecords":7}', '{}}\n{"s":{"numRecords":7}', '{}} {"s":{"numRecords":7}', '{},"s":{"numRecords":7}',
-        " ", "", "\n", '{"numRecords":7', '{"numRecords":7}}', '{"a":"', '{},"t":"', "null} {", '{"numRecords":7}\0',
+        " ", "", "\n", '{"numRecords"\n:\r\n7}\n', '{}\n{"numRecords":7}', '{}}\n\n{"s":{}',
+        '{"numRecords":7', '{"numRecords":7}}', '{"a":"', '{},"t":"', "null} {", '{"numRecords":7}\0',
         '"x"', "[{}]", '{"minValues":' + "[" * 100_000 + "]" * 100_000 + "}", '{"a":' * 100_000,
     ],
 )  # fmt: skip
@@ -424,6 +425,13 @@ def _flat(value: Any) -> Any:
         members = {k: _flat(v) for k, v in value.items()}
         return members if any(v is not None for v in members.values()) else None
     return value
+
+
+def test_line_breaks_are_white_space() -> None:
+    texts = ['{"numRecords"\n:\r\n7}\n', stats(8), "\n" + json.dumps({"numRecords": 9, "minValues": {}}, indent=1)]
+    fast = stats_json._scan_fast(pa.array(texts), stats_json._wanted(()))
+    assert fast is not None
+    assert [row["numRecords"] for row in fast.to_pylist()] == [7, 8, 9]
 
 
 def test_many_texts_are_decoded_in_chunks() -> None:

@@ -1,4 +1,4 @@
-"""Checkpoints: classic, multi-part and V2 ones, Parquet or JSON, read column by column and row group by row group.
+"""Checkpoints: classic, multi-part and V2 ones, Parquet or JSON, read column by column in batches of bounded size.
 
 Only what planning needs is decoded: statistics as text, parsed statistics when they are asked for, removes never.
 Absent columns are nulls. Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint Schema", "Sidecar Files".
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckpointFile", "CheckpointRows", "expand", "read_metadata"]
 
+_BATCH_ROWS = 131_072
 _HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
 _VECTOR = {
     "dv_storage": "storageType", "dv_path": "pathOrInlineDv", "dv_offset": "offset", "dv_size": "sizeInBytes",
@@ -41,7 +42,7 @@ ParsedStatistics = Callable[[Sequence[Sequence[str]]], "pa.StructArray | None"]
 
 @dataclass
 class CheckpointRows:
-    """The live files of one row group.
+    """The add actions of one batch.
 
     ``rows`` follows :func:`file_schema`. ``parsed`` gives ``add.stats_parsed`` of these rows, of it only the leaves
     that are asked for by their path below it; None where the file has none.
@@ -58,6 +59,7 @@ class CheckpointFile:
     storage: Storage
     path: str
     size: int
+    _kept: tuple[Any, pa.StructArray | None] | None = None
 
     @property
     def is_json(self) -> bool:
@@ -76,7 +78,7 @@ class CheckpointFile:
             return [v for v in column.drop_null().to_pylist() if any(part is not None for part in v.values())]
 
     def files(self) -> Iterator[CheckpointRows]:
-        """The add actions, a batch a row group. Raises CorruptMetadataError."""
+        """The add actions in batches. Raises CorruptMetadataError."""
         if self.is_json:
             yield CheckpointRows(file_rows(self.actions().adds, "add", self.path))
             return
@@ -86,11 +88,25 @@ class CheckpointFile:
                 return
             parsed = _has_member(names.field("add").type, "stats_parsed")
             for group in range(parquet.num_row_groups):
-                add = _one(parquet.read_row_group(group, columns=_ADD_COLUMNS).column("add"))
-                mask = self._mask(add)
-                rows = _columns(add.filter(mask), self.path)
-                load = _parsed_loader(self, group, mask) if parsed else None
-                yield CheckpointRows(rows, load)
+                start = 0
+                # Not a whole row group: Arrow has no strings of more than 2 GiB in a struct.
+                for batch in parquet.iter_batches(_BATCH_ROWS, [group], _ADD_COLUMNS):
+                    add = batch.column("add")
+                    mask = self._mask(add)
+                    rows = _columns(add.filter(mask), self.path)
+                    load = _parsed_loader(self, group, start, mask) if parsed else None
+                    start += len(add)
+                    yield CheckpointRows(rows, load)
+
+    def parsed_statistics(self, group: int, leaves: Sequence[Sequence[str]]) -> pa.StructArray | None:
+        """``add`` of a row group with these leaves of ``stats_parsed``; the last answer is kept for the next batch."""
+        columns = tuple(".".join(("add", "stats_parsed", *leaf)) for leaf in leaves)
+        if self._kept is None or self._kept[0] != (group, columns):
+            with _guard(self.path), self._open() as parquet:
+                table = parquet.read_row_group(group, columns=list(columns))
+            found = table.column("add") if "add" in table.column_names else None
+            self._kept = (group, columns), None if found is None else _one(found)
+        return self._kept[1]
 
     def _mask(self, add: pa.StructArray) -> pa.BooleanArray:
         """Which rows are add actions: a struct that is not null and whose path is not."""
@@ -167,14 +183,10 @@ def read_metadata(storage: Storage, checkpoint: Checkpoint) -> tuple[dict[str, A
     return protocol, metadata
 
 
-def _parsed_loader(file: CheckpointFile, group: int, mask: pa.BooleanArray) -> ParsedStatistics:
+def _parsed_loader(file: CheckpointFile, group: int, start: int, mask: pa.BooleanArray) -> ParsedStatistics:
     def load(leaves: Sequence[Sequence[str]]) -> pa.StructArray | None:
-        columns = [".".join(("add", "stats_parsed", *leaf)) for leaf in leaves]
-        with _guard(file.path), file._open() as parquet:
-            table = parquet.read_row_group(group, columns=columns)
-        if "add" not in table.column_names:
-            return None
-        return _member(_one(table.column("add")).filter(mask), "stats_parsed")
+        add = file.parsed_statistics(group, leaves)
+        return None if add is None else _member(add.slice(start, len(mask)).filter(mask), "stats_parsed")
 
     return load
 

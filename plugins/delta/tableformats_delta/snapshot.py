@@ -121,17 +121,19 @@ class DeltaSnapshot(FormatSnapshot):
 
     def _partitions(self, values: pa.MapArray, source: _Source, request: ReadRequest) -> pa.StructArray:
         """Partition columns of one batch; a value of a file that newer actions cancel may be of an older schema."""
+        import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
         if not self._partition_fields:
             return pa.StructArray.from_buffers(pa.struct([]), len(values), [None])
         arrays = []
+        absent = np.flatnonzero(pc.is_null(values).to_numpy(zero_copy_only=False))
+        source.refuse_live(absent, None, self._partition_fields[0])
         for field in self._partition_fields:
             texts = pc.map_lookup(values, pa.scalar(field.stored_name), "first")
             column = parse_partition_values(texts, field)
-            if len(column.bad):
-                source.refuse_live(column.bad, texts, field)
+            source.refuse_live(column.bad, texts, field)
             if column.without_zone:
                 request.report.note(f"Timestamps of partition column {field.name!r} have no zone and are read as UTC")
             arrays.append(column.values)
@@ -216,18 +218,22 @@ class _Source:
     live: np.ndarray | None
     seen: _SeenKeys
 
-    def refuse_live(self, rows: np.ndarray, texts: pa.StringArray, field: Field) -> None:
-        """Raise CorruptMetadataError if one of ``rows``, whose partition value cannot be read, is live."""
+    def refuse_live(self, rows: np.ndarray, texts: pa.StringArray | None, field: Field) -> None:
+        """Raise CorruptMetadataError if one of ``rows``, whose partition value is no such value, is live.
+
+        ``texts`` None: the rows have no partition values at all.
+        """
+        wrong = set((rows if self.live is None else rows[self.live[rows]]).tolist())
+        if not wrong:
+            return
         seen = self.seen.as_set()
-        keys = self.keys.to_pylist()
-        wrong = set(rows.tolist())
-        for row, key in enumerate(keys):
-            first = key not in seen
+        for row, key in enumerate(self.keys.to_pylist()):
+            if row in wrong and key not in seen:
+                what = "a file has no partition values"
+                if texts is not None:
+                    what = f"the partition value {texts[row].as_py()!r} is no {field.type}"
+                raise CorruptMetadataError(what, path=self.path, field=field.name)
             seen.add(key)
-            if row in wrong and first and (self.live is None or self.live[row]):
-                raise CorruptMetadataError(
-                    f"the partition value {texts[row].as_py()!r} is no {field.type}", path=self.path, field=field.name
-                )
 
 
 def _in_batches(commits: Sequence[Commit]) -> Iterator[list[Commit]]:

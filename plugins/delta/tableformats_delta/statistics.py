@@ -46,9 +46,10 @@ class LogStatistics(Statistics):
 
     def record_counts(self) -> pa.Int64Array:
         """int64[n_files]: ``numRecords``, null where it is unknown. Cost: O(bytes of text)."""
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        counts = self._parsed_member(self._read_parsed([("numRecords",)], None), ("numRecords",), None)
+        counts = self._parsed_member(self._read_parsed([("numRecords",)], None), ("numRecords",), pa.int64())
         text = self._text
         if counts is None:
             counts = scan(text, ()).record_counts
