@@ -5,7 +5,8 @@ predicate has a set of possible outcomes, a subset of {TRUE, FALSE, NULL}, as a 
 
 - a leaf (``a > 5``) gets its mask from each source of evidence that knows something of the column: partition
   values, turned back into bounds of the source column by their transform, and the file's own bounds and counts.
-  Each source gives a superset of what occurs, so the masks are intersected;
+  Each source gives a superset of what occurs, so the masks are intersected; sources that exclude each other are
+  not believed;
 - AND, OR and NOT combine masks by SQL's three-valued logic; nothing needs to be rewritten first;
 - unknown is the full set. NONE: TRUE is not in the set, the file is dropped. ALL: only TRUE is in it, so no row
   needs to be checked. SOME: anything else.
@@ -173,10 +174,10 @@ class _Leaf:
     def mask(self, evidence: _Evidence) -> np.ndarray:
         out = np.full(evidence.n, MAY_ANY, np.uint8)
         for known in evidence.ranges(self.column):
-            out &= self._of_range(known)
+            out = _intersect(out, self._of_range(known))
         if self.values:
             for field, least, greatest in evidence.buckets(self.column):
-                out &= self._of_buckets(field, least, greatest)
+                out = _intersect(out, self._of_buckets(field, least, greatest))
         return out
 
     def _of_range(self, known: Range) -> np.ndarray:
@@ -276,7 +277,7 @@ class Program:
         leaf = self._leaves.get(node)
         if leaf is not None:
             for source in sources:
-                mask &= leaf.mask(source)
+                mask = _intersect(mask, leaf.mask(source))
             if isinstance(node, ex.Comparison) and node.op == "!=":
                 kernels.not_mask(mask, mask)
         return mask
@@ -366,6 +367,13 @@ class ManifestFilter:
         # Neither a value nor a NULL nor a NaN: the summary contradicts itself and proves nothing.
         silent = (may_value | may_null) == 0
         return Range(lower, upper, may_value | silent, may_null | silent, may_nan)
+
+
+def _intersect(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """What both sources allow. Where they leave nothing although each allows something, neither proves anything."""
+    both = a & b
+    both[(both == 0) & (a != 0) & (b != 0)] = MAY_ANY
+    return both
 
 
 def _is_null(values: pa.Array) -> np.ndarray:

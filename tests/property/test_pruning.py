@@ -150,6 +150,8 @@ def test_contradictory_metadata_proves_nothing() -> None:
     assert verdict_of("c1 = 5", [5], "int", NO_SPEC, None, lower=9, upper=1) == SOME
     assert verdict_of("c1 = 5", [5], "int", NO_SPEC, None, null_count=0, value_count=0) == SOME
     assert verdict_of("c1 = 5", [5], "int", NO_SPEC, None, null_count=7, value_count=1) == SOME
+    spec = PartitionSpec(0, (PartitionField(1000, "p", 1, IDENTITY, primitive("int")),))
+    assert verdict_of("c1 < 5", [5], "int", spec, 7, lower=1, upper=2, null_count=0) == SOME
 
 
 def test_tight_bounds_decide() -> None:
