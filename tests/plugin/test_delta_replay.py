@@ -83,6 +83,7 @@ class TestJson:
             (b'{"add":{"path":"a","size":' + b"1" * 5000 + b"}}", 0),
             (b'{"add":{"path":"\xff"}}', 16),
             (b"\xef\xbb\xbf\xff", 3),
+            (b"\xef\xbb\xbf" + '{"a":"é"}\n'.encode() * 3 + b"junk", 3 + 33),
         ],
     )
     def test_refused_with_offset(self, log: DeltaLog, data: bytes, offset: int | None) -> None:

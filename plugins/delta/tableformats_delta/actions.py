@@ -58,45 +58,50 @@ def iter_actions(data: bytes, path: str) -> Iterator[tuple[str, dict[str, Any], 
     ------
     CorruptMetadataError : no UTF-8, no JSON, a torn value, nothing at all; with ``path`` and ``offset``
     """
-    text = _decode(data, path)
+    text, offset = _decode(data, path)
     scan = json.JSONDecoder().raw_decode
-    position, end, found = 0, len(text), False
+    start, position, end, found = 0, 0, len(text), False
     while True:
         while position < end and text[position] in _SPACE:
             position += 1
         if position == end:
             break
+        offset += _size(text, start, position)
+        start = position
         try:
             value, following = scan(text, position)
         except RecursionError:
-            raise _damage("the JSON is nested too deeply", path, text, position) from None
+            raise _damage("the JSON is nested too deeply", path, offset) from None
         except ValueError as error:  # also integers of thousands of digits
             at = error.pos if isinstance(error, json.JSONDecodeError) else position
-            raise _damage("the log holds what is not JSON, or is cut off", path, text, at) from None
+            where = offset + _size(text, start, at)
+            raise _damage("the log holds what is not JSON, or is cut off", path, where) from None
         if not isinstance(value, dict):
-            raise _damage("an action of the log is not a JSON object", path, text, position)
+            raise _damage("an action of the log is not a JSON object", path, offset)
         found = True
-        offset = position if text.isascii() else len(text[:position].encode())
         for name, content in value.items():
             if isinstance(content, dict):
                 yield name, content, offset
         position = following
     if not found:
-        raise CorruptMetadataError("a file of the log holds no action", path=path, offset=len(data), hint=_DAMAGED)
+        raise _damage("a file of the log holds no action", path, len(data))
 
 
-def _decode(data: bytes, path: str) -> str:
+def _decode(data: bytes, path: str) -> tuple[str, int]:
+    """The text, and the offset at which it begins: behind a byte order mark."""
     bom = 3 if data.startswith(b"\xef\xbb\xbf") else 0
     try:
-        return data[bom:].decode()
+        return data[bom:].decode(), bom
     except UnicodeDecodeError as error:
-        raise CorruptMetadataError(
-            "the log is not UTF-8", path=path, offset=error.start + bom, hint=_DAMAGED
-        ) from None
+        raise _damage("the log is not UTF-8", path, error.start + bom) from None
 
 
-def _damage(message: str, path: str, text: str, position: int) -> CorruptMetadataError:
-    offset = len(text[:position].encode(errors="surrogatepass"))
+def _size(text: str, start: int, stop: int) -> int:
+    """Bytes of ``text[start:stop]``."""
+    return stop - start if text.isascii() else len(text[start:stop].encode())
+
+
+def _damage(message: str, path: str, offset: int) -> CorruptMetadataError:
     return CorruptMetadataError(message, path=path, offset=offset, hint=_DAMAGED)
 
 

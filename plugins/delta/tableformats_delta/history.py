@@ -80,18 +80,19 @@ class CommitTimes:
         """
         if not self._versions:
             raise self._listing.not_found("no commit of the table is left, so versions have no times")
-        key = _Times(self)
-        if timestamp_ms > key(self._versions[-1]):
+        if timestamp_ms > self._time(self._versions[-1]):
             raise self._outside(timestamp_ms, "after the newest")
+        # Two clocks: the files' before the enablement, the writers' from it on. Each grows; the second one decides.
         split = bisect.bisect_left(self._versions, self._first_in_commit())
-        late, early = self._versions[split:], self._versions[:split]
-        chosen = late if late and (not early or timestamp_ms >= key(late[0])) else early
-        position = bisect.bisect_right([key(v) for v in chosen], timestamp_ms) if chosen is early else (
-            _bisect_right(chosen, timestamp_ms, key)
-        )
+        early, late = self._versions[:split], self._versions[split:]
+        chosen = late if late and (not early or timestamp_ms >= self._time(late[0])) else early
+        position = bisect.bisect_right(chosen, timestamp_ms, key=self._time)
         if position == 0:
             raise self._outside(timestamp_ms, "before the earliest")
         return chosen[position - 1]
+
+    def _time(self, version: int) -> int:
+        return self.of(version) or 0
 
     def _is_in_commit(self, version: int) -> bool:
         return self._in_commit_from is not None and version >= self._in_commit_from
@@ -100,30 +101,10 @@ class CommitTimes:
         return self._versions[-1] + 1 if self._in_commit_from is None else self._in_commit_from
 
     def _outside(self, timestamp_ms: int, where: str) -> SnapshotNotFoundError:
-        first, last = (utc_datetime(self.of(v) or 0).isoformat() for v in (self._versions[0], self._versions[-1]))
+        first, last = (utc_datetime(self._time(v)).isoformat() for v in (self._versions[0], self._versions[-1]))
         return self._listing.not_found(
             f"{_readable(timestamp_ms)} is {where} version of the table, whose commits are from {first} to {last}"
         )
-
-
-class _Times:
-    def __init__(self, times: CommitTimes) -> None:
-        self._times = times
-
-    def __call__(self, version: int) -> int:
-        return self._times.of(version) or 0
-
-
-def _bisect_right(versions: list[int], timestamp_ms: int, key: _Times) -> int:
-    """bisect_right that reads only the commits it looks at."""
-    low, high = 0, len(versions)
-    while low < high:
-        middle = (low + high) // 2
-        if key(versions[middle]) <= timestamp_ms:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _readable(timestamp_ms: int) -> str:
