@@ -237,7 +237,8 @@ def _entry(folder: Path, file: File) -> dict[str, Any]:
         "lower_bounds": pairs(struct.pack("<q", file.ids[0]), file.names[0].encode()),
         "upper_bounds": pairs(struct.pack("<q", file.ids[1]), file.names[1].encode()),
     }  # fmt: skip
-    return {"status": 1, "snapshot_id": 1, "sequence_number": None, "file_sequence_number": None, "data_file": data_file}
+    inherited = {"sequence_number": None, "file_sequence_number": None}
+    return {"status": 1, "snapshot_id": 1, **inherited, "data_file": data_file}
 
 
 def _day_number(day: dt.date) -> int:

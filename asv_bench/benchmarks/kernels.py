@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from pyroaring import BitMap64
+
+from tableformats._core.bitmap import live_mask, positions
+from tableformats._core.filekeys import FileKeySet
+from tableformats._core.pruning import leaf_mask, locate_int64
 
 from . import sizes
 
@@ -25,13 +30,9 @@ class PruningWideColumn:
         self.time_locate_int64(n_files, n_literals)
 
     def time_locate_int64(self, n_files: int, n_literals: int) -> None:
-        from tableformats._core.pruning import locate_int64
-
         locate_int64(self.values, self.literals, self.codes)
 
     def time_leaf_mask(self, n_files: int, n_literals: int) -> None:
-        from tableformats._core.pruning import leaf_mask
-
         leaf_mask(
             self.codes, self.codes, 2 * n_literals, self.known, self.unknown, 1, n_literals, False, False, self.mask
         )
@@ -50,8 +51,6 @@ class FileKeySetPaths:
         self.seen = int(n_keys * seen_rate)
 
     def time_add_batch(self, n_keys: int, seen_rate: float) -> None:
-        from tableformats._core.filekeys import FileKeySet
-
         keys = FileKeySet()
         keys.add_batch(self.offsets[: self.seen + 1], self.data)
         keys.add_batch(self.offsets, self.data)
@@ -65,8 +64,6 @@ class DeletionBitmapRows:
     rows = 1_000_000
 
     def setup(self, shape: str) -> None:
-        from pyroaring import BitMap64
-
         random = np.random.default_rng(11)
         chosen = {
             "sparse": lambda: random.choice(self.rows, self.rows // 1000, replace=False),
@@ -78,11 +75,7 @@ class DeletionBitmapRows:
         self.data = bitmap.serialize()
 
     def time_live_mask(self, shape: str) -> None:
-        from tableformats._core.bitmap import live_mask
-
         live_mask(self.data, 0, self.rows)
 
     def time_positions(self, shape: str) -> None:
-        from tableformats._core.bitmap import positions
-
         positions(self.data, 0, self.rows)

@@ -6,6 +6,7 @@ fails instead of winning.
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +41,7 @@ def ratio(peer: Callable[[], int], ours: Callable[[], int], expected: int) -> fl
     return fastest(peer) / fastest(ours)
 
 
-class _Planning:
+class _Table:
     params = [sizes(1_000, 100_000), PREDICATES]
     param_names = ["files", "predicate"]
     timeout = 600
@@ -52,6 +53,8 @@ class _Planning:
         if (found := len(plan(self.location, self.filter))) != self.expected:
             raise AssertionError(f"{found} files planned, {self.expected} survive")
 
+
+class _PlanTimes(_Table):
     def time_plan(self, locations: dict[int, str], n_files: int, predicate: str) -> None:
         plan(self.location, self.filter)
 
@@ -62,17 +65,31 @@ class _Planning:
         plan(self.location, self.filter)
 
 
-class DeltaCheckpointTable(_Planning):
+class DeltaCheckpointTable(_PlanTimes):
     """A checkpoint and ten commits: decoding statistics dominates ``id_range``, reconciliation the others."""
 
     def setup_cache(self) -> dict[int, str]:
         return {n: generate.write_delta(Path.cwd() / f"delta-{n}", n) for n in self.params[0]}
 
+
+class IcebergManifestTable(_PlanTimes):
+    """Manifests of a thousand entries in order of day: inflating and decoding the manifests that are read dominates."""
+
+    def setup_cache(self) -> dict[int, str]:
+        return {n: generate.write_iceberg(Path.cwd() / f"iceberg-{n}", n) for n in self.params[0]}
+
+
+class DeltaCheckpointTableBesidePeer(_Table):
+    """The same tables, opened and planned by deltalake in the same process; skipped where it is not installed."""
+
+    setup_cache = DeltaCheckpointTable.setup_cache
+
+    def setup(self, locations: dict[int, str], n_files: int, predicate: str) -> None:
+        _require("deltalake")
+        super().setup(locations, n_files, predicate)
+
     def track_ratio_to_deltalake(self, locations: dict[int, str], n_files: int, predicate: str) -> float:
-        try:
-            from deltalake import DeltaTable
-        except ImportError:
-            raise NotImplementedError("deltalake is not installed") from None
+        from deltalake import DeltaTable
 
         def peer() -> int:
             return len(DeltaTable(self.location).file_uris(file_pruning_predicate=self.filter))
@@ -82,19 +99,20 @@ class DeltaCheckpointTable(_Planning):
     track_ratio_to_deltalake.unit = "times as fast"  # type: ignore[attr-defined]
 
 
-class IcebergManifestTable(_Planning):
-    """Manifests of a thousand entries in order of day: inflating and decoding the manifests that are read dominates."""
+class IcebergManifestTableBesidePeer(_Table):
+    """The same tables, opened and planned by PyIceberg in the same process; skipped where it is not installed."""
 
-    def setup_cache(self) -> dict[int, str]:
-        return {n: generate.write_iceberg(Path.cwd() / f"iceberg-{n}", n) for n in self.params[0]}
+    setup_cache = IcebergManifestTable.setup_cache
+
+    def setup(self, locations: dict[int, str], n_files: int, predicate: str) -> None:
+        _require("pyiceberg")
+        super().setup(locations, n_files, predicate)
 
     def track_ratio_to_pyiceberg(self, locations: dict[int, str], n_files: int, predicate: str) -> float:
-        try:
-            from pyiceberg.expressions import AlwaysTrue
-            from pyiceberg.expressions.parser import parse
-            from pyiceberg.table import StaticTable
-        except ImportError:
-            raise NotImplementedError("PyIceberg is not installed") from None
+        from pyiceberg.expressions import AlwaysTrue
+        from pyiceberg.expressions.parser import parse
+        from pyiceberg.table import StaticTable
+
         row_filter = AlwaysTrue() if self.filter is None else parse(self.filter.replace("DATE ", ""))
 
         def peer() -> int:
@@ -103,3 +121,9 @@ class IcebergManifestTable(_Planning):
         return ratio(peer, lambda: len(plan(self.location, self.filter).file_uris()), self.expected)
 
     track_ratio_to_pyiceberg.unit = "times as fast"  # type: ignore[attr-defined]
+
+
+def _require(library: str) -> None:
+    # asv counts a benchmark whose setup raises this as skipped.
+    if importlib.util.find_spec(library) is None:
+        raise NotImplementedError(f"{library} is not installed")

@@ -110,7 +110,8 @@ def history(as_json: bool, limit: int | None, **chosen: Any) -> None:
     versions = table.history(_SHOWN_VERSIONS + 1 if limit is None else limit)
     shown = versions if limit is not None else versions.slice(0, _SHOWN_VERSIONS)
     columns = ["version", "timestamp", "operation"]
-    print_table(columns, zip(*(shown[name].to_pylist() for name in columns), strict=True), numeric=["version"])
+    rows = [(v["version"], time_text(v["timestamp"]), v["operation"]) for v in shown.select(columns).to_pylist()]
+    print_table(columns, rows, numeric=["version"])
     if shown.num_rows < versions.num_rows:
         click.echo(f"The newest {_SHOWN_VERSIONS} versions; --limit shows more")
 

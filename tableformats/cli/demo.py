@@ -242,4 +242,4 @@ def _compare(answers: dict[str, list[tuple[Any, ...]]]) -> None:
         verdict = "as written" if rows == expected else f"WRONG: {len(expected)} were to be found"
         click.echo(f"{name:<20}{len(rows):>5} rows, {verdict}")
     if wrong:
-        raise TableFormatsError(f"these answers are wrong: {', '.join(wrong)}", hint="Please report it with this output")
+        raise TableFormatsError(f"these answers are wrong: {', '.join(wrong)}", hint="Please report it with the output")

@@ -63,7 +63,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, numeri
         table.add_column(Text(name), justify="right" if name in numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(value_text(value)) for value in row))
-    console.print(table)
+    with console.capture() as captured:
+        console.print(table)
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def value_text(value: Any) -> str:

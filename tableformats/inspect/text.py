@@ -18,7 +18,7 @@ _QUERY = re.compile(r"(?<=.)\?.*", re.DOTALL)
 
 
 def printable(text: str) -> str:
-    """``text`` with control characters, line breaks and invisible marks as escapes (``\\n``, ``\\x1b``, ``\\u202e``)."""
+    """``text`` with control characters, line breaks and invisible marks as escapes: ``\\n``, ``\\x1b``, ``\\u202e``."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -147,7 +147,7 @@ def test_a_third_plugin_of_one_format_gets_no_turn(install: Install) -> None:
 
 @pytest.mark.parametrize(
     ("returned", "said"),
-    [("[object]", "no subclass of TableFormat"), ("['x']", "no subclass of TableFormat"), ("[Format()]", "no subclass")],
+    [("[object]", "no subclass of TableFormat"), ("['x']", "no subclass"), ("[Format()]", "no subclass")],
     ids=["another class", "text", "an instance"],
 )
 def test_what_is_no_format_class_is_refused(install: Install, returned: str, said: str) -> None:

@@ -8,7 +8,8 @@ import sys
 RUNS = 7
 MOST_SECONDS = 0.1
 SLOW = ["numpy", "pyarrow", "pandas", "pyspark", "sqlglot", "pyroaring", "fastavro", "click", "rich", "pluggy",
-        "polars", "duckdb", "deltalake", "pyiceberg", "fsspec", "tableformats_delta", "tableformats_iceberg"]  # fmt: skip
+        "polars", "duckdb", "deltalake", "pyiceberg", "fsspec", "tableformats_delta",
+        "tableformats_iceberg"]  # fmt: skip
 
 
 def in_fresh_interpreter(code: str) -> str:
