@@ -139,11 +139,14 @@ def test_nothing_there(tmp_path: Path) -> None:
         ({"location": None}, "location"), ({"location": 5}, "location"), ({"schemas": 7}, "schemas"),
         ({"schemas": []}, "schema"), ({"current-schema-id": 9}, "current-schema-id"),
         ({"schemas": [{"type": "struct", "schema-id": 0}]}, "schemas[0].fields"),
-        ({"schemas": [{"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "a"}]}]}, "schemas[0].fields[0].type"),
-        ({"schemas": [{"schema-id": 0, "fields": [{"id": 2**40, "name": "a", "type": "int"}]}]}, "schemas[0].fields[0].id"),
-        ({"partition-specs": [{"spec-id": 0, "fields": [{"name": "p", "transform": "void"}]}]}, "partition-specs[0].fields[0]"),
+        ({"schemas": [{"schema-id": 0, "fields": [{"id": 1, "name": "a"}]}]}, "schemas[0].fields[0].type"),
+        ({"schemas": [{"schema-id": 0, "fields": [{"id": 2**40, "name": "a", "type": "int"}]}]},
+         "schemas[0].fields[0].id"),
+        ({"partition-specs": [{"spec-id": 0, "fields": [{"name": "p", "transform": "void"}]}]},
+         "partition-specs[0].fields[0]"),
         ({"default-spec-id": 4}, "default-spec-id"), ({"current-snapshot-id": 4}, "current-snapshot-id"),
-        ({"snapshots": [{"snapshot-id": 9876543210123456789, "timestamp-ms": 1, "manifest-list": "x"}]}, "snapshots[0].snapshot-id"),
+        ({"snapshots": [{"snapshot-id": 9876543210123456789, "timestamp-ms": 1, "manifest-list": "x"}]},
+         "snapshots[0].snapshot-id"),
         ({"snapshots": [{"snapshot-id": 1, "timestamp-ms": 1}]}, "snapshots[0].manifest-list"),
         ({"refs": {"x": {"snapshot-id": 1, "type": "branch"}}}, "refs"), ({"properties": []}, "properties"),
         ({"refs": {"x": {"snapshot-id": 1, "type": "twig"}}}, "refs.x.type"), ({"table-uuid": None}, "table-uuid"),
@@ -161,8 +164,9 @@ def test_malformed_fields_are_named(changes: dict[str, Any], field: str) -> None
     [
         b"", b"{", b"null", b"[]", b"5", b'"x"', b"\xff\xfe", b'{"a": 1, "a": 2}', b'{"a": NaN}', b'{"a": 1e400}',
         b'{"a": "\\ud800"}', b'{"a": "\\u0000"}', b"[" * 100_000, b'{"format-version": ' + b"9" * 5000 + b"}",
-        b'{"format-version": 2} x', b"\x1f\x8b", b"\x1f\x8b\x08" + bytes(20), b"\x28\xb5\x2f\xfd", gzip.compress(b"{}")[:-3],
-        gzip.compress(b"{}"), b'{"a": Infinity}', json.dumps({"format-version": 2}).encode("utf-16"),
+        b'{"format-version": 2} x', b"\x1f\x8b", b"\x1f\x8b\x08" + bytes(20), b"\x28\xb5\x2f\xfd",
+        gzip.compress(b"{}")[:-3], gzip.compress(b"{}"), b'{"a": Infinity}',
+        json.dumps({"format-version": 2}).encode("utf-16"),
     ],
 )  # fmt: skip
 def test_malformed_json(data: bytes) -> None:
@@ -199,10 +203,11 @@ def test_version_1_without_lists() -> None:
 
 def test_types_and_defaults() -> None:
     kinds: dict[str, Any] = {
-        "boolean": True, "int": -1, "long": 2**40, "float": 1.5, "double": -0.5, "decimal(9, 2)": "14.20", "date": "2017-11-16",
-        "time": "22:31:08.123456", "timestamp": "2017-11-16T22:31:08.123456", "timestamptz": "2017-11-16T22:31:08.123456+00:00",
-        "timestamp_ns": "2017-11-16T22:31:08.123456789", "timestamptz_ns": "1969-12-31T23:59:59.999999999+00:00",
-        "string": "iceberg", "uuid": "f79c3e09-677c-4bbd-a479-3f349cb785e7", "fixed[4]": "000102ff", "binary": "000102ff",
+        "boolean": True, "int": -1, "long": 2**40, "float": 1.5, "double": -0.5, "decimal(9, 2)": "14.20",
+        "date": "2017-11-16", "time": "22:31:08.123456", "timestamp": "2017-11-16T22:31:08.123456",
+        "timestamptz": "2017-11-16T22:31:08.123456+00:00", "timestamp_ns": "2017-11-16T22:31:08.123456789",
+        "timestamptz_ns": "1969-12-31T23:59:59.999999999+00:00", "string": "iceberg",
+        "uuid": "f79c3e09-677c-4bbd-a479-3f349cb785e7", "fixed[4]": "000102ff", "binary": "000102ff",
     }  # fmt: skip
     fields = [
         {"id": i, "name": k, "required": False, "type": k, "initial-default": v}
@@ -247,9 +252,11 @@ def test_name_mapping() -> None:
 
 SECOND = [*FIELDS, {"id": 3, "name": "c", "required": False, "type": "long"}]
 HISTORY = {
-    "schemas": [{"type": "struct", "schema-id": 0, "fields": FIELDS}, {"type": "struct", "schema-id": 1, "fields": SECOND}],
+    "schemas": [{"type": "struct", "schema-id": 0, "fields": FIELDS},
+                {"type": "struct", "schema-id": 1, "fields": SECOND}],
     "current-schema-id": 1, "current-snapshot-id": 30,
-    "snapshots": [snapshot_json(10, 1000, **{"schema-id": 0}), snapshot_json(30, 3000, **{"schema-id": 1, "parent-snapshot-id": 10}),
+    "snapshots": [snapshot_json(10, 1000, **{"schema-id": 0}),
+                  snapshot_json(30, 3000, **{"schema-id": 1, "parent-snapshot-id": 10}),
                   snapshot_json(40, 2500, **{"schema-id": 0, "parent-snapshot-id": 10})],
     "snapshot-log": [{"timestamp-ms": 1000, "snapshot-id": 10}, {"timestamp-ms": 2000, "snapshot-id": 20},
                      {"timestamp-ms": 3000, "snapshot-id": 30}],
@@ -338,7 +345,8 @@ def read_files(folder: Path, report: ScanReport | None = None) -> list[dict[str,
 def test_inheritance(tmp_path: Path) -> None:
     data = manifest_bytes([
         entry("a", status=1, records=10), entry("b", status=0, sequence_number=2, records=20),
-        entry("c", status=2, sequence_number=2, records=40), entry("d", status=1, sequence_number=3, records=1, first_row_id=7),
+        entry("c", status=2, sequence_number=2, records=40),
+        entry("d", status=1, sequence_number=3, records=1, first_row_id=7),
         entry("e", status=1, records=5),
     ])  # fmt: skip
     found = read_files(table_with(tmp_path, (data, {"first_row_id": 100})))
