@@ -68,7 +68,8 @@ def test_no_file_with_a_matching_row_is_dropped(case: tuple[ModelTable, ex.Expre
     for file, early, verdict in zip(table.files, by_partition, verdicts, strict=True):
         check(file, early, predicate)
         check(file, verdict, predicate)
-        assert verdict == NONE or early != NONE, "bounds must not keep what partitions drop"
+        # Metadata of a file without rows may contradict itself, and then proves nothing.
+        assert verdict == NONE or early != NONE or not file.rows, "bounds must not keep what partitions drop"
         event(f"verdict {verdict}")
 
 
