@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tableformats_iceberg.avro import RawColumn
 from tableformats_iceberg.entries import read_entries
@@ -74,6 +74,7 @@ ROUND_TRIPS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], bytes]]] = 
 def test_bounds_round_trip(name: str) -> None:
     strategy, encode = ROUND_TRIPS[name]
 
+    @settings(deadline=None)
     @given(st.lists(st.none() | strategy, max_size=6))
     def check(values: list[Any]) -> None:
         assert decoded(primitive(name), [None if v is None else encode(v) for v in values]) == values
@@ -81,6 +82,7 @@ def test_bounds_round_trip(name: str) -> None:
     check()
 
 
+@settings(deadline=None)
 @given(st.integers(1, 38), st.data())
 def test_decimals_of_any_length(precision: int, data: st.DataObject) -> None:
     limit = 10**precision - 1
