@@ -1,6 +1,7 @@
 package tableformats.spark;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.function.Function;
 
@@ -20,8 +21,8 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import scala.collection.JavaConverters;
 import scala.collection.immutable.Seq;
-import scala.collection.mutable.ArrayBuffer;
 
 /**
  * The files of one plan as Spark's file index: nothing is listed, and a query's filters drop files when it is planned.
@@ -64,9 +65,7 @@ public class PlannedFiles implements FileIndex {
     }
 
     public Seq rootPaths() {
-        ArrayBuffer paths = new ArrayBuffer();
-        paths.append(root);
-        return (Seq) paths.toIndexedSeq();
+        return sequence(Collections.singletonList(root));
     }
 
     public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
@@ -75,17 +74,22 @@ public class PlannedFiles implements FileIndex {
         for (int i = 0; i < constants.length; i++) {
             constants[i] = new Constant((Expression) partitionFilters.apply(i), partitionSchema);
         }
-        ArrayBuffer kept = new ArrayBuffer(files.length);
+        List kept = new ArrayList();
         for (int i = 0; i < files.length; i++) {
             boolean matches = keep == null || keep[i] != 0;
             for (int j = 0; matches && j < constants.length; j++) {
                 matches = constants[j].holds(values[i]);
             }
             if (matches) {
-                kept.append(PartitionDirectory.apply(values[i], new FileStatus[] {files[i]}));
+                kept.add(PartitionDirectory.apply(values[i], new FileStatus[] {files[i]}));
             }
         }
-        return (Seq) kept.toIndexedSeq();
+        return sequence(kept);
+    }
+
+    /** Goes through what Scala 2.12 and 2.13 both have; adding to a Scala buffer is spelled differently in each. */
+    private static Seq sequence(List items) {
+        return (Seq) JavaConverters.asScalaBuffer(items).toIndexedSeq();
     }
 
     private byte[] ask(Seq partitionFilters, Seq dataFilters) {
