@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..plugin.base import DeleteFiles, FormatSnapshot
     from .jvm import Bridge
 
-__all__ = ["KeyGroup", "equality_rows", "load_key_groups", "without_deleted"]
+__all__ = ["KeyGroup", "chains_of", "equality_rows", "keyed", "load_key_groups", "without_deleted"]
 
 _BROADCAST_BYTES = 256 << 20
 
@@ -80,8 +80,8 @@ def load_key_groups(snapshot: FormatSnapshot, deletes: DeleteFiles) -> list[KeyG
         for path in columns:
             check_readable(path[0])
         sets = [frozenset(by_row).intersection(row) for row in _applicable(deletes)]
-        chains, chain, place = _chains(sets)
-        groups.append(KeyGroup(len(groups), columns, _keyed(chains, by_row), chain, place))
+        chains, chain, place = chains_of(sets)
+        groups.append(KeyGroup(len(groups), columns, keyed(chains, by_row), chain, place))
     return groups
 
 
@@ -100,7 +100,7 @@ def _column_path(snapshot: FormatSnapshot, field_id: int) -> Path:
     )
 
 
-def _chains(sets: Sequence[frozenset[int]]) -> tuple[list[list[frozenset[int]]], np.ndarray, np.ndarray]:
+def chains_of(sets: Sequence[frozenset[int]]) -> tuple[list[list[frozenset[int]]], np.ndarray, np.ndarray]:
     """Chains of the distinct sets, greatest first; for each of ``sets`` its chain (-1: empty) and place in it."""
     chains: list[list[frozenset[int]]] = []
     where: dict[frozenset[int], tuple[int, int]] = {frozenset(): (-1, 0)}
@@ -114,7 +114,7 @@ def _chains(sets: Sequence[frozenset[int]]) -> tuple[list[list[frozenset[int]]],
     return chains, found[:, 0], found[:, 1]
 
 
-def _keyed(chains: Sequence[Sequence[frozenset[int]]], tables: Mapping[int, pa.Table]) -> pa.Table:
+def keyed(chains: Sequence[Sequence[frozenset[int]]], tables: Mapping[int, pa.Table]) -> pa.Table:
     """The keys of every chain, each with the last place that its delete file reaches."""
     pieces = []
     for number, chain in enumerate(chains):

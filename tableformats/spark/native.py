@@ -25,7 +25,7 @@ from .columns import HIDDEN, ROW_INDEX, check_readable, output_column, quoted, s
 from .equality import KeyGroup, load_key_groups, without_deleted
 from .filters import to_spark_column
 from .jvm import Bridge, Planner
-from .positions import is_live, page_words
+from .positions import PAGES, WORDS, WORDS_FIELDS, deleted_words, is_live
 from .pushdown import FilterReader, PlanPruner
 
 if TYPE_CHECKING:
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["to_spark"]
 
-_WORDS = f"{HIDDEN}words"
 _ORDINAL = f"{HIDDEN}ordinal"
+_ARRAYS_AS_CONSTANTS = (4, 2)
+"""The first version of Spark whose vectorised reader takes arrays as partition values."""
 _MIN_PARQUET_BYTES = 12
 # The spelling of stores in Hadoop; plans say s3, gs and abfs for all of their aliases.
 _HADOOP_SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
@@ -135,22 +136,26 @@ class _Assembly:
             for name, values in (("chain", group.chain), ("place", group.place)):
                 partition.append(_hidden(group.hidden(name), "integer"))
                 files = files.append_column(group.hidden(name), pa.array(values[branch.rows], pa.int32()))
-        words = None
+        deleted = None
         if branch.has_positions:
             data.append(_hidden(ROW_INDEX, "long"))
-            words = self._words(branch.rows)
-            as_constant = self.bridge.version >= (4, 2)
-            partition.append(_hidden(_WORDS, _WORDS_TYPE) if as_constant else _hidden(_ORDINAL, "integer"))
-            files = files.append_column(partition[-1]["name"], words if as_constant else _ordinals(len(files)))
+            deleted = deleted_words(self.plan, branch.rows)
+            if self.bridge.version >= _ARRAYS_AS_CONSTANTS:
+                partition += WORDS_FIELDS
+                for name in deleted.column_names:
+                    files = files.append_column(name, deleted[name])
+            else:
+                partition.append(_hidden(_ORDINAL, "integer"))
+                files = files.append_column(_ORDINAL, _ordinals(len(files)))
         reader = FilterReader(columns, branch.naming)
         frame = self.bridge.relation(
             self._label(), files, spark_struct(partition), spark_struct(data), _OPTIONS,
             Planner(pruner.callback(reader, branch.rows)),
         )  # fmt: skip
-        if words is not None:
-            if self.bridge.version < (4, 2):
-                frame = self._join_words(frame, words)
-            frame = frame.where(is_live(F.col(_WORDS), F.col(ROW_INDEX)))
+        if deleted is not None:
+            if self.bridge.version < _ARRAYS_AS_CONSTANTS:
+                frame = self._join_words(frame, deleted)
+            frame = frame.where(is_live(F.col(PAGES), F.col(WORDS), F.col(ROW_INDEX)))
         for group in groups:
             frame = without_deleted(frame, group, branch.naming, self.bridge)
         return frame.select(*(output_column(f, branch.naming, self.bridge) for f in self.wanted))
@@ -175,35 +180,14 @@ class _Assembly:
         values = values if values.type == kind else values.cast(kind)
         return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(kind) else values
 
-    def _words(self, rows: np.ndarray) -> pa.Array:
-        """list<int64>[n]: the deleted positions of the files ``rows``; see :mod:`tableformats.spark.positions`."""
-        survivors, deletes = self.plan.survivors, self.plan.delete_files
-        by_position = pc.invert(pc.equal(deletes.files["kind"], "equality")).to_numpy().astype(bool)
-        paths, counts = survivors["path"], survivors["record_count"]
-        lists = []
-        for row in rows.tolist():
-            of_file = deletes.indices[deletes.offsets[row] : deletes.offsets[row + 1]]
-            of_file = of_file[by_position[of_file]]
-            path, count = paths[row].as_py(), counts[row].as_py()
-            deleted = self.plan.snapshot.format_snapshot.deleted_positions(
-                path, count, deletes.files.take(pa.array(of_file))
-            )
-            lists.append(page_words(np.frombuffer(deleted.to_array(), np.uint64), path))
-        offsets = np.zeros(len(lists) + 1, np.int32)
-        np.cumsum([len(words) for words in lists], out=offsets[1:])
-        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(lists), pa.int64()))
-
-    def _join_words(self, frame: DataFrame, words: pa.Array) -> DataFrame:
-        """The words beside each row, where Spark takes no arrays as partition values (before 4.2)."""
+    def _join_words(self, frame: DataFrame, deleted: pa.Table) -> DataFrame:
+        """The words beside each row, where Spark takes no arrays as partition values."""
         from pyspark.sql import functions as F
 
         key = f"{_ORDINAL}_key"
-        table = pa.table({key: _ordinals(len(words)), _WORDS: words})
-        right = self.bridge.local_frame(table, spark_struct([_hidden(key, "integer"), _hidden(_WORDS, _WORDS_TYPE)]))
+        table = deleted.append_column(key, _ordinals(len(deleted)))
+        right = self.bridge.local_frame(table, spark_struct([*WORDS_FIELDS, _hidden(key, "integer")]))
         return frame.join(F.broadcast(right), F.col(_ORDINAL) == F.col(key), "inner")
-
-
-_WORDS_TYPE = {"type": "array", "elementType": "long", "containsNull": True}
 
 
 def _hidden(name: str, kind: Any) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""Deleted positions as words that Spark tests a row against: a constant of each file, no join.
+"""Deleted positions as words that Spark tests a row against: constants of each file, no join.
 
-A file's words are one list of int64: first an offset for each page of 4096 rows, up to the last page that has a
-deleted row, then pages of 64 words. Pages without deleted rows share one of zeros. Row ``r`` is deleted if bit
-``r & 63`` of ``words[words[r >> 12] + (r >> 6 & 63)]`` is set; past the end the list has no page, hence no deletes.
+A file has two lists. ``words`` (int64) are pages of 64 words, a bit a row, for those pages of 4096 rows that have a
+deleted row. ``pages`` (int32) says for each page of the file where its words begin, NULL where it has none; the list
+ends with the last page that has some. Row ``r`` is deleted if bit ``r & 63`` of
+``words[pages[r >> 12] + (r >> 6 & 63)]`` is set; NULL, also for an index past the end, means that it is not.
 """
 
 from __future__ import annotations
@@ -10,56 +11,99 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import LimitExceededError
+from .columns import HIDDEN
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["is_live", "page_words"]
+    from ..scan import ScanPlan
 
+__all__ = ["PAGES", "WORDS", "WORDS_FIELDS", "deleted_words", "is_live", "page_words"]
+
+PAGES, WORDS = f"{HIDDEN}pages", f"{HIDDEN}words"
+WORDS_FIELDS = [
+    {
+        "name": name,
+        "type": {"type": "array", "elementType": kind, "containsNull": True},
+        "nullable": True,
+        "metadata": {},
+    }
+    for name, kind in ((PAGES, "integer"), (WORDS, "long"))
+]
+"""Spark's JSON of the two columns."""
 MAX_ROWS = 1 << 32
 _PAGE = 12
 
 
-def page_words(positions: np.ndarray, path: str) -> np.ndarray:
-    """The words of one file.
+def deleted_words(plan: ScanPlan, rows: np.ndarray) -> pa.Table:
+    """``PAGES`` list<int32> and ``WORDS`` list<int64>, one row for each of the plan's files ``rows`` (int64[n]).
+
+    Raises
+    ------
+    CorruptMetadataError : damaged or contradictory deletion vectors and position delete files
+    LimitExceededError : a deleted position that no file can have
+    """
+    survivors, deletes, snapshot = plan.survivors, plan.delete_files, plan.snapshot.format_snapshot
+    by_position = pc.not_equal(deletes.files["kind"], "equality").to_numpy().astype(bool)
+    pages, words = [], []
+    for row in rows.tolist():
+        of_file = deletes.indices[deletes.offsets[row] : deletes.offsets[row + 1]]
+        chosen = deletes.files.take(pa.array(of_file[by_position[of_file]]))
+        path = survivors["path"][row].as_py()
+        positions = snapshot.deleted_positions(path, survivors["record_count"][row].as_py(), chosen)
+        one = page_words(np.frombuffer(positions.to_array(), np.uint64), path)
+        pages.append(one[0])
+        words.append(one[1])
+    return pa.table({PAGES: _lists(pages), WORDS: _lists(words)})
+
+
+def _lists(values: list[pa.Array]) -> pa.Array:
+    offsets = np.zeros(len(values) + 1, np.int32)
+    np.cumsum([len(one) for one in values], out=offsets[1:])
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.concat_arrays(values))
+
+
+def page_words(positions: np.ndarray, path: str) -> tuple[pa.Array, pa.Array]:
+    """``pages`` int32[p] and ``words`` int64[64 * q] of one file.
 
     Parameters
     ----------
     positions : uint64[n]   deleted rows, ascending, no duplicates
     path : of the file, for errors
 
-    Returns
-    -------
-    words : int64[m]   empty without positions
-
     Raises
     ------
-    LimitExceededError : a position of 2**32 or more, where the offsets alone would fill the memory
+    LimitExceededError : a position of 2**32 or more, where the list of pages alone would fill the memory
     """
     if not len(positions):
-        return np.zeros(0, np.int64)
-    if int(positions[-1]) >= MAX_ROWS:
+        return pa.array([], pa.int32()), pa.array([], pa.int64())
+    last = int(positions[-1])
+    if last >= MAX_ROWS:
         raise LimitExceededError(
-            f"row {int(positions[-1])} is deleted, and files of more than {MAX_ROWS} rows are not read", path=path
-        )
+            f"row {last} is deleted, and deletes are read of files of up to {MAX_ROWS} rows", path=path,
+            hint="Rewrite the file in smaller ones",
+        )  # fmt: skip
     rows = positions.astype(np.int64)
-    pages, of_row = np.unique(rows >> _PAGE, return_inverse=True)
-    offsets = np.full(int(pages[-1]) + 1, int(pages[-1]) + 1, np.int64)
-    # Page 0 behind the offsets is the one of zeros.
-    offsets[pages] += 64 * (1 + np.arange(len(pages)))
-    words = np.zeros(64 * (1 + len(pages)), np.uint64)
-    places = 64 * (1 + of_row) + (rows >> 6 & 63)
-    np.bitwise_or.at(words, places, np.uint64(1) << (rows & 63).astype(np.uint64))
-    return np.concatenate([offsets, words.view(np.int64)])
+    numbers, page_of = np.unique(rows >> _PAGE, return_inverse=True)
+    starts = np.zeros((last >> _PAGE) + 1, np.int32)
+    starts[numbers] = 64 * np.arange(len(numbers))
+    is_empty = np.ones(len(starts), bool)
+    is_empty[numbers] = False
+    words = np.zeros(64 * len(numbers), np.uint64)
+    np.bitwise_or.at(words, 64 * page_of + (rows >> 6 & 63), np.uint64(1) << (rows & 63).astype(np.uint64))
+    return pa.array(starts, mask=is_empty), pa.array(words.view(np.int64))
 
 
-def is_live(words: Column, row_index: Column) -> Column:
+def is_live(pages: Column, words: Column, row_index: Column) -> Column:
     """Whether the row is not deleted; never NULL. ``get`` gives NULL past the end, in ANSI sessions too."""
     from pyspark.sql import functions as F
 
-    page = F.get(words, F.shiftright(row_index, _PAGE).cast("int"))
-    word = F.get(words, (page + F.shiftright(row_index, 6).bitwiseAND(63)).cast("int"))
+    start = F.get(pages, F.shiftright(row_index, _PAGE).cast("int"))
+    word = F.get(words, start + F.shiftright(row_index, 6).bitwiseAND(63).cast("int"))
     deleted = F.getbit(word, row_index.bitwiseAND(63).cast("int"))
-    return F.coalesce(deleted, F.lit(0).cast("tinyint")) == F.lit(0).cast("tinyint")
+    none = F.lit(0).cast("tinyint")
+    return F.coalesce(deleted, none) == none

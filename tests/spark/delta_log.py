@@ -1,0 +1,67 @@
+"""Small Delta tables with a hand-written log, so that paths, partition values and statistics are the test's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+TYPES = {pa.int32(): "integer", pa.int64(): "long", pa.string(): "string", pa.float64(): "double",
+         pa.date32(): "date", pa.timestamp("us", "UTC"): "timestamp"}  # fmt: skip
+
+
+@dataclass
+class DeltaFile:
+    """``path`` is decoded and relative; ``logged`` is what the log says, where that differs."""
+
+    path: str
+    rows: pa.Table
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    logged: str | None = None
+
+
+def write_delta(root: Path, schema: pa.Schema, files: Sequence[DeltaFile], partitioned_by: Sequence[str] = ()) -> Path:
+    """A table of one commit, with exact statistics of the primitive columns."""
+    fields = [{"name": f.name, "type": TYPES[f.type], "nullable": True, "metadata": {}} for f in schema]
+    actions: list[dict[str, Any]] = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": {"id": "t", "format": {"provider": "parquet", "options": {}}, "configuration": {},
+                      "partitionColumns": list(partitioned_by),
+                      "schemaString": json.dumps({"type": "struct", "fields": fields})}},
+    ]  # fmt: skip
+    for file in files:
+        target = root / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(file.rows, target)
+        actions.append({"add": {
+            "path": file.logged or file.path, "partitionValues": dict(file.partition), "size": target.stat().st_size,
+            "modificationTime": 0, "dataChange": True, "stats": json.dumps(_statistics(file.rows)),
+        }})  # fmt: skip
+    log = root / "_delta_log"
+    log.mkdir(parents=True)
+    (log / "00000000000000000000.json").write_text("\n".join(map(json.dumps, actions)) + "\n")
+    return root
+
+
+def append(root: Path, file: DeltaFile, version: int) -> None:
+    """One more commit that adds ``file``."""
+    pq.write_table(file.rows, root / file.path)
+    add = {"path": file.path, "partitionValues": dict(file.partition), "size": (root / file.path).stat().st_size,
+           "modificationTime": 0, "dataChange": True, "stats": json.dumps(_statistics(file.rows))}  # fmt: skip
+    (root / "_delta_log" / f"{version:020}.json").write_text(json.dumps({"add": add}) + "\n")
+
+
+def _statistics(rows: pa.Table) -> dict[str, Any]:
+    found: dict[str, Any] = {"numRecords": rows.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        found["nullCount"][name] = column.null_count
+        if column.type in (pa.int32(), pa.int64(), pa.string()) and column.null_count < len(column):
+            bounds = pc.min_max(column).as_py()
+            found["minValues"][name], found["maxValues"][name] = bounds["min"], bounds["max"]
+    return found
