@@ -28,6 +28,11 @@ tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_
 }
 
 static inline tf_avro_status read_long(tf_avro_decoder *d, int64_t *value) {
+    if (d->cursor < d->end && *d->cursor < 0x80) { /* one byte, the usual length */
+        uint8_t byte = *d->cursor++;
+        *value = (int64_t)(byte >> 1) ^ -(int64_t)(byte & 1);
+        return TF_AVRO_OK;
+    }
     return tf_avro_varint(&d->cursor, d->end, value);
 }
 
@@ -152,6 +157,23 @@ static tf_avro_status block_head(tf_avro_decoder *d, int64_t min_size, int64_t *
     return TF_AVRO_OK;
 }
 
+/* Items of an int key and a long or bytes value: the statistics of columns that nobody asked for, most of the bytes
+ * of a manifest. */
+static tf_avro_status skip_pairs(tf_avro_decoder *d, int64_t count, int has_bytes) {
+    const uint8_t *bytes;
+    int64_t value;
+    int32_t size;
+    for (int64_t i = 0; i < count; i++) {
+        TRY(read_long(d, &value));
+        if (has_bytes) {
+            TRY(take_bytes(d, &bytes, &size));
+        } else {
+            TRY(read_long(d, &value));
+        }
+    }
+    return TF_AVRO_OK;
+}
+
 static tf_avro_status skip_array(tf_avro_decoder *d, int64_t min_size, int32_t body, int32_t stop) {
     int64_t count, size;
     for (;;) {
@@ -159,6 +181,9 @@ static tf_avro_status skip_array(tf_avro_decoder *d, int64_t min_size, int32_t b
         if (count == 0) return TF_AVRO_OK;
         if (size >= 0) {
             d->cursor += size;
+        } else if (body + 2 == stop && d->program[body] == TF_AVRO_SKIP_VARINT &&
+                   (d->program[body + 1] == TF_AVRO_SKIP_VARINT || d->program[body + 1] == TF_AVRO_SKIP_BYTES)) {
+            TRY(skip_pairs(d, count, d->program[body + 1] == TF_AVRO_SKIP_BYTES));
         } else if (body < stop) {
             for (int64_t i = 0; i < count; i++) TRY(run(d, body, stop));
         }

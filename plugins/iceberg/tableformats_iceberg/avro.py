@@ -65,6 +65,11 @@ class RawColumn:
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def nbytes(self) -> int:
+        arrays = (self.values, self.valid, self.sizes, self.data)
+        return sum(array.nbytes for array in arrays if array is not None)
+
     def integers(self, default: int = 0) -> np.ndarray:
         """int64[n] with ``default`` for nulls."""
         import numpy as np
@@ -122,6 +127,12 @@ class AvroColumns:
         self.source = source
         self._columns = columns
         self._maps = maps
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the columns hold."""
+        maps = (column for found in self._maps.values() for column in found.values())
+        return sum(column.nbytes for column in (*self._columns.values(), *maps))
 
     def __getitem__(self, path: Path) -> RawColumn:
         return self._columns[path]

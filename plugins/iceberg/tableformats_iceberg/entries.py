@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,6 +66,11 @@ class Entries:
     files: pa.RecordBatch
     rows: np.ndarray
     columns: AvroColumns
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Memory that the entries hold."""
+        return int(self.files.nbytes) + self.rows.nbytes + self.columns.nbytes
 
     @property
     def statistics(self) -> ManifestStatistics:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from tableformats.errors import CorruptMetadataError
 from tableformats.storage import Storage, common_move, normalize, scheme_of, strip_trailing
 
+from .cache import ManifestCache
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -24,12 +26,15 @@ class TableFiles:
     directory : the table's directory now, absolute; relative paths start there
     relocate : None, True (the table was moved: the metadata's location means ``directory``, and what stood beside it
         stands beside it now), or {old prefix: new prefix}
+    cache : keep decoded manifests between plans
     """
 
     def __init__(
-        self, storage: Storage, metadata: TableMetadata, directory: str, relocate: bool | Mapping[str, str] | None
-    ) -> None:
+        self, storage: Storage, metadata: TableMetadata, directory: str,
+        relocate: bool | Mapping[str, str] | None, cache: bool = True,
+    ) -> None:  # fmt: skip
         self.storage = storage
+        self.cache = ManifestCache() if cache else None
         self.directory = directory
         if isinstance(relocate, Mapping):
             for old, new in relocate.items():

@@ -59,8 +59,17 @@ class IcebergSnapshot(FormatSnapshot):
         data, path = self._files.read(self._snapshot.manifest_list, "manifest list")
         return parse_manifest_list(data, path)
 
-    def _entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None,
-                 all_statuses: bool = False) -> Entries:  # fmt: skip
+    def _entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None) -> Entries:
+        """The live entries of a manifest, from the cache where it has them."""
+        found = self._files.cache.get(manifest, columns) if self._files.cache else None
+        if found is None:
+            found = self._read_entries(manifest, columns, report)
+            if self._files.cache:
+                self._files.cache.put(manifest, columns, found)
+        return found
+
+    def _read_entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None,
+                      all_statuses: bool = False) -> Entries:  # fmt: skip
         from .entries import read_entries
 
         data, path = self._files.read(manifest.path, "manifest")
@@ -126,4 +135,4 @@ class IcebergSnapshot(FormatSnapshot):
     def _all_entries(self, content: int) -> Iterator[Entries]:
         for manifest in self._manifest_list.manifests:
             if manifest.content == content:
-                yield self._entries(manifest, (), all_statuses=True)
+                yield self._read_entries(manifest, (), all_statuses=True)

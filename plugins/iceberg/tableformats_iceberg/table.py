@@ -37,7 +37,7 @@ class IcebergFormat(TableFormat):
         """See :meth:`tableformats.plugin.TableFormat.open`."""
         located = locate(storage)
         metadata = read_metadata(storage, located.metadata_path)
-        return IcebergTable(TableFiles(storage, metadata, located.directory, options.relocate), metadata)
+        return IcebergTable(TableFiles(storage, metadata, located.directory, options.relocate, options.cache), metadata)
 
 
 class IcebergTable(FormatTable):
