@@ -1,0 +1,99 @@
+"""``tableformats demo``: both tables are written, planned and read, and every way that it cannot is said."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import tableformats as tf
+from tableformats.cli import demo as demo_module
+from tableformats.cli import main
+
+NEEDED = ("deltalake", "pyiceberg", "pyiceberg_core", "sqlalchemy")
+needs_writers = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in NEEDED),
+    reason=f"the demo's tables are written by {', '.join(NEEDED)}: pip install '.[demo]'",
+)
+
+
+@pytest.fixture
+def without_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+
+
+@needs_writers
+def test_without_java_arrow_alone_reads_and_it_is_said(
+    tmp_path: Path, without_java: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert out.count("as written") == 2
+    assert "SPARK WAS NOT TRIED" in err and "Java" in err
+
+
+@needs_writers
+def test_the_tables_are_what_the_demo_promises(tmp_path: Path) -> None:
+    delta, iceberg = (tf.open_table(place) for place in demo_module.write_tables(tmp_path).values())
+    assert [f.name for f in delta.snapshot().partition_fields] == ["country"]
+    assert [str(f.transform) for f in iceberg.snapshot().partition_fields] == ["day"]
+    assert delta.history()["operation"].to_pylist()[0] == "DELETE"
+    assert len(list(Path(delta.location, "_delta_log").glob("*.checkpoint.parquet"))) == 1
+    assert set(delta.snapshot().schema.names) == set(iceberg.snapshot().schema.names)
+    for table in (delta, iceberg):
+        report = table.scan(demo_module.PREDICATE).plan().report
+        assert 0 < report.files_planned < report.files_total
+        assert report.files_planned + report.files_dropped_by_partition + report.files_dropped_by_bounds + (
+            report.files_skipped_with_manifests) == report.files_total  # fmt: skip
+    assert delta.scan().count() == iceberg.scan().count()
+
+
+@needs_writers
+def test_a_wrong_answer_is_an_error(tmp_path: Path, without_java: None, monkeypatch: pytest.MonkeyPatch,
+                                    capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    right = demo_module._by_arrow
+    monkeypatch.setattr(demo_module, "_by_arrow", lambda scan: right(scan)[1:])
+    assert main(["demo", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert "WRONG" in out
+    assert "these answers are wrong: delta with Arrow, iceberg with Arrow" in err
+
+
+def test_expected_rows_are_a_choice() -> None:
+    everything = sum(demo_module.demo_rows(i).num_rows for i in range(demo_module._APPENDS))
+    assert 0 < len(demo_module.expected_rows()) < everything // 10
+
+
+@needs_writers
+def test_only_an_earlier_demo_is_replaced(tmp_path: Path, without_java: None) -> None:
+    assert main(["demo", str(tmp_path)]) == 1
+    (tmp_path / "delta" / "leftover").write_text("of the first demo")
+    assert main(["demo", str(tmp_path)]) == 1
+    assert not (tmp_path / "delta" / "leftover").exists()
+    (tmp_path / "mine.txt").write_text("precious")
+    assert main(["demo", str(tmp_path)]) == 1
+    assert (tmp_path / "mine.txt").read_text() == "precious"
+    assert (tmp_path / "delta").is_dir(), "nothing is removed where something is refused"
+
+
+@needs_writers
+@pytest.mark.parametrize("name", ["delta", "data.csv"])
+def test_a_directory_with_other_things_is_refused(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).mkdir()
+    assert main(["demo", str(tmp_path)]) == 1
+    assert "holds what no demo wrote" in capsys.readouterr().err
+    assert [entry.name for entry in tmp_path.iterdir()] == [name]
+
+
+def test_missing_writers_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["demo", str(tmp_path / "demo")]) == 1
+    err = capsys.readouterr().err
+    assert "deltalake" in err and "pip install 'tableformats[demo]'" in err
+    assert not (tmp_path / "demo").exists()
