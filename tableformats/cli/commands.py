@@ -176,7 +176,7 @@ def plugins(as_json: bool) -> None:
     """List the installed formats and what failed to load."""
     from ..plugin.manager import host
 
-    found = [
+    found: list[dict[str, Any]] = [
         {"name": p.name, "module": p.module, "distribution": p.distribution, "version": p.version,
          "formats": list(p.formats), "error": None if p.error is None else str(p.error)}
         for p in host().plugins

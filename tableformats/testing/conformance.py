@@ -137,7 +137,8 @@ class FormatConformance:
         for batch in snapshot.read(ReadRequest(columns, ScanReport())):
             if batch.statistics is None or batch.files.num_rows < 2:
                 continue
-            whole, last = (batch.statistics.bounds(columns, rows) for rows in (None, np.array([batch.files.num_rows - 1])))
+            row = np.array([batch.files.num_rows - 1])
+            whole, last = (batch.statistics.bounds(columns, rows) for rows in (None, row))
             for field_id, values in last.lower.items():
                 assert values[0].as_py() == whole.lower[field_id][-1].as_py()
 

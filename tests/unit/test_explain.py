@@ -94,7 +94,8 @@ def test_locations_show_no_secret(location: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"), [("abc äß 表", "abc äß 表"), ("a\tb\r\n", "a\\tb\\r\\n"), ("\u202e", "\\u202e"), ("\ud800", "\\ud800")]
+    ("text", "shown"),
+    [("abc äß 表", "abc äß 表"), ("a\tb\r\n", "a\\tb\\r\\n"), ("\u202e", "\\u202e"), ("\ud800", "\\ud800")],
 )
 def test_printable(text: str, shown: str) -> None:
     assert printable(text) == shown
@@ -102,8 +103,9 @@ def test_printable(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "shown"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"), (5 * 10**18, "5,000.0 PB")],
-)
+    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"),
+     (5 * 10**18, "5,000.0 PB")],
+)  # fmt: skip
 def test_bytes(size: int, shown: str) -> None:
     assert bytes_text(size) == shown
 

@@ -267,7 +267,8 @@ class _Compiler:
         is_int = not is_bytes and kind not in ("float", "double")
         if (want.kind == "bytes" and not is_bytes) or (want.kind == "int" and not is_int):
             self.fail(f"a field has the wrong Avro type: {kind}", _name(want))
-        number = self.index[(*path, want.id)]
+        place = (*path, want.id)
+        number = self.index[place]
         column = self.columns[number]
         if column.avro and (column.has_data != is_bytes or column.avro["type"] != kind):
             self.fail("a field is a union of several types", _name(want))
