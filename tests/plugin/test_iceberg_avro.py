@@ -365,8 +365,9 @@ def test_map_with_keys_behind_values_and_repeated_keys() -> None:
     assert found[7].bytes_array(pa.binary()).to_pylist() == [None, None]
 
 
-def test_a_text_that_is_not_utf8() -> None:
-    data = container(record(("a", 1, "string")), [(1, text(b"\xff\xfe"))])
+@pytest.mark.parametrize("value", [b"\xff\xfe", b"a\0b"])
+def test_a_path_that_is_no_text(value: bytes) -> None:
+    data = container(record(("a", 1, "string")), [(1, text(value))])
     with pytest.raises(CorruptMetadataError) as caught:
         read_columns(data, (Want(1, ("a",), "bytes"),), [], "x").strings((1,), "a")
     assert caught.value.field == "a"

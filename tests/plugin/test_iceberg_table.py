@@ -146,6 +146,7 @@ def test_nothing_there(tmp_path: Path) -> None:
          "schemas[0].fields[0].id"),
         ({"partition-specs": [{"spec-id": 0, "fields": [{"name": "p", "transform": "void"}]}]},
          "partition-specs[0].fields[0]"),
+        ({"schemas": [{"schema-id": 0, "fields": [*FIELDS, FIELDS[0]]}]}, "schemas[0].fields"),
         ({"default-spec-id": 4}, "default-spec-id"), ({"current-snapshot-id": 4}, "current-snapshot-id"),
         ({"snapshots": [{"snapshot-id": 9876543210123456789, "timestamp-ms": 1, "manifest-list": "x"}]},
          "snapshots[0].snapshot-id"),

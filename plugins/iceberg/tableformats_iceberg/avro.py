@@ -146,10 +146,13 @@ class AvroColumns:
         return self._maps.get(path, {})
 
     def strings(self, path: Path, name: str) -> pa.Array:
-        """A column of valid UTF-8. Raises CorruptMetadataError naming field ``name``."""
+        """A column of paths or names: valid UTF-8 without NUL. Raises CorruptMetadataError naming field ``name``."""
         import pyarrow as pa
 
-        array = self._columns[path].bytes_array(pa.string())
+        column = self._columns[path]
+        array = column.bytes_array(pa.string())
+        if column.data is not None and not column.data.all():
+            raise CorruptMetadataError("a string holds NUL", path=self.source, field=name)
         try:
             array.validate(full=True)
         except pa.ArrowInvalid:

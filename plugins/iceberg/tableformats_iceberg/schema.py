@@ -11,6 +11,7 @@ import datetime as dt
 import decimal
 import re
 import uuid
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tableformats.errors import LimitExceededError, UnsupportedFeatureError
@@ -50,6 +51,9 @@ _GEO = re.compile(r"^geo(metry|graphy)\b")
 def parse_schema(node: Node) -> Schema:
     """The schema of a JSON struct type. Raises CorruptMetadataError, UnsupportedFeatureError (unknown types)."""
     fields = _fields(node, 0)
+    ids = list(_ids(fields))
+    if len(set(ids)) != len(ids):
+        node.child("fields").fail("the schema uses a field id twice")
     return Schema(fields, node.optional_integer("schema-id", 32))
 
 
@@ -57,6 +61,17 @@ def _fields(node: Node, depth: int) -> tuple[Field, ...]:
     if not isinstance(node.child("fields").value, list):
         node.child("fields").fail("a JSON array is expected here")
     return tuple(_field(child, depth) for child in node.items("fields"))
+
+
+def _ids(fields: Iterable[Field]) -> Iterator[int]:
+    for f in fields:
+        yield f.id
+        if isinstance(f.type, StructType):
+            yield from _ids(f.type.fields)
+        elif isinstance(f.type, ListType):
+            yield from _ids((f.type.element,))
+        elif isinstance(f.type, MapType):
+            yield from _ids((f.type.key, f.type.value))
 
 
 def _field(node: Node, depth: int) -> Field:
