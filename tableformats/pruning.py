@@ -4,9 +4,9 @@ The contract: **a file is dropped only if no live row of it can make the predica
 predicate has a set of possible outcomes, a subset of {TRUE, FALSE, NULL}, as a bit mask (``_core/masks.py``):
 
 - a leaf (``a > 5``) gets its mask from each source of evidence that knows something of the column: partition
-  values, turned back into bounds of the source column by their transform, and the file's own bounds and counts.
-  Each source gives a superset of what occurs, so the masks are intersected; sources that exclude each other are
-  not believed;
+  values, turned back into bounds of the source column by their transform or by what the format says that they
+  imply, and the file's own bounds and counts. Each source gives a superset of what occurs, so the masks are
+  intersected; sources that exclude each other are not believed;
 - AND, OR and NOT combine masks by SQL's three-valued logic; nothing needs to be rewritten first;
 - unknown is the full set. NONE: TRUE is not in the set, the file is dropped. ALL: only TRUE is in it, so no row
   needs to be checked. SOME: anything else.
@@ -87,6 +87,24 @@ class _Evidence:
     def buckets(self, column: BoundColumn) -> Sequence[tuple[PartitionField, pa.Array, pa.Array]]:
         """Bucket fields of ``column`` with the least and greatest bucket of each file."""
         return ()
+
+
+class _ImpliedEvidence(_Evidence):
+    """What files' partition values say of the columns that the partition columns were computed from."""
+
+    def __init__(self, spec: PartitionSpec, partition: pa.StructArray) -> None:
+        self.n = len(partition)
+        self._spec = spec
+        self._partition = partition
+
+    def ranges(self, column: BoundColumn) -> Sequence[Range]:
+        found = []
+        for implied in self._spec.implied:
+            if implied.source_id == column.id and not column.type.is_nested:
+                known = implied.of([self._partition.field(str(i)) for i in implied.field_ids], column.type)
+                never = np.zeros(self.n, np.uint8)
+                found.append(Range(known.lower, known.upper, known.may_value, known.may_null, never))
+        return found
 
 
 class _BoundsEvidence(_Evidence):
@@ -292,19 +310,25 @@ class Program:
 
         ``partition`` has members called by partition field id, in the fields' types.
         """
-        return self._verdicts([partition_evidence(spec, partition)], len(partition))
+        return self._verdicts(_of_partitions(spec, partition), len(partition))
 
     def verdicts(
         self, spec: PartitionSpec, partition: pa.StructArray, bounds: Bounds, record_count: pa.Array
     ) -> np.ndarray:
         """uint8[n]: NONE, SOME or ALL by partition values and bounds together. Cost: O(n) a leaf, GIL released."""
-        sources = [partition_evidence(spec, partition), _BoundsEvidence(bounds, record_count)]
+        sources = [*_of_partitions(spec, partition), _BoundsEvidence(bounds, record_count)]
         return self._verdicts(sources, len(record_count))
 
     def uses_partitions(self, spec: PartitionSpec) -> bool:
         """Whether any leaf can be decided by the spec's partition values."""
         sources = {f.source_id for f in spec.fields if f.transform.name not in ("void", "unknown")}
+        sources.update(implied.source_id for implied in spec.implied)
         return any(leaf.column.id in sources for leaf in self._leaves.values())
+
+
+def _of_partitions(spec: PartitionSpec, partition: pa.StructArray) -> list[_Evidence]:
+    evidence: list[_Evidence] = [partition_evidence(spec, partition)]
+    return [*evidence, _ImpliedEvidence(spec, partition)] if spec.implied else evidence
 
 
 def partition_evidence(spec: PartitionSpec, partition: pa.StructArray) -> _PartitionEvidence:

@@ -10,6 +10,8 @@ from .base import (
     FileBatch,
     FormatSnapshot,
     FormatTable,
+    Implied,
+    ImpliedBounds,
     NameMapping,
     OpenOptions,
     PartitionField,
@@ -21,14 +23,21 @@ from .base import (
     deletes_type,
     utc_datetime,
 )
+from .changes import DELETE, INSERT, ChangeBatch, FormatChanges
 from .hookspecs import hookimpl
 
 __all__ = [
+    "DELETE",
+    "INSERT",
     "Bounds",
+    "ChangeBatch",
     "DeleteFiles",
     "FileBatch",
+    "FormatChanges",
     "FormatSnapshot",
     "FormatTable",
+    "Implied",
+    "ImpliedBounds",
     "NameMapping",
     "OpenOptions",
     "PartitionField",

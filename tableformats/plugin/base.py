@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from ..report import ScanReport
     from ..storage import Storage
     from ..transforms import Transform
+    from .changes import FormatChanges
 
 __all__ = [
-    "Bounds", "DeleteFiles", "FileBatch", "FormatSnapshot", "FormatTable", "NameMapping", "OpenOptions",
-    "PartitionField", "PartitionSpec", "ReadRequest", "SnapshotSelector", "Statistics", "TableFormat",
+    "Bounds", "DeleteFiles", "FileBatch", "FormatSnapshot", "FormatTable", "Implied", "ImpliedBounds", "NameMapping",
+    "OpenOptions", "PartitionField", "PartitionSpec", "ReadRequest", "SnapshotSelector", "Statistics", "TableFormat",
     "deletes_type", "utc_datetime",
 ]  # fmt: skip
 
@@ -71,9 +72,44 @@ class PartitionField:
 
 
 @dataclass(frozen=True)
+class Implied:
+    """What partition values say of another column, a row a file.
+
+    ``lower`` and ``upper`` [n] have the Arrow type of that column, inclusive, null = unknown. ``may_value`` and
+    ``may_null`` (uint8[n]) are 0 where no row can hold a value, or a NULL. Nothing is said of NaN, so the column is
+    no floating-point one.
+    """
+
+    lower: pa.Array
+    upper: pa.Array
+    may_value: np.ndarray
+    may_null: np.ndarray
+
+
+class ImpliedBounds(ABC):
+    """Bounds of a column that follow from partition columns which the writers computed from it.
+
+    Attributes
+    ----------
+    source_id : the column that is bounded
+    field_ids : the partition fields whose values say so, one or more
+    """
+
+    source_id: int
+    field_ids: tuple[int, ...]
+
+    @abstractmethod
+    def of(self, values: Sequence[pa.Array], source: Type) -> Implied:
+        """What the values of the ``field_ids`` (each [n], in the field's type) say of the column of type ``source``."""
+
+
+@dataclass(frozen=True)
 class PartitionSpec:
+    """``fields`` make the partition tuple; ``implied`` is what they say of yet other columns, for pruning alone."""
+
     id: int
     fields: tuple[PartitionField, ...]
+    implied: tuple[ImpliedBounds, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,6 +126,8 @@ class NameMapping:
     partition_values_first: bool = False
     """True: identity partition values replace what the file holds (Delta: partition columns live in the log alone).
     False: they stand in only for columns that the file lacks (Iceberg)."""
+    by_name: frozenset[int] = frozenset()
+    """Ids of the columns that are found by name whatever ``by`` says, because files give them no id."""
 
 
 @dataclass
@@ -233,6 +271,12 @@ class FormatSnapshot(ABC):
         UnsupportedFeatureError : it needs what is not built
         """
 
+    def verify(self, report: ScanReport) -> None:  # noqa: B027
+        """Called once a plan, after the last batch, when ``report`` counts all live files and their bytes.
+
+        Raises CorruptMetadataError where the format recorded other totals for this version.
+        """
+
     @abstractmethod
     def attach_deletes(self, files: pa.Table) -> DeleteFiles:
         """The deletes of ``files`` (the surviving rows of all batches, ``spec_id`` added as a column, ``partition``
@@ -293,10 +337,35 @@ class FormatTable(ABC):
         CorruptMetadataError, UnsupportedFeatureError : as found while reading the metadata
         """
 
+    def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
+        """The newest version, given an older ``snapshot`` of this table; ``snapshot`` itself where nothing is new.
+
+        A format that can read only what is new does so. Raises as :meth:`snapshot` does.
+        """
+        newest = self.snapshot(SnapshotSelector())
+        return snapshot if newest.version == snapshot.version else newest
+
     @abstractmethod
     def history(self, limit: int | None = None) -> pa.Table:
         """Versions, newest first: at least ``version`` int64, ``timestamp`` timestamp[ms, UTC], ``operation``
         string; what the format adds follows."""
+
+    def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> FormatChanges:
+        """The changes that these versions made, both included; None is the current one.
+
+        Raises
+        ------
+        SnapshotNotFoundError : a version is not there, or its changes are not any more (the hint says which are);
+            the ending version is before the starting one
+        UnsupportedFeatureError : the format does not offer changes, or the range cannot be read
+        CorruptMetadataError : as found while reading the metadata
+        """
+        from ..errors import UnsupportedFeatureError
+
+        raise UnsupportedFeatureError(
+            f"changes between versions are not read from {self.format} tables", path=self.location, field="changes",
+            hint="Compare two snapshots instead",
+        )  # fmt: skip
 
 
 class TableFormat(ABC):

@@ -28,6 +28,8 @@ from tableformats.schema import (
 )
 from tableformats.transforms import parse_transform
 
+from .generated_columns import implied_bounds
+
 __all__ = ["FIRST_PARTITION_ID", "mapping_mode", "name_mapping", "parse_schema", "partition_spec"]
 
 FIRST_PARTITION_ID = 1000
@@ -96,7 +98,7 @@ def parse_schema(text: Any, mode: str, path: str) -> Schema:
 
 
 def partition_spec(columns: Any, schema: Schema, path: str) -> tuple[PartitionSpec, list[Field]]:
-    """The identity spec of ``partitionColumns``, and their fields in order.
+    """The identity spec of ``partitionColumns``, with what the generated ones imply, and their fields in order.
 
     Raises
     ------
@@ -111,13 +113,10 @@ def partition_spec(columns: Any, schema: Schema, path: str) -> tuple[PartitionSp
             raise CorruptMetadataError("a partition column is not in the schema", path=path, field=column)
         fields.append(found[0])
     identity = parse_transform("identity")
-    spec = PartitionSpec(
-        0,
-        tuple(
-            PartitionField(FIRST_PARTITION_ID + i, f.name, f.id, identity, f.type) for i, f in enumerate(fields)
-        ),
+    members = tuple(
+        PartitionField(FIRST_PARTITION_ID + i, f.name, f.id, identity, f.type) for i, f in enumerate(fields)
     )
-    return spec, fields
+    return PartitionSpec(0, members, implied_bounds(schema, members)), fields
 
 
 class _Parser:
