@@ -18,6 +18,7 @@ from .schema import Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from .changes import Changes
     from .inspect.tables import Inspector
     from .plugin.base import FormatSnapshot, FormatTable, PartitionField
     from .scan import Scan
@@ -153,11 +154,29 @@ class Table:
         snapshot = self.snapshot(version, timestamp=timestamp, branch=branch, tag=tag)
         return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
 
-    def changes(self, starting_version: int, ending_version: int | None = None) -> Any:
-        """Row-level changes between two versions. Not built yet: raises UnsupportedFeatureError."""
-        raise UnsupportedFeatureError(
-            "changes between versions cannot be read yet", field="changes", hint="Compare two snapshots instead"
-        )
+    def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> Changes:
+        """The rows that these versions inserted, deleted and updated: a scan with the columns ``_change_type``,
+        ``_commit_version`` and ``_commit_timestamp`` behind those of the table.
+
+        A version that recorded its changes (Delta's change data feed) gives them as recorded. Of others, rows of
+        added files are inserts and rows of removed files deletes, so that a row of a rewritten file is both.
+
+        Parameters
+        ----------
+        starting_version, ending_version : both included; None is the current version
+
+        Raises
+        ------
+        SnapshotNotFoundError : a version is not there, or its changes are not any more (the hint says which are);
+            the ending version is before the starting one
+        UnsupportedFeatureError : the format does not offer changes, or the schema changed so that older rows cannot
+            be given by the ending version's schema (``field`` names the column)
+        """
+        from .changes import Changes, ChangesSnapshot
+
+        found = self._opened.changes(starting_version, ending_version)
+        snapshot = Snapshot(self, ChangesSnapshot(found, self.storage))
+        return Changes(snapshot, ex.TRUE, snapshot.schema)
 
     @property
     def inspect(self) -> Inspector:
@@ -208,6 +227,16 @@ class Snapshot:
     def properties(self) -> dict[str, str]:
         """The table's properties (Delta: ``configuration``)."""
         return dict(self.format_snapshot.properties)
+
+    def update(self) -> Snapshot:
+        """The table's newest version, reading only what is new; this very snapshot where nothing is.
+
+        Raises
+        ------
+        CorruptMetadataError, UnsupportedFeatureError : as found in what is new
+        """
+        newest = self.table.updated(self.format_snapshot)
+        return self if newest is self.format_snapshot else Snapshot(self.table, newest)
 
     def scan(
         self,

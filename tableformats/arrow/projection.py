@@ -259,7 +259,7 @@ class Resolver:
         return self._constant(f, column, None)
 
     def _find(self, f: Field, parent: FileNode, column: str) -> FileNode | None:
-        if self.mapping.by == "name":
+        if self.mapping.by == "name" or f.id in self.mapping.by_name:
             found = [child for child in parent.children if child.name == f.stored_name]
         else:
             self._require_ids(column)

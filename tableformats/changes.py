@@ -1,0 +1,280 @@
+"""Row-level changes between two versions, as a scan: :class:`Changes` is what ``table.changes`` returns.
+
+The files that hold the changes are a snapshot of their own. What kind of change a file holds, and in which version
+and when it was committed, are partition values of it: constants that prune, and that every engine gives as columns.
+So planning, pruning, Arrow and Spark are those of every other scan. Where only the rows between two sets of deletes
+changed, all other positions of the file count as deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from .errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
+from .plugin.base import Bounds, DeleteFiles, FileBatch, FormatSnapshot, PartitionField, Statistics
+from .scan import Scan
+from .schema import Field, ListType, MapType, Schema, StructType, Type, arrow_type, primitive
+from .transforms import parse_transform
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from pyroaring import BitMap64
+
+    from .plugin.base import ReadRequest
+    from .plugin.changes import ChangeBatch, FormatChanges
+    from .storage import Storage
+
+__all__ = ["CHANGE_COLUMNS", "SELECTED", "Changes", "ChangesSnapshot"]
+
+# Ids of tables' own columns are positive.
+_TYPE = Field(-104, "_change_type", primitive("string"), True, "_change_type")
+_VERSION = Field(-105, "_commit_version", primitive("long"), True, "_commit_version")
+_TIMESTAMP = Field(-106, "_commit_timestamp", primitive("timestamp"), False, "_commit_timestamp")
+
+CHANGE_COLUMNS = (_TYPE, _VERSION, _TIMESTAMP)
+"""The columns behind those of the table. Source: Delta PROTOCOL.md, "Reader Requirements for AddCDCFile"."""
+
+SELECTED = "selected_rows"
+"""Kind of a delete in ``Changes.files``: the rows that it deletes are those that changed, no others are read."""
+
+MAX_ROWS = 1 << 31
+"""Rows of a file of which only some changed, at most."""
+
+
+@dataclass(frozen=True)
+class Changes(Scan):
+    """Rows that a range of versions inserted, deleted and updated; made by :meth:`tableformats.Table.changes`.
+
+    The columns are the table's at the ending version, then ``_change_type`` (insert, delete, update_preimage,
+    update_postimage), ``_commit_version`` and ``_commit_timestamp``; filters may name them all. Rows come oldest
+    version first, within a version deletes before inserts. The rest is as in :class:`tableformats.scan.Scan`.
+    """
+
+    @property
+    def starting_version(self) -> int:
+        return self._format_changes.starting_version
+
+    @property
+    def ending_version(self) -> int:
+        return self._format_changes.ending_version
+
+    @cached_property
+    def files(self) -> pa.Table:
+        """The files that are read, in order: ``version``, ``timestamp``, ``change_type`` (null: the file's rows say it
+        themselves), then the columns of :attr:`tableformats.scan.ScanPlan.files`.
+
+        A file with a delete of kind :data:`SELECTED` is read for the rows that this one deletes; a file may stand here
+        several times. No data file is opened. Raises as :meth:`plan` does.
+        """
+        return _listed(self)
+
+    def added_files(self) -> pa.Table:
+        """Every file that the versions added, oldest first: ``version``, ``timestamp``, ``path``, ``size_bytes``,
+        ``record_count``, ``partition``, ``deletes``, ``data_change`` and the format's own columns.
+
+        For streaming readers: remember the newest version that was processed, and when ``table.snapshot().version`` is
+        greater, take the files of ``table.changes(processed + 1)`` where ``data_change`` is true (the others hold rows
+        that were there before, written anew). That is all there is to read as long as the table is only appended to;
+        :attr:`files` has a row whose ``change_type`` is not "insert" where it was not. The filter drops files as in
+        any scan. No data file is opened. Raises as :meth:`plan` does.
+        """
+        listing = type(self.snapshot)(self.snapshot.table, ChangesSnapshot(self._format_changes, self._storage, True))
+        return _listed(replace(self, snapshot=listing)).drop_columns(["change_type", "spec_id", "fully_matched"])
+
+    @property
+    def _format_changes(self) -> FormatChanges:
+        snapshot = self.snapshot.format_snapshot
+        assert isinstance(snapshot, ChangesSnapshot)
+        return snapshot.changes
+
+    @property
+    def _storage(self) -> Storage:
+        return self.snapshot.storage
+
+
+def _listed(changes: Changes) -> pa.Table:
+    """``plan.files`` with the change columns beside the partition values instead of among them."""
+    import pyarrow as pa
+
+    files = changes.plan().files
+    partition = files["partition"].combine_chunks()
+    names = {f.name: name for f, name in zip(CHANGE_COLUMNS, ("change_type", "version", "timestamp"), strict=True)}
+    members = {f.name: partition.field(i) for i, f in enumerate(partition.type)}
+    columns = {names[n]: members.pop(n) for n in [_VERSION.name, _TIMESTAMP.name, _TYPE.name]}
+    for name in files.column_names:
+        columns[name] = files[name] if name != "partition" else _struct(members, len(partition))
+    return pa.table(columns)
+
+
+class ChangesSnapshot(FormatSnapshot):
+    """The files that hold the changes of ``changes``, as a snapshot: see :class:`tableformats.plugin.FormatSnapshot`.
+
+    Parameters
+    ----------
+    listing : give the files that were added instead, see :meth:`FormatChanges.added_files`
+
+    Raises
+    ------
+    UnsupportedFeatureError : a column of the table has the name of a change column (``field``)
+    """
+
+    def __init__(self, changes: FormatChanges, storage: Storage, listing: bool = False) -> None:
+        base = changes.snapshot
+        self.changes = changes
+        self._base = base
+        self._storage = storage
+        self._listing = listing
+        self.version, self.timestamp_ms = base.version, base.timestamp_ms
+        self.properties = base.properties
+        self.schema = _with_change_columns(base.schema, storage.root)
+        self.schema_history, self.schema_history_is_complete = base.schema_history, base.schema_history_is_complete
+        self.name_mapping = replace(base.name_mapping, by_name=frozenset({_TYPE.id}))
+        self.extra_columns = (*base.extra_columns, "data_change") if listing else base.extra_columns
+        self._spec_ids = {spec_id: 2 * i for i, spec_id in enumerate(changes.specs)}
+        self.specs = {}
+        for spec_id, spec in changes.specs.items():
+            for number, columns in enumerate((CHANGE_COLUMNS, CHANGE_COLUMNS[1:])):
+                own = self._spec_ids[spec_id] + number
+                self.specs[own] = replace(spec, id=own, fields=(*spec.fields, *map(_constant, columns)))
+        self.default_spec_id = self._spec_ids.get(base.default_spec_id, 0)
+
+    def read(self, request: ReadRequest) -> Iterator[FileBatch]:
+        """See :meth:`tableformats.plugin.FormatSnapshot.read`: oldest version first, and no keys to reconcile."""
+        of_table = tuple(f for f in request.columns if f not in CHANGE_COLUMNS)
+        asked = replace(request, columns=of_table, manifest_filter=None)
+        batches = self.changes.added_files(asked) if self._listing else self.changes.read(asked)
+        return map(self._with_constants, batches)
+
+    def _with_constants(self, found: ChangeBatch) -> FileBatch:
+        import pyarrow as pa
+
+        files = found.batch.files
+        partition = files.column("partition")
+        members = dict(zip((f.name for f in partition.type), partition.flatten(), strict=True))
+        if found.change_types is not None:
+            members[str(_TYPE.id)] = found.change_types
+        members[str(_VERSION.id)] = found.versions
+        members[str(_TIMESTAMP.id)] = found.timestamps_ms.cast(pa.timestamp("ms", "UTC")).cast(
+            arrow_type(_TIMESTAMP.type)
+        )
+        index = files.schema.get_field_index("partition")
+        files = files.set_column(index, "partition", _struct(members, files.num_rows))
+        spec_id = self._spec_ids[found.batch.spec_id] + (found.change_types is None)
+        statistics = found.batch.statistics
+        return FileBatch(files, spec_id, None if statistics is None else _TableStatistics(statistics))
+
+    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`; what selects rows is of kind SELECTED."""
+        import pyarrow.compute as pc
+
+        found = self.changes.attach_deletes(files)
+        kind, selects = found.files["kind"], found.files["selects"]
+        if pc.any(pc.and_(selects, pc.equal(kind, "equality"))).as_py():
+            raise UnsupportedFeatureError(
+                "the rows that equality deletes deleted are not found yet", path=self._storage.root,
+                field="changes by equality deletes", hint="Compare two snapshots instead",
+            )  # fmt: skip
+        table = found.files.append_column("own_kind", kind)
+        index = table.column_names.index("kind")
+        table = table.set_column(index, "kind", pc.if_else(selects, SELECTED, kind))
+        return DeleteFiles(table, found.offsets, found.indices)
+
+    def resolve_paths(self, paths: pa.Array) -> pa.Array:
+        """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`."""
+        return self._base.resolve_paths(paths)
+
+    def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
+        """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`: all rows but those that changed.
+
+        Raises
+        ------
+        LimitExceededError : some of more than :data:`MAX_ROWS` rows changed
+        """
+        import pyarrow.compute as pc
+        from pyroaring import BitMap64
+
+        own = deletes.set_column(deletes.column_names.index("kind"), "kind", deletes["own_kind"])
+        selecting, others = own.filter(own["selects"]), own.filter(pc.invert(own["selects"]))
+        if selecting.num_rows and record_count is None:
+            record_count = self._physical_rows(path)
+        left_out = self._base.deleted_positions(path, record_count, others) if others.num_rows else BitMap64()
+        if not selecting.num_rows:
+            return left_out
+        assert record_count is not None
+        if record_count > MAX_ROWS:
+            raise LimitExceededError(
+                f"some rows changed in a file of {record_count}, and at most {MAX_ROWS} are looked through", path=path
+            )
+        changed = self._base.deleted_positions(path, record_count, selecting) - left_out
+        unchanged = BitMap64()
+        unchanged.add_range(0, record_count)
+        return unchanged - changed
+
+    def _physical_rows(self, path: str) -> int:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        absolute = self.resolve_paths(pa.array([path]))[0].as_py()
+        try:
+            with self._storage.open_file(absolute) as source:
+                return int(pq.read_metadata(source).num_rows)
+        except (OSError, pa.ArrowException) as error:
+            raise CorruptMetadataError(
+                f"the rows of a data file cannot be counted: {error}", path=absolute,
+                hint="It may have been vacuumed: ask for the changes of newer versions",
+            ) from error  # fmt: skip
+
+    def equality_deletes(self, delete: Any) -> pa.Table:
+        """See :meth:`tableformats.plugin.FormatSnapshot.equality_deletes`."""
+        return self._base.equality_deletes(delete)
+
+
+class _TableStatistics(Statistics):
+    """A format's statistics, asked only for what the table's columns are: constants need none."""
+
+    def __init__(self, inner: Statistics) -> None:
+        self._inner = inner
+
+    def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
+        return self._inner.bounds([f for f in columns if f not in CHANGE_COLUMNS], rows)
+
+
+def _with_change_columns(schema: Schema, location: str) -> Schema:
+    for f in schema:
+        if f.name.lower() in (column.name for column in CHANGE_COLUMNS):
+            raise UnsupportedFeatureError(
+                "a column of the table has the name of a change column", path=location, field=f.name,
+                hint="Rename the column, or compare two snapshots instead",
+            )  # fmt: skip
+    return Schema((*map(_optional, schema.fields), *CHANGE_COLUMNS), schema.id)
+
+
+def _optional(f: Field) -> Field:
+    """The field where nothing is required: rows of older versions may lack what is required now."""
+    return replace(f, type=_optional_type(f.type), required=False)
+
+
+def _optional_type(kind: Type) -> Type:
+    if isinstance(kind, StructType):
+        return StructType(tuple(map(_optional, kind.fields)))
+    if isinstance(kind, ListType):
+        return ListType(_optional(kind.element))
+    if isinstance(kind, MapType):
+        return MapType(replace(kind.key, type=_optional_type(kind.key.type)), _optional(kind.value))
+    return kind
+
+
+def _constant(column: Field) -> PartitionField:
+    return PartitionField(column.id, column.name, column.id, parse_transform("identity"), column.type)
+
+
+def _struct(members: dict[str, Any], length: int) -> pa.StructArray:
+    import pyarrow as pa
+
+    if not members:
+        return pa.Array.from_buffers(pa.struct([]), length, [None], children=[])
+    return pa.StructArray.from_arrays(list(members.values()), names=list(members))
