@@ -59,7 +59,13 @@ class CheckpointFile:
     storage: Storage
     path: str
     size: int
+    mtime_ms: int = 0
     _kept: tuple[Any, pa.StructArray | None] | None = None
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """What tells the file's content from every other."""
+        return self.path, self.size, self.mtime_ms
 
     @property
     def is_json(self) -> bool:
@@ -137,7 +143,7 @@ def expand(storage: Storage, checkpoint: Checkpoint) -> list[CheckpointFile]:
     CorruptMetadataError : it is damaged
     PathNotAllowedError : a sidecar of another store
     """
-    own = [CheckpointFile(storage, file.path, file.size) for file in checkpoint.files]
+    own = [CheckpointFile(storage, file.path, file.size, file.mtime_ms) for file in checkpoint.files]
     sidecars: list[CheckpointFile] = []
     for file in own:
         named = file.actions().sidecars if file.is_json else file.structs("sidecar")
@@ -156,7 +162,10 @@ def _sidecar(storage: Storage, action: dict[str, Any], manifest: str) -> Checkpo
         path = storage.resolve_one(stored, encoded=True)
     else:
         path = storage.join(LOG_DIRECTORY, "_sidecars", name)
-    return CheckpointFile(storage, path, size if isinstance(size, int) else 0)
+    time = action.get("modificationTime")
+    return CheckpointFile(
+        storage, path, size if isinstance(size, int) else 0, time if isinstance(time, int) else 0
+    )
 
 
 def read_metadata(storage: Storage, checkpoint: Checkpoint) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:

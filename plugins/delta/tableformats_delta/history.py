@@ -37,28 +37,41 @@ class CommitTimes:
     Parameters
     ----------
     properties : of the snapshot that says from which version on in-commit timestamps are enabled
+    infos : the ``commitInfo`` of versions that are decoded already
     """
 
-    def __init__(self, storage: Storage, listing: LogListing, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        listing: LogListing,
+        properties: Mapping[str, str],
+        infos: Mapping[int, Mapping[str, Any]] | None = None,
+    ) -> None:
         self._storage = storage
         self._listing = listing
+        self._infos = dict(infos or {})
         self._in_commit_from = _enablement(properties)
         self._versions = sorted(listing.commit_times)
 
     def of(self, version: int) -> int | None:
         """Time of ``version``; None where its commit is gone. Raises CorruptMetadataError."""
         file = self._listing.commits.get(version)
+        info = self._infos.get(version)
         if file is None:
+            if info is not None and self.is_in_commit(version):
+                return _time(info)
             checkpoint = self._listing.checkpoints.get(version)
             return checkpoint.files[0].mtime_ms if checkpoint is not None else None
-        if not self._is_in_commit(version):
+        if not self.is_in_commit(version):
             return self._listing.commit_times.get(version, file.mtime_ms)
-        return self.in_commit(_commit_info(self._storage, file), file)
+        if info is None:
+            info = self._infos[version] = _commit_info(self._storage, file) or {}
+        return self.in_commit(info, file)
 
     def in_commit(self, info: Mapping[str, Any] | None, file: LogFile) -> int:
         """The in-commit timestamp of a commit that must have one. Raises CorruptMetadataError."""
-        time = (info or {}).get("inCommitTimestamp")
-        if not isinstance(time, int) or isinstance(time, bool):
+        time = _time(info or {})
+        if time is None:
             raise CorruptMetadataError(
                 "the commit has no in-commit timestamp, and the table needs one",
                 path=file.path, field="commitInfo.inCommitTimestamp",
@@ -67,7 +80,7 @@ class CommitTimes:
 
     def listed(self, version: int, info: Mapping[str, Any] | None) -> int:
         """Time of a version whose commitInfo is at hand."""
-        if self._is_in_commit(version):
+        if self.is_in_commit(version):
             return self.in_commit(info, self._listing.commits[version])
         return self._listing.commit_times.get(version, self._listing.commits[version].mtime_ms)
 
@@ -94,7 +107,8 @@ class CommitTimes:
     def _time(self, version: int) -> int:
         return self.of(version) or 0
 
-    def _is_in_commit(self, version: int) -> bool:
+    def is_in_commit(self, version: int) -> bool:
+        """Whether the time of ``version`` stands in its commit."""
         return self._in_commit_from is not None and version >= self._in_commit_from
 
     def _first_in_commit(self) -> int:
@@ -105,6 +119,11 @@ class CommitTimes:
         return self._listing.not_found(
             f"{_readable(timestamp_ms)} is {where} version of the table, whose commits are from {first} to {last}"
         )
+
+
+def _time(info: Mapping[str, Any]) -> int | None:
+    time = info.get("inCommitTimestamp")
+    return time if isinstance(time, int) and not isinstance(time, bool) and abs(time) < 2**63 else None
 
 
 def _readable(timestamp_ms: int) -> str:

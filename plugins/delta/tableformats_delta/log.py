@@ -1,8 +1,9 @@
 """The transaction log's files: which commits and complete checkpoints there are, and which of them make a version.
 
-The whole directory is listed, so no hint is trusted: ``_last_checkpoint`` may be stale, damaged or dangling and
-changes nothing. File names that do not match exactly (``.crc``, ``.tmp``, compacted and staged commits) are ignored.
-Source: Delta PROTOCOL.md, "Delta Log Entries", "Checkpoints", "Last Checkpoint File".
+The whole directory is listed, for no file system here lists from a name on. So no hint is needed or trusted:
+``_last_checkpoint`` may be stale, damaged or dangling and changes nothing. File names that do not match exactly
+(``.tmp``, staged commits, ``.x.json.crc``) are ignored. Source: Delta PROTOCOL.md, "Delta Log Entries", "Checkpoints",
+"Log Compaction Files", "Version Checksum File", "Last Checkpoint File".
 """
 
 from __future__ import annotations
@@ -23,17 +24,24 @@ __all__ = [
 
 LOG_DIRECTORY = "_delta_log"
 _MAX_VERSION = 2**63 - 1
+_LONGEST_TAIL = 128
+"""So many files after a checkpoint, and an updated snapshot begins again at a newer one, if there is any."""
 
 _COMMIT = re.compile(r"(\d{20})\.json", re.ASCII)
 _CLASSIC = re.compile(r"(\d{20})\.checkpoint\.parquet", re.ASCII)
 _PART = re.compile(r"(\d{20})\.checkpoint\.(\d{10})\.(\d{10})\.parquet", re.ASCII)
 _UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_COMPACTED = re.compile(r"(\d{20})\.(\d{20})\.compacted\.json", re.ASCII)
+_CHECKSUM = re.compile(r"(\d{20})\.crc", re.ASCII)
 _V2 = re.compile(rf"(\d{{20}})\.checkpoint\.{_UUID}\.(?:parquet|json)", re.ASCII)
 
 
 @dataclass(frozen=True)
 class LogFile:
-    """A file of the log; ``path`` is absolute, ``mtime_ms`` is milliseconds since the epoch."""
+    """A file of the log; ``path`` is absolute, ``mtime_ms`` is milliseconds since the epoch.
+
+    ``version`` of a compaction is the last one that it stands for.
+    """
 
     version: int
     path: str
@@ -51,20 +59,30 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class LogSegment:
-    """What makes one version: a checkpoint, or none, and the commits after it, newest first."""
+    """What makes one version: a checkpoint, or none, and the commits after it, newest first.
+
+    Compactions stand among ``commits`` in place of those that they cover. ``checksum`` is the newest checksum file
+    of the versions from the checkpoint's to this one.
+    """
 
     version: int
     checkpoint: Checkpoint | None
     commits: tuple[LogFile, ...]
+    checksum: LogFile | None = None
 
 
 @dataclass
 class LogListing:
-    """The log at one moment. ``checkpoints`` holds one complete checkpoint a version."""
+    """The log at one moment. ``checkpoints`` holds one complete checkpoint a version.
+
+    ``compactions`` are keyed by the first and the last version that they stand for.
+    """
 
     directory: str
     commits: dict[int, LogFile] = field(default_factory=dict)
     checkpoints: dict[int, Checkpoint] = field(default_factory=dict)
+    compactions: dict[tuple[int, int], LogFile] = field(default_factory=dict)
+    checksums: dict[int, LogFile] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.commits or self.checkpoints)
@@ -109,8 +127,8 @@ class LogListing:
         first = 0 if base is None else base + 1
         missing = next((v for v in range(first, version + 1) if v not in self.commits), None)
         if missing is None:
-            commits = tuple(self.commits[v] for v in range(version, first - 1, -1))
-            return LogSegment(version, None if base is None else self.checkpoints[base], commits)
+            checkpoint = None if base is None else self.checkpoints[base]
+            return LogSegment(version, checkpoint, self._covering(first, version), self._checksum(base or 0, version))
         if version not in self.commits:
             raise self.not_found(f"the table has no version {version}")
         if self.oldest is not None and version < self.oldest:
@@ -120,6 +138,50 @@ class LogListing:
             path=f"{self.directory}/{missing:020d}.json",
             hint="Restore the file, or read a version before the gap",
         )
+
+    def segment_after(self, older: LogSegment) -> LogSegment:
+        """The files that make the newest version, of them as many as possible from ``older``.
+
+        Those of ``older`` stay while all of them are there unchanged and its tail is not too long; where they are
+        not, this is :meth:`segment`. Raises as :meth:`segment` does.
+        """
+        base = older.checkpoint
+        first = older.version + 1
+        kept = base is None or self.checkpoints.get(base.version) == base
+        tail = len(older.commits) + self.latest - older.version
+        there = {*self.commits.values(), *self.compactions.values()}.issuperset(older.commits)
+        whole = all(v in self.commits for v in range(first, self.latest + 1))
+        if not (kept and there and whole) or tail > _LONGEST_TAIL or self.latest < older.version:
+            return self.segment(self.latest)
+        commits = self._covering(first, self.latest) + older.commits
+        return LogSegment(self.latest, base, commits, self._checksum(base.version if base else 0, self.latest))
+
+    def _covering(self, first: int, last: int) -> tuple[LogFile, ...]:
+        """The fewest files that stand for the commits ``first`` to ``last``, all of which are there; newest first.
+
+        A compaction that begins before ``first`` or ends after ``last`` holds what is not asked for, and is none.
+        Cost: O(commits + compactions).
+        """
+        ending: dict[int, list[tuple[int, LogFile]]] = {}
+        for (start, end), file in self.compactions.items():
+            if first <= start and end <= last:
+                ending.setdefault(end, []).append((start, file))
+        fewest = {first - 1: 0}
+        chosen: dict[int, tuple[int, LogFile]] = {}
+        for version in range(first, last + 1):
+            ways = [(version, self.commits[version]), *ending.get(version, ())]
+            chosen[version] = min(ways, key=lambda way: fewest[way[0] - 1])
+            fewest[version] = fewest[chosen[version][0] - 1] + 1
+        files = []
+        while last >= first:
+            start, file = chosen[last]
+            files.append(file)
+            last = start - 1
+        return tuple(files)
+
+    def _checksum(self, first: int, last: int) -> LogFile | None:
+        newest = max((v for v in self.checksums if first <= v <= last), default=None)
+        return None if newest is None else self.checksums[newest]
 
     def not_found(self, message: str) -> SnapshotNotFoundError:
         """The error for a version that is not there, with what is."""
@@ -132,8 +194,8 @@ class LogListing:
 def list_log(storage: Storage) -> LogListing:
     """List ``_delta_log``; an absent directory gives an empty listing.
 
-    A checkpoint file of 0 bytes is a writer's failure and no checkpoint, as in Spark; a commit of 0 bytes is damage
-    and is found when it is read.
+    A file of 0 bytes is a writer's failure and is not there, as in Spark; a commit of 0 bytes alone is damage and is
+    found when it is read.
     """
     listing = LogListing(storage.join(LOG_DIRECTORY))
     parts: dict[tuple[int, int], dict[int, LogFile]] = {}
@@ -144,6 +206,13 @@ def list_log(storage: Storage) -> LogListing:
                 listing.commits[file.version] = file
         elif info.size == 0:
             continue
+        elif match := _COMPACTED.fullmatch(info.name):
+            start = int(match.group(1))
+            if (file := _log_file(info, match, 2)) and start < file.version:
+                listing.compactions[start, file.version] = file
+        elif match := _CHECKSUM.fullmatch(info.name):
+            if file := _log_file(info, match):
+                listing.checksums[file.version] = file
         elif match := _CLASSIC.fullmatch(info.name):
             if file := _log_file(info, match):
                 listing.checkpoints[file.version] = Checkpoint(file.version, (file,))
@@ -160,8 +229,8 @@ def list_log(storage: Storage) -> LogListing:
     return listing
 
 
-def _log_file(info: FileInfo, match: re.Match[str]) -> LogFile | None:
-    version = int(match.group(1))
+def _log_file(info: FileInfo, match: re.Match[str], group: int = 1) -> LogFile | None:
+    version = int(match.group(group))
     return LogFile(version, info.path, info.size, info.mtime_ms) if version <= _MAX_VERSION else None
 
 

@@ -1,19 +1,23 @@
 """Protocol and metadata of a version: the newest of each wins, and no table is without them.
 
-Source: Delta PROTOCOL.md, "Action Reconciliation", "Change Metadata", "Protocol Evolution".
+Where no commit after the checkpoint has them, a checksum file spares the look into the checkpoint. Source: Delta
+PROTOCOL.md, "Action Reconciliation", "Change Metadata", "Protocol Evolution", "Version Checksum File".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 
+from .cache import MetadataCache
 from .checkpoints import read_metadata
+from .checksums import VersionChecksum, read_checksum
 from .commits import Commit, read_commit
 from .features import check_protocol
-from .log import LogSegment
+from .log import Checkpoint, LogFile, LogSegment
 
 if TYPE_CHECKING:
     from tableformats.storage import Storage
@@ -25,37 +29,90 @@ _HINT = "The log is incomplete: restore its first commit or a checkpoint that ho
 
 @dataclass
 class TableState:
-    """What a version's log says about the table; ``commits`` are decoded, newest first; ``path`` is for errors."""
+    """What a version's log says about the table.
+
+    ``commits`` are decoded, newest first; ``checksum`` is of this very version; ``notes`` are sentences for people;
+    ``path`` is for errors.
+    """
 
     protocol: dict[str, Any]
     metadata: dict[str, Any]
     commits: list[Commit]
     path: str
+    checksum: VersionChecksum | None = None
+    notes: list[str] = field(default_factory=list)
 
 
-def load_state(storage: Storage, segment: LogSegment) -> TableState:
-    """Decode the commits of ``segment`` and find protocol and metadata, in the checkpoint where no commit has them.
+def load_state(
+    storage: Storage, segment: LogSegment, cache: MetadataCache | None = None, known: Iterable[Commit] = ()
+) -> TableState:
+    """Decode the commits of ``segment`` and find protocol and metadata.
+
+    Parameters
+    ----------
+    cache : takes what is decoded, and gives what it has
+    known : commits that are decoded already, of an older snapshot
 
     Raises
     ------
-    CorruptMetadataError : a damaged file; no protocol or no metaData action
+    CorruptMetadataError : a damaged file; no protocol or no metaData action; the checksum file contradicts the log
     UnsupportedFeatureError : the protocol asks for what is not built
     """
-    commits = [read_commit(storage, file) for file in segment.commits]
+    cache = cache or MetadataCache(0)
+    at_hand = {commit.file: commit for commit in known}
+    commits = [at_hand.get(file) or _commit(storage, file, cache) for file in segment.commits]
     protocol = next((commit.protocol for commit in commits if commit.protocol), None)
     metadata = next((commit.metadata for commit in commits if commit.metadata), None)
+    notes: list[str] = []
+    checksum = None
+    if segment.checksum is not None:
+        is_current = segment.checksum.version == segment.version
+        if is_current or protocol is None or metadata is None:
+            checksum = _checksum(storage, segment.checksum, cache, notes)
+        if checksum is not None and is_current:
+            checksum.check("protocol", protocol)
+            checksum.check("metadata", metadata)
     checkpoint = segment.checkpoint
-    if checkpoint is not None and (protocol is None or metadata is None):
-        older_protocol, older_metadata = read_metadata(storage, checkpoint)
-        protocol, metadata = protocol or older_protocol, metadata or older_metadata
     path = checkpoint.files[0].path if checkpoint is not None else segment.commits[-1].path
+    if checksum is not None:  # where it is of an older version, no commit after it has what is missing
+        path = path if metadata else checksum.file.path
+        protocol, metadata = protocol or checksum.protocol, metadata or checksum.metadata
+        checksum = checksum if checksum.file.version == segment.version else None
+    if checkpoint is not None and (protocol is None or metadata is None):
+        older_protocol, older_metadata = _checkpoint_metadata(storage, checkpoint, cache)
+        protocol, metadata = protocol or older_protocol, metadata or older_metadata
     if protocol is None:
         raise CorruptMetadataError("the log has no protocol action", path=path, field="protocol", hint=_HINT)
     check_protocol(protocol, path)
     if metadata is None:
         raise CorruptMetadataError("the log has no metaData action", path=path, field="metaData", hint=_HINT)
     _check_format(metadata, path)
-    return TableState(protocol, metadata, commits, path)
+    return TableState(protocol, metadata, commits, path, checksum, notes)
+
+
+def _commit(storage: Storage, file: LogFile, cache: MetadataCache) -> Commit:
+    return cache.get(
+        ("commit", file),
+        lambda: read_commit(storage, file),
+        lambda commit: commit.adds.nbytes + commit.removes.nbytes + file.size,
+    )
+
+
+def _checksum(storage: Storage, file: LogFile, cache: MetadataCache, notes: list[str]) -> VersionChecksum | None:
+    """The checksum file; None and a note where it is damaged."""
+    try:
+        return cache.get(("checksum", file), lambda: read_checksum(storage, file), lambda _: file.size)
+    except (CorruptMetadataError, OSError):
+        notes.append(f"The checksum file of version {file.version} is damaged and was ignored")
+        return None
+
+
+def _checkpoint_metadata(
+    storage: Storage, checkpoint: Checkpoint, cache: MetadataCache
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    return cache.get(
+        ("metadata", checkpoint), lambda: read_metadata(storage, checkpoint), lambda found: len(str(found))
+    )
 
 
 def _check_format(metadata: dict[str, Any], path: str) -> None:

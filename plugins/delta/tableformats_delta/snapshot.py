@@ -15,7 +15,8 @@ from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequ
 from tableformats.schema import Field, arrow_type
 
 from .actions import empty_rows
-from .checkpoints import CheckpointRows, expand
+from .cache import MetadataCache
+from .checkpoints import CheckpointFile, CheckpointRows, expand
 from .commits import Commit
 from .deletion_vectors import read_deletion_vector, stored_path
 from .file_keys import file_keys
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
 
+    from tableformats.report import ScanReport
     from tableformats.storage import Storage
 
 __all__ = ["DeltaSnapshot"]
@@ -43,10 +45,20 @@ class DeltaSnapshot(FormatSnapshot):
 
     extra_columns = ("modification_time",)
 
-    def __init__(self, storage: Storage, segment: LogSegment, state: TableState, timestamp_ms: int | None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        segment: LogSegment,
+        state: TableState,
+        timestamp_ms: int | None,
+        cache: MetadataCache | None = None,
+    ) -> None:
         self._storage = storage
-        self._segment = segment
-        self._commits = state.commits
+        self._cache = cache or MetadataCache(0)
+        self._checksum = state.checksum
+        self._notes = state.notes
+        self.segment = segment
+        self.commits = state.commits
         self.version = segment.version
         self.timestamp_ms = timestamp_ms
         self.protocol = state.protocol
@@ -63,18 +75,30 @@ class DeltaSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.read`."""
         seen = _SeenKeys()
         report = request.report
-        for commit in self._commits:
+        for note in self._notes:
+            report.note(note)
+        for commit in self.commits:
             report.count_metadata(commit.file.size)
             report.log_files_read += 1
-        for commits in _in_batches(self._commits):
+        for commits in _in_batches(self.commits):
             yield self._commit_batch(commits, request, seen)
-        if self._segment.checkpoint is None:
-            return
-        for file in expand(self._storage, self._segment.checkpoint):
+        for file in self._checkpoint_files():
             report.count_metadata(file.size)
             report.checkpoint_files_read += 1
-            for rows in file.files():
+            for rows in self._cache.stream(file.key, file.files, lambda rows: rows.rows.nbytes):
                 yield self._checkpoint_batch(rows, file.path, request, seen)
+
+    def _checkpoint_files(self) -> list[CheckpointFile]:
+        checkpoint = self.segment.checkpoint
+        if checkpoint is None:
+            return []
+        return self._cache.get(checkpoint, lambda: expand(self._storage, checkpoint), lambda files: 1024 * len(files))
+
+    def verify(self, report: ScanReport) -> None:
+        """See :meth:`tableformats.plugin.FormatSnapshot.verify`: the counts of the version's checksum file."""
+        if self._checksum is not None and not report.files_skipped_with_manifests:
+            self._checksum.check("numFiles", report.files_total)
+            self._checksum.check("tableSizeBytes", report.bytes_total)
 
     def _commit_batch(self, commits: Sequence[Commit], request: ReadRequest, seen: _SeenKeys) -> FileBatch:
         import numpy as np

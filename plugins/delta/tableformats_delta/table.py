@@ -5,15 +5,17 @@ Source: Delta PROTOCOL.md, "Delta Table Specification", "In-Commit Timestamps".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import TableNotFoundError
-from tableformats.plugin import FormatTable, OpenOptions, SnapshotSelector, TableFormat
+from tableformats.plugin import FormatSnapshot, FormatTable, OpenOptions, SnapshotSelector, TableFormat
 
+from .cache import BUDGET_BYTES, MetadataCache
+from .commits import Commit
 from .history import CommitTimes, history_table
-from .log import LOG_DIRECTORY, LogListing, list_log
-from .replay import load_state
+from .log import LOG_DIRECTORY, LogListing, LogSegment, list_log
+from .replay import TableState, load_state
 from .snapshot import DeltaSnapshot
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ class DeltaFormat(TableFormat):
         if isinstance(options.relocate, Mapping):
             for old, new in options.relocate.items():
                 storage.relocate(old, new)
-        return DeltaTable(storage)
+        return DeltaTable(storage, MetadataCache(BUDGET_BYTES if options.cache else 0))
 
 
 class DeltaTable(FormatTable):
@@ -55,8 +57,9 @@ class DeltaTable(FormatTable):
 
     format = "delta"
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, cache: MetadataCache) -> None:
         self._storage = storage
+        self._cache = cache
         self.location = storage.root
 
     def snapshot(self, selector: SnapshotSelector) -> DeltaSnapshot:
@@ -71,6 +74,15 @@ class DeltaTable(FormatTable):
         else:
             version = listing.latest
         return self._at(listing, version)
+
+    def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
+        """See :meth:`tableformats.plugin.FormatTable.update`: reads the commits after ``snapshot`` and no other."""
+        assert isinstance(snapshot, DeltaSnapshot)
+        listing = self._listing()
+        segment = listing.segment_after(snapshot.segment)
+        if segment == snapshot.segment:
+            return snapshot
+        return self._made_of(listing, segment, snapshot.commits)
 
     def history(self, limit: int | None = None) -> pa.Table:
         """See :func:`tableformats_delta.history.history_table`."""
@@ -90,10 +102,26 @@ class DeltaTable(FormatTable):
         return CommitTimes(self._storage, listing, properties)
 
     def _at(self, listing: LogListing, version: int) -> DeltaSnapshot:
-        segment = listing.segment(version)
-        snapshot = DeltaSnapshot(self._storage, segment, load_state(self._storage, segment), None)
-        snapshot.timestamp_ms = CommitTimes(self._storage, listing, snapshot.properties).of(version)
+        return self._made_of(listing, listing.segment(version))
+
+    def _made_of(self, listing: LogListing, segment: LogSegment, known: Iterable[Commit] = ()) -> DeltaSnapshot:
+        state = load_state(self._storage, segment, self._cache, known)
+        snapshot = DeltaSnapshot(self._storage, segment, state, None, self._cache)
+        times = CommitTimes(self._storage, listing, snapshot.properties, _infos(state))
+        snapshot.timestamp_ms = times.of(segment.version)
+        if state.checksum is not None and times.is_in_commit(segment.version):
+            state.checksum.check("inCommitTimestampOpt", snapshot.timestamp_ms)
         return snapshot
+
+
+def _infos(state: TableState) -> dict[int, Mapping[str, Any]]:
+    """The commitInfo of the versions whose commits are decoded; a checksum file tells the time of its version."""
+    infos: dict[int, Mapping[str, Any]] = {}
+    checksum = state.checksum
+    if checksum is not None and checksum.in_commit_timestamp is not None:
+        infos[checksum.file.version] = {"inCommitTimestamp": checksum.in_commit_timestamp}
+    infos.update({commit.file.version: commit.commit_info for commit in state.commits if commit.commit_info})
+    return infos
 
 
 def _as_version(version: int | str, listing: LogListing) -> int:
