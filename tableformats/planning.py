@@ -52,6 +52,7 @@ class _Planner:
         report = self.report
         with report.stage("total"):
             kept = list(self._surviving_batches())
+            self.snapshot.verify(report)
             survivors = pa.concat_tables(kept, promote_options="permissive") if kept else self._no_files()
             survivors = survivors.combine_chunks()
             with report.stage("deletes"):

@@ -26,7 +26,7 @@ class ScanReport:
     version: int = -1
     filter: str | None = None
     metadata_files_read: int = 0
-    """Log files, checkpoints, manifest lists and manifests that were opened."""
+    """Log files, checkpoints, manifest lists and manifests that the plan was made from, in memory already or not."""
     metadata_bytes_read: int = 0
     log_files_read: int = 0
     checkpoint_files_read: int = 0
