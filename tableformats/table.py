@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import expressions as ex
-from .errors import InvalidPredicateError, SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
+from .errors import InvalidPredicateError, SnapshotNotFoundError, TableFormatsError
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -178,10 +178,6 @@ class Table:
         snapshot = Snapshot(self, ChangesSnapshot(found, self.storage))
         return Changes(snapshot, ex.TRUE, snapshot.schema)
 
-    def updated(self, snapshot: FormatSnapshot) -> FormatSnapshot:
-        """See :meth:`tableformats.plugin.FormatTable.update`; :meth:`Snapshot.update` is for users."""
-        return self._opened.update(snapshot)
-
     @property
     def inspect(self) -> Inspector:
         """Metadata tables: ``table.inspect.files()``, ``.snapshots()``, ``.manifests()``, ..."""
@@ -231,16 +227,6 @@ class Snapshot:
     def properties(self) -> dict[str, str]:
         """The table's properties (Delta: ``configuration``)."""
         return dict(self.format_snapshot.properties)
-
-    def update(self) -> Snapshot:
-        """The table's newest version, reading only what is new; this very snapshot where nothing is.
-
-        Raises
-        ------
-        CorruptMetadataError, UnsupportedFeatureError : as found in what is new
-        """
-        newest = self.table.updated(self.format_snapshot)
-        return self if newest is self.format_snapshot else Snapshot(self.table, newest)
 
     def update(self) -> Snapshot:
         """The table's newest version, reading only what is new; this very snapshot where nothing is.

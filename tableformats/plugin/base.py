@@ -277,12 +277,6 @@ class FormatSnapshot(ABC):
         Raises CorruptMetadataError where the format recorded other totals for this version.
         """
 
-    def verify(self, report: ScanReport) -> None:  # noqa: B027
-        """Called once a plan, after the last batch, when ``report`` counts all live files and their bytes.
-
-        Raises CorruptMetadataError where the format recorded other totals for this version.
-        """
-
     @abstractmethod
     def attach_deletes(self, files: pa.Table) -> DeleteFiles:
         """The deletes of ``files`` (the surviving rows of all batches, ``spec_id`` added as a column, ``partition``
@@ -342,14 +336,6 @@ class FormatTable(ABC):
         SnapshotNotFoundError : no such version, timestamp, branch or tag (the message lists what there is)
         CorruptMetadataError, UnsupportedFeatureError : as found while reading the metadata
         """
-
-    def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
-        """The newest version, given an older ``snapshot`` of this table; ``snapshot`` itself where nothing is new.
-
-        A format that can read only what is new does so. Raises as :meth:`snapshot` does.
-        """
-        newest = self.snapshot(SnapshotSelector())
-        return snapshot if newest.version == snapshot.version else newest
 
     def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
         """The newest version, given an older ``snapshot`` of this table; ``snapshot`` itself where nothing is new.
