@@ -178,6 +178,10 @@ class Table:
         snapshot = Snapshot(self, ChangesSnapshot(found, self.storage))
         return Changes(snapshot, ex.TRUE, snapshot.schema)
 
+    def updated(self, snapshot: FormatSnapshot) -> FormatSnapshot:
+        """See :meth:`tableformats.plugin.FormatTable.update`; :meth:`Snapshot.update` is for users."""
+        return self._opened.update(snapshot)
+
     @property
     def inspect(self) -> Inspector:
         """Metadata tables: ``table.inspect.files()``, ``.snapshots()``, ``.manifests()``, ..."""

@@ -7,13 +7,14 @@ Absent columns are nulls. Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from tableformats.errors import CorruptMetadataError
 
 from .actions import file_rows, file_schema
+from .cache import MetadataCache
 from .commits import Actions, parse_actions
 from .log import LOG_DIRECTORY, Checkpoint, missing_file, read_log_file
 
@@ -60,6 +61,7 @@ class CheckpointFile:
     path: str
     size: int
     mtime_ms: int = 0
+    cache: MetadataCache = field(default_factory=lambda: MetadataCache(0))
     _kept: tuple[Any, pa.StructArray | None] | None = None
 
     @property
@@ -107,12 +109,20 @@ class CheckpointFile:
     def parsed_statistics(self, group: int, leaves: Sequence[Sequence[str]]) -> pa.StructArray | None:
         """``add`` of a row group with these leaves of ``stats_parsed``; the last answer is kept for the next batch."""
         columns = tuple(".".join(("add", "stats_parsed", *leaf)) for leaf in leaves)
-        if self._kept is None or self._kept[0] != (group, columns):
-            with _guard(self.path), self._open() as parquet:
-                table = parquet.read_row_group(group, columns=list(columns))
-            found = table.column("add") if "add" in table.column_names else None
-            self._kept = (group, columns), None if found is None else _one(found)
-        return self._kept[1]
+        kept = self._kept
+        if kept is None or kept[0] != (group, columns):
+            found = self.cache.get(
+                (self.key, group, columns),
+                lambda: self._read_add(group, columns),
+                lambda add: 0 if add is None else add.nbytes,
+            )
+            self._kept = kept = (group, columns), found
+        return kept[1]
+
+    def _read_add(self, group: int, columns: Sequence[str]) -> pa.StructArray | None:
+        with _guard(self.path), self._open() as parquet:
+            table = parquet.read_row_group(group, columns=list(columns))
+        return _one(table.column("add")) if "add" in table.column_names else None
 
     def _mask(self, add: pa.StructArray) -> pa.BooleanArray:
         """Which rows are add actions: a struct that is not null and whose path is not."""
@@ -135,7 +145,7 @@ class CheckpointFile:
             raise missing_file(self.path) from error
 
 
-def expand(storage: Storage, checkpoint: Checkpoint) -> list[CheckpointFile]:
+def expand(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> list[CheckpointFile]:
     """The files that hold the checkpoint's add actions: its own, then the sidecars that it names.
 
     Raises
@@ -143,16 +153,16 @@ def expand(storage: Storage, checkpoint: Checkpoint) -> list[CheckpointFile]:
     CorruptMetadataError : it is damaged
     PathNotAllowedError : a sidecar of another store
     """
-    own = [CheckpointFile(storage, file.path, file.size, file.mtime_ms) for file in checkpoint.files]
+    own = [CheckpointFile(storage, file.path, file.size, file.mtime_ms, cache) for file in checkpoint.files]
     sidecars: list[CheckpointFile] = []
     for file in own:
         named = file.actions().sidecars if file.is_json else file.structs("sidecar")
         for sidecar in named:
-            sidecars.append(_sidecar(storage, sidecar, file.path))
+            sidecars.append(_sidecar(storage, sidecar, file.path, cache))
     return own + sidecars
 
 
-def _sidecar(storage: Storage, action: dict[str, Any], manifest: str) -> CheckpointFile:
+def _sidecar(storage: Storage, action: dict[str, Any], manifest: str, cache: MetadataCache) -> CheckpointFile:
     stored, size = action.get("path"), action.get("sizeInBytes")
     if not isinstance(stored, str):
         raise CorruptMetadataError("a sidecar has no path", path=manifest, field="sidecar.path", hint=_HINT)
@@ -164,7 +174,7 @@ def _sidecar(storage: Storage, action: dict[str, Any], manifest: str) -> Checkpo
         path = storage.join(LOG_DIRECTORY, "_sidecars", name)
     time = action.get("modificationTime")
     return CheckpointFile(
-        storage, path, size if isinstance(size, int) else 0, time if isinstance(time, int) else 0
+        storage, path, size if isinstance(size, int) else 0, time if isinstance(time, int) else 0, cache
     )
 
 

@@ -92,7 +92,8 @@ class DeltaSnapshot(FormatSnapshot):
         checkpoint = self.segment.checkpoint
         if checkpoint is None:
             return []
-        return self._cache.get(checkpoint, lambda: expand(self._storage, checkpoint), lambda files: 1024 * len(files))
+        cache = self._cache
+        return cache.get(checkpoint, lambda: expand(self._storage, checkpoint, cache), lambda files: 1024 * len(files))
 
     def verify(self, report: ScanReport) -> None:
         """See :meth:`tableformats.plugin.FormatSnapshot.verify`: the counts of the version's checksum file."""
