@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-__all__ = ["FileInfo", "Storage", "normalize", "scheme_of", "strip_trailing"]
+__all__ = ["FileInfo", "Storage", "normalize", "normalize_all", "scheme_of", "strip_trailing"]
 
 # RFC 3986: a scheme has two letters or more here, so that C:\ is a path; ':' inside a relative name is no scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -66,6 +66,23 @@ def _after_host(rest: str) -> str:
     # file://host/x: only the local host is served, as in RFC 8089.
     host, slash, path = rest[2:].partition("/")
     return "/" + path if slash and host in ("", "localhost") else "//" + host + slash + path
+
+
+def normalize_all(paths: pa.Array) -> pa.Array:
+    """:func:`normalize` of string[n], in columns; nulls stay."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for alias, scheme in _SAME_STORE.items():
+        paths = pc.replace_substring_regex(paths, f"^{alias}:/", f"{scheme}:/")
+    paths = pc.replace_substring_regex(paths, "^file:(?:///+|//localhost/)", "/")
+    paths = pc.replace_substring_regex(paths, "^file:/([^/]|$)", r"/\1")
+    # Other hosts and schemes in capitals are rare enough to go one by one.
+    rest = pc.fill_null(pc.match_substring_regex(paths, "^(?:file:/|[^:/]*[A-Z][^:/]*:/)"), False)
+    if pc.any(rest).as_py():
+        singly = [normalize(p) for p in paths.filter(rest).to_pylist()]
+        paths = pc.replace_with_mask(paths, rest, pa.array(singly, pa.string()))
+    return paths
 
 
 def strip_trailing(path: str) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tableformats.errors import PathNotAllowedError, TableNotFoundError
-from tableformats.storage import Storage, common_move, normalize, scheme_of
+from tableformats.storage import Storage, common_move, normalize, normalize_all, scheme_of
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,12 @@ from tableformats.storage import Storage, common_move, normalize, scheme_of
 )
 def test_one_spelling(given: str, expected: str) -> None:
     assert normalize(given) == expected
+
+
+def test_spelling_of_a_column_is_the_spelling_of_each() -> None:
+    paths = ["file:/x", "file:///x", "file://localhost/x/y", "file://host/x", "FILE:/x", "/x", "x", "s3a://b/k", "S3N://b",
+             "abfss://c@h/p", "gcs://b/é", "a:b/c", "file:x", "file:////x", "hdfs://h:1/x", "file://localhosted/x"]  # fmt: skip
+    assert normalize_all(pa.array([*paths, None])).to_pylist() == [*map(normalize, paths), None]
 
 
 def test_a_colon_in_a_name_is_no_scheme(tmp_path: Path) -> None:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tableformats.storage import normalize, scheme_of
+from tableformats.storage import normalize, normalize_all, scheme_of
 
 __all__ = ["comparable", "without_authority"]
 
-_OTHER_SPELLING = r"(?i)^(?:file|s3a|s3n|abfss|wasbs|gcs):/|(?-i)^[^:/]*[A-Z][^:/]*:/"
 _AUTHORITY = r"^[A-Za-z][A-Za-z0-9+.-]+:/(?:/[^/]*)?/?"
 
 
@@ -29,17 +28,10 @@ def without_authority(path: str) -> str:
 
 def comparable(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Two arrays of paths (string[n], string[m]; nulls stay) in spellings that are equal where the files are."""
-    left, right = _one_spelling(left), _one_spelling(right)
+    left, right = normalize_all(left), normalize_all(right)
     if _have_scheme(left) == _have_scheme(right) and _have_scheme(left) is not None:
         return left, right
     return _bare(left), _bare(right)
-
-
-def _one_spelling(paths: pa.Array) -> pa.Array:
-    """Each path as :func:`tableformats.storage.normalize` spells it; the usual paths are left alone."""
-    if not pc.any(pc.match_substring_regex(paths, _OTHER_SPELLING)).as_py():
-        return paths
-    return pa.array([None if p is None else normalize(p) for p in paths.to_pylist()], pa.string())
 
 
 def _have_scheme(paths: pa.Array) -> bool | None:
