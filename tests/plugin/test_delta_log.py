@@ -247,11 +247,11 @@ def test_history_takes_commit_info_of_any_type(tmp_path: Path) -> None:
     log.commit(1, {"commitInfo": info})
     log.commit(2, {"commitInfo": {"operationParameters": "text", "readVersion": 2**70, "isBlindAppend": "x"}})
     newest, row, oldest = log.table().history().to_pylist()
-    assert dict(row["operation_parameters"]) == {"mode": "Append", "n": "1", "list": '["a"]', "none": None}
-    assert dict(row["operation_metrics"]) == {"rows": "3"}
-    assert (row["operation"], row["read_version"], row["is_blind_append"]) == ("MERGE", 0, False)
-    assert (row["user_name"], row["user_id"], row["engine_info"], row["user_metadata"]) == ("7", "?", None, '{"a": 1}')
-    assert newest["operation_parameters"] is newest["read_version"] is newest["is_blind_append"] is None
+    assert dict(row["operationParameters"]) == {"mode": "Append", "n": "1", "list": '["a"]', "none": None}
+    assert dict(row["operationMetrics"]) == {"rows": "3"}
+    assert (row["operation"], row["readVersion"], row["isBlindAppend"]) == ("MERGE", 0, False)
+    assert (row["userName"], row["userId"], row["engineInfo"], row["userMetadata"]) == ("7", "?", None, '{"a": 1}')
+    assert newest["operationParameters"] is newest["readVersion"] is newest["isBlindAppend"] is None
     assert oldest["version"] == 0
     assert log.table().history(limit=2).column("version").to_pylist() == [2, 1]
 

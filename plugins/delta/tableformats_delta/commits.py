@@ -29,7 +29,10 @@ class Actions:
     commit_info: dict[str, Any] | None = None
     adds: list[tuple[dict[str, Any], int]] = field(default_factory=list)
     removes: list[tuple[dict[str, Any], int]] = field(default_factory=list)
+    changes: list[tuple[dict[str, Any], int]] = field(default_factory=list)
     sidecars: list[dict[str, Any]] = field(default_factory=list)
+    transactions: list[dict[str, Any]] = field(default_factory=list)
+    domains: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -52,6 +55,8 @@ def parse_actions(data: bytes, path: str) -> Actions:
             actions.adds.append((content, offset))
         elif name == "remove":
             actions.removes.append((content, offset))
+        elif name == "cdc":
+            actions.changes.append((content, offset))
         elif name == "metaData":
             actions.metadata = content
         elif name == "protocol":
@@ -60,6 +65,10 @@ def parse_actions(data: bytes, path: str) -> Actions:
             actions.commit_info = content
         elif name == "sidecar":
             actions.sidecars.append(content)
+        elif name == "txn":
+            actions.transactions.append(content)
+        elif name == "domainMetadata":
+            actions.domains.append(content)
     return actions
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import utc_datetime
 
-from .commits import parse_actions
+from .actions import iter_actions
 from .log import LogFile, LogListing, read_log_file
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CommitTimes", "history_table"]
 
-_TEXTS = {
-    "user_id": "userId", "user_name": "userName", "isolation_level": "isolationLevel", "user_metadata": "userMetadata",
-    "engine_info": "engineInfo", "transaction_id": "txnId",
-}  # fmt: skip
-_MAPS = {"operation_parameters": "operationParameters", "operation_metrics": "operationMetrics"}
+# Names and order of Delta's DESCRIBE HISTORY, which has no txnId.
+_COLUMNS = (
+    "userId", "userName", "operationParameters", "job", "notebook", "clusterId", "readVersion", "isolationLevel",
+    "isBlindAppend", "operationMetrics", "userMetadata", "engineInfo", "txnId",
+)  # fmt: skip
 
 
 class CommitTimes:
@@ -142,11 +142,17 @@ def _enablement(properties: Mapping[str, str]) -> int | None:
 
 
 def _commit_info(storage: Storage, file: LogFile) -> dict[str, Any] | None:
-    return parse_actions(read_log_file(storage, file.path), file.path).commit_info
+    """The commitInfo of a commit, parsed up to there: writers put it first, or last."""
+    actions = iter_actions(read_log_file(storage, file.path), file.path)
+    return next((content for name, content, _ in actions if name == "commitInfo"), None)
 
 
 def history_table(storage: Storage, listing: LogListing, times: CommitTimes, limit: int | None) -> pa.Table:
     """The commits that are left, newest first, as their ``commitInfo`` tells; what it lacks is null.
+
+    The columns are ``version``, ``timestamp``, ``operation``, then those of Delta's DESCRIBE HISTORY by its names:
+    ``operationParameters`` and ``operationMetrics`` map<string, string>, ``readVersion`` int64, ``isBlindAppend``
+    bool, the others string; values of other types are given as JSON.
 
     Raises
     ------
@@ -163,14 +169,21 @@ def history_table(storage: Storage, listing: LogListing, times: CommitTimes, lim
         ),
         "operation": _texts(infos, "operation"),
     }
-    columns.update({ours: _texts(infos, name) for ours, name in _TEXTS.items()})
-    columns["read_version"] = pa.array([_integer(info.get("readVersion")) for info in infos], pa.int64())
-    columns["is_blind_append"] = pa.array(
-        [v if isinstance(v := info.get("isBlindAppend"), bool) else None for info in infos], pa.bool_()
-    )
-    for ours, name in _MAPS.items():
-        columns[ours] = pa.array([_pairs(info.get(name)) for info in infos], pa.map_(pa.string(), pa.string()))
+    columns.update({name: _column(infos, name) for name in _COLUMNS})
     return pa.table(columns)
+
+
+def _column(infos: list[dict[str, Any]], name: str) -> pa.Array:
+    import pyarrow as pa
+
+    values = [info.get(name) for info in infos]
+    if name == "readVersion":
+        return pa.array([_integer(v) for v in values], pa.int64())
+    if name == "isBlindAppend":
+        return pa.array([v if isinstance(v, bool) else None for v in values], pa.bool_())
+    if name.startswith("operation"):
+        return pa.array([_pairs(v) for v in values], pa.map_(pa.string(), pa.string()))
+    return _texts(infos, name)
 
 
 def _integer(value: Any) -> int | None:
