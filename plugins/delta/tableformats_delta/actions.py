@@ -23,7 +23,7 @@ _DAMAGED = "Restore the file from a copy, or read a version before it"
 
 
 def file_schema() -> pa.Schema:
-    """One row a file action; the columns of removes other than path and vector are null."""
+    """One row a file action; the columns of removes other than path and vector are null unless they are asked for."""
     import pyarrow as pa
 
     return pa.schema(
@@ -38,6 +38,8 @@ def file_schema() -> pa.Schema:
             ("dv_offset", pa.int64()),
             ("dv_size", pa.int64()),
             ("dv_cardinality", pa.int64()),
+            ("base_row_id", pa.int64()),
+            ("row_commit_version", pa.int64()),  # defaultRowCommitVersion
         ]
     )
 
@@ -105,8 +107,14 @@ def _damage(message: str, path: str, offset: int) -> CorruptMetadataError:
     return CorruptMetadataError(message, path=path, offset=offset, hint=_DAMAGED)
 
 
-def file_rows(actions: Sequence[tuple[dict[str, Any], int]], kind: str, path: str) -> pa.RecordBatch:
-    """``add`` or ``remove`` actions, with their offsets, as rows of :func:`file_schema`.
+def file_rows(
+    actions: Sequence[tuple[dict[str, Any], int]], kind: str, path: str, whole: bool = False
+) -> pa.RecordBatch:
+    """``add``, ``remove`` or ``cdc`` actions, with their offsets, as rows of :func:`file_schema`.
+
+    Parameters
+    ----------
+    whole : give of removes too what reconciliation has no use for, where it is there
 
     Raises
     ------
@@ -114,7 +122,7 @@ def file_rows(actions: Sequence[tuple[dict[str, Any], int]], kind: str, path: st
     """
     import pyarrow as pa
 
-    rows = _Rows(kind, path)
+    rows = _Rows(kind, path, whole or kind != "remove")
     for action, offset in actions:
         rows.append(action, offset)
     try:
@@ -129,19 +137,22 @@ def file_rows(actions: Sequence[tuple[dict[str, Any], int]], kind: str, path: st
 class _Rows:
     """Checked columns under construction."""
 
-    def __init__(self, kind: str, path: str) -> None:
+    def __init__(self, kind: str, path: str, whole: bool) -> None:
         self.kind = kind
         self.path = path
+        self.whole = whole
         self.columns: dict[str, list[Any]] = {name: [] for name in file_schema().names}
 
     def append(self, action: Mapping[str, Any], offset: int) -> None:
-        add = self.kind == "add"
+        whole, required = self.whole, self.kind != "remove"
         put = self.columns
         put["path"].append(self._text(action, "path", offset, required=True))
-        put["size"].append(self._int(action, "size", offset, required=True) if add else None)
-        put["modification_time"].append(self._int(action, "modificationTime", offset) if add else None)
-        put["stats"].append(_statistics(action.get("stats")) if add else None)
-        put["partition_values"].append(self._partition_values(action, offset) if add else None)
+        put["size"].append(self._int(action, "size", offset, required) if whole else None)
+        put["modification_time"].append(self._int(action, "modificationTime", offset) if whole else None)
+        put["stats"].append(_statistics(action.get("stats")) if whole else None)
+        put["partition_values"].append(self._partition_values(action, offset) if whole else None)
+        put["base_row_id"].append(self._int(action, "baseRowId", offset) if whole else None)
+        put["row_commit_version"].append(self._int(action, "defaultRowCommitVersion", offset) if whole else None)
         vector = action.get("deletionVector")
         if vector is None:
             for name in ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality"):
@@ -152,8 +163,8 @@ class _Rows:
         put["dv_storage"].append(self._text(vector, "storageType", offset, required=True))
         put["dv_path"].append(self._text(vector, "pathOrInlineDv", offset, required=True))
         put["dv_offset"].append(self._int(vector, "offset", offset))
-        put["dv_size"].append(self._int(vector, "sizeInBytes", offset, required=add))
-        put["dv_cardinality"].append(self._int(vector, "cardinality", offset, required=add))
+        put["dv_size"].append(self._int(vector, "sizeInBytes", offset, required=whole))
+        put["dv_cardinality"].append(self._int(vector, "cardinality", offset, required=whole))
 
     def _text(self, holder: Mapping[str, Any], name: str, offset: int, required: bool = False) -> str | None:
         value = holder.get(name)

@@ -34,7 +34,7 @@ _VECTOR = {
 }  # fmt: skip
 _PLAIN = {
     "path": "path", "partition_values": "partitionValues", "size": "size", "modification_time": "modificationTime",
-    "stats": "stats",
+    "stats": "stats", "base_row_id": "baseRowId", "row_commit_version": "defaultRowCommitVersion",
 }  # fmt: skip
 _ADD_COLUMNS = [f"add.{name}" for name in _PLAIN.values()] + ["add.deletionVector"]
 

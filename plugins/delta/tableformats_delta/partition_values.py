@@ -6,7 +6,7 @@ Source: Delta PROTOCOL.md, "Partition Value Serialization".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-__all__ = ["PartitionColumn", "parse_partition_values"]
+    from tableformats.report import ScanReport
+
+__all__ = ["PartitionColumn", "parse_partition_values", "partition_struct"]
+
+Refuse = Callable[["np.ndarray", "pa.Array | None", Field], None]
 
 _BOOLEANS = {"true": True, "false": False}
 
@@ -35,6 +39,43 @@ class PartitionColumn:
     values: pa.Array
     bad: np.ndarray
     without_zone: bool
+
+
+def partition_struct(
+    values: pa.MapArray, fields: Mapping[int, Field], refuse: Refuse, report: ScanReport
+) -> pa.StructArray:
+    """The partition column of a batch of files.
+
+    Parameters
+    ----------
+    values : map<string, string>[n_files] of physical names to texts
+    fields : the table's columns by the id of their partition field
+    refuse : called with the rows (int64[]) that have no partition values (texts None), or a text that is no value of
+        the field; raises where that is damage
+    report : takes a note where timestamps have no zone
+
+    Returns
+    -------
+    struct[n_files] with members called by partition field id, in the columns' types
+    """
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not fields:
+        return pa.StructArray.from_buffers(pa.struct([]), len(values), [None])
+    absent = np.flatnonzero(pc.is_null(values).to_numpy(zero_copy_only=False))
+    refuse(absent, None, next(iter(fields.values())))
+    arrays = []
+    for field in fields.values():
+        texts = pc.map_lookup(values, pa.scalar(field.stored_name), "first")
+        column = parse_partition_values(texts, field)
+        refuse(column.bad, texts, field)
+        if column.without_zone:
+            report.note(f"Timestamps of partition column {field.name!r} have no zone and are read as UTC")
+        arrays.append(column.values)
+    members = [pa.field(str(field_id), arrow_type(f.type)) for field_id, f in fields.items()]
+    return pa.StructArray.from_arrays(arrays, fields=members)
 
 
 def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:

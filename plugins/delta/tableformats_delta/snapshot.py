@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest
-from tableformats.schema import Field, arrow_type
+from tableformats.schema import Field
 
 from .actions import empty_rows
 from .cache import MetadataCache
@@ -21,7 +21,7 @@ from .commits import Commit
 from .deletion_vectors import read_deletion_vector, stored_path
 from .file_keys import file_keys
 from .log import LogSegment
-from .partition_values import parse_partition_values
+from .partition_values import partition_struct
 from .replay import TableState
 from .schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
 from .statistics import LogStatistics
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["DeltaSnapshot"]
 
 _BATCH_ROWS = 65536
+_ROW_COLUMNS = ("base_row_id", "row_commit_version")
 _VECTOR_COLUMNS = ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality")
 
 
@@ -66,7 +67,8 @@ class DeltaSnapshot(FormatSnapshot):
         mode = mapping_mode(self.properties, state.path)
         self.schema = parse_schema(state.metadata.get("schemaString"), mode, state.path)
         columns = state.metadata.get("partitionColumns")
-        spec, self._partition_fields = partition_spec([] if columns is None else columns, self.schema, state.path)
+        spec, fields = partition_spec([] if columns is None else columns, self.schema, state.path)
+        self._partition_fields = {FIRST_PARTITION_ID + i: f for i, f in enumerate(fields)}
         self.specs = {0: spec}
         self.default_spec_id = 0
         self.name_mapping = name_mapping(mode)
@@ -137,35 +139,21 @@ class DeltaSnapshot(FormatSnapshot):
             "path": actions.column("path"),
             "size_bytes": pc.fill_null(actions.column("size"), 0),
             "record_count": statistics.record_counts(),
-            "partition": self._partitions(actions.column("partition_values"), source, request),
+            "partition": partition_struct(
+                actions.column("partition_values"), self._partition_fields, source.refuse_live, request.report
+            ),
             "modification_time": actions.column("modification_time"),
-            **{name: actions.column(name) for name in _VECTOR_COLUMNS},
+            **{name: actions.column(name) for name in (*_ROW_COLUMNS, *_VECTOR_COLUMNS)},
         }
         files = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         return FileBatch(files, statistics=statistics)
 
-    def _partitions(self, values: pa.MapArray, source: _Source, request: ReadRequest) -> pa.StructArray:
-        """Partition columns of one batch; a value of a file that newer actions cancel may be of an older schema."""
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        if not self._partition_fields:
-            return pa.StructArray.from_buffers(pa.struct([]), len(values), [None])
-        arrays = []
-        absent = np.flatnonzero(pc.is_null(values).to_numpy(zero_copy_only=False))
-        source.refuse_live(absent, None, self._partition_fields[0])
-        for field in self._partition_fields:
-            texts = pc.map_lookup(values, pa.scalar(field.stored_name), "first")
-            column = parse_partition_values(texts, field)
-            source.refuse_live(column.bad, texts, field)
-            if column.without_zone:
-                request.report.note(f"Timestamps of partition column {field.name!r} have no zone and are read as UTC")
-            arrays.append(column.values)
-        members = [
-            pa.field(str(FIRST_PARTITION_ID + i), arrow_type(f.type)) for i, f in enumerate(self._partition_fields)
-        ]
-        return pa.StructArray.from_arrays(arrays, fields=members)
+    def add_actions(self) -> Iterator[pa.RecordBatch]:
+        """All add actions that stand in the version's log, cancelled ones too, as rows of :func:`file_schema`."""
+        yield from (commit.adds for commit in self.commits)
+        for file in self._checkpoint_files():
+            for rows in self._cache.stream(file.key, file.files, lambda rows: rows.rows.nbytes):
+                yield rows.rows
 
     def attach_deletes(self, files: pa.Table) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`."""
