@@ -81,16 +81,6 @@ def _leaves() -> Iterator[Expression]:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
-    yield session
-    session.stop()
-
-
-@pytest.fixture(scope="module")
 def frame(spark: Any) -> Any:
     """The rows as a DataFrame: dates and timestamps made of integers inside of Spark."""
     from pyspark.sql import functions as F
