@@ -1,11 +1,17 @@
-"""Prints, after a run over the conformance tables, what was read and what was refused."""
+"""Prints, after a run over the conformance tables, what was read and what was refused; settles Hypothesis."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
 
+from hypothesis import HealthCheck, settings
+
 from tests.conformance import OUTCOMES
+
+# How fast a machine is decides no test: the first example pays for imports, and a busy machine is slow.
+settings.register_profile("tableformats", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("tableformats")
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
