@@ -56,6 +56,18 @@ class Inspector:
         """Branches and tags (Iceberg)."""
         return self._own("refs")
 
+    def tombstones(self) -> pa.Table:
+        """The removed files that the current snapshot still remembers (Delta)."""
+        return self._own("tombstones")
+
+    def transactions(self) -> pa.Table:
+        """The newest version that each application has committed (Delta's ``txn``)."""
+        return self._own("transactions")
+
+    def domains(self) -> pa.Table:
+        """The metadata domains of the current snapshot and their configurations (Delta)."""
+        return self._own("domains")
+
     def _own(self, name: str) -> pa.Table:
         return self._table.snapshot().format_snapshot.inspect(name)
 

@@ -79,9 +79,13 @@ class CheckpointFile:
 
     def structs(self, name: str) -> list[dict[str, Any]]:
         """The non-null values of the top-level struct ``name`` of a Parquet file. Raises CorruptMetadataError."""
+        import pyarrow as pa
+
         with _guard(self.path), self._open() as parquet:
             if name not in parquet.schema_arrow.names:
                 return []
+            if not pa.types.is_struct(parquet.schema_arrow.field(name).type):
+                raise _damaged(self.path, name)
             column = parquet.read(columns=[name]).column(name)
             return [v for v in column.drop_null().to_pylist() if any(part is not None for part in v.values())]
 

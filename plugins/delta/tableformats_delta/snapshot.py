@@ -6,11 +6,11 @@ Reconciliation".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest
 from tableformats.schema import Field
 
@@ -20,6 +20,7 @@ from .checkpoints import CheckpointFile, CheckpointRows, expand
 from .commits import Commit
 from .deletion_vectors import read_deletion_vector, stored_path
 from .file_keys import file_keys
+from .inspection import inspect_snapshot
 from .log import LogSegment
 from .partition_values import partition_struct
 from .replay import TableState
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from tableformats.report import ScanReport
     from tableformats.storage import Storage
 
-__all__ = ["DeltaSnapshot"]
+__all__ = ["DeltaSnapshot", "configuration"]
 
 _BATCH_ROWS = 65536
 _ROW_COLUMNS = ("base_row_id", "row_commit_version")
@@ -63,7 +64,7 @@ class DeltaSnapshot(FormatSnapshot):
         self.version = segment.version
         self.timestamp_ms = timestamp_ms
         self.protocol = state.protocol
-        self.properties = _configuration(state.metadata, state.path)
+        self.properties = configuration(state.metadata, state.path)
         mode = mapping_mode(self.properties, state.path)
         self.schema = parse_schema(state.metadata.get("schemaString"), mode, state.path)
         columns = state.metadata.get("partitionColumns")
@@ -199,10 +200,8 @@ class DeltaSnapshot(FormatSnapshot):
         return positions
 
     def inspect(self, name: str) -> pa.Table:
-        """Refuses every table: the files and the history are the core's."""
-        raise UnsupportedFeatureError(
-            f"Delta tables have no metadata table {name!r}", path=self._storage.root, field=name
-        )
+        """See :func:`tableformats_delta.inspection.inspect_snapshot`."""
+        return inspect_snapshot(name, self._storage, self.segment, self._checkpoint_files())
 
 
 class _SeenKeys:
@@ -263,7 +262,8 @@ def _in_batches(commits: Sequence[Commit]) -> Iterator[list[Commit]]:
         yield run
 
 
-def _configuration(metadata: dict[str, Any], path: str) -> dict[str, str]:
+def configuration(metadata: Mapping[str, Any], path: str) -> dict[str, str]:
+    """The table properties of a ``metaData`` action. Raises CorruptMetadataError."""
     found = metadata.get("configuration")
     if found is None:
         return {}
