@@ -142,6 +142,11 @@ def _struct_paths(fields: Iterable[Field], parents: Path) -> Iterator[Path]:
 
 def check_readable(f: Field) -> None:
     """Raise UnsupportedFeatureError if the column, or one inside of it, is of what this path cannot read rightly."""
+    if f.id < 0:
+        raise UnsupportedFeatureError(
+            "metadata columns are not read with Spark yet", field=f.name,
+            hint="Leave the column out with columns=[...], or read with to_arrow()",
+        )  # fmt: skip
     if f.name.lower().startswith(HIDDEN) or ROW_INDEX in (f.name.lower(), f.stored_name.lower()):
         raise UnsupportedFeatureError(
             "the column has a name that the reader needs for itself", field=f.name, hint="Rename the column"

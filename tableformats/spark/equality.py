@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..errors import CorruptMetadataError
+from ..errors import CorruptMetadataError, UnsupportedFeatureError
+from ..schema import Schema
 from .columns import HIDDEN, Naming, Path, check_readable, quoted, spark_struct
 
 if TYPE_CHECKING:
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["KeyGroup", "chains_of", "equality_rows", "keyed", "load_key_groups", "without_deleted"]
 
 _BROADCAST_BYTES = 256 << 20
+_NO_PLACE = 2**31 - 1
 
 
 @dataclass
@@ -38,7 +42,7 @@ class KeyGroup:
     number : counts the groups of a plan
     columns : paths of the key columns, from the top level down
     keys : ``chain`` int32, ``place`` int32, then the key columns by position (``"0"``, ...)
-    chain, place : int32[n_files]; chain -1 where no delete of the group applies to the file
+    chain, place : int32[n_files]; -1 and one past all places where no delete of the group applies to the file
     """
 
     number: int
@@ -53,8 +57,6 @@ class KeyGroup:
 
 def equality_rows(deletes: DeleteFiles) -> np.ndarray:
     """bool[n_delete_files]: which rows of ``deletes.files`` are equality delete files."""
-    import pyarrow.compute as pc
-
     return pc.equal(deletes.files["kind"], "equality").to_numpy().astype(bool)
 
 
@@ -66,9 +68,9 @@ def load_key_groups(snapshot: FormatSnapshot, deletes: DeleteFiles) -> list[KeyG
     CorruptMetadataError : a delete file is damaged, or its columns are in no schema of the table
     UnsupportedFeatureError : a key column that Spark cannot read
     """
-    is_equality = equality_rows(deletes)
+    applied = np.unique(deletes.indices)
     tables: dict[tuple[str, ...], dict[int, pa.Table]] = {}
-    for row in np.flatnonzero(is_equality).tolist():
+    for row in applied[equality_rows(deletes)[applied]].tolist():
         record = deletes.files.slice(row, 1).to_pylist()[0]
         keys = snapshot.equality_deletes(record)
         if keys.num_rows:
@@ -92,18 +94,27 @@ def _applicable(deletes: DeleteFiles) -> list[list[int]]:
 
 def _column_path(snapshot: FormatSnapshot, field_id: int) -> Path:
     """The key column; one that was dropped later still deletes."""
-    for schema in (snapshot.schema, *reversed(snapshot.schema_history)):
-        if schema.find_id(field_id) is not None:
-            return schema.path_of(field_id)
+    if snapshot.schema.find_id(field_id) is not None:
+        return snapshot.schema.path_of(field_id)
+    for schema in reversed(snapshot.schema_history):
+        path = schema.path_of(field_id) if schema.find_id(field_id) is not None else ()
+        if len(path) == 1:
+            return path
+        if path:
+            raise UnsupportedFeatureError(
+                "equality deletes over a dropped member of a struct are not read with Spark yet",
+                field=".".join(f.name for f in path), hint="Read with to_arrow(), or compact the table",
+            )  # fmt: skip
     raise CorruptMetadataError(
-        "an equality delete file names a column that is in no schema of the table", field=str(field_id)
-    )
+        "an equality delete file names a column that is in no schema of the table", field=str(field_id),
+        hint="Restore the table's metadata",
+    )  # fmt: skip
 
 
 def chains_of(sets: Sequence[frozenset[int]]) -> tuple[list[list[frozenset[int]]], np.ndarray, np.ndarray]:
     """Chains of the distinct sets, greatest first; for each of ``sets`` its chain (-1: empty) and place in it."""
     chains: list[list[frozenset[int]]] = []
-    where: dict[frozenset[int], tuple[int, int]] = {frozenset(): (-1, 0)}
+    where: dict[frozenset[int], tuple[int, int]] = {frozenset(): (-1, _NO_PLACE)}
     for wanted in sorted(set(sets) - {frozenset()}, key=lambda s: (-len(s), sorted(s))):
         number = next((i for i, chain in enumerate(chains) if wanted < chain[-1]), len(chains))
         if number == len(chains):
@@ -131,23 +142,25 @@ def without_deleted(frame: DataFrame, group: KeyGroup, naming: Naming, bridge: B
     """``frame`` without the rows that a key of the group deletes; NULL equals NULL, NaN equals NaN."""
     from pyspark.sql import functions as F
 
-    names = [group.hidden("key_chain"), group.hidden("key_place")]
-    fields = [_integer(name) for name in names]
-    for i, path in enumerate(group.columns):
-        names.append(group.hidden(f"key{i}"))
-        fields.append({"name": names[-1], "type": naming.spark_type(path[-1].type), "nullable": True, "metadata": {}})
-    keys = group.keys.rename_columns(names)
-    right = bridge.local_frame(keys, spark_struct(fields))
+    names = [group.hidden(name) for name in ("key_chain", "key_place", *(f"key{i}" for i in range(len(group.columns))))]
+    keys = _plain_binary(group.keys.rename_columns(names))
+    right = bridge.local_frame(keys, spark_struct(map(Naming().spark_field, Schema.from_arrow(keys.schema))))
     if keys.nbytes <= _BROADCAST_BYTES:
         right = F.broadcast(right)
-    condition = (F.col(group.hidden("chain")) == F.col(names[0])) & (F.col(group.hidden("place")) <= F.col(names[1]))
+    terms = [F.col(group.hidden("place")) <= F.col(names[1])]
+    if pc.max(keys[names[0]]).as_py() > 0:
+        terms.append(F.col(group.hidden("chain")) == F.col(names[0]))
     for name, path in zip(names[2:], group.columns, strict=True):
         column: Any = F.col(quoted(naming.name(path[0])))
         for member in path[1:]:
             column = column.getField(naming.name(member))
-        condition = condition & column.eqNullSafe(F.col(name))
+        # Where no key is NULL, = says the same as <=>, and Spark hashes one number instead of two values.
+        terms.append(column.eqNullSafe(F.col(name)) if keys[name].null_count else column == F.col(name))
+    condition = reduce(lambda left, term: left & term, terms)
     return frame.join(right, condition, "left_anti")
 
 
-def _integer(name: str) -> dict[str, Any]:
-    return {"name": name, "type": "integer", "nullable": False, "metadata": {}}
+def _plain_binary(table: pa.Table) -> pa.Table:
+    """Fixed-size binary columns as binary ones, which Spark's Arrow vectors read."""
+    fields = [f.with_type(pa.binary()) if pa.types.is_fixed_size_binary(f.type) else f for f in table.schema]
+    return table.cast(pa.schema(fields))

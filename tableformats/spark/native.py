@@ -9,6 +9,7 @@ changed nor trusted where it would change rows.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -122,43 +123,35 @@ class _Assembly:
     def _branch(self, branch: Branch, pruner: PlanPruner) -> DataFrame:
         from pyspark.sql import functions as F
 
-        columns = self._columns(branch)
-        files = _file_table(self.plan, branch.rows)
-        partition = []
-        for f in columns:
-            if f.id in branch.constants:
-                partition.append(branch.naming.spark_field(f))
-                values = self._constants(f, branch.constants[f.id], branch.rows)
-                files = files.append_column(branch.naming.name(f), values)
-        data = [branch.naming.spark_field(f) for f in columns if f.id not in branch.constants and not _is_void(f)]
         groups = self.groups if branch.has_keys else []
-        for group in groups:
-            for name, values in (("chain", group.chain), ("place", group.place)):
-                partition.append(_hidden(group.hidden(name), "integer"))
-                files = files.append_column(group.hidden(name), pa.array(values[branch.rows], pa.int32()))
-        deleted = None
-        if branch.has_positions:
-            data.append(_hidden(ROW_INDEX, "long"))
-            deleted = deleted_words(self.plan, branch.rows)
-            if self.bridge.version >= _ARRAYS_AS_CONSTANTS:
-                partition += WORDS_FIELDS
-                for name in deleted.column_names:
-                    files = files.append_column(name, deleted[name])
-            else:
-                partition.append(_hidden(_ORDINAL, "integer"))
-                files = files.append_column(_ORDINAL, _ordinals(len(files)))
-        reader = FilterReader(columns, branch.naming)
-        frame = self.bridge.relation(
-            self._label(), files, spark_struct(partition), spark_struct(data), _OPTIONS,
-            Planner(pruner.callback(reader, branch.rows)),
-        )  # fmt: skip
+        columns = self._columns(branch)
+        relation = self._relation(branch, columns, groups)
+        deleted = deleted_words(self.plan, branch.rows) if branch.has_positions else None
+        if deleted is not None:
+            relation.add_words(deleted, self.bridge)
+        planner = Planner(pruner.callback(FilterReader(columns, branch.naming), branch.rows))
+        frame = relation.frame(self.bridge, self._label(), planner)
         if deleted is not None:
             if self.bridge.version < _ARRAYS_AS_CONSTANTS:
-                frame = self._join_words(frame, deleted)
+                frame = _join_words(frame, deleted, self.bridge)
             frame = frame.where(is_live(F.col(PAGES), F.col(WORDS), F.col(ROW_INDEX)))
         for group in groups:
             frame = without_deleted(frame, group, branch.naming, self.bridge)
         return frame.select(*(output_column(f, branch.naming, self.bridge) for f in self.wanted))
+
+    def _relation(self, branch: Branch, columns: Sequence[Field], groups: Sequence[KeyGroup]) -> _Relation:
+        relation = _Relation(_file_table(self.plan, branch.rows))
+        for f in columns:
+            stored = branch.naming.spark_field(f)
+            if f.id in branch.constants:
+                relation.add_constant(stored, self._constants(f, branch.constants[f.id], branch.rows))
+            elif str(f.type) != "void":
+                relation.data.append(stored)
+        for group in groups:
+            for name, values in (("chain", group.chain), ("place", group.place)):
+                of_files = pa.array(values[branch.rows], pa.int32())
+                relation.add_constant(_hidden(group.hidden(name), "integer"), of_files)
+        return relation
 
     def _columns(self, branch: Branch) -> list[Field]:
         """What the branch's relation holds: the columns of the result, and those of delete keys."""
@@ -180,22 +173,46 @@ class _Assembly:
         values = values if values.type == kind else values.cast(kind)
         return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(kind) else values
 
-    def _join_words(self, frame: DataFrame, deleted: pa.Table) -> DataFrame:
-        """The words beside each row, where Spark takes no arrays as partition values."""
-        from pyspark.sql import functions as F
 
-        key = f"{_ORDINAL}_key"
-        table = deleted.append_column(key, _ordinals(len(deleted)))
-        right = self.bridge.local_frame(table, spark_struct([*WORDS_FIELDS, _hidden(key, "integer")]))
-        return frame.join(F.broadcast(right), F.col(_ORDINAL) == F.col(key), "inner")
+@dataclass
+class _Relation:
+    """Columns of one branch as they are gathered: ``files`` holds path, size and one column for each constant."""
+
+    files: pa.Table
+    partition: list[dict[str, Any]] = field(default_factory=list)
+    data: list[dict[str, Any]] = field(default_factory=list)
+
+    def add_constant(self, stored: dict[str, Any], values: pa.Array | pa.ChunkedArray) -> None:
+        self.partition.append(stored)
+        self.files = self.files.append_column(stored["name"], values)
+
+    def add_words(self, deleted: pa.Table, bridge: Bridge) -> None:
+        """The rows' positions, and the words that they are tested against or the ordinal that these are joined by."""
+        self.data.append(_hidden(ROW_INDEX, "long"))
+        if bridge.version < _ARRAYS_AS_CONSTANTS:
+            self.add_constant(_hidden(_ORDINAL, "integer"), _ordinals(len(deleted)))
+            return
+        for stored in WORDS_FIELDS:
+            self.add_constant(stored, deleted[stored["name"]])
+
+    def frame(self, bridge: Bridge, label: str, planner: Planner) -> DataFrame:
+        return bridge.relation(
+            label, self.files, spark_struct(self.partition), spark_struct(self.data), _OPTIONS, planner
+        )
+
+
+def _join_words(frame: DataFrame, deleted: pa.Table, bridge: Bridge) -> DataFrame:
+    """The words beside each row, where Spark takes no arrays as partition values."""
+    from pyspark.sql import functions as F
+
+    key = f"{_ORDINAL}_key"
+    table = deleted.append_column(key, _ordinals(len(deleted)))
+    right = bridge.local_frame(table, spark_struct([*WORDS_FIELDS, _hidden(key, "integer")]))
+    return frame.join(F.broadcast(right), F.col(_ORDINAL) == F.col(key), "inner")
 
 
 def _hidden(name: str, kind: Any) -> dict[str, Any]:
     return {"name": name, "type": kind, "nullable": True, "metadata": {}}
-
-
-def _is_void(f: Field) -> bool:
-    return str(f.type) == "void"
 
 
 def _ordinals(count: int) -> pa.Array:

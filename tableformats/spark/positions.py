@@ -8,7 +8,7 @@ ends with the last page that has some. Row ``r`` is deleted if bit ``r & 63`` of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["PAGES", "WORDS", "WORDS_FIELDS", "deleted_words", "is_live", "page_words"]
 
 PAGES, WORDS = f"{HIDDEN}pages", f"{HIDDEN}words"
-WORDS_FIELDS = [
+WORDS_FIELDS: list[dict[str, Any]] = [
     {
         "name": name,
         "type": {"type": "array", "elementType": kind, "containsNull": True},

@@ -10,11 +10,21 @@ import pyarrow as pa
 
 def spark_rows(frame: Any, like: pa.Schema | None = None) -> list[str]:
     """The rows of a Spark DataFrame; ``like`` says which columns are uuids (16 bytes, in Spark text)."""
-    table = frame.toArrow()
+    table = _collect(frame)
     for i, f in enumerate(like or ()):
         if f.type == pa.binary(16) and pa.types.is_string(table.schema.field(i).type):
             table = table.set_column(i, f.name, _uuid_bytes(table.column(i)))
     return rows(table)
+
+
+def _collect(frame: Any) -> pa.Table:
+    if hasattr(frame, "toArrow"):
+        return frame.toArrow()
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    # Before Spark 4.0.
+    batches = frame._collect_as_arrow()
+    return pa.Table.from_batches(batches) if batches else to_arrow_schema(frame.schema).empty_table()
 
 
 def rows(table: pa.Table) -> list[str]:
