@@ -113,14 +113,13 @@ def locate(values: pa.Array, accepted: Accepted) -> np.ndarray:
     ``values`` has the Arrow type of the column (see :func:`tableformats.schema.arrow_type`).
     """
     out = np.zeros(len(values), np.int32)
-    if not len(values):
+    if values.null_count == len(values):
         return out
     literals = accepted.literals
     if accepted.domain == "int64":
         kernels.locate_int64(_integers(values), np.array(literals, np.int64), out)
     elif accepted.domain == "float64":
-        floats = pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)
-        kernels.locate_float64(floats, np.array(literals, np.float64), out)
+        kernels.locate_float64(_numbers(values.cast(pa.float64()), np.float64), np.array(literals, np.float64), out)
     elif accepted.domain == "decimal":
         packed = b"".join(v.to_bytes(16, "little", signed=True) for v in literals)
         kernels.locate_decimal128(_decimals(values), np.frombuffer(packed, np.uint8), out)
@@ -138,13 +137,17 @@ def _integers(values: pa.Array) -> np.ndarray:
         values = values.view(pa.int32())
     elif values.type.bit_width == 64:
         values = values.view(pa.int64())
-    return pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return _numbers(values if values.type == pa.int64() else values.cast(pa.int64()), np.int64)
+
+
+def _numbers(values: pa.Array, kind: type) -> np.ndarray:
+    """The values' buffer as it is; what stands in the slots of nulls means nothing."""
+    return np.frombuffer(values.buffers()[1], kind)[values.offset : values.offset + len(values)]
 
 
 def _decimals(values: pa.Array) -> np.ndarray:
-    buffer = values.buffers()[1]
     start = values.offset * 16
-    return np.frombuffer(buffer, np.uint8)[start : start + len(values) * 16]
+    return np.frombuffer(values.buffers()[1], np.uint8)[start : start + len(values) * 16]
 
 
 def _bytes(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:

@@ -320,10 +320,13 @@ class Program:
         return self._verdicts(sources, len(record_count))
 
     def uses_partitions(self, spec: PartitionSpec) -> bool:
-        """Whether any leaf can be decided by the spec's partition values."""
-        sources = {f.source_id for f in spec.fields if f.transform.name not in ("void", "unknown")}
-        sources.update(implied.source_id for implied in spec.implied)
-        return any(leaf.column.id in sources for leaf in self._leaves.values())
+        """Whether any leaf can be decided by the spec's partition values: buckets decide equalities alone."""
+        ordered = {f.source_id for f in spec.fields if f.transform.is_order_preserving}
+        ordered.update(implied.source_id for implied in spec.implied)
+        hashed = {f.source_id for f in spec.fields if f.transform.name == "bucket"}
+        return any(
+            leaf.column.id in ordered or (leaf.values and leaf.column.id in hashed) for leaf in self._leaves.values()
+        )
 
 
 def _of_partitions(spec: PartitionSpec, partition: pa.StructArray) -> list[_Evidence]:
@@ -396,11 +399,15 @@ class ManifestFilter:
 def _intersect(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """What both sources allow. Where they leave nothing although each allows something, neither proves anything."""
     both = a & b
-    both[(both == 0) & (a != 0) & (b != 0)] = MAY_ANY
+    empty = both == 0
+    if empty.any():
+        both[empty & (a != 0) & (b != 0)] = MAY_ANY
     return both
 
 
 def _is_null(values: pa.Array) -> np.ndarray:
+    if not values.null_count:
+        return np.zeros(len(values), bool)
     return np.asarray(pc.is_null(values).to_numpy(zero_copy_only=False))
 
 

@@ -68,6 +68,13 @@ class ScanReport:
         self.metadata_files_read += 1
         self.metadata_bytes_read += size_bytes
 
+    def add_metadata(self, other: ScanReport) -> None:
+        """Add the metadata counters and notes of a part of the work that was done on another thread."""
+        self.metadata_files_read += other.metadata_files_read
+        self.metadata_bytes_read += other.metadata_bytes_read
+        for text in other.notes:
+            self.note(text)
+
     def as_dict(self) -> dict[str, Any]:
         """The counters as plain values, for JSON."""
         return asdict(self)

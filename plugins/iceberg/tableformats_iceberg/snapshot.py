@@ -7,6 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest
+from tableformats.plugin.prefetch import in_order
+from tableformats.report import ScanReport
 from tableformats.schema import Schema
 
 from .metadata import Snapshot, TableMetadata
@@ -15,8 +17,6 @@ from .schema import parse_name_mapping
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
-
-    from tableformats.report import ScanReport
 
     from .delete_files import DeleteReader
     from .deletes import DeleteIndex
@@ -87,8 +87,13 @@ class IcebergSnapshot(FormatSnapshot):
         if manifest_list.size_bytes:
             report.count_metadata(manifest_list.size_bytes)
         columns = [f.id for f in request.columns if not f.type.is_nested]
-        for manifest in manifest_list.kept(DATA, self.specs, request.manifest_filter, report):
-            entries = self._entries(manifest, columns, report)
+
+        def decode(manifest: Manifest) -> tuple[Entries, ScanReport]:
+            read = ScanReport()
+            return self._entries(manifest, columns, read), read
+
+        for entries, read in in_order(decode, manifest_list.kept(DATA, self.specs, request.manifest_filter, report)):
+            report.add_metadata(read)
             yield FileBatch(entries.files, entries.spec_id, entries.statistics)
 
     def resolve_paths(self, paths: pa.Array) -> pa.Array:
@@ -104,7 +109,7 @@ class IcebergSnapshot(FormatSnapshot):
         from .manifests import DELETES
 
         manifests = self._manifest_list.kept(DELETES, self.specs, None, None)
-        return DeleteIndex([self._entries(m, [FILE_PATH_ID]) for m in manifests], self.specs)
+        return DeleteIndex(list(in_order(lambda m: self._entries(m, [FILE_PATH_ID]), manifests)), self.specs)
 
     @cached_property
     def _delete_reader(self) -> DeleteReader:

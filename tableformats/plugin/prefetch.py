@@ -1,0 +1,40 @@
+"""Work on several items at once, answers in order: for metadata files that are read and decoded without the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import TypeVar
+
+__all__ = ["in_order"]
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+MAX_THREADS = 8
+"""More wait on a store at once than there are cores to decode; beyond this memory grows faster than speed."""
+
+
+def in_order(work: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
+    """``work`` of every item, in the order of the items.
+
+    At most two items a thread are worked on or waiting to be taken, so memory is bounded by those. The first error
+    is raised in its place and ends the rest; so does closing the iterator. A single item takes no thread.
+    """
+    rest = iter(items)
+    threads = min(MAX_THREADS, os.cpu_count() or 1)
+    first = list(islice(rest, 2 * threads))
+    if len(first) < 2:
+        yield from map(work, first)
+        return
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="tableformats")
+    try:
+        waiting: deque[Future[Answer]] = deque(pool.submit(work, item) for item in first)
+        while waiting:
+            answer = waiting.popleft().result()
+            waiting.extend(pool.submit(work, item) for item in islice(rest, 1))
+            yield answer
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
