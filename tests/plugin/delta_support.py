@@ -109,6 +109,15 @@ class DeltaLog:
             os.utime(path, ns=(mtime_ms * 1_000_000, mtime_ms * 1_000_000))
         return self
 
+    def actions(self, version: int) -> list[dict[str, Any]]:
+        """The actions of a commit that :meth:`commit` wrote."""
+        return [json.loads(line) for line in (self.directory / f"{version:020d}.json").read_text().splitlines()]
+
+    def compact(self, first: int, last: int) -> DeltaLog:
+        """The compaction of the commits ``first`` to ``last``."""
+        actions = reconciled([self.actions(version) for version in range(first, last + 1)])
+        return self.write(compaction_name(first, last), "".join(json.dumps(a) + "\n" for a in actions).encode())
+
     def checkpoint(self, name: str, *actions: dict[str, Any], add_type: pa.DataType | None = None) -> DeltaLog:
         """A Parquet checkpoint, or a part, manifest or sidecar, of ``actions``."""
         kinds = {"add": add_type or ADD, "protocol": PROTOCOL_TYPE, "metaData": METADATA_TYPE, "sidecar": SIDECAR}
@@ -126,6 +135,24 @@ class DeltaLog:
 
     def paths(self, version: int | None = None) -> list[str]:
         return sorted(row["path"] for row in live_files(self.snapshot(version)))
+
+
+def compaction_name(first: int, last: int) -> str:
+    return f"{first:020d}.{last:020d}.compacted.json"
+
+
+def reconciled(commits: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The newest action of every key, removes and removed domains included; no commitInfo."""
+    newest: dict[Any, dict[str, Any]] = {}
+    for actions in commits:
+        for action in sorted(actions, key=lambda a: "add" in a):  # an add wins in its commit
+            ((kind, content),) = action.items()
+            if kind in ("add", "remove"):
+                stored = content.get("deletionVector")
+                newest[content["path"], stored and tuple(stored.items())] = action
+            elif kind != "commitInfo":
+                newest[kind, content.get("appId") or content.get("domain")] = action
+    return list(newest.values())
 
 
 _MAP = pa.map_(pa.string(), pa.string())
