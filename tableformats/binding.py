@@ -15,6 +15,7 @@ Rules, beside those of literals (source: Spark SQL reference, "NULL Semantics", 
 - LIKE without wildcards is ``=``; with one trailing ``%`` it is startswith.
 - ``isnan`` of an integer or a decimal is FALSE.
 - A column of type void is always NULL.
+- A column with a collation does not compare here: bytes would give other rows. IS NULL applies.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def bind(expression: Expression, schema: Schema, case_sensitive: bool = False) -
     ------
     InvalidPredicateError : no such column (near names are listed), an ambiguous one, or a comparison of types that
         do not compare; ``field`` is the column
+    UnsupportedFeatureError : a comparison that is not built, such as that of a column with a collation
     """
     if depth(expression) > MAX_DEPTH:
         raise InvalidPredicateError(
@@ -145,6 +147,11 @@ class _Binder:
             raise InvalidPredicateError(
                 f"a column of type {bound.type} does not compare; only IS NULL applies to it", field=str(bound),
                 hint="Name a struct's member, as in a.b." if isinstance(bound.type, StructType) else None,
+            )  # fmt: skip
+        if bound.field.collation is not None:
+            raise UnsupportedFeatureError(
+                f"column {str(bound)!r} compares by the collation {bound.field.collation!r}, which is not built",
+                field=str(bound), hint="Filter the rows after reading, in an engine that has the collation",
             )  # fmt: skip
         return bound
 

@@ -290,7 +290,8 @@ def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
     members = {int(f.name): partition.field(i) for i, f in enumerate(partition.type)}
     optional = [n for n in ("data_sequence_number", "first_row_id") if n in survivors.column_names]
     names = ["path", "size_bytes", "record_count", "file_format", "spec_id", "fully_matched", *optional]
-    columns = {name: survivors[name].to_pylist() for name in names}
+    per_file = [c.per_file for c in plan.metadata_columns if c.per_file in survivors.column_names]
+    columns = {name: survivors[name].to_pylist() for name in dict.fromkeys([*names, *per_file])}
     for i, path in enumerate(plan.paths.to_pylist()):
         applying = deletes.indices[deletes.offsets[i] : deletes.offsets[i + 1]]
         yield ScanTask(
@@ -304,6 +305,7 @@ def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
             partition={field_id: values[i] for field_id, values in members.items()},
             deletes=deletes.files.take(pa.array(applying)) if len(applying) else deletes.files.slice(0, 0),
             residual=ex.TRUE if columns["fully_matched"][i] else plan.scan.filter,
+            file_values={name: columns[name][i] for name in per_file},
             **{name: columns[name][i] for name in optional},
         )
 

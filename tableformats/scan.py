@@ -7,8 +7,8 @@ a plan stands in ``arrow/`` and ``spark/``, imported when called.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyspark.sql
 
-    from .plugin.base import DeleteFiles
+    from .plugin.base import DeleteFiles, MetadataColumn
     from .report import ScanReport
     from .table import Snapshot
 
@@ -122,7 +122,7 @@ class ScanTask:
 
     ``path`` is absolute, ``stored_path`` as the metadata spells it. ``partition`` maps partition field ids to
     ``pyarrow.Scalar``. ``deletes`` are the rows of :attr:`DeleteFiles.files` that apply. ``residual`` is what is
-    left to check on its rows (TRUE if all match).
+    left to check on its rows (TRUE if all match). ``file_values`` are what its metadata columns start from.
     """
 
     index: int
@@ -137,6 +137,7 @@ class ScanTask:
     residual: Expression
     data_sequence_number: int | None = None
     first_row_id: int | None = None
+    file_values: Mapping[str, int | None] = field(default_factory=dict)
 
 
 class ScanPlan:
@@ -176,6 +177,12 @@ class ScanPlan:
     def schema(self) -> Schema:
         """The columns of the scan's rows."""
         return self.scan.schema
+
+    @property
+    def metadata_columns(self) -> list[MetadataColumn]:
+        """Those of the scan's columns that no file's schema holds."""
+        known = {c.field.id: c for c in self.snapshot.format_snapshot.metadata_columns}
+        return [known[f.id] for f in self.schema if f.id in known]
 
     @property
     def limit(self) -> int | None:

@@ -77,7 +77,8 @@ class Field:
     """A named, numbered column, struct member, list element, map key or map value.
 
     ``initial_default`` is the value (a plain Python value) of the column in files written before it existed;
-    None means NULL. ``metadata`` is what the format stores beside the field.
+    None means NULL. ``metadata`` is what the format stores beside the field. ``collation`` names how the values of a
+    string column compare; None: by their UTF-8 bytes.
     """
 
     id: int
@@ -88,6 +89,7 @@ class Field:
     initial_default: Any = None
     doc: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
+    collation: str | None = None
 
     @property
     def stored_name(self) -> str:

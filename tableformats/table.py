@@ -255,7 +255,8 @@ class Snapshot:
         Parameters
         ----------
         filter : SQL text in Spark's dialect, ``tf.col("a") > 1``, DNF tuples ``[("a", ">", 1)]``, or None
-        columns : names of top-level columns, in the order wanted; None means all
+        columns : names of top-level columns, in the order wanted, and of metadata columns where the table has them
+            (Delta with row tracking: ``_metadata.row_id``, ``_metadata.row_commit_version``); None means all but these
         case_sensitive : whether names in ``filter`` and ``columns`` must match in case
         limit : at most so many rows
 
@@ -279,12 +280,13 @@ class Snapshot:
         return ex.TRUE if parsed is None else bind(parsed, self.schema, case_sensitive)
 
     def project(self, columns: Sequence[str], case_sensitive: bool = False) -> Schema:
-        """The schema of these top-level columns. Raises InvalidPredicateError for names that are no column."""
+        """The schema of these top-level and metadata columns. Raises InvalidPredicateError for other names."""
         if isinstance(columns, str):
             columns = [columns]
+        metadata = Schema(tuple(c.field for c in self.format_snapshot.metadata_columns))
         fields = []
         for name in columns:
-            path = self.schema.resolve([name], case_sensitive)
+            path = self.schema.resolve([name], case_sensitive) or metadata.resolve([name], case_sensitive)
             if path is None:
                 near = ", ".join(self.schema.near_names(name)) or ", ".join(self.schema.names[:5])
                 raise InvalidPredicateError(

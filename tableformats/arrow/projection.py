@@ -19,7 +19,7 @@ from pyarrow import types
 
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from ..plugin.base import NameMapping
-from ..schema import Field, ListType, MapType, StructType, Type, arrow_type
+from ..schema import Field, ListType, MapType, StructType, Type, arrow_type, primitive
 from .casts import can_read, cast_values
 from .nodes import FileNode, Selection
 
@@ -282,6 +282,8 @@ class Resolver:
     def _source(self, f: Field, node: FileNode, column: str) -> _Source:
         if types.is_null(node.type):
             return _Constant(f, None, column, self.path, pa.nulls(1, arrow_type(f.type))[0])
+        if str(f.type) == "variant" and node.is_struct:
+            return _Struct(f, node, column, self.path, self._variant_members(node, column))
         if isinstance(f.type, StructType) and node.is_struct:
             return _Struct(f, node, column, self.path, self._members(f.type, node, column + "."))
         if isinstance(f.type, ListType) and node.is_list:
@@ -297,6 +299,24 @@ class Resolver:
                 hint="The data file contradicts the table's schema",
             )  # fmt: skip
         return _Values(f, node, column, self.path)
+
+    def _variant_members(self, node: FileNode, column: str) -> tuple[_Source, ...]:
+        """The two members of a variant. Source: Parquet VariantEncoding.md; VariantShredding.md, "Value Shredding"."""
+        stored = {child.name: child for child in node.children}
+        if "typed_value" in stored:
+            raise UnsupportedFeatureError(
+                f"column {column!r} is a variant whose values are shredded in this file, which is not read yet",
+                path=self.path, field="variantShredding", hint="Select the other columns, or rewrite the file",
+            )  # fmt: skip
+        if set(stored) != {"metadata", "value"}:
+            raise CorruptMetadataError(
+                "a variant has other members than metadata and value", path=self.path, field=column,
+                hint="Restore the file",
+            )  # fmt: skip
+        return tuple(
+            self._source(Field(0, name, primitive("binary")), stored[name], f"{column}.{name}")
+            for name in ("metadata", "value")
+        )
 
     def _constant(self, f: Field, column: str, value: pa.Scalar | None) -> _Source:
         try:

@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 
 from .. import expressions as ex
-from ..errors import UnsupportedFeatureError
 from ..plugin.base import FormatSnapshot, PartitionSpec
 from ..scan import ScanPlan, ScanTask
-from ..schema import Field, ListType, MapType, StructType, Type
+from ..schema import Field, StructType, arrow_field
 from .deletes import DeleteLoader, deleted_positions
 from .files import DataFile, open_data_file, reading
 from .filters import evaluate
+from .metadata_columns import MetadataReader, numbered
 from .projection import Resolver
 
 __all__ = ["count_rows", "read_batches"]
@@ -34,11 +34,9 @@ def read_batches(plan: ScanPlan) -> pa.RecordBatchReader:
 
     Raises
     ------
-    UnsupportedFeatureError : a selected column, or a file's format, is not read (``field`` names it)
+    UnsupportedFeatureError : a file's format, or how it stores a selected column, is not read (``field`` names it)
     CorruptMetadataError : while the stream is read: a file is missing or damaged, or contradicts the metadata
     """
-    for f in plan.schema:
-        _refuse_variant(f.type, f.name)
     batches = _Reader(plan, plan.schema.fields).batches(plan.tasks())
     if plan.limit is not None:
         batches = _first_rows(batches, plan.limit)
@@ -58,6 +56,7 @@ class _Reader:
 
     def __init__(self, plan: ScanPlan, fields: Sequence[Field]) -> None:
         self._fields = fields
+        self._metadata = {c.field.id: c for c in plan.metadata_columns if c.field in fields}
         self._storage = plan.snapshot.storage
         self._schema = plan.snapshot.schema
         self._snapshot: FormatSnapshot = plan.snapshot.format_snapshot
@@ -71,27 +70,35 @@ class _Reader:
     def _read(self, file: DataFile, task: ScanTask) -> Iterator[pa.RecordBatch]:
         constants = identity_values(self._snapshot, task)
         resolver = Resolver(file.root, self._snapshot.name_mapping, constants, task.path)
-        wanted = resolver.project(self._fields)
+        wanted = resolver.project([f for f in self._fields if f.id not in self._metadata])
+        metadata = MetadataReader(list(self._metadata.values()), file.root, task)
         filters = self._deletes.equality_filters(task, resolver)
         tested = resolver.project(self._tested_fields(task.residual))
-        leaves = wanted.leaves.union(tested.leaves, *(f.projection.leaves for f in filters))
+        leaves = wanted.leaves.union(metadata.leaves, tested.leaves, *(f.projection.leaves for f in filters))
         positions = deleted_positions(self._snapshot, task, file.num_rows)
         selection = file.select(leaves)
-        for rows in _without(positions, file.rows(selection)):
+        stored = file.rows(selection)
+        for rows in _without(positions, numbered(stored) if metadata.needs_positions else stored):
             with reading(task.path):
                 for keys in filters:
                     rows = rows.filter(pa.array(keys.keep(rows, selection)))
                 if task.residual != ex.TRUE:
                     rows = rows.filter(evaluate(task.residual, tested.read(rows, selection)))
                 batch = wanted.read(rows, selection)
+                if self._metadata:
+                    batch = self._with_metadata(batch, metadata.read(rows, selection))
             if batch.num_rows:
                 yield batch
+
+    def _with_metadata(self, batch: pa.RecordBatch, values: Sequence[pa.Array]) -> pa.RecordBatch:
+        """``batch`` and the metadata columns, in the order in which they are wanted."""
+        own, found = iter(batch.columns), dict(zip(self._metadata, values, strict=True))
+        columns = [found[f.id] if f.id in found else next(own) for f in self._fields]
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema([arrow_field(f) for f in self._fields]))
 
     def _tested_fields(self, residual: ex.Expression) -> list[Field]:
         """The columns that ``residual`` names, structs narrowed to the members that it names."""
         paths = [c.path for c in ex.columns_of(residual) if isinstance(c, ex.BoundColumn)]
-        for path in paths:
-            _refuse_variant(path[-1].type, ".".join(f.name for f in path))
         return _narrowed(self._schema.fields, {path[-1].id for path in paths})
 
 
@@ -142,13 +149,3 @@ def _first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Re
         if limit <= 0:
             return
 
-
-def _refuse_variant(kind: Type, column: str) -> None:
-    if str(kind) == "variant":
-        raise UnsupportedFeatureError(
-            f"column {column!r} is a variant, which is not read yet", field="variant", hint="Select the other columns"
-        )
-    below = kind.fields if isinstance(kind, StructType) else (kind.element,) if isinstance(kind, ListType) else (
-        (kind.key, kind.value) if isinstance(kind, MapType) else ())  # fmt: skip
-    for f in below:
-        _refuse_variant(f.type, f"{column}.{f.name}")

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from .changes import FormatChanges
 
 __all__ = [
-    "Bounds", "DeleteFiles", "FileBatch", "FormatSnapshot", "FormatTable", "Implied", "ImpliedBounds", "NameMapping",
-    "OpenOptions", "PartitionField", "PartitionSpec", "ReadRequest", "SnapshotSelector", "Statistics", "TableFormat",
-    "deletes_type", "utc_datetime",
+    "Bounds", "DeleteFiles", "FileBatch", "FormatSnapshot", "FormatTable", "Implied", "ImpliedBounds",
+    "MetadataColumn", "NameMapping", "OpenOptions", "PartitionField", "PartitionSpec", "ReadRequest",
+    "SnapshotSelector", "Statistics", "TableFormat", "deletes_type", "utc_datetime",
 ]  # fmt: skip
 
 
@@ -128,6 +128,21 @@ class NameMapping:
     False: they stand in only for columns that the file lacks (Iceberg)."""
     by_name: frozenset[int] = frozenset()
     """Ids of the columns that are found by name whatever ``by`` says, because files give them no id."""
+
+
+@dataclass(frozen=True)
+class MetadataColumn:
+    """A column of no file's schema, given where a scan names it: a row has it by its file and its place there.
+
+    ``field`` is a long with a negative id. A row's value is that of the file's own column ``stored_name`` (None: there
+    is none) where that holds one. Otherwise it is the file's value in ``per_file``, an int64 column of
+    :attr:`FileBatch.files`, and with ``counts_rows`` the row's position in the file on top of it.
+    """
+
+    field: Field
+    per_file: str
+    counts_rows: bool
+    stored_name: str | None
 
 
 @dataclass
@@ -258,6 +273,8 @@ class FormatSnapshot(ABC):
     schema_history_is_complete: bool = False
     """Whether no live file can have been written with another schema than those of the history. Only then is a name
     that means one field id throughout trusted where an engine matches names inside of files (Spark's filters)."""
+    metadata_columns: tuple[MetadataColumn, ...] = ()
+    """What a scan may select beside the schema's columns."""
     extra_columns: tuple[str, ...] = ()
     """Columns of ``FileBatch.files`` that appear in ``plan.files`` after the fixed ones."""
 

@@ -29,6 +29,7 @@ from tableformats.schema import (
 from tableformats.transforms import parse_transform
 
 from .generated_columns import implied_bounds
+from .type_changes import check_type_changes
 
 __all__ = ["FIRST_PARTITION_ID", "mapping_mode", "name_mapping", "parse_schema", "partition_spec"]
 
@@ -42,16 +43,6 @@ _PRIMITIVES = {
     "boolean": "boolean", "string": "string", "binary": "binary", "date": "date", "timestamp": "timestamp",
     "timestamp_ntz": "timestamp_ntz", "variant": "variant", "void": "unknown", "null": "unknown",
 }  # fmt: skip
-# Widenings that statistics and partition values are cast for. Source: PROTOCOL.md, "Type Widening".
-_WIDENINGS = {
-    "byte": {"short", "integer", "long", "double", "decimal"},
-    "short": {"integer", "long", "double", "decimal"},
-    "integer": {"long", "double", "decimal"},
-    "long": {"decimal"},
-    "float": {"double"},
-    "date": {"timestamp_ntz"},
-    "decimal": {"decimal"},
-}
 
 
 def mapping_mode(configuration: Mapping[str, str], path: str) -> str:
@@ -149,13 +140,14 @@ class _Parser:
         field_id = _id(metadata.get("delta.columnMapping.id")) if self.mapped else 0
         if self.mapped and not (isinstance(physical, str) and field_id):
             raise self._wrong("a column of a column-mapped table has no id or no physical name", path)
-        _check_widening(metadata, path, self.path)
+        check_type_changes(metadata, path, self.path)
         ids = nested_ids if isinstance(nested_ids, dict) else {}
         kind = self._type(value.get("type"), path, physical or name, ids)
         required = value.get("nullable") is False
         comment = metadata.get("comment")
         doc = comment if isinstance(comment, str) else None
-        return Field(field_id, name, kind, required, physical, None, doc, metadata)
+        collation = _collation(metadata, (name, physical or name)) if str(kind) == "string" else None
+        return Field(field_id, name, kind, required, physical, None, doc, metadata, collation)
 
     def _type(self, value: Any, path: tuple[str, ...], stored: str, ids: Mapping[str, Any]) -> Type:
         if len(path) > _MAX_DEPTH:
@@ -214,18 +206,13 @@ def _required(f: Field, required: bool) -> Field:
     return replace(f, required=required)
 
 
-def _check_widening(metadata: Mapping[str, Any], column: tuple[str, ...], path: str) -> None:
-    changes = metadata.get("delta.typeChanges")
-    if changes is None:
-        return
-    for change in changes if isinstance(changes, list) else [None]:
-        names = [change.get(k) for k in ("fromType", "toType")] if isinstance(change, dict) else [None, None]
-        old, new = (str(name).partition("(")[0] for name in names)
-        if new not in _WIDENINGS.get(old, ()):
-            raise UnsupportedFeatureError(
-                f"the type of a column was changed from {names[0]} to {names[1]}, which is no known widening",
-                path=path, field=".".join(column),
-            )  # fmt: skip
+def _collation(metadata: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    """The collation of a string column. Source: Delta RFC "Collated String Type", "Specifying collations"."""
+    if "__COLLATIONS" not in metadata:
+        return None
+    found = metadata["__COLLATIONS"]
+    named = [found[name] for name in names if name in found] if isinstance(found, dict) else []
+    return str(named[0]) if named else "unknown"
 
 
 def _number_the_rest(fields: tuple[Field, ...], path: str) -> tuple[Field, ...]:

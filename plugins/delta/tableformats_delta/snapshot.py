@@ -24,6 +24,7 @@ from .inspection import inspect_snapshot
 from .log import LogSegment
 from .partition_values import partition_struct
 from .replay import TableState
+from .row_tracking import row_columns
 from .schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
 from .statistics import LogStatistics
 
@@ -73,6 +74,7 @@ class DeltaSnapshot(FormatSnapshot):
         self.specs = {0: spec}
         self.default_spec_id = 0
         self.name_mapping = name_mapping(mode)
+        self.metadata_columns = row_columns(self.properties)
 
     def read(self, request: ReadRequest) -> Iterator[FileBatch]:
         """See :meth:`tableformats.plugin.FormatSnapshot.read`."""

@@ -24,7 +24,6 @@ __all__ = ["Leaf", "RawStatistics", "leaf_of", "scan"]
 
 _CHUNK_ROWS = 8192
 _NO_BOUNDS = ("boolean", "binary", "variant", "unknown", "uuid", "time")
-_COLLATED = "__COLLATIONS"
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def leaf_of(schema: Schema, column: Field) -> Leaf | None:
         return None
     if isinstance(column.type, PrimitiveType) and column.type.name in _NO_BOUNDS[2:]:
         return None
-    if _COLLATED in path[0].metadata or _COLLATED in column.metadata:
+    if column.collation is not None:
         return None
     changes = column.metadata.get("delta.typeChanges") or ()
     from_float = any(change.get("fromType") == "float" for change in changes)
