@@ -71,8 +71,9 @@ def read_checksum(storage: Storage, file: LogFile) -> VersionChecksum:
     ------
     CorruptMetadataError : it is gone, no JSON, or a field has the wrong type; callers go on without it
     """
+    data = read_log_file(storage, file.path)
     try:
-        content = json.loads(read_log_file(storage, file.path).decode())
+        content = json.loads(data.decode())
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
