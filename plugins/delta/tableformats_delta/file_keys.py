@@ -20,7 +20,7 @@ from . import z85
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["file_keys"]
+__all__ = ["file_keys", "path_keys"]
 
 _UUID_FILE = re.compile(
     r"(?:(.+)/)?deletion_vector_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.bin", re.ASCII
@@ -45,9 +45,7 @@ def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    paths = _canonical(rows.column("path"))
-    if pc.any(pc.match_substring(paths, "\0")).as_py():
-        raise CorruptMetadataError("a path holds a NUL character", path=log_path, field="add.path")
+    paths = _paths(rows, log_path)
     storage = rows.column("dv_storage")
     if storage.null_count == len(storage):
         return paths.cast(pa.binary())
@@ -55,6 +53,22 @@ def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
     offset = pc.binary_join_element_wise("@", rows.column("dv_offset").cast(pa.string()), "")
     vector = pc.binary_join_element_wise("\0", stored, pc.coalesce(offset, ""), "")
     return pc.binary_join_element_wise(paths, pc.coalesce(vector, ""), "").cast(pa.binary())
+
+
+def path_keys(rows: pa.RecordBatch, log_path: str) -> pa.BinaryArray:
+    """The key of each file action's path, whatever its deletion vector. Raises as :func:`file_keys` does."""
+    import pyarrow as pa
+
+    return _paths(rows, log_path).cast(pa.binary())
+
+
+def _paths(rows: pa.RecordBatch, log_path: str) -> pa.StringArray:
+    import pyarrow.compute as pc
+
+    paths = _canonical(rows.column("path"))
+    if pc.any(pc.match_substring(paths, "\0")).as_py():
+        raise CorruptMetadataError("a path holds a NUL character", path=log_path, field="add.path")
+    return paths
 
 
 def _canonical(paths: pa.StringArray) -> pa.StringArray:

@@ -6,12 +6,15 @@ Source: Delta PROTOCOL.md, "Delta Table Specification", "In-Commit Timestamps".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import TableNotFoundError
 from tableformats.plugin import FormatSnapshot, FormatTable, OpenOptions, SnapshotSelector, TableFormat
 
 from .cache import BUDGET_BYTES, MetadataCache
+from .change_log import check_range
+from .changes import DeltaChanges
 from .commits import Commit
 from .history import CommitTimes, history_table
 from .log import LOG_DIRECTORY, LogListing, LogSegment, list_log
@@ -88,6 +91,15 @@ class DeltaTable(FormatTable):
         """See :func:`tableformats_delta.history.history_table`."""
         listing = self._listing()
         return history_table(self._storage, listing, self._times(listing), limit)
+
+    def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> DeltaChanges:
+        """See :meth:`tableformats.plugin.FormatTable.changes`."""
+        listing = self._listing()
+        starting = _as_version(starting_version, listing)
+        ending = listing.latest if ending_version is None else _as_version(ending_version, listing)
+        check_range(listing, starting, ending)
+        at = partial(self._at, listing)
+        return DeltaChanges(self._storage, listing, starting, at(ending), at)
 
     def _listing(self) -> LogListing:
         listing = list_log(self._storage)

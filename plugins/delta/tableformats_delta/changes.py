@@ -1,0 +1,279 @@
+"""Row-level changes of a range of versions, as files and the rows of them that changed.
+
+A version with ``cdc`` actions is read from its change data files alone. Of any other the rows of added files are
+inserts and those of removed files deletes, but for a file that is removed and added with another deletion vector:
+there only the rows between the two vectors changed. What does not change data (``dataChange`` false) yields nothing.
+Source: Delta PROTOCOL.md, "Add CDC File", "Reader Requirements for AddCDCFile", "Add File and Remove File".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tableformats.errors import CorruptMetadataError
+from tableformats.plugin import (
+    DELETE,
+    INSERT,
+    ChangeBatch,
+    DeleteFiles,
+    FileBatch,
+    FormatChanges,
+    PartitionSpec,
+    ReadRequest,
+)
+from tableformats.plugin.base import PartitionField
+from tableformats.schema import Field
+from tableformats.transforms import parse_transform
+
+from .change_log import ChangeCommit, read_change_log
+from .file_keys import file_keys, path_keys
+from .layouts import Layout
+from .log import LogListing
+from .partition_values import partition_struct
+from .schema import FIRST_PARTITION_ID
+from .snapshot import DeltaSnapshot
+from .statistics import LogStatistics
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from tableformats.storage import Storage
+
+__all__ = ["DeltaChanges"]
+
+_BATCH_ROWS = 65536
+_VECTOR = ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality")
+_CHANGED = "changed_"
+"""Prefix of the columns of the vector whose rows are those that changed."""
+
+
+@dataclass
+class _Rows:
+    """File actions of one version that are read in one way; ``change_type`` None: change data files.
+
+    ``selecting`` are the actions whose vectors select the rows that changed; None: all live rows did.
+    ``counted`` are actions of the same files whose statistics count their rows too.
+    """
+
+    commit: ChangeCommit
+    layout: Layout
+    change_type: str | None
+    actions: pa.RecordBatch
+    selecting: pa.RecordBatch | None = None
+    counted: pa.RecordBatch | None = None
+    data_change: pa.BooleanArray | None = None
+
+
+class DeltaChanges(FormatChanges):
+    """See :class:`tableformats.plugin.FormatChanges`; the commits of the range are read when it is made.
+
+    Parameters
+    ----------
+    starting : a version whose commit, and those up to ``newest``, are there
+    newest : the ending version
+    at : gives the snapshot of a version
+
+    Raises
+    ------
+    CorruptMetadataError, SnapshotNotFoundError, UnsupportedFeatureError : see :func:`read_change_log`
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        listing: LogListing,
+        starting: int,
+        newest: DeltaSnapshot,
+        at: Callable[[int], DeltaSnapshot],
+    ) -> None:
+        self._storage = storage
+        self.starting_version = starting
+        self.ending_version = newest.version
+        self.snapshot: DeltaSnapshot = newest
+        self._commits = read_change_log(storage, listing, starting, newest, at)
+        self._end = Layout.of_snapshot(newest, self._commits[-1].file.path)
+        self.specs: dict[int, PartitionSpec] = dict(newest.specs)
+        self._spec_ids: dict[tuple[int, ...], int] = {_source_ids(newest.specs[0]): 0}
+        self._fields: dict[int, dict[int, Field]] = {}
+        self._partition_ids = {f.source_id: f.id for f in newest.specs[0].fields}
+        for commit in self._commits:
+            self._add_spec(commit.before)
+            self._add_spec(commit.after)
+
+    def _add_spec(self, layout: Layout) -> None:
+        """A partition column of older files is a column of the newest schema, and so has one partition field id."""
+        columns = layout.partition_columns_in(self._end)
+        spec_id = self._spec_ids.setdefault(tuple(f.id for f in columns), len(self._spec_ids))
+        for f in columns:
+            self._partition_ids.setdefault(f.id, FIRST_PARTITION_ID + len(self._partition_ids))
+        self._fields[spec_id] = {self._partition_ids[f.id]: f for f in columns}
+        identity = parse_transform("identity")
+        fields = (PartitionField(i, f.name, f.id, identity, f.type) for i, f in self._fields[spec_id].items())
+        self.specs.setdefault(spec_id, PartitionSpec(spec_id, tuple(fields)))
+
+    def read(self, request: ReadRequest) -> Iterator[ChangeBatch]:
+        """See :meth:`tableformats.plugin.FormatChanges.read`."""
+        self._report(request)
+        return self._batches((rows for commit in self._commits for rows in self._changes(commit)), request)
+
+    def added_files(self, request: ReadRequest) -> Iterator[ChangeBatch]:
+        """See :meth:`tableformats.plugin.FormatChanges.added_files`."""
+        self._report(request)
+        added = (_Rows(c, c.after, INSERT, c.adds, data_change=c.data_change) for c in self._commits)
+        return self._batches(added, request)
+
+    def _report(self, request: ReadRequest) -> None:
+        for commit in self._commits:
+            request.report.count_metadata(commit.file.size)
+            request.report.log_files_read += 1
+
+    def _changes(self, commit: ChangeCommit) -> Iterator[_Rows]:
+        """What one version changed, deletes before inserts."""
+        import pyarrow.compute as pc
+
+        if commit.cdc.num_rows:
+            yield _Rows(commit, commit.after, None, commit.cdc)
+            return
+        adds, removes = commit.adds.filter(commit.data_change), commit.removes
+        path = commit.file.path
+        added, removed = path_keys(adds, path), path_keys(removes, path)
+        partner = pc.index_in(removed, value_set=added)
+        yield _Rows(commit, commit.before, DELETE, removes.filter(partner.is_null()))
+        old, new = removes.filter(partner.is_valid()), adds.take(partner.drop_null())
+        moved = pc.not_equal(file_keys(old, self._storage.root, path), file_keys(new, self._storage.root, path))
+        old, new = old.filter(moved), new.filter(moved)
+        deleting = pc.is_valid(new.column("dv_storage"))
+        restoring = pc.is_valid(old.column("dv_storage"))
+        # The bounds of a file with a vector may be those of its live rows alone: of the state that the rows lived in.
+        yield _Rows(
+            commit, commit.after, DELETE, _as_removed(new, old).filter(deleting), new.filter(deleting),
+            new.filter(deleting),
+        )  # fmt: skip
+        yield _Rows(commit, commit.after, INSERT, adds.filter(pc.invert(pc.is_in(added, value_set=removed))))
+        yield _Rows(commit, commit.after, INSERT, new.filter(restoring), old.filter(restoring))
+
+    def _batches(self, found: Iterable[_Rows], request: ReadRequest) -> Iterator[ChangeBatch]:
+        """Neighbours that are read in one way as one batch: thousands of small commits are few batches."""
+        run: list[_Rows] = []
+        for rows in found:
+            if not rows.actions.num_rows:
+                continue
+            if run and (self._kind(run[0]) != self._kind(rows) or _total(run) >= _BATCH_ROWS):
+                yield self._batch(run, request)
+                run = []
+            run.append(rows)
+        if run:
+            yield self._batch(run, request)
+
+    def _kind(self, rows: _Rows) -> tuple[int, bool]:
+        return self._spec_id(rows.layout), rows.change_type is None
+
+    def _spec_id(self, layout: Layout) -> int:
+        return self._spec_ids[tuple(f.id for f in layout.partition_columns_in(self._end))]
+
+    def _batch(self, run: Sequence[_Rows], request: ReadRequest) -> ChangeBatch:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        actions = _concat([rows.actions for rows in run])
+        counts = [rows.actions.num_rows for rows in run]
+        versions = np.repeat([rows.commit.file.version for rows in run], counts).astype(np.int64)
+        spec_id = self._spec_id(run[0].layout)
+        statistics = self._statistics(actions)
+        counted = _concat([_or_nulls(rows.counted, rows.actions) for rows in run])
+        records = pc.coalesce(statistics.record_counts(), self._statistics(counted).record_counts())
+        selecting = _concat([_or_nulls(rows.selecting, rows.actions) for rows in run])
+        columns = {
+            "path": actions.column("path"),
+            "size_bytes": pc.fill_null(actions.column("size"), 0),
+            "record_count": records,
+            "partition": partition_struct(
+                actions.column("partition_values"), self._fields[spec_id], self._refusing(versions), request.report
+            ),
+            "modification_time": actions.column("modification_time"),
+            **{name: actions.column(name) for name in _VECTOR},
+            **{_CHANGED + name: selecting.column(name) for name in _VECTOR},
+        }
+        if run[0].data_change is not None:
+            columns["data_change"] = pa.concat_arrays([rows.data_change for rows in run])
+        types = None
+        if run[0].change_type is not None:
+            types = pa.array([rows.change_type for rows in run]).take(pa.array(np.repeat(np.arange(len(run)), counts)))
+        return ChangeBatch(
+            FileBatch(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)), spec_id, statistics),
+            pa.array(versions),
+            pa.array(np.repeat([rows.commit.timestamp_ms for rows in run], counts).astype(np.int64)),
+            types,
+        )
+
+    def _statistics(self, actions: pa.RecordBatch) -> LogStatistics:
+        import pyarrow.compute as pc
+
+        has_vector = pc.is_valid(actions.column("dv_storage"))
+        return LogStatistics(self.snapshot.schema, actions.column("stats"), None, has_vector)
+
+    def _refusing(self, versions: np.ndarray) -> Callable[[np.ndarray, pa.Array | None, Field], None]:
+        paths = {commit.file.version: commit.file.path for commit in self._commits}
+
+        def refuse(rows: np.ndarray, texts: pa.Array | None, field: Field) -> None:
+            if not len(rows):
+                return
+            first = int(rows[0])
+            what = "a file has no partition values"
+            if texts is not None:
+                what = f"the partition value {texts[first].as_py()!r} is no {field.type}"
+            raise CorruptMetadataError(what, path=paths[int(versions[first])], field=field.name)
+
+        return refuse
+
+    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+        """See :meth:`tableformats.plugin.FormatChanges.attach_deletes`."""
+        import numpy as np
+        import pyarrow as pa
+
+        own = self.snapshot.attach_deletes(files)
+        changed = own
+        if files.num_rows:
+            named = {name: files[_CHANGED + name] for name in _VECTOR}
+            changed = self.snapshot.attach_deletes(pa.table({"path": files["path"], **named}))
+        vectors = pa.concat_tables([own.files, changed.files])
+        selects = np.repeat([False, True], [own.files.num_rows, changed.files.num_rows])
+        of_file = np.concatenate([np.repeat(np.arange(files.num_rows), np.diff(d.offsets)) for d in (own, changed)])
+        order = np.argsort(of_file, kind="stable")
+        indices = np.concatenate([own.indices, changed.indices + own.files.num_rows])[order].astype(np.int32)
+        return DeleteFiles(
+            vectors.append_column("selects", pa.array(selects, pa.bool_())), own.offsets + changed.offsets, indices
+        )
+
+
+def _source_ids(spec: PartitionSpec) -> tuple[int, ...]:
+    return tuple(f.source_id for f in spec.fields)
+
+
+def _total(run: Iterable[_Rows]) -> int:
+    return sum(rows.actions.num_rows for rows in run)
+
+
+def _as_removed(added: pa.RecordBatch, removed: pa.RecordBatch) -> pa.RecordBatch:
+    """The files ``added`` with the vectors and the statistics that they had when they were removed."""
+    for name in ("stats", *_VECTOR):
+        added = added.set_column(added.schema.get_field_index(name), name, removed.column(name))
+    return added
+
+
+def _or_nulls(actions: pa.RecordBatch | None, like: pa.RecordBatch) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    if actions is not None:
+        return actions
+    return pa.RecordBatch.from_arrays([pa.nulls(like.num_rows, f.type) for f in like.schema], schema=like.schema)
+
+
+def _concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    return pa.concat_batches(batches)
