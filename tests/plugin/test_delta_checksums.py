@@ -176,7 +176,8 @@ class TestDamage:
     @pytest.mark.parametrize(
         "content",
         [
-            b"{", b"null", b"[]", b"7", b"\xff", b"\xef\xbb\xbf{}", b"[" * 100_000, b'{"numFiles":' + b"1" * 5000 + b"}",
+            b"{", b"null", b"[]", b"7", b"\xff", b"\xef\xbb\xbf{}", b"[" * 100_000,
+            b'{"numFiles":' + b"1" * 5000 + b"}",
             b'{"numFiles":3}{"numFiles":3}',
             checksum(-1, 30), checksum(3, 2**63), checksum(3, 30, numFiles="3"), checksum(3, 30, numFiles=True),
             checksum(3, 30, numFiles=3.0), checksum(3, 30, numMetadata=2), checksum(3, 30, numProtocol=0),
@@ -230,6 +231,6 @@ def test_a_file_that_spark_wrote() -> None:
     table = tf.open_table(case.path)
     for version in (0, 1):
         snapshot = table.snapshot(version)
-        recorded = snapshot.format_snapshot._checksum  # type: ignore[attr-defined]
+        recorded = snapshot.format_snapshot.state.checksum  # type: ignore[attr-defined]
         assert recorded is not None
         assert snapshot.scan().plan().report.files_total == recorded.num_files

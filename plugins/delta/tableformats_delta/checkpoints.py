@@ -6,7 +6,7 @@ Absent columns are nulls. Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -17,6 +17,7 @@ from .actions import file_rows, file_schema
 from .cache import MetadataCache
 from .commits import Actions, parse_actions
 from .log import LOG_DIRECTORY, Checkpoint, missing_file, read_log_file
+from .row_groups import GroupFilter, RowGroup
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,11 +47,18 @@ class CheckpointRows:
     """The add actions of one batch.
 
     ``rows`` follows :func:`file_schema`. ``parsed`` gives ``add.stats_parsed`` of these rows, of it only the leaves
-    that are asked for by their path below it; None where the file has none.
+    that are asked for by their path below it; None where the file has none. ``record_counts`` is what was found in
+    the statistics once a plan asked, so that the next one need not parse them again.
     """
 
     rows: pa.RecordBatch
     parsed: ParsedStatistics | None = None
+    record_counts: pa.Int64Array | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory, with the record counts."""
+        return int(self.rows.nbytes) + 8 * int(self.rows.num_rows)
 
 
 @dataclass
@@ -63,6 +71,7 @@ class CheckpointFile:
     mtime_ms: int = 0
     cache: MetadataCache = field(default_factory=lambda: MetadataCache(0))
     _kept: tuple[Any, pa.StructArray | None] | None = None
+    _footer: pq.FileMetaData | None = None
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -89,26 +98,49 @@ class CheckpointFile:
             column = parquet.read(columns=[name]).column(name)
             return [v for v in column.drop_null().to_pylist() if any(part is not None for part in v.values())]
 
-    def files(self) -> Iterator[CheckpointRows]:
-        """The add actions in batches. Raises CorruptMetadataError."""
+    def judge(self, groups: GroupFilter) -> tuple[int, list[RowGroup]]:
+        """How many row groups the file has, and those that hold nothing which is needed. Raises CorruptMetadataError."""
         if self.is_json:
-            yield CheckpointRows(file_rows(self.actions().adds, "add", self.path))
+            return 0, []
+        with _guard(self.path), self._open() as parquet:
+            has_adds = "add" in parquet.schema_arrow.names
+            return parquet.num_row_groups, groups.skipped(parquet) if has_adds else []
+
+    def files(self, without: Collection[int] = ()) -> Iterator[CheckpointRows]:
+        """The add actions in batches, but for those of row groups ``without``. Raises CorruptMetadataError."""
+        if self.is_json:
+            yield from self._cached(None, self._json_rows)
             return
+        with _guard(self.path):
+            if self._footer is None:
+                self._open().close()
+            assert self._footer is not None
+            groups = range(self._footer.num_row_groups)
+        for group in groups:
+            if group not in without:
+                yield from self._cached(group, lambda group=group: self._group_rows(group))  # type: ignore[misc]
+
+    def _cached(self, group: int | None, load: Callable[[], Iterator[CheckpointRows]]) -> Iterator[CheckpointRows]:
+        return self.cache.stream((self.key, group), load, lambda rows: rows.size_bytes)
+
+    def _json_rows(self) -> Iterator[CheckpointRows]:
+        yield CheckpointRows(file_rows(self.actions().adds, "add", self.path))
+
+    def _group_rows(self, group: int) -> Iterator[CheckpointRows]:
         with _guard(self.path), self._open() as parquet:
             names = parquet.schema_arrow
             if "add" not in names.names:
                 return
             parsed = _has_member(names.field("add").type, "stats_parsed")
-            for group in range(parquet.num_row_groups):
-                start = 0
-                # Not a whole row group: Arrow has no strings of more than 2 GiB in a struct.
-                for batch in parquet.iter_batches(_BATCH_ROWS, [group], _ADD_COLUMNS):
-                    add = batch.column("add")
-                    mask = self._mask(add)
-                    rows = _columns(add.filter(mask), self.path)
-                    load = _parsed_loader(self, group, start, mask) if parsed else None
-                    start += len(add)
-                    yield CheckpointRows(rows, load)
+            start = 0
+            # Not a whole row group: Arrow has no strings of more than 2 GiB in a struct.
+            for batch in parquet.iter_batches(_BATCH_ROWS, [group], _ADD_COLUMNS):
+                add = batch.column("add")
+                mask = self._mask(add)
+                rows = _columns(add.filter(mask), self.path)
+                load = _parsed_loader(self, group, start, mask) if parsed else None
+                start += len(add)
+                yield CheckpointRows(rows, load)
 
     def parsed_statistics(self, group: int, leaves: Sequence[Sequence[str]]) -> pa.StructArray | None:
         """``add`` of a row group with these leaves of ``stats_parsed``; the last answer is kept for the next batch."""
@@ -144,9 +176,13 @@ class CheckpointFile:
         import pyarrow.parquet as pq
 
         try:
-            return pq.ParquetFile(self.storage.open_file(self.path))
+            source = self.storage.open_file(self.path)
         except FileNotFoundError as error:
             raise missing_file(self.path) from error
+        # int96 as nanoseconds wraps around outside of 1677 to 2262.
+        parquet = pq.ParquetFile(source, metadata=self._footer, coerce_int96_timestamp_unit="us")
+        self._footer = parquet.metadata
+        return parquet
 
 
 def expand(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> list[CheckpointFile]:

@@ -70,6 +70,11 @@ class LogSegment:
     commits: tuple[LogFile, ...]
     checksum: LogFile | None = None
 
+    def extends(self, older: LogSegment) -> bool:
+        """Whether it is ``older`` and newer commits."""
+        kept = self.commits[len(self.commits) - len(older.commits) :]
+        return self.checkpoint == older.checkpoint and kept == older.commits
+
 
 @dataclass
 class LogListing:

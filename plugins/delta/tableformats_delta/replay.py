@@ -6,7 +6,6 @@ PROTOCOL.md, "Action Reconciliation", "Change Metadata", "Protocol Evolution", "
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -44,14 +43,14 @@ class TableState:
 
 
 def load_state(
-    storage: Storage, segment: LogSegment, cache: MetadataCache | None = None, known: Iterable[Commit] = ()
+    storage: Storage, segment: LogSegment, cache: MetadataCache | None = None, older: TableState | None = None
 ) -> TableState:
     """Decode the commits of ``segment`` and find protocol and metadata.
 
     Parameters
     ----------
     cache : takes what is decoded, and gives what it has
-    known : commits that are decoded already, of an older snapshot
+    older : the state of a segment that ``segment`` extends, from which only newer commits are missing
 
     Raises
     ------
@@ -59,10 +58,10 @@ def load_state(
     UnsupportedFeatureError : the protocol asks for what is not built
     """
     cache = cache or MetadataCache(0)
-    at_hand = {commit.file: commit for commit in known}
+    at_hand = {commit.file: commit for commit in older.commits} if older else {}
     commits = [at_hand.get(file) or _commit(storage, file, cache) for file in segment.commits]
-    protocol = next((commit.protocol for commit in commits if commit.protocol), None)
-    metadata = next((commit.metadata for commit in commits if commit.metadata), None)
+    protocol = next((commit.protocol for commit in commits if commit.protocol), older.protocol if older else None)
+    metadata = next((commit.metadata for commit in commits if commit.metadata), older.metadata if older else None)
     notes: list[str] = []
     checksum = None
     if segment.checksum is not None:

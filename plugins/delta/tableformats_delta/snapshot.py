@@ -24,6 +24,7 @@ from .inspection import inspect_snapshot
 from .log import LogSegment
 from .partition_values import partition_struct
 from .replay import TableState
+from .row_groups import GroupFilter
 from .row_tracking import row_columns
 from .schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
 from .statistics import LogStatistics
@@ -58,10 +59,8 @@ class DeltaSnapshot(FormatSnapshot):
     ) -> None:
         self._storage = storage
         self._cache = cache or MetadataCache(0)
-        self._checksum = state.checksum
-        self._notes = state.notes
         self.segment = segment
-        self.commits = state.commits
+        self.state = state
         self.version = segment.version
         self.timestamp_ms = timestamp_ms
         self.protocol = state.protocol
@@ -80,17 +79,19 @@ class DeltaSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.read`."""
         seen = _SeenKeys()
         report = request.report
-        for note in self._notes:
+        for note in self.state.notes:
             report.note(note)
-        for commit in self.commits:
+        for commit in self.state.commits:
             report.count_metadata(commit.file.size)
             report.log_files_read += 1
-        for commits in _in_batches(self.commits):
+        for commits in _in_batches(self.state.commits):
             yield self._commit_batch(commits, request, seen)
+        groups = GroupFilter(self.schema, self.specs[0], request)
         for file in self._checkpoint_files():
             report.count_metadata(file.size)
             report.checkpoint_files_read += 1
-            for rows in self._cache.stream(file.key, file.files, lambda rows: rows.rows.nbytes):
+            skipped = _skipped_groups(file, groups, report, bool(seen))
+            for rows in file.files(skipped):
                 yield self._checkpoint_batch(rows, file.path, request, seen)
 
     def _checkpoint_files(self) -> list[CheckpointFile]:
@@ -102,9 +103,10 @@ class DeltaSnapshot(FormatSnapshot):
 
     def verify(self, report: ScanReport) -> None:
         """See :meth:`tableformats.plugin.FormatSnapshot.verify`: the counts of the version's checksum file."""
-        if self._checksum is not None and not report.files_skipped_with_manifests:
-            self._checksum.check("numFiles", report.files_total)
-            self._checksum.check("tableSizeBytes", report.bytes_total)
+        checksum = self.state.checksum
+        if checksum is not None and not report.files_skipped_with_manifests:
+            checksum.check("numFiles", report.files_total)
+            checksum.check("tableSizeBytes", report.bytes_total)
 
     def _commit_batch(self, commits: Sequence[Commit], request: ReadRequest, seen: _SeenKeys) -> FileBatch:
         import numpy as np
@@ -137,11 +139,14 @@ class DeltaSnapshot(FormatSnapshot):
 
         actions = rows.rows
         has_vector = pc.is_valid(actions.column("dv_storage"))
-        statistics = LogStatistics(self.schema, actions.column("stats"), rows.parsed, has_vector)
+        partitioned = [field.id for field in self._partition_fields.values()]
+        statistics = LogStatistics(self.schema, actions.column("stats"), rows.parsed, has_vector, partitioned)
+        if rows.record_counts is None:
+            rows.record_counts = statistics.record_counts()
         columns = {
             "path": actions.column("path"),
             "size_bytes": pc.fill_null(actions.column("size"), 0),
-            "record_count": statistics.record_counts(),
+            "record_count": rows.record_counts,
             "partition": partition_struct(
                 actions.column("partition_values"), self._partition_fields, source.refuse_live, request.report
             ),
@@ -153,10 +158,9 @@ class DeltaSnapshot(FormatSnapshot):
 
     def add_actions(self) -> Iterator[pa.RecordBatch]:
         """All add actions that stand in the version's log, cancelled ones too, as rows of :func:`file_schema`."""
-        yield from (commit.adds for commit in self.commits)
+        yield from (commit.adds for commit in self.state.commits)
         for file in self._checkpoint_files():
-            for rows in self._cache.stream(file.key, file.files, lambda rows: rows.rows.nbytes):
-                yield rows.rows
+            yield from (rows.rows for rows in file.files())
 
     def attach_deletes(self, files: pa.Table) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`."""
@@ -248,6 +252,21 @@ class _Source:
                     what = f"the partition value {texts[row].as_py()!r} is no {field.type}"
                 raise CorruptMetadataError(what, path=self.path, field=field.name)
             seen.add(key)
+
+
+def _skipped_groups(file: CheckpointFile, groups: GroupFilter, report: ScanReport, has_newer: bool) -> set[int]:
+    """Numbers of the row groups that are not read, counted with their files; ``has_newer``: newer commits have keys."""
+    if not groups.can_skip:
+        return set()
+    total, skipped = file.judge(groups)
+    report.row_groups_total += total
+    report.row_groups_skipped += len(skipped)
+    files = sum(group.adds for group in skipped)
+    report.files_total += files
+    report.files_skipped_with_manifests += files
+    if files and has_newer:
+        report.note("Files in skipped row groups of a checkpoint are counted, also those that newer commits removed")
+    return {group.number for group in skipped}
 
 
 def _in_batches(commits: Sequence[Commit]) -> Iterator[list[Commit]]:

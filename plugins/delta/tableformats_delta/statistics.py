@@ -7,7 +7,7 @@ are known to cut them. Source: Delta PROTOCOL.md, "Per-file Statistics".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import Bounds, Statistics
@@ -34,11 +34,18 @@ class LogStatistics(Statistics):
     text : string[n_files], ``add.stats``
     parsed : gives ``add.stats_parsed`` of the same rows; None where there is none
     has_vector : bool[n_files], files with a deletion vector
+    without : ids of columns that stand in no statistics: the partition columns
     """
 
     def __init__(
-        self, schema: Schema, text: pa.StringArray, parsed: ParsedStatistics | None, has_vector: pa.BooleanArray
+        self,
+        schema: Schema,
+        text: pa.StringArray,
+        parsed: ParsedStatistics | None,
+        has_vector: pa.BooleanArray,
+        without: Collection[int] = (),
     ) -> None:
+        self._without = without
         self._schema = schema
         self._text = text
         self._parsed = parsed
@@ -63,7 +70,10 @@ class LogStatistics(Statistics):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        leaves = [leaf for f in columns if (leaf := leaf_of(self._schema, f)) is not None]
+        named = [f for f in columns if f.id not in self._without]
+        leaves = [leaf for f in named if (leaf := leaf_of(self._schema, f)) is not None]
+        if not leaves:
+            return Bounds()
         text, has_vector = self._text, self._has_vector
         if rows is not None:
             text, has_vector = text.take(pa.array(rows)), has_vector.take(pa.array(rows))

@@ -5,7 +5,7 @@ Source: Delta PROTOCOL.md, "Delta Table Specification", "In-Commit Timestamps".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from tableformats.plugin import FormatSnapshot, FormatTable, OpenOptions, Snapsh
 from .cache import BUDGET_BYTES, MetadataCache
 from .change_log import check_range
 from .changes import DeltaChanges
-from .commits import Commit
 from .history import CommitTimes, history_table
 from .log import LOG_DIRECTORY, LogListing, LogSegment, list_log
 from .replay import TableState, load_state
@@ -85,7 +84,7 @@ class DeltaTable(FormatTable):
         segment = listing.segment_after(snapshot.segment)
         if segment == snapshot.segment:
             return snapshot
-        return self._made_of(listing, segment, snapshot.commits)
+        return self._made_of(listing, segment, snapshot.state if segment.extends(snapshot.segment) else None)
 
     def history(self, limit: int | None = None) -> pa.Table:
         """See :func:`tableformats_delta.history.history_table`."""
@@ -116,8 +115,8 @@ class DeltaTable(FormatTable):
     def _at(self, listing: LogListing, version: int) -> DeltaSnapshot:
         return self._made_of(listing, listing.segment(version))
 
-    def _made_of(self, listing: LogListing, segment: LogSegment, known: Iterable[Commit] = ()) -> DeltaSnapshot:
-        state = load_state(self._storage, segment, self._cache, known)
+    def _made_of(self, listing: LogListing, segment: LogSegment, older: TableState | None = None) -> DeltaSnapshot:
+        state = load_state(self._storage, segment, self._cache, older)
         snapshot = DeltaSnapshot(self._storage, segment, state, None, self._cache)
         times = CommitTimes(self._storage, listing, snapshot.properties, _infos(state))
         snapshot.timestamp_ms = times.of(segment.version)
