@@ -9,7 +9,7 @@ from ..expressions import Column, Expression
 
 __all__ = ["parse_filter"]
 
-_FORMS = "Give a SQL string, tf.col('a') > 1, or tuples such as [('a', '>', 1)]."
+_FORMS = "Give a SQL string, tf.col('a') > 1, tuples such as [('a', '>', 1)], or a PyIceberg expression."
 
 
 def parse_filter(filter: Any) -> Expression | None:
@@ -17,7 +17,7 @@ def parse_filter(filter: Any) -> Expression | None:
 
     Parameters
     ----------
-    filter : a SQL string in Spark's dialect, an :class:`Expression`, DNF tuples, or None
+    filter : a SQL string in Spark's dialect, an :class:`Expression`, DNF tuples, a PyIceberg expression, or None
 
     Raises
     ------
@@ -39,6 +39,10 @@ def parse_filter(filter: Any) -> Expression | None:
             f"{filter!r} is a column, not a predicate", hint="Compare it, as in tf.col('a') == True."
         )
     library = type(filter).__module__.partition(".")[0]
-    if library in ("pyarrow", "pyiceberg"):
-        raise UnsupportedFeatureError(f"filters of {library} are not read yet", field=f"{library} filter", hint=_FORMS)
+    if library == "pyiceberg":
+        from .pyiceberg import parse_pyiceberg
+
+        return parse_pyiceberg(filter)
+    if library == "pyarrow":
+        raise UnsupportedFeatureError("filters of pyarrow are not read yet", field="pyarrow filter", hint=_FORMS)
     raise InvalidPredicateError(f"{filter!r} of type {type(filter).__name__} is no filter", hint=_FORMS)

@@ -1,0 +1,72 @@
+"""PyIceberg's expressions mean what the same SQL means."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import tableformats as tf
+from tableformats.binding import bind
+from tableformats.predicates import parse_filter
+from tableformats.schema import DecimalType, Field, Schema, StructType, primitive
+
+e = pytest.importorskip("pyiceberg.expressions")
+
+SCHEMA = Schema(
+    (
+        Field(1, "i", primitive("long")),
+        Field(2, "s", primitive("string")),
+        Field(3, "f", primitive("double")),
+        Field(4, "d", primitive("date")),
+        Field(5, "ts", primitive("timestamp")),
+        Field(6, "ntz", primitive("timestamp_ntz")),
+        Field(7, "n", DecimalType(9, 2)),
+        Field(8, "u", primitive("uuid")),
+        Field(9, "o", primitive("boolean")),
+        Field(10, "p", StructType((Field(11, "q", primitive("int")),))),
+    )
+)
+WHEN = dt.datetime(2024, 1, 2, 3, 4, 5, 6)
+
+
+@pytest.mark.parametrize(
+    ("filter", "sql"),
+    [
+        (e.EqualTo("i", 1), "i = 1"),
+        (e.NotEqualTo("i", 1), "i != 1"),
+        (e.LessThan("f", 1.5) | e.GreaterThanOrEqual("f", 9.0), "f < 1.5 OR f >= 9"),
+        (~e.In("i", [1, 2]), "i NOT IN (1, 2)"),
+        (e.And(e.IsNull("s"), e.NotNaN("f")), "s IS NULL AND NOT isnan(f)"),
+        (e.Not(e.And(e.StartsWith("s", "ab"), e.NotNull("i"))), "NOT (s LIKE 'ab%' AND i IS NOT NULL)"),
+        (e.NotStartsWith("s", "ab"), "s NOT LIKE 'ab%'"),
+        (e.GreaterThan("d", dt.date(2024, 1, 2)), "d > DATE '2024-01-02'"),
+        (e.LessThanOrEqual("ts", WHEN), "ts <= TIMESTAMP '2024-01-02 03:04:05.000006Z'"),
+        (e.LessThanOrEqual("ntz", WHEN), "ntz <= TIMESTAMP_NTZ '2024-01-02 03:04:05.000006'"),
+        (e.EqualTo("n", Decimal("1.50")), "n = 1.50"),
+        (e.EqualTo("o", True), "o = true"),
+        (e.EqualTo("p.q", 3), "p.q = 3"),
+        (e.AlwaysTrue(), "true"),
+        (e.AlwaysFalse(), "false"),
+    ],
+)
+def test_the_same_predicate(filter: Any, sql: str) -> None:
+    ours, theirs = parse_filter(sql), parse_filter(filter)
+    assert ours is not None and theirs is not None
+    assert bind(theirs, SCHEMA) == bind(ours, SCHEMA)
+
+
+def test_uuids() -> None:
+    parsed = parse_filter(e.EqualTo("u", uuid.UUID(int=7)))
+    assert parsed is not None
+    assert bind(parsed, SCHEMA).right.value == uuid.UUID(int=7).bytes  # type: ignore[attr-defined]
+
+
+def test_what_is_no_predicate_is_a_typed_error() -> None:
+    with pytest.raises(tf.InvalidPredicateError):
+        parse_filter(e.Reference("i"))
+    with pytest.raises(tf.InvalidPredicateError, match="nope"):
+        bind(parse_filter(e.EqualTo("nope", 1)), SCHEMA)  # type: ignore[arg-type]
