@@ -254,7 +254,8 @@ class Snapshot:
 
         Parameters
         ----------
-        filter : SQL text in Spark's dialect, ``tf.col("a") > 1``, DNF tuples ``[("a", ">", 1)]``, or None
+        filter : SQL text in Spark's dialect, ``tf.col("a") > 1``, DNF tuples ``[("a", ">", 1)]``, a PyIceberg
+            expression, or None
         columns : names of top-level columns, in the order wanted, and of metadata columns where the table has them
             (Delta with row tracking: ``_metadata.row_id``, ``_metadata.row_commit_version``); None means all but these
         case_sensitive : whether names in ``filter`` and ``columns`` must match in case
