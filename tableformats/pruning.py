@@ -367,6 +367,7 @@ class ManifestFilter:
         upper: Mapping[int, pa.Array],
         contains_null: Mapping[int, pa.Array],
         contains_nan: Mapping[int, pa.Array],
+        bounds: Bounds | None = None,
     ) -> np.ndarray:
         """bool[n]: which groups may hold a file that is needed.
 
@@ -375,11 +376,15 @@ class ManifestFilter:
         spec_id : the spec of all groups
         lower, upper : by partition field id, [n] in the field's type; null ``lower`` = no value but NULL and NaN
         contains_null, contains_nan : by partition field id, bool[n]; null = unknown
+        bounds : what is known of the columns of all files of a group, [n]; there must be some, or some ``lower``
         """
-        n = len(next(iter(lower.values())))
+        known = {**lower, **(bounds.lower if bounds is not None else {})}
+        n = len(next(iter(known.values())))
         columns = {i: self._range(lower[i], upper[i], contains_null[i], contains_nan[i]) for i in lower}
-        evidence = _PartitionEvidence(self._specs[spec_id], n, columns)
-        return self._program._verdicts([evidence], n) != NONE
+        sources: list[_Evidence] = [_PartitionEvidence(self._specs[spec_id], n, columns)]
+        if bounds is not None:
+            sources.append(_BoundsEvidence(bounds, pa.nulls(n, pa.int64())))
+        return self._program._verdicts(sources, n) != NONE
 
     @staticmethod
     def _range(lower: pa.Array, upper: pa.Array, contains_null: pa.Array, contains_nan: pa.Array) -> Range:

@@ -19,7 +19,8 @@ class ScanReport:
     """Counters of one plan.
 
     Invariant: ``files_total = files_skipped_with_manifests + files_dropped_by_partition + files_dropped_by_bounds
-    + files_planned`` (before ``limit``). Bytes are of data files; rows are physical (None: some file does not say).
+    + files_planned`` (before ``limit``). Bytes are of data files; rows are physical (None: some file does not say);
+    files that were skipped unread, with their manifest or row group, count in neither.
     """
 
     format: str = ""
@@ -32,6 +33,9 @@ class ScanReport:
     checkpoint_files_read: int = 0
     manifests_total: int = 0
     manifests_skipped: int = 0
+    row_groups_total: int = 0
+    """Row groups of checkpoints, and those of them whose footers showed that no file of theirs is needed."""
+    row_groups_skipped: int = 0
     files_total: int = 0
     files_skipped_with_manifests: int = 0
     files_dropped_by_partition: int = 0

@@ -52,6 +52,9 @@ def _metadata(report: ScanReport) -> list[_Row]:
     if report.log_files_read or report.checkpoint_files_read:
         rows.append(("log files read", count_text(report.log_files_read), ""))
         rows.append(("checkpoint files read", count_text(report.checkpoint_files_read), ""))
+    if report.row_groups_total:
+        rows.append(("checkpoint row groups", count_text(report.row_groups_total), ""))
+        rows.append(_part("- skipped", report.row_groups_skipped, report.row_groups_total))
     if report.manifests_total:
         rows.append(("manifests", count_text(report.manifests_total), ""))
         rows.append(_part("- skipped", report.manifests_skipped, report.manifests_total))

@@ -71,7 +71,7 @@ class CheckpointFile:
     mtime_ms: int = 0
     cache: MetadataCache = field(default_factory=lambda: MetadataCache(0))
     _kept: tuple[Any, pa.StructArray | None] | None = None
-    _footer: pq.FileMetaData | None = None
+    _footer: tuple[pq.FileMetaData, pa.Schema] | None = None
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -99,12 +99,13 @@ class CheckpointFile:
             return [v for v in column.drop_null().to_pylist() if any(part is not None for part in v.values())]
 
     def judge(self, groups: GroupFilter) -> tuple[int, list[RowGroup]]:
-        """How many row groups the file has, and those that hold nothing which is needed. Raises CorruptMetadataError."""
+        """How many row groups the file has, and those that hold nothing that is needed. Raises CorruptMetadataError."""
         if self.is_json:
             return 0, []
-        with _guard(self.path), self._open() as parquet:
-            has_adds = "add" in parquet.schema_arrow.names
-            return parquet.num_row_groups, groups.skipped(parquet) if has_adds else []
+        with _guard(self.path):
+            footer, schema = self._read_footer()
+            has_adds = "add" in schema.names
+            return footer.num_row_groups, groups.skipped(footer, schema.field("add").type) if has_adds else []
 
     def files(self, without: Collection[int] = ()) -> Iterator[CheckpointRows]:
         """The add actions in batches, but for those of row groups ``without``. Raises CorruptMetadataError."""
@@ -112,10 +113,7 @@ class CheckpointFile:
             yield from self._cached(None, self._json_rows)
             return
         with _guard(self.path):
-            if self._footer is None:
-                self._open().close()
-            assert self._footer is not None
-            groups = range(self._footer.num_row_groups)
+            groups = range(self._read_footer()[0].num_row_groups)
         for group in groups:
             if group not in without:
                 yield from self._cached(group, lambda group=group: self._group_rows(group))  # type: ignore[misc]
@@ -180,9 +178,14 @@ class CheckpointFile:
         except FileNotFoundError as error:
             raise missing_file(self.path) from error
         # int96 as nanoseconds wraps around outside of 1677 to 2262.
-        parquet = pq.ParquetFile(source, metadata=self._footer, coerce_int96_timestamp_unit="us")
-        self._footer = parquet.metadata
-        return parquet
+        known = None if self._footer is None else self._footer[0]
+        return pq.ParquetFile(source, metadata=known, coerce_int96_timestamp_unit="us")
+
+    def _read_footer(self) -> tuple[pq.FileMetaData, pa.Schema]:
+        if self._footer is None:
+            with self._open() as parquet:
+                self._footer = parquet.metadata, parquet.schema_arrow
+        return self._footer
 
 
 def expand(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> list[CheckpointFile]:

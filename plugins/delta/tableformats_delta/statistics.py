@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tableformats.plugin import Bounds, Statistics
 from tableformats.schema import Field, Schema, arrow_type
 
-from .stats_json import leaf_of, scan
+from .stats_json import Leaf, leaf_of, raw_type, scan
 from .stats_values import bound_pair
 
 if TYPE_CHECKING:
@@ -77,14 +77,12 @@ class LogStatistics(Statistics):
         text, has_vector = self._text, self._has_vector
         if rows is not None:
             text, has_vector = text.take(pa.array(rows)), has_vector.take(pa.array(rows))
-        found = scan(text, leaves)
-        from_text = pc.is_valid(text)
-        parsed = None
-        if text.null_count:
-            wanted: list[tuple[str, ...]] = [("numRecords",), ("tightBounds",)]
-            for leaf in leaves:
-                wanted += [(kind, *leaf.path) for kind in ("minValues", "maxValues", "nullCount")]
-            parsed = self._read_parsed(wanted, rows)
+        wanted: list[tuple[str, ...]] = [("numRecords",), ("tightBounds",)]
+        for leaf in leaves:
+            wanted += [(kind, *leaf.path) for kind in ("minValues", "maxValues", "nullCount")]
+        parsed = self._read_parsed(wanted, rows)
+        from_text = self._needs_text(parsed, leaves, text)
+        found = scan(pc.if_else(from_text, text, None), leaves)
 
         def merged(ours: pa.Array, path: tuple[str, ...], kind: pa.DataType) -> pa.Array:
             other = self._parsed_member(parsed, path, kind)
@@ -110,6 +108,23 @@ class LogStatistics(Statistics):
             bounds.null_count[leaf.id] = _null_counts(nulls, records, wide)
             bounds.value_count[leaf.id] = records
         return bounds
+
+    def _needs_text(self, parsed: Any, leaves: Sequence[Leaf], text: pa.StringArray) -> pa.BooleanArray:
+        """Which files ``stats_parsed`` does not describe; where it lacks a column, all that have text."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        counts = self._parsed_member(parsed, ("numRecords",), pa.int64())
+        if counts is None:
+            return pa.repeat(pa.scalar(True), len(text))
+        wanted = [("nullCount", *leaf.path) for leaf in leaves]
+        for leaf in leaves:
+            if raw_type(leaf.type) is not None:
+                wanted += [("minValues", *leaf.path), ("maxValues", *leaf.path)]
+        without = pc.is_null(counts)
+        if all(self._parsed_member(parsed, path, None) is not None for path in wanted):
+            return without
+        return pc.or_(without, pc.is_valid(text))
 
     def _read_parsed(self, leaves: Sequence[tuple[str, ...]], rows: np.ndarray | None) -> pa.StructArray | None:
         import pyarrow as pa
