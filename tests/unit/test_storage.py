@@ -30,8 +30,9 @@ def test_one_spelling(given: str, expected: str) -> None:
 
 
 def test_spelling_of_a_column_is_the_spelling_of_each() -> None:
-    paths = ["file:/x", "file:///x", "file://localhost/x/y", "file://host/x", "FILE:/x", "/x", "x", "s3a://b/k", "S3N://b",
-             "abfss://c@h/p", "gcs://b/é", "a:b/c", "file:x", "file:////x", "hdfs://h:1/x", "file://localhosted/x"]  # fmt: skip
+    paths = ["file:/x", "file:///x", "file://localhost/x/y", "file://host/x", "FILE:/x", "/x", "x", "s3a://b/k",
+             "S3N://b", "abfss://c@h/p", "gcs://b/é", "a:b/c", "file:x", "file:////x", "hdfs://h:1/x",
+             "file://localhosted/x"]  # fmt: skip
     assert normalize_all(pa.array([*paths, None])).to_pylist() == [*map(normalize, paths), None]
 
 
