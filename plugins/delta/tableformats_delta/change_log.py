@@ -63,10 +63,10 @@ def check_range(listing: LogListing, starting: int, ending: int) -> None:
     if oldest > latest:
         there = "No changes can be asked for, as no commit of the table is left"
     message = None
-    if ending < starting:
+    if not 0 <= starting <= latest or ending > latest:
+        message = f"the table has no version {ending if 0 <= starting <= latest else starting}"
+    elif ending < starting:
         message = f"the ending version {ending} is before the starting version {starting}"
-    elif starting < 0 or ending > latest:
-        message = f"the table has no version {starting if not 0 <= starting <= latest else ending}"
     else:
         gone = next((v for v in range(starting, ending + 1) if v not in listing.commits), None)
         if gone is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tableformats.errors import UnsupportedFeatureError
-from tableformats.schema import Field, ListType, MapType, Schema, StructType, Type
+from tableformats.schema import Field, ListType, MapType, PrimitiveType, Schema, StructType, Type
 
 from .schema import mapping_mode, parse_schema, partition_spec
 from .snapshot import DeltaSnapshot, configuration
@@ -90,17 +90,19 @@ class _Check:
         elif isinstance(old, MapType) and isinstance(new, MapType):
             self.types(old.key.type, new.key.type, name + ".key")
             self.types(old.value.type, new.value.type, name + ".value")
-        elif old != new and str(old) != "unknown" and not can_widen(_spelled(old), _spelled(new)):
+        elif old != new and _spelled(old) != "unknown" and not can_widen(_spelled(old), _spelled(new)):
             raise _refused(
                 f"the type of a column was changed from {old} to {new} after rows with it had changed", name, self.path
             )
 
 
 def _spelled(kind: Type) -> str:
-    return "integer" if str(kind) == "int" else str(kind)
+    """The type as ``schemaString`` spells it."""
+    name = kind.name if isinstance(kind, PrimitiveType) else str(kind)
+    return "integer" if name == "int" else name
 
 
 def _refused(message: str, field: str, path: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        message, path=path, field=field, hint="Ask for the changes before and after that version one by one"
+        message, path=path, field=field, hint="Ask for the versions before the change, or for those after it"
     )
