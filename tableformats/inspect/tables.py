@@ -68,6 +68,10 @@ class Inspector:
         """The metadata domains of the current snapshot and their configurations (Delta)."""
         return self._own("domains")
 
+    def log(self) -> pa.Table:
+        """The files of the log, what each is, and whether the current snapshot is made from it (Delta)."""
+        return self._own("log")
+
     def _own(self, name: str) -> pa.Table:
         return self._table.snapshot().format_snapshot.inspect(name)
 

@@ -1,4 +1,4 @@
-"""What a snapshot holds besides its files: tombstones, transactions and domains, each the newest of its key.
+"""What a snapshot holds besides its files: tombstones, transactions, domains, and the log's own files.
 
 These are asked for seldom and read anew, from the commits and the checkpoint of the snapshot. Columns have the names
 of the actions' fields. Source: Delta PROTOCOL.md, "Action Reconciliation", "Transaction Identifiers", "Domain
@@ -16,7 +16,8 @@ from .actions import file_rows
 from .checkpoints import CheckpointFile
 from .commits import Actions, parse_actions
 from .file_keys import file_keys
-from .log import LogSegment, read_log_file
+from .last_checkpoint import LAST_CHECKPOINT, review_hint
+from .log import LogSegment, list_log, read_log_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +39,8 @@ def inspect_snapshot(name: str, storage: Storage, segment: LogSegment, checkpoin
                   ``deletionVector`` (struct<storageType, pathOrInlineDv, offset, sizeInBytes, cardinality>)
     transactions  ``appId``, ``version`` (int64), ``lastUpdated`` (timestamp[ms, UTC])
     domains       ``domain``, ``configuration``
+    log           the files of the log as they are now: ``name``, ``kind``, ``version`` (int64), ``size`` (bytes),
+                  ``modificationTime`` (timestamp[ms, UTC]), ``inUse`` (this snapshot is made from it), ``remark``
     ============  =================================================================================================
 
     Parameters
@@ -57,6 +60,33 @@ def inspect_snapshot(name: str, storage: Storage, segment: LogSegment, checkpoin
             f"Delta tables have no metadata table {name!r}", path=storage.root, field=name, hint=f"There are: {known}"
         )
     return reader(storage, segment, checkpoint)
+
+
+def _log(storage: Storage, segment: LogSegment, checkpoint: list[CheckpointFile]) -> pa.Table:
+    import pyarrow as pa
+
+    listing = list_log(storage)
+    known = {file.path: ("commit", file.version) for file in listing.commits.values()}
+    known |= {file.path: ("compaction", file.version) for file in listing.compactions.values()}
+    known |= {file.path: ("checksum", file.version) for file in listing.checksums.values()}
+    known |= {file.path: ("checkpoint", c.version) for c in listing.checkpoints.values() for file in c.files}
+    used = {file.path for file in segment.commits} | {part.path for part in checkpoint}
+    rows: list[_Row] = []
+    for info in [*storage.list(listing.directory), *storage.list(f"{listing.directory}/_sidecars")]:
+        kind, version = known.get(info.path, ("other", None))
+        remark = None
+        if info.path.startswith(f"{listing.directory}/_sidecars/"):
+            kind = "sidecar"
+        elif info.name == LAST_CHECKPOINT:
+            kind = "hint"
+            version, remark = review_hint(storage, listing)
+        row = {"name": info.path[len(listing.directory) + 1 :], "kind": kind, "version": version, "size": info.size}
+        rows.append({**row, "modificationTime": info.mtime_ms, "inUse": info.path in used, "remark": remark or None})
+    kinds = [
+        ("name", pa.string()), ("kind", pa.string()), ("version", pa.int64()), ("size", pa.int64()),
+        ("modificationTime", pa.timestamp("ms", "UTC")), ("inUse", pa.bool_()), ("remark", pa.string()),
+    ]  # fmt: skip
+    return _table(rows, kinds)
 
 
 def _transactions(storage: Storage, segment: LogSegment, checkpoint: list[CheckpointFile]) -> pa.Table:
@@ -215,5 +245,5 @@ def _table(rows: list[_Row], kinds: list[tuple[str, pa.DataType]]) -> pa.Table:
 
 
 _TABLES: Mapping[str, Callable[[Any, LogSegment, list[CheckpointFile]], Any]] = {
-    "tombstones": _tombstones, "transactions": _transactions, "domains": _domains,
+    "tombstones": _tombstones, "transactions": _transactions, "domains": _domains, "log": _log,
 }  # fmt: skip
