@@ -237,6 +237,88 @@ class TestTime:
         assert history.column("operation").to_pylist() == ["WRITE", None, None, None]
 
 
+    def test_a_log_cleaned_up_behind_the_enablement(self, mixed: DeltaLog) -> None:
+        """With the commits before it gone, the oldest left decides; their file times do not count."""
+        mixed.commit(4, {"commitInfo": {"inCommitTimestamp": 5000}}, mtime_ms=1)
+        enabled = {"delta.enableInCommitTimestamps": "true", "delta.inCommitTimestampEnablementVersion": "2"}
+        mixed.checkpoint(CHECKPOINT.format(3), *first_actions(configuration=enabled))
+        for version in (0, 1, 2):
+            (mixed.directory / f"{version:020d}.json").unlink()
+        with pytest.raises(SnapshotNotFoundError, match="before the earliest"):
+            mixed.snapshot(timestamp_ms=3999)
+        assert [mixed.snapshot(timestamp_ms=t).version for t in (4000, 4999, 5000)] == [3, 3, 4]
+        assert mixed.snapshot(3).timestamp_ms == 4000
+
+    def test_file_times_between_the_clocks(self, tmp_path: Path) -> None:
+        """A file written late, before the enablement, does not shadow the versions behind it."""
+        enabled = {"delta.enableInCommitTimestamps": "true", "delta.inCommitTimestampEnablementVersion": "2"}
+        log = DeltaLog(tmp_path / "b")
+        log.commit(0, *META, mtime_ms=1000).commit(1, add("a"), mtime_ms=9000)
+        log.commit(2, {"commitInfo": {"inCommitTimestamp": 3000}}, {"metaData": metadata(configuration=enabled)})
+        assert [log.snapshot(timestamp_ms=t).version for t in (1000, 2999, 3000)] == [0, 0, 2]
+
+    def test_turned_off_again(self, mixed: DeltaLog) -> None:
+        """Then the files' times hold, made monotonic, for a snapshot that does not have the property."""
+        mixed.commit(4, {"metaData": metadata()}, mtime_ms=70_000)
+        assert mixed.snapshot().timestamp_ms == 90_002
+        assert mixed.snapshot(3).timestamp_ms == 4000
+
+    def test_one_reading_of_a_commit_gives_its_time(self, mixed: DeltaLog, monkeypatch: pytest.MonkeyPatch) -> None:
+        reads: list[str] = []
+        plain = Storage.read_bytes
+
+        def counting(self: Storage, path: str, offset: int = 0, length: int | None = None) -> bytes:
+            reads.append(path)
+            return plain(self, path, offset, length)
+
+        monkeypatch.setattr(Storage, "read_bytes", counting)
+        assert mixed.snapshot().timestamp_ms == 4000
+        assert len(reads) == len(set(reads)) == 4
+
+
+def test_leftovers_of_a_clean_up(tmp_path: Path) -> None:
+    """Commits, parts, sidecars and failed files of versions that cannot be made any more are in nobody's way."""
+    log = DeltaLog(tmp_path / "t")
+    for version in (3, 4, 5, 6, 7):
+        log.commit(version, add(f"a{version}"))
+    log.checkpoint(CHECKPOINT.format(5), *META, add("a5")).checkpoint("_sidecars/orphan.parquet", add("wrong"))
+    log.checkpoint(f"{2:020d}.checkpoint.0000000002.0000000002.parquet", add("wrong"))
+    for name in (CHECKPOINT.format(4), CHECKPOINT.format(6), f"{3:020d}.{4:020d}.compacted.json", f"{7:020d}.crc"):
+        log.write(name, b"")
+    log.write(f"{3:020d}.{7:020d}.compacted.json", json.dumps(add("wrong")).encode())
+    log.write(f".{8:020d}.json.7f.tmp", b"{").write("_last_checkpoint", b'{"version":2}')
+    assert log.paths() == ["a5", "a6", "a7"]
+    assert log.paths(5) == ["a5"]
+    for version in (0, 2, 3, 4):
+        with pytest.raises(SnapshotNotFoundError, match="Versions 5 to 7 can be asked for"):
+            log.snapshot(version)
+    assert log.table().history().column("version").to_pylist() == [7, 6, 5, 4, 3]
+
+
+def test_history_is_that_of_describe_history(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").commit(0, *META, mtime_ms=1000)
+    info = {
+        "timestamp": 1, "userId": "u", "userName": "n", "operation": "DELETE",
+        "operationParameters": {"predicate": "[]"},
+        "job": {"jobId": "1"}, "notebook": {"notebookId": "2"}, "clusterId": "c", "readVersion": 0,
+        "isolationLevel": "Serializable", "isBlindAppend": False, "operationMetrics": {"numRemovedFiles": "1"},
+        "userMetadata": "m", "engineInfo": "Spark", "txnId": "x",
+    }  # fmt: skip
+    log.commit(1, remove("a"), {"commitInfo": info}, add("b"), mtime_ms=5000)
+    history = log.table().history(limit=1)
+    assert history.schema.names == [
+        "version", "timestamp", "operation", "userId", "userName", "operationParameters", "job", "notebook",
+        "clusterId", "readVersion", "isolationLevel", "isBlindAppend", "operationMetrics", "userMetadata", "engineInfo", "txnId",
+    ]  # fmt: skip
+    (row,) = history.to_pylist()
+    assert (row["version"], row["timestamp"].timestamp()) == (1, 5)
+    given = {"job": '{"jobId": "1"}', "notebook": '{"notebookId": "2"}'}
+    maps = {"operationParameters": [("predicate", "[]")], "operationMetrics": [("numRemovedFiles", "1")]}
+    assert {name: row[name] for name in info if name != "timestamp"} == {
+        name: value for name, value in {**info, **given, **maps}.items() if name != "timestamp"
+    }
+
+
 def test_history_takes_commit_info_of_any_type(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start()
     info = {

@@ -351,6 +351,12 @@ class TestProtocolAndMetadata:
             DeltaLog(tmp_path / "t").start(protocol=protocol).snapshot()
         assert caught.value.field == name
 
+    @pytest.mark.parametrize("name", ["catalogManaged", "catalogOwned", "catalogOwned-preview"])
+    def test_tables_of_a_catalog_say_where_to_go(self, tmp_path: Path, name: str) -> None:
+        protocol = {**WITH_VECTORS, "readerFeatures": [name], "writerFeatures": [name]}
+        with pytest.raises(UnsupportedFeatureError, match="Read the table through its catalog"):
+            DeltaLog(tmp_path / "t").start(protocol=protocol).snapshot()
+
     @pytest.mark.parametrize("name", [n for n, f in READER_FEATURES.items() if f.read])
     def test_read_features(self, tmp_path: Path, name: str) -> None:
         protocol = {**WITH_VECTORS, "readerFeatures": [name], "writerFeatures": [name, "unknownWriterFeature"]}

@@ -17,13 +17,17 @@ __all__ = ["READER_FEATURES", "Feature", "check_protocol"]
 _MAX_READER_VERSION = 3
 _HINT = "Read the table with an engine that has the feature, or a version from before it was enabled"
 
+_BY_CATALOG = "only its catalog knows which commits count, so its directory alone gives no version of it"
+_ASK_CATALOG = "Read the table through its catalog, with an engine that is connected to it"
+
 
 @dataclass(frozen=True)
 class Feature:
-    """``read`` says whether tables with the feature are planned; ``note`` says how, or why not."""
+    """``read`` says whether tables with the feature are planned; ``note`` says how, or why not, ``hint`` what to do."""
 
     read: bool
     note: str
+    hint: str = _HINT
 
 
 READER_FEATURES: Mapping[str, Feature] = {
@@ -39,9 +43,9 @@ READER_FEATURES: Mapping[str, Feature] = {
     "variantType-preview": Feature(True, "as variantType"),
     "variantShredding": Feature(True, "planned as variantType; shredded files may be refused when read"),
     "variantShredding-preview": Feature(True, "as variantShredding"),
-    "catalogManaged": Feature(False, "the newest commits are known to the catalog alone"),
-    "catalogOwned": Feature(False, "as catalogManaged"),
-    "catalogOwned-preview": Feature(False, "as catalogManaged"),
+    "catalogManaged": Feature(False, _BY_CATALOG, _ASK_CATALOG),
+    "catalogOwned": Feature(False, _BY_CATALOG, _ASK_CATALOG),
+    "catalogOwned-preview": Feature(False, _BY_CATALOG, _ASK_CATALOG),
     "adaptiveMetadata-preview": Feature(False, "its metadata is a tree of manifests, not a log"),
     "geospatial": Feature(False, "the types geometry and geography are not built"),
     "timestampNanos": Feature(False, "the type timestamp_nanos is not built"),
@@ -81,7 +85,7 @@ def check_protocol(protocol: Mapping[str, Any], path: str) -> None:
     for name in features:
         feature = READER_FEATURES.get(name)
         if feature is None or not feature.read:
-            why = feature.note if feature else "this reader does not know it"
+            why, hint = (feature.note, feature.hint) if feature else ("this reader does not know it", _HINT)
             raise UnsupportedFeatureError(
-                f"the table needs the reader feature {name!r}: {why}", path=path, field=name, hint=_HINT
+                f"the table needs the reader feature {name!r}: {why}", path=path, field=name, hint=hint
             )
