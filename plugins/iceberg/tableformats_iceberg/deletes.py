@@ -15,7 +15,7 @@ or by equal bounds of its ``file_path`` column.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from tableformats.plugin import DeleteFiles, PartitionSpec
 from .entries import EQUALITY_DELETES, FILE, FILE_PATH_ID, Entries
 from .paths import comparable
 
-__all__ = ["DeleteIndex", "DELETION_VECTOR", "EQUALITY", "POSITION"]
+__all__ = ["DeleteIndex", "DELETION_VECTOR", "EQUALITY", "POSITION", "no_deletes"]
 
 DELETION_VECTOR, POSITION, EQUALITY = "deletion_vector", "position", "equality"
 
@@ -49,10 +49,23 @@ class DeleteIndex:
         self.files = pa.concat_tables([t.drop_columns("partition") for _, t in self._tables]) if self._tables else None
 
     def attach(self, files: pa.Table) -> DeleteFiles:
-        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`. Cost: O((files + deletes) log + matches)."""
+        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`; deletes that apply to nothing are left out."""
+        data, deletes = self.pairs(files)
+        if self.files is None or not len(data):
+            return DeleteFiles(no_deletes(), np.zeros(files.num_rows + 1, np.int64), np.zeros(0, np.int32))
+        used, indices = np.unique(deletes, return_inverse=True)
+        offsets = np.zeros(files.num_rows + 1, np.int64)
+        np.cumsum(np.bincount(data, minlength=files.num_rows), out=offsets[1:])
+        return DeleteFiles(self.files.take(pa.array(used, pa.int64())), offsets, indices.astype(np.int32))
+
+    def pairs(self, files: pa.Table) -> Pairs:
+        """Which rows of ``files`` and of :attr:`files` belong together, by data file, then by delete.
+
+        ``files`` has path, data_sequence_number, spec_id, and partition with members called by partition field id.
+        Cost: O((files + deletes) log + matches).
+        """
         if self.files is None or not files.num_rows:
-            empty = _delete_schema().empty_table()
-            return DeleteFiles(empty, np.zeros(files.num_rows + 1, np.int64), np.zeros(0, np.int32))
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
         kind = np.asarray(self.files["kind"].to_numpy())
         is_vector, is_equality = kind == DELETION_VECTOR, kind == EQUALITY
         scope = self.files["referenced_data_file"].combine_chunks()
@@ -85,7 +98,7 @@ class DeleteIndex:
         pairs += [(d[~has_vector[d]], s[~has_vector[d]]) for d, s in positions]
         pairs.append(match(is_equality & ~is_global, data_partition, delete_partition, strict=True))
         pairs.append(match(is_global, everything, np.zeros(len(delete_seq), np.int64), strict=True))
-        return self._assemble(pairs, files.num_rows)
+        return _in_order(pairs)
 
     def _check_vectors(self, scope_path: np.ndarray, is_vector: np.ndarray) -> None:
         """At most one vector a data file, among the files that are planned."""
@@ -136,17 +149,12 @@ class DeleteIndex:
             ordered.append(by_spec[spec_id][start : taken[spec_id]])
         return np.concatenate(ordered)
 
-    def _assemble(self, pairs: Iterable[Pairs], n_files: int) -> DeleteFiles:
-        """Pairs -> offsets and indices; delete files that apply to nothing are left out."""
-        assert self.files is not None
-        data = np.concatenate([p[0] for p in pairs])
-        deletes = np.concatenate([p[1] for p in pairs])
-        order = np.lexsort((deletes, data))
-        data, deletes = data[order], deletes[order]
-        used, indices = np.unique(deletes, return_inverse=True)
-        offsets = np.zeros(n_files + 1, np.int64)
-        np.cumsum(np.bincount(data, minlength=n_files), out=offsets[1:])
-        return DeleteFiles(self.files.take(pa.array(used, pa.int64())), offsets, indices.astype(np.int32))
+
+def _in_order(found: Sequence[Pairs]) -> Pairs:
+    data = np.concatenate([p[0] for p in found])
+    deletes = np.concatenate([p[1] for p in found])
+    order = np.lexsort((deletes, data))
+    return data[order], deletes[order]
 
 
 def _is_unpartitioned(spec: PartitionSpec) -> bool:
@@ -221,6 +229,11 @@ def _flat(column: pa.ChunkedArray) -> pa.Array:
 
 
 # ---- the table of deletes -------------------------------------------------------------------------------------------
+
+
+def no_deletes() -> pa.Table:
+    """:attr:`DeleteIndex.files` of a snapshot without deletes."""
+    return _delete_schema().empty_table()
 
 
 def _delete_schema() -> pa.Schema:
