@@ -308,7 +308,8 @@ def test_history_is_that_of_describe_history(tmp_path: Path) -> None:
     history = log.table().history(limit=1)
     assert history.schema.names == [
         "version", "timestamp", "operation", "userId", "userName", "operationParameters", "job", "notebook",
-        "clusterId", "readVersion", "isolationLevel", "isBlindAppend", "operationMetrics", "userMetadata", "engineInfo", "txnId",
+        "clusterId", "readVersion", "isolationLevel", "isBlindAppend", "operationMetrics", "userMetadata",
+        "engineInfo", "txnId",
     ]  # fmt: skip
     (row,) = history.to_pylist()
     assert (row["version"], row["timestamp"].timestamp()) == (1, 5)

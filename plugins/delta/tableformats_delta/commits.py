@@ -9,7 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tableformats.errors import CorruptMetadataError
+
 from .actions import file_rows, iter_actions
+from .file_keys import file_keys
 from .log import LogFile, read_log_file
 
 if TYPE_CHECKING:
@@ -73,14 +76,15 @@ def parse_actions(data: bytes, path: str) -> Actions:
 
 
 def read_commit(storage: Storage, file: LogFile) -> Commit:
-    """Read and decode one commit.
+    """Read and decode one commit or compaction.
 
     Raises
     ------
-    CorruptMetadataError : it is empty, torn, no JSON, or a file action lacks what it needs
+    CorruptMetadataError : it is empty, torn, no JSON, or a file action lacks what it needs; a compaction names a
+        file twice, so that it is not reconciled
     """
     actions = parse_actions(read_log_file(storage, file.path), file.path)
-    return Commit(
+    commit = Commit(
         file,
         actions.protocol,
         actions.metadata,
@@ -88,3 +92,20 @@ def read_commit(storage: Storage, file: LogFile) -> Commit:
         file_rows(actions.adds, "add", file.path),
         file_rows(actions.removes, "remove", file.path),
     )
+    if file.is_compaction:
+        _check_reconciled(commit, storage.root)
+    return commit
+
+
+def _check_reconciled(commit: Commit, root: str) -> None:
+    """In a commit an add wins over a remove; here it may be the older of the two, and nothing tells."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    path = commit.file.path
+    keys = pa.chunked_array([file_keys(rows, root, path) for rows in (commit.adds, commit.removes)], pa.binary())
+    if pc.count_distinct(keys).as_py() != len(keys):
+        raise CorruptMetadataError(
+            "a compaction of the log names a file twice", path=path, field="add",
+            hint="Remove the file: the commits that it stands for are read instead",
+        )  # fmt: skip

@@ -48,6 +48,10 @@ class LogFile:
     size: int
     mtime_ms: int
 
+    @property
+    def is_compaction(self) -> bool:
+        return self.path.endswith(".compacted.json")
+
 
 @dataclass(frozen=True)
 class Checkpoint:
