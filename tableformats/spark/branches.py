@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -113,7 +113,8 @@ def _kinds_of_deletes(plan: ScanPlan) -> tuple[np.ndarray, np.ndarray]:
 def _default_naming(snapshot: FormatSnapshot) -> Naming:
     if snapshot.name_mapping.by == "name":
         return Naming()
-    return naming_by_id(snapshot.schema, snapshot.schema_history, snapshot.schema_history_is_complete)
+    naming = naming_by_id(snapshot.schema, snapshot.schema_history, snapshot.schema_history_is_complete)
+    return replace(naming, by_name=snapshot.name_mapping.by_name)
 
 
 def _namings(plan: ScanPlan) -> tuple[list[Naming], np.ndarray]:

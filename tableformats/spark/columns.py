@@ -42,10 +42,12 @@ class Naming:
 
     ``by_id``: by Parquet field id. ``names``: {field id: name to read it under}; None: the stored name. Ids that
     are missing in ``names`` get a name that no file holds: by id they are found all the same, by name they are NULL.
+    ``by_name``: ids of the columns that are found by name in any case.
     """
 
     by_id: bool = False
     names: Mapping[int, str] | None = field(default=None, hash=False)
+    by_name: frozenset[int] = frozenset()
 
     def name(self, f: Field) -> str:
         if self.names is None:
@@ -54,7 +56,8 @@ class Naming:
 
     def spark_field(self, f: Field) -> dict[str, Any]:
         """Spark's JSON of the column as it is read; everything is nullable, for files hold what they hold."""
-        metadata = {"parquet.field.id": f.id} if self.by_id else {}
+        # Spark finds a column by name where it is asked for without an id.
+        metadata = {"parquet.field.id": f.id} if self.by_id and f.id not in self.by_name else {}
         return _spark_field(self.name(f), self.spark_type(f.type), metadata)
 
     def spark_type(self, kind: Type) -> Any:
@@ -142,11 +145,6 @@ def _struct_paths(fields: Iterable[Field], parents: Path) -> Iterator[Path]:
 
 def check_readable(f: Field) -> None:
     """Raise UnsupportedFeatureError if the column, or one inside of it, is of what this path cannot read rightly."""
-    if f.id < 0:
-        raise UnsupportedFeatureError(
-            "metadata columns are not read with Spark yet", field=f.name,
-            hint="Leave the column out with columns=[...], or read with to_arrow()",
-        )  # fmt: skip
     if f.name.lower().startswith(HIDDEN) or ROW_INDEX in (f.name.lower(), f.stored_name.lower()):
         raise UnsupportedFeatureError(
             "the column has a name that the reader needs for itself", field=f.name, hint="Rename the column"

@@ -75,6 +75,11 @@ def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFr
     _check_session(spark, mode)
     plan = scan.plan()
     wanted = _wanted_columns(plan)
+    for column in plan.metadata_columns:
+        raise UnsupportedFeatureError(
+            "metadata columns are not read with Spark yet", field=column.field.name,
+            hint="Leave the column out with columns=[...], or read with to_arrow()",
+        )  # fmt: skip
     for f in wanted:
         check_readable(f)
     frame = _Assembly(plan, Bridge(spark), wanted).frame()
