@@ -160,10 +160,11 @@ def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa
     lower, upper = bound_pair(leaf, low, high)
     kind = str(leaf.type)
     if kind == "string":
-        upper = Transform("truncate", _SURE_CHARACTERS).preimage(upper, leaf.type)[1]
+        prefixes = pc.utf8_slice_codeunits(upper, 0, _SURE_CHARACTERS)
+        upper = Transform("truncate", _SURE_CHARACTERS).preimage(prefixes, leaf.type)[1]
     elif kind in ("timestamp", "timestamp_ntz"):
-        minute = pa.scalar(_MINUTE_INTO_1900, pa.int64()).cast(upper.type)
-        upper = pc.if_else(pc.is_valid(upper), pc.max_element_wise(upper, minute), upper)
+        micros, minute = upper.cast(pa.int64()), pa.scalar(_MINUTE_INTO_1900, pa.int64())
+        upper = pc.if_else(pc.less(micros, minute), minute, micros).cast(upper.type)
     return lower, upper
 
 
