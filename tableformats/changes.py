@@ -132,7 +132,7 @@ class ChangesSnapshot(FormatSnapshot):
         self.properties = base.properties
         self.schema = _with_change_columns(base.schema, storage.root)
         self.schema_history, self.schema_history_is_complete = base.schema_history, base.schema_history_is_complete
-        self.name_mapping = replace(base.name_mapping, by_name=frozenset({_TYPE.id}))
+        self.name_mapping = replace(base.name_mapping, by_name=base.name_mapping.by_name | {_TYPE.id})
         self.extra_columns = (*base.extra_columns, "data_change") if listing else base.extra_columns
         self._spec_ids = {spec_id: 2 * i for i, spec_id in enumerate(changes.specs)}
         self.specs = {}

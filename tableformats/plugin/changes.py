@@ -29,7 +29,7 @@ DELETE = "delete"
 
 @dataclass
 class ChangeBatch:
-    """Some files of one or several versions, one row a file, versions ascending.
+    """Some files of one or several versions, one row a file, in the order of the versions.
 
     Attributes
     ----------
