@@ -159,11 +159,13 @@ class Table:
         ``_commit_version`` and ``_commit_timestamp`` behind those of the table.
 
         A version that recorded its changes (Delta's change data feed) gives them as recorded. Of others, rows of
-        added files are inserts and rows of removed files deletes, so that a row of a rewritten file is both.
+        added files are inserts and rows of removed files deletes, so that a row of a rewritten file is both. Where
+        versions are snapshots (Iceberg), the range is the lineage of the ending one back to the starting one, and
+        snapshots that only rewrote files (``replace``) give nothing.
 
         Parameters
         ----------
-        starting_version, ending_version : both included; None is the current version
+        starting_version, ending_version : both included; None is the current version. Iceberg: ids, or names of refs
 
         Raises
         ------
@@ -177,6 +179,36 @@ class Table:
         found = self._opened.changes(starting_version, ending_version)
         snapshot = Snapshot(self, ChangesSnapshot(found, self.storage))
         return Changes(snapshot, ex.TRUE, snapshot.schema)
+
+    def incremental_append_scan(
+        self,
+        from_snapshot_id_exclusive: int | None = None,
+        to_snapshot_id_inclusive: int | None = None,
+        filter: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        case_sensitive: bool = False,
+        limit: int | None = None,
+    ) -> Scan:
+        """The rows that append snapshots of a range brought, as they were appended: other snapshots of the range, and
+        what they deleted, are left out. The columns are the table's at the last snapshot (Iceberg).
+
+        For streaming readers: give the snapshot that was read last, and remember ``scan.snapshot.version`` for the next
+        time; nothing new is no rows.
+
+        Parameters
+        ----------
+        from_snapshot_id_exclusive : an ancestor of the last snapshot; None means from the table's beginning
+        to_snapshot_id_inclusive : None is the current snapshot
+        filter, columns, case_sensitive, limit : as for :meth:`Snapshot.scan`
+
+        Raises
+        ------
+        SnapshotNotFoundError : a snapshot is not there, or the first is no ancestor of the last
+        UnsupportedFeatureError : the format does not offer this (``table.changes`` may)
+        """
+        snapshot = Snapshot(self, self._opened.appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive))
+        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
 
     def updated(self, snapshot: FormatSnapshot) -> FormatSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.update`; :meth:`Snapshot.update` is for users."""

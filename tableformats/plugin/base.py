@@ -384,6 +384,22 @@ class FormatTable(ABC):
             hint="Compare two snapshots instead",
         )  # fmt: skip
 
+    def appends(self, exclusive: int | None = None, inclusive: int | None = None) -> FormatSnapshot:
+        """The files that appends behind the version ``exclusive`` and up to ``inclusive`` added, as a snapshot under
+        the schema of the latter: see :meth:`tableformats.Table.incremental_append_scan`.
+
+        Raises
+        ------
+        SnapshotNotFoundError : a version is not there, or does not lie behind the other
+        UnsupportedFeatureError : the format does not offer this
+        """
+        from ..errors import UnsupportedFeatureError
+
+        raise UnsupportedFeatureError(
+            f"appends alone are not read from {self.format} tables", path=self.location, field="incremental_append_scan",
+            hint="table.changes(starting, ending) gives what every version inserted and deleted",
+        )  # fmt: skip
+
 
 class TableFormat(ABC):
     """A format: finds out whether a location holds one of its tables, and opens it."""

@@ -70,7 +70,7 @@ def test_deletes_and_row_ids(case: IcebergCase) -> None:
         names = [os.path.basename(path) for path in plan.survivors["path"].to_pylist()]
         deletes = plan.delete_files
         assert len(deletes.indices) == expected["scoped_pairs"]
-        every = plan.scan.snapshot.format_snapshot._delete_index.files
+        every = plan.scan.snapshot.format_snapshot.delete_index.files
         kinds = Counter(KINDS[k] for k in every["kind"].to_pylist()) if every is not None else Counter()
         assert kinds == expected["kinds"]
         assert sum(kinds.values()) == expected["delete_files"]

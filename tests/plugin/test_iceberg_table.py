@@ -405,7 +405,7 @@ def test_entries_that_contradict_the_format(tmp_path: Path, files: Any, row: dic
     table = table_with(tmp_path, (manifest_bytes(files), row))
     with pytest.raises(CorruptMetadataError) as caught:
         read_files(table)
-        tf.open_table(table, relocate=True).snapshot().format_snapshot._delete_index  # noqa: B018
+        tf.open_table(table, relocate=True).snapshot().format_snapshot.delete_index  # noqa: B018
     assert caught.value.field == field
 
 

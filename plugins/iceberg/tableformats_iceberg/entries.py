@@ -76,6 +76,12 @@ class Entries:
     def statistics(self) -> ManifestStatistics:
         return ManifestStatistics(self.columns, self.rows)
 
+    def take(self, kept: np.ndarray) -> Entries:
+        """The entries at ``kept`` (int64 indices)."""
+        if len(kept) == self.files.num_rows:
+            return self
+        return Entries(self.spec_id, self.files.take(pa.array(kept)), self.rows[kept], self.columns)
+
 
 class ManifestStatistics(Statistics):
     """Bounds and counts of the live files of one manifest; typed when asked for."""

@@ -33,9 +33,9 @@ class IcebergSnapshot(FormatSnapshot):
     extra_columns = ("data_sequence_number", "first_row_id")
 
     def __init__(self, files: TableFiles, metadata: TableMetadata, snapshot: Snapshot | None, schema: Schema) -> None:
-        self._files = files
-        self._metadata = metadata
-        self._snapshot = snapshot
+        self.files = files
+        self.metadata = metadata
+        self.snapshot = snapshot
         self.version = snapshot.id if snapshot else -1
         self.timestamp_ms = snapshot.timestamp_ms if snapshot else None
         self.schema = schema
@@ -49,30 +49,31 @@ class IcebergSnapshot(FormatSnapshot):
     # ---- files --------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _manifest_list(self) -> ManifestList:
+    def manifest_list(self) -> ManifestList:
+        """The manifests of the snapshot; none where there is no snapshot."""
         from .manifests import ManifestList, manifest_list_of_paths, parse_manifest_list
 
-        if self._snapshot is None:
+        if self.snapshot is None:
             return ManifestList([])
-        if self._snapshot.manifest_list is None:
-            return manifest_list_of_paths(self._snapshot.manifests)
-        data, path = self._files.read(self._snapshot.manifest_list, "manifest list")
+        if self.snapshot.manifest_list is None:
+            return manifest_list_of_paths(self.snapshot.manifests)
+        data, path = self.files.read(self.snapshot.manifest_list, "manifest list")
         return parse_manifest_list(data, path)
 
-    def _entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None) -> Entries:
+    def entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None) -> Entries:
         """The live entries of a manifest, from the cache where it has them."""
-        found = self._files.cache.get(manifest, columns) if self._files.cache else None
+        found = self.files.cache.get(manifest, columns) if self.files.cache else None
         if found is None:
             found = self._read_entries(manifest, columns, report)
-            if self._files.cache:
-                self._files.cache.put(manifest, columns, found)
+            if self.files.cache:
+                self.files.cache.put(manifest, columns, found)
         return found
 
     def _read_entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None,
                       all_statuses: bool = False) -> Entries:  # fmt: skip
         from .entries import read_entries
 
-        data, path = self._files.read(manifest.path, "manifest")
+        data, path = self.files.read(manifest.path, "manifest")
         if report is not None:
             report.count_metadata(len(data))
         return read_entries(data, path, manifest, self.specs, self.default_spec_id, columns, report, all_statuses)
@@ -82,44 +83,51 @@ class IcebergSnapshot(FormatSnapshot):
         from .manifests import DATA
 
         report = request.report
-        report.count_metadata(self._metadata.size_bytes)
-        manifest_list = self._manifest_list
+        report.count_metadata(self.metadata.size_bytes)
+        manifest_list = self.manifest_list
         if manifest_list.size_bytes:
             report.count_metadata(manifest_list.size_bytes)
+        kept = manifest_list.kept(DATA, self.specs, request.manifest_filter, report)
+        for entries in self.entries_of(kept, request):
+            yield FileBatch(entries.files, entries.spec_id, entries.statistics)
+
+    def entries_of(self, manifests: Sequence[Manifest], request: ReadRequest) -> Iterator[Entries]:
+        """The live entries of ``manifests`` in their order, with the statistics that ``request`` needs."""
         columns = [f.id for f in request.columns if not f.type.is_nested]
 
         def decode(manifest: Manifest) -> tuple[Entries, ScanReport]:
             read = ScanReport()
-            return self._entries(manifest, columns, read), read
+            return self.entries(manifest, columns, read), read
 
-        for entries, read in in_order(decode, manifest_list.kept(DATA, self.specs, request.manifest_filter, report)):
-            report.add_metadata(read)
-            yield FileBatch(entries.files, entries.spec_id, entries.statistics)
+        for entries, read in in_order(decode, manifests):
+            request.report.add_metadata(read)
+            yield entries
 
     def resolve_paths(self, paths: pa.Array) -> pa.Array:
         """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`. Iceberg stores paths unencoded."""
-        return self._files.resolve(paths)
+        return self.files.resolve(paths)
 
     # ---- deletes ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _delete_index(self) -> DeleteIndex:
+    def delete_index(self) -> DeleteIndex:
+        """The snapshot's live deletes."""
         from .deletes import DeleteIndex
         from .entries import FILE_PATH_ID
         from .manifests import DELETES
 
-        manifests = self._manifest_list.kept(DELETES, self.specs, None, None)
-        return DeleteIndex(list(in_order(lambda m: self._entries(m, [FILE_PATH_ID]), manifests)), self.specs)
+        manifests = self.manifest_list.kept(DELETES, self.specs, None, None)
+        return DeleteIndex(list(in_order(lambda m: self.entries(m, [FILE_PATH_ID]), manifests)), self.specs)
 
     @cached_property
     def _delete_reader(self) -> DeleteReader:
         from .delete_files import DeleteReader
 
-        return DeleteReader(self._files, self._metadata.find_field)
+        return DeleteReader(self.files, self.metadata.find_field)
 
     def attach_deletes(self, files: pa.Table) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`: delete manifests are read once."""
-        return self._delete_index.attach(files)
+        return self.delete_index.attach(files)
 
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
         """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""
@@ -135,9 +143,9 @@ class IcebergSnapshot(FormatSnapshot):
         """The metadata tables ``snapshots``, ``history``, ``refs``, ``manifests`` and ``entries``."""
         from .inspect import metadata_table
 
-        return metadata_table(name, self._metadata, lambda: self._manifest_list, self._all_entries)
+        return metadata_table(name, self.metadata, lambda: self.manifest_list, self._all_entries)
 
     def _all_entries(self, content: int) -> Iterator[Entries]:
-        for manifest in self._manifest_list.manifests:
+        for manifest in self.manifest_list.manifests:
             if manifest.content == content:
                 yield self._read_entries(manifest, (), all_statuses=True)

@@ -10,12 +10,15 @@ from tableformats.schema import Schema
 from tableformats.storage import Storage
 
 from .files import TableFiles
+from .lineage import is_expired, snapshots_after, snapshots_from
 from .locate import is_metadata_name, locate
 from .metadata import Reference, Snapshot, TableMetadata, read_metadata
 from .snapshot import IcebergSnapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from .changes import IcebergChanges
 
 __all__ = ["IcebergFormat", "IcebergTable"]
 
@@ -112,6 +115,44 @@ class IcebergTable(FormatTable):
             self._missing(f"the snapshot that was current at {when} has expired", known, "still there, from")
         snapshot = self._metadata.snapshots[found[-1]]
         return self._open(snapshot, self._own_schema(snapshot))
+
+    # ---- ranges -------------------------------------------------------------------------------------------------
+
+    def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> IcebergChanges:
+        """See :meth:`tableformats.plugin.FormatTable.changes`: what the snapshots from ``starting_version`` to
+        ``ending_version`` changed, by the lineage of the latter; each is an id or the name of a branch or tag."""
+        from .changes import Commit, IcebergChanges
+
+        ending = self._ending(ending_version)
+        starting = self.snapshot(SnapshotSelector(version=starting_version)).version
+        chain = snapshots_from(self._metadata, starting, ending.version)
+        before = None if is_expired(self._metadata, chain[0]) else self._bare(chain[0].parent_id)
+        commits = []
+        for snapshot in chain:
+            commits.append(Commit(before, self._bare(snapshot.id)))
+            before = commits[-1].after
+        return IcebergChanges(commits, ending)
+
+    def appends(self, exclusive: int | None = None, inclusive: int | None = None) -> IcebergSnapshot:
+        """See :meth:`tableformats.plugin.FormatTable.appends`."""
+        from .appends import APPEND, AppendedFiles
+
+        if (exclusive, inclusive, self._metadata.current_snapshot_id) == (None, None, None):
+            return self.snapshot(SnapshotSelector())
+        ending = self._ending(inclusive)
+        found = snapshots_after(self._metadata, exclusive, ending.version)
+        return AppendedFiles(ending, [self._bare(s.id) for s in found if s.summary.get("operation") == APPEND])
+
+    def _ending(self, version: int | str | None) -> IcebergSnapshot:
+        ending = self.snapshot(SnapshotSelector(version=version))
+        if ending.snapshot is None:
+            self._missing("the table has no snapshot yet", [], "snapshots")
+        return ending
+
+    def _bare(self, snapshot_id: int | None) -> IcebergSnapshot:
+        """A snapshot of which only the files matter; None is the empty table before the first one."""
+        snapshot = None if snapshot_id is None else self._metadata.snapshots[snapshot_id]
+        return self._open(snapshot, self._metadata.schema)
 
     def _missing(self, message: str, present: list[str], what: str) -> NoReturn:
         hint = f"The table's {what}: {', '.join(present)}" if present else f"The table has no {what}"
