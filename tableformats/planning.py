@@ -7,7 +7,7 @@ drops is counted in the report, so that ``explain`` can show the funnel.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from . import expressions as ex
 from .errors import PluginContractError
-from .plugin.base import FileBatch, FormatSnapshot, PartitionField, PartitionSpec, ReadRequest, deletes_type
+from .plugin.base import FileBatch, FormatSnapshot, PartitionSpec, ReadRequest, deletes_type, partition_members
 from .pruning import ALL, NONE, ManifestFilter, Program
 from .report import ScanReport
 from .scan import Scan, ScanPlan, ScanTask
-from .schema import arrow_type
+from .schema import Field, arrow_type
 
 __all__ = ["pack", "plan_scan", "public_files", "tasks_of"]
 
@@ -46,7 +46,7 @@ class _Planner:
         self.program = None if scan.filter == ex.TRUE else Program(scan.filter)
         for note in self.program.notes if self.program else ():
             self.report.note(note)
-        self.partition_fields = _all_partition_fields(self.snapshot.specs)
+        self.partition_fields = partition_members(self.snapshot.specs)
 
     def plan(self) -> ScanPlan:
         report = self.report
@@ -194,12 +194,6 @@ def _take(files: pa.RecordBatch, partition: pa.Array, rows: Any, kept: np.ndarra
     return files.take(indices), partition.take(indices), kept if rows is None else rows[kept]
 
 
-def _all_partition_fields(specs: Mapping[int, PartitionSpec]) -> list[PartitionField]:
-    """Partition fields of all specs, each id once, in order of id."""
-    fields = {f.id: f for spec in specs.values() for f in spec.fields}
-    return [fields[i] for i in sorted(fields)]
-
-
 def _typed_partition(partition: pa.StructArray, spec: PartitionSpec) -> pa.StructArray:
     """Members in the types of the spec's fields (writers store days as int or as date)."""
     arrays, fields = [], []
@@ -216,7 +210,7 @@ def _typed_partition(partition: pa.StructArray, spec: PartitionSpec) -> pa.Struc
     return pa.StructArray.from_arrays(arrays, fields=fields) if arrays else _empty_struct(len(partition))
 
 
-def _widen(partition: pa.StructArray, wanted: list[PartitionField]) -> pa.StructArray:
+def _widen(partition: pa.StructArray, wanted: Sequence[Field]) -> pa.StructArray:
     """A member for every partition field of the table; NULL where the file's spec lacks it."""
     if not wanted:
         return _empty_struct(len(partition))
@@ -251,7 +245,7 @@ def public_files(plan: ScanPlan) -> pa.Table:
         "size_bytes": survivors["size_bytes"],
         "record_count": survivors["record_count"],
         "spec_id": survivors["spec_id"],
-        "partition": _named_partition(_flat(survivors["partition"]), _all_partition_fields(snapshot.specs)),
+        "partition": _named_partition(_flat(survivors["partition"]), partition_members(snapshot.specs)),
         "deletes": _public_deletes(plan),
         "fully_matched": survivors["fully_matched"],
     }
@@ -259,14 +253,11 @@ def public_files(plan: ScanPlan) -> pa.Table:
     return pa.table(columns)
 
 
-def _named_partition(partition: pa.StructArray, fields: list[PartitionField]) -> pa.StructArray:
+def _named_partition(partition: pa.StructArray, fields: Sequence[Field]) -> pa.StructArray:
     if not fields:
         return partition
-    names: list[str] = []
-    for f in fields:
-        # Evolved specs may reuse a name for another field.
-        names.append(f.name if f.name not in names else f"{f.name}_{f.id}")
-    return pa.StructArray.from_arrays([partition.field(i) for i in range(len(fields))], names=names)
+    arrays = [partition.field(i) for i in range(len(fields))]
+    return pa.StructArray.from_arrays(arrays, names=[f.name for f in fields])
 
 
 def _public_deletes(plan: ScanPlan) -> pa.Array:
@@ -290,7 +281,9 @@ def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
     members = {int(f.name): partition.field(i) for i, f in enumerate(partition.type)}
     optional = [n for n in ("data_sequence_number", "first_row_id") if n in survivors.column_names]
     names = ["path", "size_bytes", "record_count", "file_format", "spec_id", "fully_matched", *optional]
-    per_file = [c.per_file for c in plan.metadata_columns if c.per_file in survivors.column_names]
+    asked = [name for c in plan.metadata_columns for name in (c.per_file, c.null_without)]
+    numbers = {f.name for f in survivors.schema if f.type == pa.int64()}
+    per_file = [name for name in asked if name is not None and name in numbers]
     columns = {name: survivors[name].to_pylist() for name in dict.fromkeys([*names, *per_file])}
     for i, path in enumerate(plan.paths.to_pylist()):
         applying = deletes.indices[deletes.offsets[i] : deletes.offsets[i + 1]]

@@ -16,7 +16,7 @@ from pyarrow import types
 
 from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from .casts import without_views
-from .nodes import FileNode, Selection, file_tree
+from .nodes import FileNode, Selection, file_tree, numbered_as
 
 if TYPE_CHECKING:
     from ..plugin.base import NameMapping
@@ -60,7 +60,7 @@ class DataFile(ABC):
 
 @contextmanager
 def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> Iterator[DataFile]:
-    """The data file of ``task``, closed afterwards; one without field ids is numbered by the mapping's names.
+    """The data file of ``task``, closed afterwards; one without field ids is numbered as the mapping says.
 
     Raises
     ------
@@ -77,9 +77,15 @@ def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> It
     with _open(storage, task.path) as source:
         with reading(task.path):
             file = kinds[task.file_format](task.path, source)
-        if mapping.by == "id" and mapping.names and not file.root.has_ids:
-            file.root = file.root.with_ids(mapping.names)
+        if mapping.by == "id" and not file.root.has_ids:
+            file.root = _numbered(file.root, mapping)
         yield file
+
+
+def _numbered(root: FileNode, mapping: NameMapping) -> FileNode:
+    if mapping.names:
+        return root.with_ids(mapping.names)
+    return root if mapping.undropped is None else numbered_as(root, mapping.undropped) or root
 
 
 def _open(storage: Storage, path: str) -> pa.NativeFile:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ..errors import CorruptMetadataError
 from ..plugin.base import MetadataColumn, NameMapping
 from ..scan import ScanTask
-from ..schema import Field
+from ..schema import Field, arrow_type
 from .nodes import FileNode, Selection
 from .projection import Resolver
 
@@ -27,9 +27,10 @@ class MetadataReader:
     def __init__(self, columns: Sequence[MetadataColumn], root: FileNode, task: ScanTask) -> None:
         self._columns = columns
         self._task = task
-        # By name and never by id: the columns are none of the schema.
-        stored = [Field(-1 - i, c.stored_name or "", c.field.type) for i, c in enumerate(columns)]
-        self._stored = Resolver(root, NameMapping(), {}, task.path).project(stored)
+        fields = {c.field.id: f for i, c in enumerate(columns) if (f := _stored_field(c, -1 - i, root)) is not None}
+        mapping = NameMapping("id", by_name=frozenset(f.id for f in fields.values() if f.id < 0))
+        self._places = {field_id: i for i, field_id in enumerate(fields)}
+        self._stored = Resolver(root, mapping, {}, task.path).project(list(fields.values()))
 
     @property
     def leaves(self) -> frozenset[int]:
@@ -42,28 +43,62 @@ class MetadataReader:
         return any(column.counts_rows for column in self._columns)
 
     def read(self, rows: pa.StructArray, selection: Selection) -> list[pa.Array]:
-        """The columns of ``rows``, in the order they were given, each int64.
+        """The columns of ``rows``, in the order they were given, each in its field's Arrow type.
 
         Raises
         ------
         CorruptMetadataError : neither the file nor the metadata has a row's value
         """
         stored = self._stored.read(rows, selection)
-        return [self._values(column, stored.column(i), rows) for i, column in enumerate(self._columns)]
+        found = []
+        for column in self._columns:
+            place = self._places.get(column.field.id)
+            found.append(self._values(column, None if place is None else stored.column(place), rows))
+        return found
 
-    def _values(self, column: MetadataColumn, stored: pa.Array, rows: pa.StructArray) -> pa.Array:
-        if not stored.null_count:
+    def _values(self, column: MetadataColumn, stored: pa.Array | None, rows: pa.StructArray) -> pa.Array:
+        kind = arrow_type(column.field.type)
+        if column.null_without is not None and self._task.file_values.get(column.null_without) is None:
+            return pa.nulls(len(rows), kind)
+        if stored is not None and not stored.null_count:
             return stored
-        first = self._task.file_values.get(column.per_file)
+        computed = self._per_file(column, len(rows), kind)
+        if column.counts_rows:
+            computed = pc.add(rows.field(rows.type.num_fields - 1), computed)
+        return computed if stored is None else pc.coalesce(stored, computed)
+
+    def _per_file(self, column: MetadataColumn, length: int, kind: pa.DataType) -> pa.Array:
+        """``length`` times what a file's rows start from."""
+        if column.per_file is None:
+            return pa.repeat(pa.scalar(0, kind), length)
+        if column.per_file == "partition":
+            return self._partition(length, kind)
+        own = {"path": self._task.path, "spec_id": self._task.spec_id}
+        first = own.get(column.per_file, self._task.file_values.get(column.per_file))
         if first is None:
             raise CorruptMetadataError(
                 f"a file has no value for {column.field.name!r}: the metadata lacks {column.per_file!r}",
                 path=self._task.path, field=column.field.name, hint="Leave the column out, or read an older version",
             )  # fmt: skip
-        computed = pa.repeat(pa.scalar(first, pa.int64()), len(rows))
-        if column.counts_rows:
-            computed = pc.add(rows.field(rows.type.num_fields - 1), computed)
-        return pc.coalesce(stored, computed)
+        return pa.repeat(pa.scalar(first, kind), length)
+
+    def _partition(self, length: int, kind: pa.StructType) -> pa.Array:
+        """The partition, a member for each field of all specs; NULL in tables that have none."""
+        members = list(self._task.partition.values())
+        if not members:
+            return pa.nulls(length, kind)
+        columns = [pa.repeat(v, length) if v.is_valid else pa.nulls(length, v.type) for v in members]
+        return pa.StructArray.from_arrays(columns, fields=list(kind))
+
+
+def _stored_field(column: MetadataColumn, nameless: int, root: FileNode) -> Field | None:
+    """The field by which a file's own values of ``column`` are found, with an id below 0 if by name; None: it has
+    none."""
+    if column.stored_name is not None:
+        return Field(nameless, column.stored_name, column.field.type)
+    if column.stored_id is not None and root.has_ids:
+        return Field(column.stored_id, column.field.name, column.field.type)
+    return None
 
 
 def numbered(batches: Iterable[pa.StructArray]) -> Iterator[pa.StructArray]:

@@ -17,9 +17,10 @@ import pyarrow as pa
 from pyarrow import types
 
 from ..errors import CorruptMetadataError
+from ..schema import Field, ListType, MapType, Schema, StructType, Type
 from .casts import storage_of
 
-__all__ = ["FileNode", "Selection", "file_tree"]
+__all__ = ["FileNode", "Selection", "file_tree", "numbered_as"]
 
 MAX_DEPTH = 100
 """Levels of nesting in a data file's schema; more is taken for damage."""
@@ -81,6 +82,44 @@ class FileNode:
             name = prefix + (named[i] if named else child.name)
             children.append(replace(child.with_ids(ids, name + "."), id=ids.get(name)))
         return replace(self, children=tuple(children))
+
+
+def numbered_as(root: FileNode, schema: Schema) -> FileNode | None:
+    """A file without ids numbered by ``schema``; None where its columns do not stand where the schema has them.
+
+    Top-level columns must have the ids that both their position (from 1 on) and their name mean, and structs the
+    first of the schema's members, in order: then finding them by position or by name is the same.
+    """
+    by_name = {f.name: f.id for f in schema}
+    for i, column in enumerate(root.children):
+        if by_name.get(column.name) != (i + 1 if i + 1 in by_name.values() else None):
+            return None
+    columns = {f.name: f for f in schema}
+    if not all(_is_laid_out_as(c, columns[c.name].type) for c in root.children if c.name in columns):
+        return None
+    return root.with_ids(dict(_dotted_names(StructType(schema.fields), "")))
+
+
+def _is_laid_out_as(node: FileNode, kind: Type) -> bool:
+    expected = _members(kind)[: len(node.children)]
+    if isinstance(kind, StructType) and [c.name for c in node.children] != [name for name, _ in expected]:
+        return False
+    return all(_is_laid_out_as(c, f.type) for c, (_, f) in zip(node.children, expected, strict=False))
+
+
+def _dotted_names(kind: Type, prefix: str) -> Iterator[tuple[str, int]]:
+    for name, f in _members(kind):
+        yield prefix + name, f.id
+        yield from _dotted_names(f.type, f"{prefix}{name}.")
+
+
+def _members(kind: Type) -> list[tuple[str, Field]]:
+    """The fields directly below a type, under the names that name mappings use."""
+    if isinstance(kind, StructType):
+        return [(f.name, f) for f in kind.fields]
+    if isinstance(kind, ListType):
+        return [("element", kind.element)]
+    return [("key", kind.key), ("value", kind.value)] if isinstance(kind, MapType) else []
 
 
 class Selection:

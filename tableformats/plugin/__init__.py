@@ -22,6 +22,7 @@ from .base import (
     Statistics,
     TableFormat,
     deletes_type,
+    partition_members,
     utc_datetime,
 )
 from .changes import DELETE, INSERT, ChangeBatch, FormatChanges
@@ -50,5 +51,6 @@ __all__ = [
     "TableFormat",
     "deletes_type",
     "hookimpl",
+    "partition_members",
     "utc_datetime",
 ]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Bounds", "DeleteFiles", "FileBatch", "FormatSnapshot", "FormatTable", "Implied", "ImpliedBounds",
     "MetadataColumn", "NameMapping", "OpenOptions", "PartitionField", "PartitionSpec", "ReadRequest",
-    "SnapshotSelector", "Statistics", "TableFormat", "deletes_type", "utc_datetime",
+    "SnapshotSelector", "Statistics", "TableFormat", "deletes_type", "partition_members", "utc_datetime",
 ]  # fmt: skip
 
 
@@ -86,6 +86,19 @@ class Implied:
     may_null: np.ndarray
 
 
+def partition_members(specs: Mapping[int, PartitionSpec]) -> tuple[Field, ...]:
+    """The partition fields of all specs, each id once, in order of id, as members of a struct.
+
+    Evolved specs may use a name again: it then gets the id behind it.
+    """
+    fields = {f.id: f for spec in specs.values() for f in spec.fields}
+    members: dict[str, Field] = {}
+    for _, f in sorted(fields.items()):
+        name = f.name if f.name not in members else f"{f.name}_{f.id}"
+        members[name] = Field(f.id, name, f.type)
+    return tuple(members.values())
+
+
 class ImpliedBounds(ABC):
     """Bounds of a column that follow from partition columns which the writers computed from it.
 
@@ -117,8 +130,9 @@ class NameMapping:
     """How columns are found in a data file.
 
     ``by`` is ``"name"`` (``Field.stored_name``; nested members too) or ``"id"`` (Parquet ``field_id``). With
-    ``"id"``, files that carry no ids fall back to ``names``: {dotted name in the file: field id}, or to position
-    never. Source: Iceberg spec, "Column Projection" and "Name Mapping"; Delta PROTOCOL.md, "Column Mapping".
+    ``"id"``, files that carry no ids fall back to ``names``: {dotted name in the file: field id}, or where that is
+    empty to ``undropped``. Source: Iceberg spec, "Column Projection" and "Name Mapping"; Delta PROTOCOL.md, "Column
+    Mapping".
     """
 
     by: str = "name"
@@ -128,21 +142,31 @@ class NameMapping:
     False: they stand in only for columns that the file lacks (Iceberg)."""
     by_name: frozenset[int] = frozenset()
     """Ids of the columns that are found by name whatever ``by`` says, because files give them no id."""
+    undropped: Schema | None = None
+    """The snapshot's schema where it has every column that the table ever had, numbered by position from 1 on. Files
+    without ids that ``names`` is silent about are numbered by it if their columns stand where it has them; Iceberg's
+    reference finds them by position (Parquet) or by name (ORC, Avro), which then is the same."""
 
 
 @dataclass(frozen=True)
 class MetadataColumn:
     """A column of no file's schema, given where a scan names it: a row has it by its file and its place there.
 
-    ``field`` is a long with a negative id. A row's value is that of the file's own column ``stored_name`` (None: there
-    is none) where that holds one. Otherwise it is the file's value in ``per_file``, an int64 column of
-    :attr:`FileBatch.files`, and with ``counts_rows`` the row's position in the file on top of it.
+    ``field`` has an id that no column of the schema has: a negative one, or one that the format reserves. A row's
+    value is that of the file's own column ``stored_name`` or ``stored_id`` (None: there is none) where that holds one.
+    Otherwise it is the file's value in ``per_file`` (None: there is none), and with ``counts_rows`` (then it is a long)
+    the row's position in the file on top of it. ``per_file`` is an int64 column of :attr:`FileBatch.files`, or
+    ``path`` (absolute), ``spec_id`` or ``partition``, whose members are :func:`partition_members`.
     """
 
     field: Field
-    per_file: str
-    counts_rows: bool
-    stored_name: str | None
+    per_file: str | None
+    counts_rows: bool = False
+    stored_name: str | None = None
+    stored_id: int | None = None
+    null_without: str | None = None
+    """An int64 column of :attr:`FileBatch.files`: all rows of a file that has NULL there have NULL, whatever the file
+    stores. None: a file without a value in ``per_file`` has to store all of its own, or it is damaged."""
 
 
 @dataclass

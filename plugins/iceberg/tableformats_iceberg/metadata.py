@@ -17,7 +17,7 @@ from tableformats.schema import Field, Schema, Type, primitive
 from tableformats.transforms import Transform, parse_transform
 
 from .jsontext import Node, parse_json
-from .schema import parse_schema
+from .schema import field_ids, parse_schema
 
 if TYPE_CHECKING:
     from tableformats.storage import Storage
@@ -73,6 +73,7 @@ class TableMetadata:
     snapshot_log: tuple[tuple[int, int], ...] = field(default=())
     """(timestamp in ms, snapshot id): which snapshot became current when, oldest first."""
     size_bytes: int = 0
+    last_column_id: int | None = None
 
     @property
     def schema(self) -> Schema:
@@ -83,6 +84,10 @@ class TableMetadata:
         """Whether no schema was removed: ids count from 0 without a gap, and every snapshot names its own."""
         named = all(snapshot.schema_id in self.schemas for snapshot in self.snapshots.values())
         return named and set(self.schemas) == set(range(len(self.schemas)))
+
+    def dropped_nothing_from(self, schema: Schema) -> bool:
+        """Whether ``schema`` has every column, at every depth, that the table ever had."""
+        return sorted(field_ids(schema.fields)) == list(range(1, (self.last_column_id or 0) + 1))
 
     def find_field(self, field_id: int) -> Field | None:
         """The field with that id: in the current schema, else in the newest schema that has it."""
@@ -142,7 +147,7 @@ def parse_metadata(data: bytes, path: str) -> TableMetadata:
     return TableMetadata(
         path, version, node.text("location").rstrip("/") or "/", node.integer("last-updated-ms"), schemas,
         current_schema_id, specs, default_spec_id, node.texts("properties"), snapshots, current,
-        _refs(node, current, snapshots), _snapshot_log(node), len(data),
+        _refs(node, current, snapshots), _snapshot_log(node), len(data), node.optional_integer("last-column-id", 32),
     )  # fmt: skip
 
 

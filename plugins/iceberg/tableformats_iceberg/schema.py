@@ -31,7 +31,7 @@ from tableformats.schema import (
 
 from .jsontext import Node, parse_json
 
-__all__ = ["NAME_MAPPING_PROPERTY", "parse_name_mapping", "parse_schema"]
+__all__ = ["NAME_MAPPING_PROPERTY", "field_ids", "parse_name_mapping", "parse_schema"]
 
 NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
 MAX_DEPTH = 100
@@ -51,7 +51,7 @@ _GEO = re.compile(r"^geo(metry|graphy)\b")
 def parse_schema(node: Node) -> Schema:
     """The schema of a JSON struct type. Raises CorruptMetadataError, UnsupportedFeatureError (unknown types)."""
     fields = _fields(node, 0)
-    ids = list(_ids(fields))
+    ids = list(field_ids(fields))
     if len(set(ids)) != len(ids):
         node.child("fields").fail("the schema uses a field id twice")
     return Schema(fields, node.optional_integer("schema-id", 32))
@@ -63,15 +63,16 @@ def _fields(node: Node, depth: int) -> tuple[Field, ...]:
     return tuple(_field(child, depth) for child in node.items("fields"))
 
 
-def _ids(fields: Iterable[Field]) -> Iterator[int]:
+def field_ids(fields: Iterable[Field]) -> Iterator[int]:
+    """The ids of the fields and of all below them."""
     for f in fields:
         yield f.id
         if isinstance(f.type, StructType):
-            yield from _ids(f.type.fields)
+            yield from field_ids(f.type.fields)
         elif isinstance(f.type, ListType):
-            yield from _ids((f.type.element,))
+            yield from field_ids((f.type.element,))
         elif isinstance(f.type, MapType):
-            yield from _ids((f.type.key, f.type.value))
+            yield from field_ids((f.type.key, f.type.value))
 
 
 def _field(node: Node, depth: int) -> Field:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from tableformats.report import ScanReport
 from tableformats.schema import Schema
 
 from .metadata import Snapshot, TableMetadata
+from .metadata_columns import metadata_columns
 from .schema import parse_name_mapping
 
 if TYPE_CHECKING:
@@ -44,7 +46,9 @@ class IcebergSnapshot(FormatSnapshot):
         self.specs = metadata.specs
         self.default_spec_id = metadata.default_spec_id
         self.properties = metadata.properties
-        self.name_mapping = parse_name_mapping(metadata.properties, metadata.path)
+        undropped = schema if metadata.dropped_nothing_from(schema) else None
+        self.name_mapping = replace(parse_name_mapping(metadata.properties, metadata.path), undropped=undropped)
+        self.metadata_columns = metadata_columns(metadata.format_version, metadata.specs, schema)
 
     # ---- files --------------------------------------------------------------------------------------------------
 
