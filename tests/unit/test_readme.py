@@ -67,7 +67,7 @@ def test_the_delta_matrix_is_the_plugins_own() -> None:
         for name, feature in READER_FEATURES.items()
     ]
     table = README.split("| Delta reader feature | | |\n|---|---|---|\n", 1)[1].split("\n\n", 1)[0]
-    assert table.splitlines() == rows
+    assert table.splitlines() == rows, "copy these rows into the README:\n" + "\n".join(rows)
 
 
 def test_the_errors_are_all_named() -> None:
