@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tableformats.plugin import Bounds, Statistics
 from tableformats.schema import Field, Schema, arrow_type
 
-from .stats_json import Leaf, leaf_of, raw_type, scan
+from .stats_json import Leaf, leaf_of, raw_type, scan, scan_record_counts
 from .stats_values import bound_pair
 
 if TYPE_CHECKING:
@@ -52,17 +52,17 @@ class LogStatistics(Statistics):
         self._has_vector = has_vector
 
     def record_counts(self) -> pa.Int64Array:
-        """int64[n_files]: ``numRecords``, null where it is unknown. Cost: O(bytes of text)."""
+        """int64[n_files]: ``numRecords``, null where it is unknown. Cost: see :func:`scan_record_counts`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         counts = self._parsed_member(self._read_parsed([("numRecords",)], None), ("numRecords",), pa.int64())
         text = self._text
         if counts is None:
-            counts = scan(text, ()).record_counts
+            counts = scan_record_counts(text)
         elif counts.null_count and text.null_count < len(text):
             missing = pc.if_else(pc.is_null(counts), text, None)
-            counts = pc.coalesce(counts, scan(missing, ()).record_counts)
+            counts = pc.coalesce(counts, scan_record_counts(missing))
         return _not_negative(counts)
 
     def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:

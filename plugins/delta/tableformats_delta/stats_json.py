@@ -20,8 +20,10 @@ from .values import INT_RANGES, fit_decimal, parse_float
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Leaf", "RawStatistics", "leaf_of", "scan"]
+__all__ = ["Leaf", "RawStatistics", "leaf_of", "scan", "scan_record_counts"]
 
+# 18 digits fit; more of them, and fractions, take the other way.
+_LEADING_COUNT = r'^\{"numRecords":\s*(?P<count>[0-9]{1,18})\s*[,}]'
 _CHUNK_ROWS = 8192
 _NO_BOUNDS = ("boolean", "binary", "variant", "unknown", "uuid", "time")
 
@@ -97,6 +99,25 @@ def scan(text: pa.StringArray, leaves: Sequence[Leaf]) -> RawStatistics:
         for name, into in (("minValues", raw.lower), ("maxValues", raw.upper)):
             into[leaf.id] = pa.nulls(len(text)) if kind is None else _walk(rows, (name, *leaf.path))
     return raw
+
+
+def scan_record_counts(text: pa.StringArray) -> pa.Int64Array:
+    """``numRecords`` of ``text`` (string[n_files]); null where it is unknown.
+
+    Writers put it first: there it is found without a look at what follows. Elsewhere :func:`scan` finds it.
+
+    Notes
+    -----
+    Cost: O(n_files) for texts that begin with it, O(bytes of text) for the others.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    counts = pc.struct_field(pc.extract_regex(text, _LEADING_COUNT), [0]).cast(pa.int64())
+    others = pc.and_(pc.is_null(counts), pc.is_valid(text))
+    if not pc.any(others).as_py():
+        return counts
+    return pc.coalesce(counts, scan(pc.if_else(others, text, None), ()).record_counts)
 
 
 def _wanted(leaves: Sequence[Leaf]) -> pa.DataType:
