@@ -420,7 +420,8 @@ class FormatTable(ABC):
         from ..errors import UnsupportedFeatureError
 
         raise UnsupportedFeatureError(
-            f"appends alone are not read from {self.format} tables", path=self.location, field="incremental_append_scan",
+            f"appends alone are not read from {self.format} tables",
+            path=self.location, field="incremental_append_scan",
             hint="table.changes(starting, ending) gives what every version inserted and deleted",
         )  # fmt: skip
 

@@ -323,7 +323,8 @@ class TestLaziness:
 
     @pytest.mark.parametrize("text", [
         '{"numRecords":5}', '{"numRecords": 5,"minValues":{"numRecords":7}}', ' {"numRecords":5}',
-        '{"minValues":{"numRecords":7},"numRecords":5}', '{"numRecords":999999999999999999}', '{"numRecords":9223372036854775807}',
+        '{"minValues":{"numRecords":7},"numRecords":5}', '{"numRecords":999999999999999999}',
+        '{"numRecords":9223372036854775807}',
         '{"numRecords":9223372036854775808}', '{"numRecords":-5}', '{"numRecords":5.5}', '{"numRecords":5.0,"a":1}',
         '{"numRecords":5e3}', '{"numRecords":"5"}', '{"numRecords":null}', '{"numRecordsX":5}', '{"numRecords":05x}',
         "{}", "", "null", "[]", '{"numRecords"', '{"a":"{\\"numRecords\\":5}"}', None,
