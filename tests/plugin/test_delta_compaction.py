@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import random
 import shutil
 from pathlib import Path
@@ -185,6 +186,24 @@ def test_any_compactions_and_checkpoints_change_nothing(tmp_path: Path, seed: in
     log.write(f"{at:020d}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json", text.encode())
     assert log.snapshot().segment.checkpoint is not None
     assert [_state(log, version) for version in range(versions + 1)] == plain
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_actions_in_a_commit_changes_nothing(tmp_path: Path, seed: int) -> None:
+    versions = 9
+    log = DeltaLog(tmp_path / "t").start(protocol=WITH_VECTORS)
+    _history(log, seed, versions)
+    plain = [_state(log, version) for version in range(versions + 1)]
+    chance = random.Random(seed)
+    for _ in range(4):
+        for version in range(versions + 1):
+            path = log.directory / f"{version:020d}.json"
+            written = path.stat().st_mtime_ns
+            actions = log.actions(version)
+            chance.shuffle(actions)
+            log.commit(version, *actions)
+            os.utime(path, ns=(written, written))
+        assert [_state(log, version) for version in range(versions + 1)] == plain
 
 
 class TestDamage:

@@ -112,6 +112,9 @@ class TestUpdate:
         snapshot = table.snapshot()
         storage.taken()
         assert snapshot.update() is snapshot
+        log.compact(1, 3).checkpoint(CHECKPOINT.format(3), *META, add("a1"), add("a2"), add("a3"))
+        log.write(f"{3:020d}.crc", b"{}")
+        assert snapshot.update() is snapshot
         assert storage.taken() == []
 
     def test_equals_a_snapshot_that_is_opened(self, log: DeltaLog, cache: bool) -> None:

@@ -106,7 +106,7 @@ def _protocol(action: Mapping[str, Any] | None) -> Any:
 
 
 def _names(value: Any) -> Any:
-    return sorted(map(str, value)) if isinstance(value, (list, tuple)) else []
+    return sorted({str(name) for name in value}) if isinstance(value, (list, tuple)) else []
 
 
 def _metadata(action: Mapping[str, Any] | None) -> Any:

@@ -82,9 +82,10 @@ class DeltaTable(FormatTable):
         assert isinstance(snapshot, DeltaSnapshot)
         listing = self._listing()
         segment = listing.segment_after(snapshot.segment)
-        if segment == snapshot.segment:
+        newer = segment.extends(snapshot.segment)
+        if newer and segment.version == snapshot.version:
             return snapshot
-        return self._made_of(listing, segment, snapshot.state if segment.extends(snapshot.segment) else None)
+        return self._made_of(listing, segment, snapshot.state if newer else None)
 
     def history(self, limit: int | None = None) -> pa.Table:
         """See :func:`tableformats_delta.history.history_table`."""
