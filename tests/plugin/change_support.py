@@ -17,7 +17,7 @@ from tableformats_delta import z85
 from tableformats_delta.deletion_vectors import PORTABLE_MAGIC
 
 import tableformats as tf
-from tests.plugin.delta_support import DeltaLog, add
+from tests.plugin.delta_support import DeltaLog, add, field
 
 Change = tuple[str, int, tuple[Any, ...]]
 """Change type, version, row."""
@@ -66,6 +66,14 @@ def changes_of(root: Path, starting: int, ending: int | None = None, filter: Any
     return as_changes(table)
 
 
+def inserts(version: int, *ids: int) -> list[Change]:
+    return [("insert", version, (i,)) for i in ids]
+
+
+def deletes(version: int, *ids: int) -> list[Change]:
+    return [("delete", version, (i,)) for i in ids]
+
+
 def as_changes(table: pa.Table) -> list[Change]:
     names = [n for n in table.column_names if n not in ("_change_type", "_commit_version", "_commit_timestamp")]
     columns = [table[name].to_pylist() for name in names]
@@ -80,3 +88,19 @@ def applied(before: Counter[tuple[Any, ...]], changes: Iterable[Change]) -> Coun
         after[row] += 1 if change_type in ("insert", "update_postimage") else -1
     assert min(after.values(), default=0) >= 0, "a row is deleted that was not there"
     return +after
+
+
+def mapped(name: str, kind: Any, field_id: int, physical: str | None = None) -> dict[str, Any]:
+    found = {"delta.columnMapping.id": field_id, "delta.columnMapping.physicalName": physical or f"col-{field_id}"}
+    return field(name, kind, found)
+
+
+def mapping(mode: str) -> dict[str, str]:
+    return {"delta.columnMapping.mode": mode}
+
+
+def mapped_log(folder: Path, mode: str, **columns: int) -> DeltaLog:
+    """A column-mapped table of long columns with these ids."""
+    fields = [mapped(name, "long", i) for name, i in columns.items()]
+    protocol = {"minReaderVersion": 2, "minWriterVersion": 5}
+    return DeltaLog(folder / "t").start(*fields, protocol=protocol, configuration=mapping(mode))

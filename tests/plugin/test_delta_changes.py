@@ -13,16 +13,17 @@ import pytest
 
 import tableformats as tf
 from tests.plugin.change_support import (
-    Change,
     applied,
     change_file,
     changes_of,
     data_file,
+    deletes,
     id_file,
     inline_vector,
+    inserts,
+    mapped_log,
 )
 from tests.plugin.delta_support import (
-    METADATA_TYPE,
     WITH_VECTORS,
     DeltaLog,
     add,
@@ -38,14 +39,6 @@ from tests.plugin.delta_support import (
 @pytest.fixture
 def log(tmp_path: Path) -> DeltaLog:
     return DeltaLog(tmp_path / "t").start(protocol=WITH_VECTORS)
-
-
-def inserts(version: int, *ids: int) -> list[Change]:
-    return [("insert", version, (i,)) for i in ids]
-
-
-def deletes(version: int, *ids: int) -> list[Change]:
-    return [("delete", version, (i,)) for i in ids]
 
 
 def with_vector(action: dict[str, Any], *positions: int, **more: Any) -> dict[str, Any]:
@@ -137,6 +130,7 @@ class TestVectors:
         assert changes_of(log.root, 2) == []
         log.commit(3, with_vector(remove("1"), 1), with_vector(file, 1, stats=stats(10)))
         assert changes_of(log.root, 3) == []
+        assert tf.open_table(log.root).changes(2).files.num_rows == 0
 
     def test_paths_are_compared_decoded(self, log: DeltaLog) -> None:
         file = id_file(log, "a b", [0, 1, 2])
@@ -228,209 +222,6 @@ class TestChangeDataFiles:
         assert caught.value.field == f"cdc.{next(iter(damage))}" and caught.value.offset == 0
 
 
-def mapped(name: str, kind: Any, field_id: int, physical: str | None = None) -> dict[str, Any]:
-    found = {"delta.columnMapping.id": field_id, "delta.columnMapping.physicalName": physical or f"col-{field_id}"}
-    return field(name, kind, found)
-
-
-def mapping(mode: str) -> dict[str, str]:
-    return {"delta.columnMapping.mode": mode}
-
-
-def mapped_log(folder: Path, mode: str, **columns: int) -> DeltaLog:
-    """A column-mapped table of long columns with these ids."""
-    fields = [mapped(name, "long", i) for name, i in columns.items()]
-    protocol = {"minReaderVersion": 2, "minWriterVersion": 5}
-    return DeltaLog(folder / "t").start(*fields, protocol=protocol, configuration=mapping(mode))
-
-
-class TestSchemas:
-    """Rows are those of the ending version's schema."""
-
-    def test_added_columns_are_null(self, log: DeltaLog) -> None:
-        log.commit(1, id_file(log, "1", [1]))
-        log.commit(2, {"metaData": metadata(field("id", "long"), field("note", "string"))})
-        rows = pa.table({"id": pa.array([2], pa.int64()), "note": ["x"]})
-        log.commit(3, remove("1"), data_file(log, "2", rows))
-        assert changes_of(log.root, 1) == [
-            ("insert", 1, (1, None)), ("delete", 3, (1, None)), ("insert", 3, (2, "x"))
-        ]  # fmt: skip
-        assert changes_of(log.root, 1, 1) == inserts(1, 1)
-
-    def test_required_columns_may_be_null(self, log: DeltaLog) -> None:
-        log.commit(1, data_file(log, "1", pa.table({"id": pa.array([None], pa.int64())})))
-        log.commit(2, remove("1"), {"metaData": metadata({**field("id", "long"), "nullable": False})})
-        found = tf.open_table(log.root).changes(1)
-        assert found.to_arrow()["id"].to_pylist() == [None, None]
-        assert changes_of(log.root, 1, filter="id IS NULL") == [("insert", 1, (None,)), ("delete", 2, (None,))]
-
-    @pytest.mark.parametrize("mode", ["name", "id"])
-    def test_renamed_columns(self, tmp_path: Path, mode: str) -> None:
-        log = mapped_log(tmp_path, mode, a=1, b=2)
-        fields = [pa.field(f"col-{i}", pa.int64(), metadata={"PARQUET:field_id": str(i)}) for i in (1, 2)]
-        log.commit(1, data_file(log, "1", pa.table([[10], [20]], pa.schema(fields))))
-        swapped = metadata(mapped("b", "long", 1), mapped("a", "long", 2), configuration=mapping(mode))
-        log.commit(2, {"metaData": swapped}).commit(3, remove("1"))
-        found = tf.open_table(log.root).changes(1).to_arrow()
-        assert found.select(["b", "a"]).to_pylist() == [{"b": 10, "a": 20}] * 2
-
-    def test_columns_that_were_mapped_later(self, log: DeltaLog) -> None:
-        log.commit(1, id_file(log, "1", [1]))
-        later = metadata(mapped("key", "long", 1, "id"), configuration=mapping("name"))
-        protocol = {**WITH_VECTORS, "readerFeatures": ["deletionVectors", "columnMapping"]}
-        log.commit(2, {"protocol": protocol}, {"metaData": later}).commit(3, remove("1"))
-        assert tf.open_table(log.root).changes(1).to_arrow()["key"].to_pylist() == [1, 1]
-
-    def test_widened_columns(self, log: DeltaLog) -> None:
-        old = metadata(field("id", "integer"), field("n", "decimal(3,1)"))
-        new = metadata(field("id", "long"), field("n", "decimal(6,2)"))
-        rows = pa.table({"id": pa.array([1], pa.int32()), "n": pa.array([1], pa.int32()).cast(pa.decimal128(12, 1))})
-        rows = rows.set_column(1, "n", rows["n"].cast(pa.decimal128(3, 1)))
-        log.commit(1, {"metaData": old}, data_file(log, "1", rows)).commit(2, {"metaData": new}, remove("1"))
-        found = tf.open_table(log.root).changes(1).to_arrow()
-        assert found.schema.field("id").type == pa.int64() and found.schema.field("n").type == pa.decimal128(6, 2)
-        assert [(r["id"], str(r["n"])) for r in found.to_pylist()] == [(1, "1.00")] * 2
-
-    NESTED = ("struct", "array", "map")
-
-    @staticmethod
-    def wrapped(kind: Any, where: str) -> dict[str, Any]:
-        if where == "struct":
-            return field("c", {"type": "struct", "fields": [field("x", kind)]})
-        if where == "array":
-            return field("c", {"type": "array", "elementType": kind, "containsNull": True})
-        if where == "map":
-            return field("c", {"type": "map", "keyType": "string", "valueType": kind, "valueContainsNull": True})
-        return field("c", kind)
-
-    @pytest.mark.parametrize("where", ["", *NESTED])
-    @pytest.mark.parametrize(
-        ("old", "new"), [("string", "long"), ("long", "integer"), ("decimal(5,2)", "decimal(5,3)")]
-    )
-    def test_other_changes_of_type(self, log: DeltaLog, where: str, old: str, new: str) -> None:
-        before, after = (metadata(field("id", "long"), self.wrapped(kind, where)) for kind in (old, new))
-        log.commit(1, {"metaData": before}, id_file(log, "1", [1])).commit(2, {"metaData": after})
-        log.commit(3, id_file(log, "3", [3]))
-        leaf = {"": "c", "struct": "c.x", "array": "c.element", "map": "c.value"}[where]
-        self.refused(log, 1, 2, leaf)
-        assert [(v, row[0]) for _, v, row in changes_of(log.root, 2)] == [(3, 3)]
-        assert [(v, row[0]) for _, v, row in changes_of(log.root, 1, 1)] == [(1, 1)]
-
-    @pytest.mark.parametrize("mode", ["none", "name", "id"])
-    def test_dropped_columns(self, tmp_path: Path, mode: str) -> None:
-        log = mapped_log(tmp_path, mode, a=1, b=2)
-        file = pa.field("col-1", pa.int64(), metadata={"PARQUET:field_id": "1"})
-        log.commit(1, data_file(log, "1", pa.table([[10]], pa.schema([file]))))
-        again = metadata(mapped("a", "long", 1), mapped("b", "long", 3), configuration=mapping(mode))
-        without = metadata(mapped("a", "long", 1), configuration=mapping(mode))
-        log.commit(2, {"metaData": without}).commit(3, remove("1"))
-        self.refused(log, 1, 3, "b")
-        assert len(changes_of(log.root, 2)) == 1
-        log.commit(4, {"metaData": again})
-        if mode != "none":
-            self.refused(log, 1, 4, "b")
-
-    def test_a_replaced_table(self, log: DeltaLog) -> None:
-        """The version that replaces it deletes rows of the schema before it."""
-        log.commit(1, id_file(log, "1", [1]))
-        log.commit(2, {"metaData": metadata(field("key", "string"))}, remove("1"))
-        self.refused(log, 2, 2, "id")
-
-    def test_mapping_that_was_taken_away(self, tmp_path: Path) -> None:
-        """The old files spell their columns as no name of the new schema does."""
-        log = mapped_log(tmp_path, "name", a=1)
-        log.commit(1, data_file(log, "1", pa.table({"col-1": [1]})))
-        log.commit(2, {"metaData": metadata(field("a", "long"), configuration=mapping("none"))}, remove("1"))
-        self.refused(log, 1, 2, "delta.columnMapping.mode")
-
-    def test_a_column_with_the_name_of_a_change_column(self, tmp_path: Path) -> None:
-        log = DeltaLog(tmp_path / "t").start(field("_Commit_Version", "long"))
-        with pytest.raises(tf.UnsupportedFeatureError) as caught:
-            tf.open_table(log.root).changes(0)
-        assert caught.value.field == "_Commit_Version"
-
-    def test_a_protocol_within_the_range(self, log: DeltaLog) -> None:
-        protocol = {**WITH_VECTORS, "readerFeatures": ["catalogManaged"]}
-        log.commit(1, {"protocol": protocol}).commit(2, {"protocol": WITH_VECTORS})
-        with pytest.raises(tf.UnsupportedFeatureError) as caught:
-            tf.open_table(log.root).changes(1, 2)
-        assert caught.value.field == "catalogManaged"
-
-    @staticmethod
-    def refused(log: DeltaLog, starting: int, ending: int, column: str) -> None:
-        with pytest.raises(tf.UnsupportedFeatureError) as caught:
-            tf.open_table(log.root).changes(starting, ending)
-        assert caught.value.field == column and caught.value.path is not None
-
-
-class TestPartitions:
-    def partitioned(self, folder: Path) -> DeltaLog:
-        return DeltaLog(folder / "t").start(field("id", "long"), field("p", "string"), partition=("p",))
-
-    def rows(self, *ids: int, p: str | None = None) -> pa.Table:
-        table = pa.table({"id": pa.array(ids, pa.int64())})
-        return table if p is None else table.append_column("p", pa.array([p] * len(ids)))
-
-    @pytest.mark.parametrize("text", ["a", "", None, "x=%/ é"])
-    def test_removes_bring_their_values(self, tmp_path: Path, text: str | None) -> None:
-        log = self.partitioned(tmp_path)
-        log.commit(1, data_file(log, "1", self.rows(1), partitionValues={"p": text}))
-        log.commit(2, remove("1", partitionValues={"p": text}))
-        assert changes_of(log.root, 1) == [("insert", 1, (1, text or None)), ("delete", 2, (1, text or None))]
-
-    @pytest.mark.parametrize("starting", [1, 2])
-    @pytest.mark.parametrize("checkpoint", [False, True])
-    def test_removes_without_values(self, tmp_path: Path, starting: int, checkpoint: bool) -> None:
-        """Old writers left them out: they stand in the add action, in the range, before it, or in a checkpoint."""
-        log = self.partitioned(tmp_path)
-        file = data_file(log, "a b", self.rows(1), partitionValues={"p": "x"}, path="a%20b")
-        log.commit(1, file)
-        if checkpoint:
-            protocol, action = log.actions(0)
-            kept = {k: v for k, v in action["metaData"].items() if k in [f.name for f in METADATA_TYPE]}
-            stored = {"add": {**file["add"], "partitionValues": [("p", "x")]}}
-            log.checkpoint(f"{1:020d}.checkpoint.parquet", protocol, {"metaData": kept}, stored)
-        log.commit(2, remove("%61%20b"))
-        assert changes_of(log.root, starting)[-1] == ("delete", 2, (1, "x"))
-        assert changes_of(log.root, 2, filter="p = 'y'") == []
-
-    def test_removes_whose_values_are_gone(self, tmp_path: Path) -> None:
-        log = self.partitioned(tmp_path)
-        log.commit(1, remove("1"))
-        with pytest.raises(tf.UnsupportedFeatureError) as caught:
-            tf.open_table(log.root).changes(1)
-        assert caught.value.field == "remove.partitionValues"
-
-    def test_a_table_partitioned_anew(self, tmp_path: Path) -> None:
-        """Files of the old spec hold the new partition column as data, and lack the old one."""
-        log = self.partitioned(tmp_path)
-        log.commit(1, data_file(log, "1", self.rows(1), partitionValues={"p": "x"}))
-        log.commit(
-            2, {"metaData": metadata(field("id", "long"), field("p", "string"), partition=("id",))},
-            remove("1", partitionValues={"p": "x"}),
-            data_file(log, "2", pa.table({"p": ["y"]}), partitionValues={"id": "2"}),
-        )  # fmt: skip
-        log.commit(
-            3, {"metaData": metadata(field("id", "long"), field("p", "string"))},
-            remove("2", partitionValues={"id": "2"}), data_file(log, "3", self.rows(3, p="z")),
-        )  # fmt: skip
-        expected = [("insert", 1, (1, "x")), ("delete", 2, (1, "x")), ("insert", 2, (2, "y")), ("delete", 3, (2, "y")),
-                    ("insert", 3, (3, "z"))]  # fmt: skip
-        assert changes_of(log.root, 0) == expected
-        for version in (1, 2, 3):
-            assert changes_of(log.root, version, version) == [c for c in expected if c[1] == version]
-        assert changes_of(log.root, 0, filter="p = 'x' OR id = 2") == expected[:4]
-        assert changes_of(log.root, 0, filter="p = 'x'") == expected[:2]
-        assert changes_of(log.root, 0, filter="id > 2") == expected[4:]
-
-    def test_a_value_that_is_none(self, tmp_path: Path) -> None:
-        log = DeltaLog(tmp_path / "t").start(field("d", "date"), partition=("d",))
-        log.commit(1, add("1", partitionValues={"d": "soon"}))
-        with pytest.raises(tf.CorruptMetadataError, match="'soon' is no date") as caught:
-            tf.open_table(log.root).changes(1).plan()
-        assert caught.value.field == "d" and str(caught.value.path).endswith(f"{1:020d}.json")
-
-
 class TestRanges:
     @pytest.fixture
     def four(self, log: DeltaLog) -> DeltaLog:
@@ -470,6 +261,15 @@ class TestRanges:
         (four.directory / f"{3:020d}.json").unlink()
         with pytest.raises(tf.SnapshotNotFoundError, match="No changes can be asked for"):
             tf.open_table(four.root).changes(2)
+
+    def test_commits_below_the_oldest_version(self, four: DeltaLog) -> None:
+        """A commit that is left says what it changed, but only what can be reconstructed is promised."""
+        adds = [{"add": {**add(str(v))["add"], "partitionValues": []}} for v in (1, 2)]
+        four.checkpoint(f"{2:020d}.checkpoint.parquet", *first_actions(protocol=WITH_VECTORS), *adds)
+        (four.directory / f"{0:020d}.json").unlink()
+        assert changes_of(four.root, 1) == inserts(1, 1) + inserts(2, 2) + inserts(3, 3)
+        with pytest.raises(tf.SnapshotNotFoundError, match="Changes of the versions 2 to 3 can be asked for"):
+            tf.open_table(four.root).changes(0)
 
     def test_a_replacement_of_a_schema_that_was_cleaned_up(self, four: DeltaLog) -> None:
         """What the oldest commit removed was written by a schema that is gone."""

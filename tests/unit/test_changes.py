@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from tableformats.plugin import (
     SnapshotSelector,
     Statistics,
 )
-from tableformats.schema import Field, primitive
+from tableformats.schema import Field, ListType, MapType, StructType, primitive
 from tableformats.storage import Storage
 from tableformats.table import Snapshot
 from tests.unit.arrow_fakes import DELETE_COLUMNS, identity_spec, snapshot_of, with_id, write
@@ -228,6 +228,18 @@ def test_required_columns_may_be_null(tmp_path: Path) -> None:
     assert [f.required for f in changes(tmp_path).schema] == [False, False, True, True, False]
     path = write(tmp_path, pa.table([[None]], pa.schema([with_id(pa.field("key", pa.int64()), 1)])))
     assert ids(changes(tmp_path, Change(path, 3, INSERT))) == [(INSERT, 3, None)]
+
+
+def test_members_of_nested_columns_may_be_null() -> None:
+    member = Field(3, "m", primitive("long"), required=True)
+    key, value = Field(5, "key", primitive("string"), required=True), Field(6, "value", StructType((member,)), True)
+    kinds = [StructType((member,)), ListType(replace(member, id=4)), MapType(key, value)]
+    found = [module._optional(Field(i, "c", kind, required=True)) for i, kind in enumerate(kinds, 10)]
+    assert [f.required for f in found] == [False] * 3
+    struct, elements, entries = (f.type for f in found)
+    assert not struct.fields[0].required and not elements.element.required  # type: ignore[union-attr]
+    assert entries.key.required and not entries.value.required  # type: ignore[union-attr]
+    assert not entries.value.type.fields[0].required  # type: ignore[union-attr]
 
 
 def test_added_files(tmp_path: Path, path: str) -> None:
