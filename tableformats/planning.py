@@ -195,7 +195,7 @@ def _take(files: pa.RecordBatch, partition: pa.Array, rows: Any, kept: np.ndarra
 
 
 def _typed_partition(partition: pa.StructArray, spec: PartitionSpec) -> pa.StructArray:
-    """Members in the types of the spec's fields (writers store days as int or as date)."""
+    """Members in the types of the spec's fields (writers store the days of a transform as int or as date)."""
     arrays, fields = [], []
     for f in spec.fields:
         index = partition.type.get_field_index(str(f.id))
@@ -203,8 +203,6 @@ def _typed_partition(partition: pa.StructArray, spec: PartitionSpec) -> pa.Struc
             continue
         kind = arrow_type(f.type)
         values = partition.field(index)
-        if values.type != kind and pa.types.is_date32(values.type):
-            values = values.cast(pa.int32())
         arrays.append(values if values.type == kind else values.cast(kind))
         fields.append(pa.field(str(f.id), kind))
     return pa.StructArray.from_arrays(arrays, fields=fields) if arrays else _empty_struct(len(partition))

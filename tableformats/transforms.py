@@ -42,10 +42,10 @@ class Transform:
         return self.text or self.name
 
     def result_type(self, source: Type) -> Type:
-        """Type of the partition values. ``day`` gives int here; writers store int or date, both days."""
+        """Type of the partition values. ``day`` gives dates, as the reference shows them; writers store int or date."""
         if self.name in ("identity", "truncate", "void", "unknown"):
             return source
-        return primitive("int")
+        return primitive("date" if self.name == "day" else "int")
 
     @property
     def is_order_preserving(self) -> bool:
@@ -56,7 +56,7 @@ class Transform:
 
         Parameters
         ----------
-        values : any[n], partition values of :meth:`result_type` (days also as date32)
+        values : any[n], partition values of :meth:`result_type`
         source : type of the source column now
 
         Returns
