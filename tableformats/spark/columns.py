@@ -33,7 +33,8 @@ HIDDEN = "_tableformats_"
 ROW_INDEX = "_tmp_metadata_row_index"
 """A column of this name, bigint, holds a row's position in its file. Source: Spark, ``ParquetFileFormat``."""
 
-_REFUSED = ("variant", "time", "timestamp_ns", "timestamp_ntz_ns")
+_REFUSED = ("time", "timestamp_ns", "timestamp_ntz_ns")
+_HAS_VARIANT = (4, 0)
 
 
 @dataclass(frozen=True)
@@ -143,8 +144,11 @@ def _struct_paths(fields: Iterable[Field], parents: Path) -> Iterator[Path]:
                 kinds += [kind.value.type, kind.key.type]
 
 
-def check_readable(f: Field) -> None:
-    """Raise UnsupportedFeatureError if the column, or one inside of it, is of what this path cannot read rightly."""
+def check_readable(f: Field, version: tuple[int, int] = (3, 5)) -> None:
+    """Raise UnsupportedFeatureError if the column, or one inside of it, is of what this path cannot read rightly.
+
+    ``version`` is that of the session's Spark: 4.0 has variants, shredded ones too.
+    """
     if f.name.lower().startswith(HIDDEN) or ROW_INDEX in (f.name.lower(), f.stored_name.lower()):
         raise UnsupportedFeatureError(
             "the column has a name that the reader needs for itself", field=f.name, hint="Rename the column"
@@ -152,7 +156,7 @@ def check_readable(f: Field) -> None:
     for path in _struct_paths([f], ()):
         name = ".".join(part.name for part in path)
         for kind in _leaf_kinds(path[-1].type):
-            if kind in _REFUSED:
+            if kind in _REFUSED or (kind == "variant" and version < _HAS_VARIANT):
                 raise UnsupportedFeatureError(
                     f"columns of type {kind} are not read with Spark yet", field=name,
                     hint="Leave the column out with columns=[...], or read with to_arrow()",

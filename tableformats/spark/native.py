@@ -80,9 +80,10 @@ def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFr
             "metadata columns are not read with Spark yet", field=column.field.name,
             hint="Leave the column out with columns=[...], or read with to_arrow()",
         )  # fmt: skip
+    bridge = Bridge(spark)
     for f in wanted:
-        check_readable(f)
-    frame = _Assembly(plan, Bridge(spark), wanted).frame()
+        check_readable(f, bridge.version)
+    frame = _Assembly(plan, bridge, wanted).frame()
     if plan.residual != ex.TRUE:
         frame = frame.where(to_spark_column(plan.residual))
     if wanted != plan.schema.fields:

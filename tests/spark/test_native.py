@@ -470,7 +470,6 @@ def test_names_that_differ_in_case_alone(spark: Any, tmp_path: Path, settings: A
 # ---- refusals -----------------------------------------------------------------------------------------------------
 
 REFUSED: list[tuple[Field, str]] = [
-    (Field(3, "v", primitive("variant")), "v"),
     (Field(3, "t", primitive("time")), "t"),
     (Field(3, "n", primitive("timestamp_ns")), "n"),
     (Field(3, "s", StructType((Field(4, "u", primitive("uuid")),))), "s.u"),

@@ -1,0 +1,94 @@
+"""Delta's late types through Spark: files of older types after a widening, and variants, plain and shredded."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tableformats import UnsupportedFeatureError, open_table
+from tableformats.schema import Field, ListType, StructType, primitive
+from tableformats.spark.columns import check_readable
+from tests.plugin.delta_support import DeltaLog, field
+from tests.plugin.test_delta_types import EMPTY, SHREDDED, VALUES, VARIANT, WIDENINGS, data_file, features, widened
+
+from .rows import rows, spark_rows
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+@pytest.mark.parametrize(("old", "stored", "new", "values", "expected"), WIDENINGS)
+def test_widened_columns(
+    spark: Any, settings: Any, tmp_path: Path, vectorized: str, old: str, stored: pa.DataType, new: str,
+    values: list[Any], expected: list[Any],
+) -> None:  # fmt: skip
+    """One file before the change and one after it, and filters that Spark pushes into both."""
+    if spark.version.startswith("3."):
+        pytest.skip("Spark reads widened columns from 4.0 on")
+    from pyspark.sql import functions as F
+
+    settings({"spark.sql.parquet.enableVectorizedReader": vectorized})
+    log = DeltaLog(tmp_path / "t").start(widened(old, new), protocol=features("typeWidening", "timestampNtz"))
+    kind = open_table(log.root).snapshot().schema.to_arrow().field("c").type
+    log.commit(1, data_file(log, "old", pa.table({"c": pa.array(values, stored)})))
+    log.commit(2, data_file(log, "new", pa.table({"c": pa.array([*expected, None], kind)})))
+    scan = open_table(log.root).scan()
+    frame = scan.to_spark(spark)
+    assert spark_rows(frame) == rows(scan.to_arrow())
+    for value in expected:
+        literal = F.lit(str(value)).cast("timestamp_ntz") if isinstance(value, dt.datetime) else F.lit(value)
+        assert frame.where(F.col("c") == literal).count() == 2
+        assert frame.where(F.col("c") < literal).count() == scan.where(f"c < {_sql(value)}").count()
+
+
+def _sql(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, dt.datetime) else str(value)
+
+
+@pytest.fixture
+def variants(spark: Any, tmp_path: Path) -> DeltaLog:
+    if spark.version.startswith("3."):
+        pytest.skip("Spark has variants from 4.0 on")
+    nested = {"type": "array", "elementType": "variant", "containsNull": True}
+    log = DeltaLog(tmp_path / "t").start(
+        field("id", "long"), field("v", "variant"), field("a", nested), protocol=features("variantShredding")
+    )
+    table = pa.table(
+        {"id": [1, 2, 3], "v": pa.array(VALUES, VARIANT), "a": pa.array([VALUES, None, []], pa.list_(VARIANT))}
+    )
+    return log.commit(1, data_file(log, "plain", table))
+
+
+@pytest.mark.parametrize("vectorized", ["true", "false"])
+def test_variants(spark: Any, settings: Any, variants: DeltaLog, vectorized: str) -> None:
+    settings({"spark.sql.parquet.enableVectorizedReader": vectorized})
+    frame = open_table(variants.root).scan().to_spark(spark)
+    assert frame.schema["v"].dataType.simpleString() == "variant"
+    shown = frame.selectExpr("id", "to_json(v)", "variant_get(v, '$', 'int')", "to_json(get(a, 0))").collect()
+    assert sorted(map(tuple, shown)) == [(1, "1", 1, "1"), (2, None, None, None), (3, "null", None, None)]
+    scan = open_table(variants.root).scan("v IS NOT NULL AND id > 1", columns=["id"])
+    assert spark_rows(scan.to_spark(spark)) == rows(scan.to_arrow()) == ["(3,)"]
+    assert [row.id for row in frame.where("v IS NULL").collect()] == [2]
+
+
+def test_shredded_variants(spark: Any, variants: DeltaLog) -> None:
+    """Arrow refuses them by name; Spark puts them together again."""
+    value = {"metadata": EMPTY, "value": None, "typed_value": 7}
+    table = pa.table({"id": [4], "v": pa.array([value], SHREDDED), "a": pa.nulls(1, pa.list_(VARIANT))})
+    variants.commit(2, data_file(variants, "shredded", table))
+    frame = open_table(variants.root).scan("id > 2").to_spark(spark)
+    assert sorted(map(tuple, frame.selectExpr("id", "to_json(v)").collect())) == [(3, "null"), (4, "7")]
+
+
+@pytest.mark.parametrize(
+    "kind", [primitive("variant"), ListType(Field(2, "element", primitive("variant"))),
+             StructType((Field(2, "m", primitive("variant")),))],
+)  # fmt: skip
+def test_variants_are_refused_before_spark_4(kind: Any) -> None:
+    column = Field(1, "v", kind)
+    check_readable(column, (4, 0))
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        check_readable(column, (3, 5))
+    assert str(caught.value.field).startswith("v")
