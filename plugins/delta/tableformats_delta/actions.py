@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError
@@ -22,6 +23,7 @@ _SPACE = " \t\r\n"
 _DAMAGED = "Restore the file from a copy, or read a version before it"
 
 
+@cache
 def file_schema() -> pa.Schema:
     """One row a file action; the columns of removes other than path and vector are null unless they are asked for."""
     import pyarrow as pa
@@ -44,6 +46,7 @@ def file_schema() -> pa.Schema:
     )
 
 
+@cache
 def empty_rows() -> pa.RecordBatch:
     """No file action at all."""
     import pyarrow as pa
@@ -122,6 +125,8 @@ def file_rows(
     """
     import pyarrow as pa
 
+    if not actions:
+        return empty_rows()
     rows = _Rows(kind, path, whole or kind != "remove")
     for action, offset in actions:
         rows.append(action, offset)
