@@ -181,6 +181,25 @@ class TestUpdate:
             old.update()
 
 
+def test_a_table_of_a_store(log: DeltaLog) -> None:
+    """Commits are read several at a time there, and stay in order."""
+    fsspec = pytest.importorskip("fsspec")
+    store = fsspec.filesystem("memory")
+    for version in range(4, 40):
+        log.commit(version, add(f"a{version}"), remove(f"a{version - 1}"))
+    store.put(str(log.root), "/store/t", recursive=True)
+    table = tf.open_table("memory://store/t")
+    snapshot = table.snapshot(20)
+    assert paths(snapshot) == ["a1", "a2", "a20"]
+    assert paths(snapshot.update()) == ["a1", "a2", "a39"]
+    store.pipe(f"/store/t/_delta_log/{30:020d}.json", b"junk")
+    with pytest.raises(CorruptMetadataError) as caught:
+        table.snapshot()
+    assert caught.value.path is not None
+    assert caught.value.path.endswith(f"{30:020d}.json")
+    store.rm("/store", recursive=True)
+
+
 class TestCache:
     def test_a_second_plan_reads_nothing(self, log: DeltaLog) -> None:
         table, storage = open_counting(log)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.plugin.prefetch import in_order
 
 from .cache import MetadataCache
 from .checkpoints import read_metadata
@@ -59,7 +60,8 @@ def load_state(
     """
     cache = cache or MetadataCache(0)
     at_hand = {commit.file: commit for commit in older.commits} if older else {}
-    commits = [at_hand.get(file) or _commit(storage, file, cache) for file in segment.commits]
+    decode = map if storage.is_local else in_order  # a store is waited for, a disk is not
+    commits = list(decode(lambda file: at_hand.get(file) or _commit(storage, file, cache), segment.commits))
     protocol = next((commit.protocol for commit in commits if commit.protocol), older.protocol if older else None)
     metadata = next((commit.metadata for commit in commits if commit.metadata), older.metadata if older else None)
     notes: list[str] = []
