@@ -1,4 +1,4 @@
-"""Data files opened for reading: Parquet, and ORC as far as its values are certain; Avro is refused by name.
+"""Data files opened for reading: Parquet, Avro, and ORC as far as its values are certain.
 
 A :class:`DataFile` shows its columns as a tree and gives the leaves that are asked for, row group after row group,
 never the whole file. What the readers of Arrow throw at damaged bytes leaves here as one of our errors.
@@ -7,7 +7,7 @@ never the whole file. What the readers of Arrow throw at damaged bytes leaves he
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..scan import ScanTask
     from ..storage import Storage
 
-__all__ = ["BATCH_ROWS", "DataFile", "open_data_file"]
+__all__ = ["BATCH_ROWS", "DataFile", "counted_rows", "empty_rows", "open_data_file"]
 
 BATCH_ROWS = 131_072
 """Rows of a batch, at most."""
@@ -68,9 +68,11 @@ def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> It
     UnsupportedFeatureError : its format (``field``) is not read
     TableFormatsError : the store refuses it
     """
-    kinds: dict[str, type[_Parquet] | type[_Orc]] = {"parquet": _Parquet, "orc": _Orc}
+    from .avro import AvroFile
+
+    kinds: dict[str, Callable[[str, pa.NativeFile], DataFile]] = {"parquet": _Parquet, "orc": _Orc, "avro": AvroFile}
     if task.file_format not in kinds:
-        name = "Avro data files" if task.file_format == "avro" else f"{task.file_format} data files"
+        name = f"{task.file_format} data files"
         raise UnsupportedFeatureError(
             f"{name} are not read", path=task.path, field=name, hint="Rewrite the table in Parquet"
         )
@@ -145,7 +147,7 @@ class _Parquet(DataFile):
             )
 
     def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
-        return _counted(self._rows(selection), self)
+        return counted_rows(self._rows(selection), self)
 
     def _rows(self, selection: Selection) -> Iterator[pa.StructArray]:
         # One row group after the other, so that buffered column chunks of only one are held.
@@ -178,12 +180,12 @@ class _Orc(DataFile):
         return Selection(self.root, (leaf for column in columns for leaf in column.leaves))
 
     def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
-        return _counted(self._rows(selection), self)
+        return counted_rows(self._rows(selection), self)
 
     def _rows(self, selection: Selection) -> Iterator[pa.StructArray]:
         names = [column.name for column in selection.columns(self.root)]
         if not names:
-            yield from _empty_rows(self.num_rows)
+            yield from empty_rows(self.num_rows)
             return
         yield from _guarded((self._stripe(i, names) for i in range(self._file.nstripes)), self.path)
 
@@ -198,12 +200,13 @@ class _Orc(DataFile):
         return batch.to_struct_array()
 
 
-def _empty_rows(num_rows: int) -> Iterator[pa.StructArray]:
+def empty_rows(num_rows: int) -> Iterator[pa.StructArray]:
+    """So many rows without columns."""
     for start in range(0, num_rows, BATCH_ROWS):
         yield pa.Array.from_buffers(pa.struct([]), min(BATCH_ROWS, num_rows - start), [None], children=[])
 
 
-def _counted(rows: Iterator[pa.StructArray], file: DataFile) -> Iterator[pa.StructArray]:
+def counted_rows(rows: Iterator[pa.StructArray], file: DataFile) -> Iterator[pa.StructArray]:
     """The same rows; raises CorruptMetadataError where they are not as many as the footer says."""
     read = 0
     for batch in rows:

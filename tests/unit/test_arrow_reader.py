@@ -100,12 +100,12 @@ class TestDamage:
         with pytest.raises(CorruptMetadataError, match="holds 100 rows where its footer counts 99"):
             rows(snapshot_of(tmp_path, [ID], [FakeFile(str(path), None)]))
 
-    def test_avro_is_refused_by_name(self, tmp_path: Path) -> None:
+    def test_other_formats_are_refused_by_name(self, tmp_path: Path) -> None:
         path = write(tmp_path, pa.table({"id": [1]}))
-        snapshot = snapshot_of(tmp_path, [ID], [FakeFile(path, 1, file_format="avro")])
-        with pytest.raises(UnsupportedFeatureError, match="Avro data files") as caught:
+        snapshot = snapshot_of(tmp_path, [ID], [FakeFile(path, 1, file_format="lance")])
+        with pytest.raises(UnsupportedFeatureError, match="lance data files") as caught:
             rows(snapshot)
-        assert caught.value.field == "Avro data files" and caught.value.path == path
+        assert caught.value.field == "lance data files" and caught.value.path == path
 
     def test_shredded_variant_is_refused_by_name_and_spares_the_other_columns(self, tmp_path: Path) -> None:
         shredded = {"metadata": b"\x01\x00\x00", "value": None, "typed_value": 1}

@@ -1,0 +1,212 @@
+"""Avro object container files: the header and the blocks, each checked before it is believed and inflated to a bound.
+
+Source: Apache Avro specification, "Object Container Files", "Required Codecs", "Optional Codecs".
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import pyarrow as pa
+
+from ..errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
+
+__all__ = ["AvroBlocks", "Block", "varint"]
+
+MAGIC = b"Obj\x01"
+SYNC_BYTES = 16
+MAX_HEADER_BYTES = 16 << 20
+MAX_BLOCK_BYTES = 128 << 20
+"""Most bytes that a block may inflate to; writers cut blocks at some 64 KB, or behind one longer record."""
+_CODECS = ("null", "deflate", "snappy", "zstandard")
+_MAX_VARINT_BYTES = 10
+
+
+@dataclass(frozen=True)
+class Block:
+    """``count`` records in the ``size`` stored bytes from ``offset`` on."""
+
+    offset: int
+    size: int
+    count: int
+
+
+class AvroBlocks:
+    """A container file.
+
+    Parameters
+    ----------
+    source : can seek; read block by block
+
+    Attributes
+    ----------
+    schema : the writer's, as JSON
+    blocks : all, in order; those without records are left out
+
+    Raises
+    ------
+    CorruptMetadataError : no Avro file; a damaged header; a block that is cut short or has no sync marker
+    UnsupportedFeatureError : a codec that is not read
+    """
+
+    def __init__(self, source: pa.NativeFile, path: str) -> None:
+        self._source = source
+        self._path = path
+        metadata, sync, start = self._header()
+        self._codec = metadata.get("avro.codec", b"null").decode(errors="replace")
+        if self._codec not in _CODECS:
+            raise UnsupportedFeatureError(
+                f"the Avro codec {self._codec[:50]!r} is not read", path=path, field="avro.codec",
+                hint=f"Rewrite the file; read are {', '.join(_CODECS)}",
+            )  # fmt: skip
+        try:
+            self.schema: Any = json.loads(metadata["avro.schema"])
+        except (KeyError, ValueError, RecursionError) as error:
+            self._fail(f"the header has no schema that can be read: {error!r}", 0)
+        self.blocks = [block for block in self._scan(sync, start) if block.count]
+
+    @property
+    def num_rows(self) -> int:
+        return sum(block.count for block in self.blocks)
+
+    def plain(self, block: Block) -> bytes:
+        """The records of a block as Avro encodes them.
+
+        Raises
+        ------
+        CorruptMetadataError : it does not inflate
+        LimitExceededError : it inflates to more than :data:`MAX_BLOCK_BYTES`
+        """
+        self._source.seek(block.offset)
+        data = self._source.read(block.size)
+        try:
+            plain = _inflate(self._codec, data)
+        except (zlib.error, pa.ArrowException, OSError, ValueError) as error:
+            self._fail(f"a {self._codec} block does not inflate: {error}", block.offset)
+        if plain is None:
+            raise LimitExceededError(
+                f"a block inflates to more than {MAX_BLOCK_BYTES} bytes", path=self._path, offset=block.offset,
+                hint="Rewrite the file with smaller blocks",
+            )  # fmt: skip
+        return plain
+
+    def _fail(self, message: str, offset: int) -> NoReturn:
+        raise CorruptMetadataError(f"the Avro file is damaged: {message}", path=self._path, offset=offset,
+                                   hint="Restore the file, or drop it from the table")  # fmt: skip
+
+    def _header(self) -> tuple[dict[str, bytes], bytes, int]:
+        size = 1 << 16
+        while True:
+            self._source.seek(0)
+            data = self._source.read(size)
+            if not data.startswith(MAGIC):
+                self._fail("it does not begin as Avro files do", 0)
+            try:
+                metadata, end = _read_map(data, len(MAGIC))
+                if end + SYNC_BYTES > len(data):
+                    raise _CutShortError
+                return metadata, data[end : end + SYNC_BYTES], end + SYNC_BYTES
+            except _CutShortError:
+                if len(data) < size or size >= MAX_HEADER_BYTES:
+                    self._fail("its header is cut short", len(data))
+                size *= 8
+
+    def _scan(self, sync: bytes, start: int) -> list[Block]:
+        found = []
+        end, offset = self._source.size(), start
+        while offset < end:
+            self._source.seek(offset)
+            head = self._source.read(2 * _MAX_VARINT_BYTES)
+            try:
+                count, at = varint(head, 0)
+                size, at = varint(head, at)
+            except _CutShortError:
+                self._fail("a block is cut short", offset)
+            data = offset + at
+            if count < 0 or size < 0 or size > end - data - SYNC_BYTES:
+                self._fail("a block is cut short, or its size is wrong", offset)
+            self._source.seek(data + size)
+            if self._source.read(SYNC_BYTES) != sync:
+                self._fail("a block does not end in the sync marker", data + size)
+            found.append(Block(data, size, count))
+            offset = data + size + SYNC_BYTES
+        return found
+
+
+class _CutShortError(Exception):
+    pass
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """A zig-zag number and the place behind it."""
+    value = 0
+    for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
+        if at >= len(data):
+            break
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at += 1
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), at
+    raise _CutShortError
+
+
+def _read_map(data: bytes, at: int) -> tuple[dict[str, bytes], int]:
+    found: dict[str, bytes] = {}
+    while True:
+        count, at = varint(data, at)
+        if not count:
+            return found, at
+        if count < 0:
+            # Behind a negative count stands the block's size.
+            _, at = varint(data, at)
+        for _ in range(abs(count)):
+            key, at = _read_bytes(data, at)
+            found[key.decode(errors="replace")], at = _read_bytes(data, at)
+
+
+def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    size, at = varint(data, at)
+    if size < 0 or at + size > len(data):
+        raise _CutShortError
+    return data[at : at + size], at + size
+
+
+def _inflate(codec: str, data: bytes) -> bytes | None:
+    """The plain bytes; None where they are more than the limit."""
+    if codec == "null":
+        plain = data
+    elif codec == "deflate":
+        inflater = zlib.decompressobj(-15)
+        plain = inflater.decompress(data, MAX_BLOCK_BYTES + 1)
+        if not inflater.eof and len(plain) <= MAX_BLOCK_BYTES:
+            raise ValueError("it is cut short")
+    elif codec == "snappy":
+        return _inflate_snappy(data)
+    else:
+        # Read in steps, for the size that a frame declares is not to be believed.
+        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+            plain = stream.read(MAX_BLOCK_BYTES + 1)
+    return plain if len(plain) <= MAX_BLOCK_BYTES else None
+
+
+def _inflate_snappy(data: bytes) -> bytes | None:
+    """Raw snappy, which begins with the plain size, then the CRC-32 of the plain bytes."""
+    body, checksum = data[:-4], data[-4:]
+    size = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(_leading_varint(body)))
+    if size > MAX_BLOCK_BYTES:
+        return None
+    plain: bytes = pa.Codec("snappy").decompress(body, size, asbytes=True)
+    if len(plain) != size or zlib.crc32(plain) != int.from_bytes(checksum, "big"):
+        raise ValueError("its checksum does not match")
+    return plain
+
+
+def _leading_varint(data: bytes) -> bytes:
+    for i, byte in enumerate(data[:5]):
+        if byte < 0x80:
+            return data[: i + 1]
+    raise ValueError("its size is no number")
