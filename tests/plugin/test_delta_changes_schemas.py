@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.plugin.change_support import (
     changes_of,
     data_file,
     id_file,
+    inline_vector,
     inserts,
     mapped,
     mapped_log,
@@ -80,6 +82,34 @@ class TestSchemas:
         found = tf.open_table(log.root).changes(1).to_arrow()
         assert found.schema.field("id").type == pa.int64() and found.schema.field("n").type == pa.decimal128(6, 2)
         assert [(r["id"], str(r["n"])) for r in found.to_pylist()] == [(1, "1.00")] * 2
+
+    def test_bounds_of_another_type_do_not_prune(self, log: DeltaLog) -> None:
+        """A float's digits are those of another double: 3.14 as a float is greater than 3.14."""
+        old, new = (metadata(field("id", "long"), field("n", kind)) for kind in ("float", "double"))
+        rows = pa.table({"id": pa.array([1], pa.int64()), "n": pa.array([3.14], pa.float32())})
+        bounds = {"numRecords": 1, "minValues": {"n": 3.14}, "maxValues": {"n": 3.14}, "nullCount": {"n": 0}}
+        stats = json.dumps(bounds)
+        log.commit(1, {"metaData": old}, data_file(log, "1", rows, stats=stats))
+        vector = inline_vector(0)
+        log.commit(2, {"metaData": new}, data_file(log, "1", rows, deletionVector=vector), remove("1", stats=stats))
+        found = tf.open_table(log.root).changes(1).where("n > 3.14")
+        assert found.to_arrow()["_change_type"].to_pylist() == ["insert", "delete"] and found.count() == 2
+        assert len(tf.open_table(log.root).changes(1, 1).where("n < 3").plan()) == 0
+
+    def test_generated_columns_of_another_expression_do_not_prune(self, tmp_path: Path) -> None:
+        """What the partition value says of the column that it is computed from is new."""
+        plain = [field("ts", "timestamp"), field("day", "date")]
+        generated = field("day", "date", {"delta.generationExpression": "CAST(ts AS DATE)"})
+        log = DeltaLog(tmp_path / "t").start(*plain, partition=("day",))
+        moment = pa.table({"ts": pa.array([0], pa.timestamp("us", "UTC"))})
+        log.commit(1, data_file(log, "1", moment, partitionValues={"day": "2024-01-01"}))
+        log.commit(2, {"metaData": metadata(plain[0], generated, partition=("day",))})
+        log.commit(3, remove("1", partitionValues={"day": "2024-01-01"}))
+        log.commit(4, data_file(log, "4", moment, partitionValues={"day": "2024-01-01"}))
+        found = tf.open_table(log.root).changes(1).where("ts = '1970-01-01T00:00:00Z'")
+        # The last two files were written when the rule held, so they are believed.
+        assert found.files["version"].to_pylist() == [1]
+        assert found.to_arrow()["_commit_version"].to_pylist() == [1]
 
     NESTED = ("struct", "array", "map", "key")
 

@@ -96,23 +96,29 @@ class DeltaChanges(FormatChanges):
         self._commits = read_change_log(storage, listing, starting, newest, at)
         self._end = Layout.of_snapshot(newest, self._commits[-1].file.path)
         self.specs: dict[int, PartitionSpec] = dict(newest.specs)
-        self._spec_ids: dict[tuple[int, ...], int] = {_source_ids(newest.specs[0]): 0}
-        self._fields: dict[int, dict[int, Field]] = {}
         self._partition_ids = {f.source_id: f.id for f in newest.specs[0].fields}
-        for commit in self._commits:
-            self._add_spec(commit.before)
-            self._add_spec(commit.after)
+        self._fields: dict[int, dict[int, Field]] = {}
+        self._spec_ids: dict[tuple[bool, tuple[int, ...]], int] = {}
+        self._kinds: dict[int, tuple[int, bool]] = {}
+        for layout in (self._end, *(found for c in self._commits for found in (c.before, c.after))):
+            if id(layout) not in self._kinds:
+                self._kinds[id(layout)] = self._kind_of(layout)
 
-    def _add_spec(self, layout: Layout) -> None:
-        """A partition column of older files is a column of the newest schema, and so has one partition field id."""
+    def _kind_of(self, layout: Layout) -> tuple[int, bool]:
+        """The id of the layout's spec, and whether its files' bounds may be read by the newest schema.
+
+        A partition column of older files is a column of the newest schema, and so has one partition field id.
+        """
+        agrees = layout.agrees_with(self._end)
         columns = layout.partition_columns_in(self._end)
-        spec_id = self._spec_ids.setdefault(tuple(f.id for f in columns), len(self._spec_ids))
+        spec_id = self._spec_ids.setdefault((agrees, tuple(f.id for f in columns)), len(self._spec_ids))
         for f in columns:
             self._partition_ids.setdefault(f.id, FIRST_PARTITION_ID + len(self._partition_ids))
         self._fields[spec_id] = {self._partition_ids[f.id]: f for f in columns}
         identity = parse_transform("identity")
         fields = (PartitionField(i, f.name, f.id, identity, f.type) for i, f in self._fields[spec_id].items())
         self.specs.setdefault(spec_id, PartitionSpec(spec_id, tuple(fields)))
+        return spec_id, agrees
 
     def read(self, request: ReadRequest) -> Iterator[ChangeBatch]:
         """See :meth:`tableformats.plugin.FormatChanges.read`."""
@@ -148,10 +154,10 @@ class DeltaChanges(FormatChanges):
         deleting = pc.is_valid(new.column("dv_storage"))
         restoring = pc.is_valid(old.column("dv_storage"))
         # The bounds of a file with a vector may be those of its live rows alone: of the state that the rows lived in.
+        was = _as_removed(new, old, commit.before is commit.after)
         yield _Rows(
-            commit, commit.after, DELETE, _as_removed(new, old).filter(deleting), new.filter(deleting),
-            new.filter(deleting),
-        )  # fmt: skip
+            commit, commit.after, DELETE, was.filter(deleting), new.filter(deleting), new.filter(deleting)
+        )
         yield _Rows(commit, commit.after, INSERT, adds.filter(pc.invert(pc.is_in(added, value_set=removed))))
         yield _Rows(commit, commit.after, INSERT, new.filter(restoring), old.filter(restoring))
 
@@ -168,11 +174,8 @@ class DeltaChanges(FormatChanges):
         if run:
             yield self._batch(run, request)
 
-    def _kind(self, rows: _Rows) -> tuple[int, bool]:
-        return self._spec_id(rows.layout), rows.change_type is None
-
-    def _spec_id(self, layout: Layout) -> int:
-        return self._spec_ids[tuple(f.id for f in layout.partition_columns_in(self._end))]
+    def _kind(self, rows: _Rows) -> tuple[int, bool, bool]:
+        return (*self._kinds[id(rows.layout)], rows.change_type is None)
 
     def _batch(self, run: Sequence[_Rows], request: ReadRequest) -> ChangeBatch:
         import numpy as np
@@ -182,7 +185,7 @@ class DeltaChanges(FormatChanges):
         actions = _concat([rows.actions for rows in run])
         counts = [rows.actions.num_rows for rows in run]
         versions = np.repeat([rows.commit.file.version for rows in run], counts).astype(np.int64)
-        spec_id = self._spec_id(run[0].layout)
+        spec_id, has_bounds = self._kinds[id(run[0].layout)]
         statistics = self._statistics(actions)
         counted = _concat([_or_nulls(rows.counted, rows.actions) for rows in run])
         records = pc.coalesce(statistics.record_counts(), self._statistics(counted).record_counts())
@@ -203,8 +206,9 @@ class DeltaChanges(FormatChanges):
         types = None
         if run[0].change_type is not None:
             types = pa.array([rows.change_type for rows in run]).take(pa.array(np.repeat(np.arange(len(run)), counts)))
+        files = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         return ChangeBatch(
-            FileBatch(pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns)), spec_id, statistics),
+            FileBatch(files, spec_id, statistics if has_bounds else None),
             pa.array(versions),
             pa.array(np.repeat([rows.commit.timestamp_ms for rows in run], counts).astype(np.int64)),
             types,
@@ -250,18 +254,18 @@ class DeltaChanges(FormatChanges):
         )
 
 
-def _source_ids(spec: PartitionSpec) -> tuple[int, ...]:
-    return tuple(f.source_id for f in spec.fields)
-
-
 def _total(run: Iterable[_Rows]) -> int:
     return sum(rows.actions.num_rows for rows in run)
 
 
-def _as_removed(added: pa.RecordBatch, removed: pa.RecordBatch) -> pa.RecordBatch:
-    """The files ``added`` with the vectors and the statistics that they had when they were removed."""
+def _as_removed(added: pa.RecordBatch, removed: pa.RecordBatch, one_layout: bool) -> pa.RecordBatch:
+    """The files ``added`` with the vectors that they had when they were removed; with the statistics too, unless
+    these are of another layout."""
+    import pyarrow as pa
+
     for name in ("stats", *_VECTOR):
-        added = added.set_column(added.schema.get_field_index(name), name, removed.column(name))
+        values = removed.column(name) if one_layout or name != "stats" else pa.nulls(len(removed), pa.string())
+        added = added.set_column(added.schema.get_field_index(name), name, values)
     return added
 
 

@@ -61,10 +61,31 @@ class Layout:
             )  # fmt: skip
         _Check(newer, path).fields(self.schema.fields, newer.schema.fields, "")
 
+    def agrees_with(self, newer: Layout) -> bool:
+        """Whether every column that both have is of one type and, if it is generated, of one expression.
+
+        Only then may bounds of this layout's files, and what their partition values imply, be read by ``newer``.
+        """
+        return self is newer or _agree(self.schema.fields, newer.schema.fields)
+
     def partition_columns_in(self, newer: Layout) -> tuple[Field, ...]:
         """The fields of ``newer`` that this layout's files are partitioned by."""
         found = {f.stored_name: f for f in newer.schema.fields}
         return tuple(found[f.stored_name] for f in self.partition_columns if f.stored_name in found)
+
+
+def _agree(old: Sequence[Field], new: Sequence[Field]) -> bool:
+    known = {f.stored_name: f for f in new}
+    return all(_same_values(f, known[f.stored_name]) for f in old if f.stored_name in known)
+
+
+def _same_values(old: Field, new: Field) -> bool:
+    if isinstance(old.type, StructType) and isinstance(new.type, StructType):
+        return _agree(old.type.fields, new.type.fields)
+    if old.type.is_nested and new.type.is_nested:
+        return True  # lists and maps have no bounds
+    expressions = (f.metadata.get("delta.generationExpression") for f in (old, new))
+    return old.type == new.type and old.collation == new.collation and len(set(map(str, expressions))) == 1
 
 
 @dataclass(frozen=True)
