@@ -18,13 +18,24 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tableformats_delta import stats_json
+from tableformats_delta import statistics, stats_json
 from tableformats_delta.statistics import LogStatistics
 from tableformats_delta.stats_json import Leaf
 
+from tableformats import open_table
 from tableformats.plugin import Bounds
 from tableformats.schema import DecimalType, Schema, Type, primitive
-from tests.plugin.delta_support import ADD_FIELDS, DeltaLog, add, field, first_actions, request, stats, vector
+from tests.plugin.delta_support import (
+    ADD_FIELDS,
+    WITH_VECTORS,
+    DeltaLog,
+    add,
+    field,
+    first_actions,
+    request,
+    stats,
+    vector,
+)
 
 UTC = dt.timezone.utc
 MALFORMED = '{"numRecords":'
@@ -124,11 +135,13 @@ def test_dates(tmp_path: Path, beside: list[str]) -> None:
         ("z" * 32 + "\ufffd", "z" * 32 + "\U0010ffff"),
         ("z" * 32 + "\U0010ffff", "z" * 32 + "\U0010ffff"),
         ("z" * 31 + "?\ufffd", None),
+        ("z" * 31, "z" * 31), ("z" * 32, "z" * 32 + "\U0010ffff"), ("z" * 33, "z" * 33),
+        ("\U0001f600" * 32, "\U0001f600" * 32 + "\U0010ffff"), ("\U0001f600" * 16, "\U0001f600" * 16),
         ("what? never", "what? never"),
         ("?" * 40, "?" * 40),
         ("\U0001f600", "\U0001f600"),
     ],
-)
+)  # fmt: skip
 def test_strings(tmp_path: Path, beside: list[str], high: str, upper: str | None) -> None:
     assert pair_of(tmp_path, "string", json.dumps("!" * 32), json.dumps(high), beside) == ("!" * 32, upper)
 
@@ -173,6 +186,89 @@ def test_strings_compare_by_bytes(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_unknown(tmp_path: Path, beside: list[str], kind: str, low: Any, high: Any, expected: Any) -> None:
     assert pair_of(tmp_path, kind, low, high, beside) == expected
+
+
+def plan_of(log: DeltaLog, where: str) -> tuple[int, bool]:
+    """How many files are planned, and whether all rows of all of them match."""
+    plan = open_table(log.root).scan(where).plan()
+    return len(plan), len(plan) > 0 and plan.report.files_fully_matched == len(plan)
+
+
+@pytest.mark.parametrize(
+    ("kind", "low", "high", "literal", "proven"),
+    [
+        ("long", 7, 7, "7", True), ("string", "abc", "abc", "'abc'", True), ("date", "2024-01-01", "2024-01-01",
+         "DATE '2024-01-01'", True),
+        # These may have been cut: equal bounds are no value.
+        ("string", "z" * 32, "z" * 32, f"'{'z' * 32}'", False),
+        ("timestamp", "2024-01-01T00:00:00.123Z", "2024-01-01T00:00:00.123Z", "'2024-01-01 00:00:00.123'", False),
+        ("timestamp_ntz", "2024-01-01T00:00:00.123", "2024-01-01T00:00:00.123", "'2024-01-01 00:00:00.123'", False),
+        ("double", 7.0, 7.0, "7", False),  # NaN may stand beside it
+    ],
+)  # fmt: skip
+def test_equal_bounds(tmp_path: Path, kind: str, low: Any, high: Any, literal: str, proven: bool) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("c", kind))
+    log.commit(1, add("f", stats=stats(9, minValues={"c": low}, maxValues={"c": high}, nullCount={"c": 0})))
+    assert plan_of(log, f"c = {literal}") == (1, proven)
+    assert plan_of(log, f"c != {literal}") == (0 if proven else 1, False)
+
+
+@pytest.mark.parametrize("configuration", [{"delta.dataSkippingNumIndexedCols": "1"},
+                                           {"delta.dataSkippingStatsColumns": "id"}])  # fmt: skip
+def test_columns_left_out_of_statistics(tmp_path: Path, configuration: dict[str, str]) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("id", "long"), field("c", "long"), configuration=configuration)
+    log.commit(1, add("f", stats=stats(9, minValues={"id": 1}, maxValues={"id": 5}, nullCount={"id": 0})))
+    log.commit(2, add("g", stats=stats(9, minValues={"id": 1, "c": 1}, maxValues={"id": 5, "c": 5},
+        nullCount={"id": 0, "c": 0})))  # fmt: skip
+    for where in ("c = 9", "c IS NULL", "c < 0", "c IN (7, 8)", "NOT (c BETWEEN 1 AND 5)"):
+        assert plan_of(log, where) == (1, False), where
+    assert plan_of(log, "c = 9 AND id = 6") == plan_of(log, "id IS NULL") == (0, False)
+    assert plan_of(log, "c IS NOT NULL") == (2, False)
+
+
+def test_wide_bounds_prune_and_prove(tmp_path: Path) -> None:
+    """Bounds beside a deletion vector hold for the rows that are left; counts speak only where they are 0 or all."""
+    log = DeltaLog(tmp_path / "t").start(field("c", "long"), protocol=WITH_VECTORS)
+    for version, (nulls, more) in enumerate([(0, {"tightBounds": False}), (3, {"tightBounds": False}), (9, {}),
+            (3, {})], 1):  # fmt: skip
+        text = stats(9, minValues={"c": 1}, maxValues={"c": 5}, nullCount={"c": nulls}, **more)
+        log.commit(version, add(f"f{nulls}{len(more)}", stats=text, deletionVector=vector(version)))
+    assert plan_of(log, "c > 5") == (0, False)
+    assert plan_of(log, "c >= 1") == (3, False)  # in one of four files all is NULL, in one nothing
+    assert open_table(log.root).scan("c >= 1").plan().report.files_fully_matched == 1
+    assert plan_of(log, "c IS NULL") == (3, False)
+    assert plan_of(log, "c IS NOT NULL") == (3, False)
+
+
+class TestNothingIsParsedUnasked:
+    @pytest.fixture
+    def log(self, tmp_path: Path) -> DeltaLog:
+        text = stats(9, minValues={"a": 1, "b": 1}, maxValues={"a": 5, "b": 5}, nullCount={"a": 0, "b": 0})
+        log = DeltaLog(tmp_path / "t").start(field("a", "long"), field("b", "long"), field("p", "long"),
+            partition=("p",))  # fmt: skip
+        return log.commit(1, *[add(f"f{i}", stats=text, partitionValues={"p": str(i)}) for i in range(5)])
+
+    def asked(self, log: DeltaLog, monkeypatch: pytest.MonkeyPatch, where: str | None) -> list[tuple[set[int], int]]:
+        """(ids of columns, texts) of every pass over the JSON."""
+        passes = []
+
+        def counting(text: pa.StringArray, leaves: Any) -> Any:
+            passes.append(({leaf.id for leaf in leaves}, len(text) - text.null_count))
+            return stats_json.scan(text, leaves)
+
+        monkeypatch.setattr(statistics, "scan", counting)
+        snapshot = open_table(log.root).snapshot()
+        assert passes == [], "opening a snapshot parses none"
+        snapshot.scan(where).plan()
+        return passes
+
+    @pytest.mark.parametrize(
+        ("where", "expected"),
+        [(None, []), ("a = 1", [({1}, 5)]), ("p = 3", []), ("p = 3 AND b = 1", [({2}, 1)]),
+         ("a = 1 OR b = 2 OR p = 1", [({1, 2}, 5)])],
+    )  # fmt: skip
+    def test_passes(self, log: DeltaLog, monkeypatch: pytest.MonkeyPatch, where: str | None, expected: Any) -> None:
+        assert self.asked(log, monkeypatch, where) == expected
 
 
 @BESIDE

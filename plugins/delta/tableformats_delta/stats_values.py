@@ -3,7 +3,8 @@
 * Timestamps are cut to milliseconds: the upper bound gets 999 microseconds. Before 1900 zone offsets lost their
   seconds: both bounds get 60 seconds.
 * Strings are cut to 32 characters: a cut minimum is still a lower bound, a cut maximum has a tie-break character
-  appended. An old writer appends U+FFFD, which stands below half of Unicode in UTF-8: it counts as U+10FFFF.
+  appended. An old writer appends U+FFFD, which stands below half of Unicode in UTF-8: it counts as U+10FFFF. The
+  protocol asks for no such character, so a maximum of just 32 characters may be one that was cut without it.
 * NaN is no bound; a minimum above its maximum makes both unknown.
 
 Source: Delta PROTOCOL.md, "Per-file Statistics".
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["bound_pair"]
 
 _CUT_US = 999
+_CUT_CHARACTERS = 32
 _OLD_ZONE_US = 60_000_000
 _YEAR_1900_US = -2_208_988_800_000_000
 # A '?' in front of a cut may be half of a character that the writer could not encode.
@@ -188,7 +190,9 @@ def _widen_strings(high: pa.StringArray) -> pa.StringArray:
 
     lost = pc.match_substring_regex(high, _LOST_CHARACTER)
     high = pc.if_else(lost, pa.scalar(None, pa.string()), high)
-    return pc.replace_substring_regex(high, "\ufffd$", "\U0010ffff")
+    high = pc.replace_substring_regex(high, "\ufffd$", "\U0010ffff")
+    cut = pc.equal(pc.utf8_length(high), _CUT_CHARACTERS)
+    return pc.if_else(cut, pc.binary_join_element_wise(high, "\U0010ffff", ""), high)
 
 
 def _widen_floats(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
