@@ -267,6 +267,9 @@ class Snapshot:
     def update(self) -> Snapshot:
         """The table's newest version, reading only what is new; this very snapshot where nothing is.
 
+        An Iceberg table is opened at one metadata file: the newest version is that of the file, until it is opened
+        again.
+
         Raises
         ------
         CorruptMetadataError, UnsupportedFeatureError : as found in what is new

@@ -301,6 +301,9 @@ class FormatSnapshot(ABC):
     """What a scan may select beside the schema's columns."""
     extra_columns: tuple[str, ...] = ()
     """Columns of ``FileBatch.files`` that appear in ``plan.files`` after the fixed ones."""
+    own_metadata_tables: frozenset[str] = frozenset()
+    """Which of the metadata tables that every table has (files, history, partitions, snapshots) the format defines
+    itself: :meth:`inspect` gives these."""
 
     @abstractmethod
     def read(self, request: ReadRequest) -> Iterator[FileBatch]:
@@ -381,10 +384,11 @@ class FormatTable(ABC):
     def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
         """The newest version, given an older ``snapshot`` of this table; ``snapshot`` itself where nothing is new.
 
-        A format that can read only what is new does so. Raises as :meth:`snapshot` does.
+        A format that can read only what is new does so; by default the newest version is opened. Without snapshots
+        (version -1) nothing says whether anything is new, and it always is. Raises as :meth:`snapshot` does.
         """
         newest = self.snapshot(SnapshotSelector())
-        return snapshot if newest.version == snapshot.version else newest
+        return snapshot if newest.version == snapshot.version != -1 else newest
 
     @abstractmethod
     def history(self, limit: int | None = None) -> pa.Table:

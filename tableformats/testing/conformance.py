@@ -73,6 +73,13 @@ class FormatConformance:
             format_class().open(Storage(empty), options).snapshot(SnapshotSelector())
         assert caught.value.path
 
+    def test_an_update_without_news_changes_nothing(
+        self, opened: tuple[FormatTable, Storage], snapshot: FormatSnapshot
+    ) -> None:
+        updated = opened[0].update(snapshot)
+        assert updated.version == snapshot.version
+        assert updated is snapshot or snapshot.version == -1
+
     def test_a_snapshot_describes_itself(self, snapshot: FormatSnapshot) -> None:
         assert isinstance(snapshot.version, int)
         assert snapshot.timestamp_ms is None or isinstance(snapshot.timestamp_ms, int)
