@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tableformats_delta.features import READER_FEATURES
+from tableformats_delta.features import READER_FEATURES, WRITER_FEATURES
 
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 
@@ -361,6 +361,14 @@ class TestProtocolAndMetadata:
     def test_read_features(self, tmp_path: Path, name: str) -> None:
         protocol = {**WITH_VECTORS, "readerFeatures": [name], "writerFeatures": [name, "unknownWriterFeature"]}
         assert DeltaLog(tmp_path / "t").start(protocol=protocol).snapshot().version == 0
+
+    @pytest.mark.parametrize("name", WRITER_FEATURES)
+    def test_writer_features(self, tmp_path: Path, name: str) -> None:
+        assert name not in READER_FEATURES
+        for protocol in ({**WITH_VECTORS, "writerFeatures": ["deletionVectors", name]},
+                         {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [name]}):  # fmt: skip
+            root = tmp_path / str(protocol["minReaderVersion"])
+            assert DeltaLog(root).start(protocol=protocol).snapshot().version == 0
 
     @pytest.mark.parametrize("version", [4, 99])
     def test_newer_reader_versions(self, tmp_path: Path, version: int) -> None:

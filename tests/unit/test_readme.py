@@ -60,14 +60,16 @@ def test_the_other_calls_of_the_readme_are_there() -> None:
 
 
 def test_the_delta_matrix_is_the_plugins_own() -> None:
-    from tableformats_delta.features import READER_FEATURES
+    from tableformats_delta.features import READER_FEATURES, WRITER_FEATURES
 
-    rows = [
-        f"| `{name}` | {'planned' if feature.read else 'refused'} | {feature.note} |"
+    for_readers = [
+        f"| `{name}` | {'read' if feature.read else 'refused'} | {feature.note} |"
         for name, feature in READER_FEATURES.items()
     ]
-    table = README.split("| Delta reader feature | | |\n|---|---|---|\n", 1)[1].split("\n\n", 1)[0]
-    assert table.splitlines() == rows, "copy these rows into the README:\n" + "\n".join(rows)
+    for_writers = [f"| `{name}` | {note} |" for name, note in WRITER_FEATURES.items()]
+    for head, rows in (("reader feature | | |\n|---|", for_readers), ("writer feature | |\n|", for_writers)):
+        table = README.split(f"| Delta {head}---|---|\n", 1)[1].split("\n\n", 1)[0]
+        assert table.splitlines() == rows, "copy these rows into the README:\n" + "\n".join(rows)
 
 
 def test_the_errors_are_all_named() -> None:

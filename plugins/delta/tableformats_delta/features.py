@@ -1,7 +1,8 @@
 """The protocol gate: which reader features are read, and which tables are refused by the feature's name.
 
 :data:`READER_FEATURES` is the one table of truth. A feature that stands only in ``writerFeatures`` concerns writers
-and never refuses a reader. Source: Delta PROTOCOL.md, "Table Features", "Valid Feature Names in Table Features".
+and never refuses a reader; :data:`WRITER_FEATURES` says what is made of those that tell a reader something.
+Source: Delta PROTOCOL.md, "Table Features", "Valid Feature Names in Table Features".
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 
-__all__ = ["READER_FEATURES", "Feature", "check_protocol"]
+__all__ = ["READER_FEATURES", "WRITER_FEATURES", "Feature", "check_protocol"]
 
 _MAX_READER_VERSION = 3
 _HINT = "Read the table with an engine that has the feature, or a version from before it was enabled"
@@ -23,7 +24,7 @@ _ASK_CATALOG = "Read the table through its catalog, with an engine that is conne
 
 @dataclass(frozen=True)
 class Feature:
-    """``read`` says whether tables with the feature are planned; ``note`` says how, or why not, ``hint`` what to do."""
+    """``read`` says whether tables with the feature are read; ``note`` says how, or why not, ``hint`` what to do."""
 
     read: bool
     note: str
@@ -37,11 +38,11 @@ READER_FEATURES: Mapping[str, Feature] = {
     "timestampWithoutTimezone": Feature(True, "an old spelling of timestampNtz that some writers left behind"),
     "vacuumProtocolCheck": Feature(True, "concerns VACUUM only"),
     "v2Checkpoint": Feature(True, "Parquet and JSON manifests, with sidecars"),
-    "typeWidening": Feature(True, "old statistics and partition values are cast; unknown changes are refused"),
+    "typeWidening": Feature(True, "old files, statistics and partition values are cast; unknown changes are refused"),
     "typeWidening-preview": Feature(True, "as typeWidening"),
-    "variantType": Feature(True, "planned, never pruned by; readers may refuse the column"),
+    "variantType": Feature(True, "Arrow: struct<metadata, value>; Spark 4: variant; never pruned by"),
     "variantType-preview": Feature(True, "as variantType"),
-    "variantShredding": Feature(True, "planned as variantType; shredded files may be refused when read"),
+    "variantShredding": Feature(True, "as variantType; shredded values are read by Spark 4, refused by Arrow"),
     "variantShredding-preview": Feature(True, "as variantShredding"),
     "catalogManaged": Feature(False, _BY_CATALOG, _ASK_CATALOG),
     "catalogOwned": Feature(False, _BY_CATALOG, _ASK_CATALOG),
@@ -49,6 +50,29 @@ READER_FEATURES: Mapping[str, Feature] = {
     "adaptiveMetadata-preview": Feature(False, "its metadata is a tree of manifests, not a log"),
     "geospatial": Feature(False, "the types geometry and geography are not built"),
     "timestampNanos": Feature(False, "the type timestamp_nanos is not built"),
+    "redirectReaderWriter-preview": Feature(False, "its rows are in another table"),
+}
+
+WRITER_FEATURES: Mapping[str, str] = {
+    "rowTracking": "`_metadata.row_id` and `_metadata.row_commit_version` can be selected; refused by Spark",
+    "generatedColumns": "a filter on the source column prunes by the partition columns computed from it",
+    "changeDataFeed": "`table.changes` reads change data files where a version has them",
+    "inCommitTimestamp": "time travel goes by it from the version that enabled it",
+    "domainMetadata": "`table.inspect.domains()`",
+    "collations": "comparisons of a collated column are refused; its statistics are not used",
+    "collations-preview": "as collations",
+    "materializePartitionColumns": "the log's values win over those in the files",
+    "clustering": "accepted",
+    "checkpointProtection": "accepted",
+    "icebergCompatV1": "accepted; open a directory of two formats with `format=\"delta\"`",
+    "icebergCompatV2": "as icebergCompatV1",
+    "icebergCompatV3": "as icebergCompatV1",
+    "icebergWriterCompatV1": "as icebergCompatV1",
+    "appendOnly": "accepted",
+    "invariants": "accepted",
+    "checkConstraints": "accepted",
+    "identityColumns": "accepted",
+    "allowColumnDefaults": "accepted",
 }
 
 
