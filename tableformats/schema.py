@@ -86,7 +86,8 @@ class Field:
     type: Type
     required: bool = False
     physical_name: str | None = None
-    initial_default: Any = None
+    # A default of a list, a map or a struct has no hash; the id tells fields apart.
+    initial_default: Any = field(default=None, hash=False)
     doc: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
     collation: str | None = None

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import expressions as ex
-from .errors import InvalidPredicateError, SnapshotNotFoundError, TableFormatsError
+from .errors import InvalidPredicateError, SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -292,7 +292,9 @@ class Snapshot:
         filter : SQL text in Spark's dialect, ``tf.col("a") > 1``, DNF tuples ``[("a", ">", 1)]``, a PyIceberg
             expression, or None
         columns : names of top-level columns, in the order wanted, and of metadata columns where the table has them
-            (Delta with row tracking: ``_metadata.row_id``, ``_metadata.row_commit_version``); None means all but these
+            (Delta with row tracking: ``_metadata.row_id``, ``_metadata.row_commit_version``; Iceberg: ``_file`` as in
+            ``plan.files``, ``_pos``, ``_spec_id``, ``_partition``, and in version 3 ``_row_id`` and
+            ``_last_updated_sequence_number``); None means all but these
         case_sensitive : whether names in ``filter`` and ``columns`` must match in case
         limit : at most so many rows
 
@@ -308,12 +310,28 @@ class Snapshot:
         return Scan(self, self.bind(filter, case_sensitive), schema, case_sensitive, limit)
 
     def bind(self, filter: Any, case_sensitive: bool = False) -> ex.Expression:
-        """``filter`` in any accepted form, bound to this snapshot's schema. Raises InvalidPredicateError."""
+        """``filter`` in any accepted form, bound to this snapshot's schema. Raises InvalidPredicateError, and
+        UnsupportedFeatureError for metadata columns."""
         from .binding import bind
         from .predicates import parse_filter
 
         parsed = parse_filter(filter)
-        return ex.TRUE if parsed is None else bind(parsed, self.schema, case_sensitive)
+        if parsed is None:
+            return ex.TRUE
+        self._refuse_metadata_columns(parsed, case_sensitive)
+        return bind(parsed, self.schema, case_sensitive)
+
+    def _refuse_metadata_columns(self, parsed: ex.Expression, case_sensitive: bool) -> None:
+        metadata = Schema(tuple(c.field for c in self.format_snapshot.metadata_columns))
+        for column in ex.columns_of(parsed):
+            if not isinstance(column, ex.Reference) or self.schema.resolve(column.parts, case_sensitive):
+                continue
+            name = ".".join(column.parts)
+            if metadata.resolve([name], case_sensitive) or metadata.resolve(column.parts, case_sensitive):
+                raise UnsupportedFeatureError(
+                    f"the metadata column {name!r} can be selected, but no filter names it yet",
+                    path=self.table.location, field=name, hint="Select the column and filter the rows",
+                )  # fmt: skip
 
     def project(self, columns: Sequence[str], case_sensitive: bool = False) -> Schema:
         """The schema of these top-level and metadata columns. Raises InvalidPredicateError for other names."""

@@ -34,7 +34,7 @@ def record(*fields: dict[str, Any], name: str = "r") -> dict[str, Any]:
     return {"type": "record", "name": name, "fields": list(fields)}
 
 
-def write(root: Path, schema: Any, rows: list[dict[str, Any]], name: str = "f.avro", **options: Any) -> str:
+def write(root: Path, schema: Any, rows: list[Any], name: str = "f.avro", **options: Any) -> str:
     path = root / name
     with path.open("wb") as out:
         fastavro.writer(out, schema, rows, **options)
