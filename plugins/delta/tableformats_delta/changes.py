@@ -145,6 +145,9 @@ class DeltaChanges(FormatChanges):
             return
         adds, removes = commit.adds.filter(commit.data_change), commit.removes
         path = commit.file.path
+        if not removes.num_rows:
+            yield _Rows(commit, commit.after, INSERT, adds)
+            return
         added, removed = path_keys(adds, path), path_keys(removes, path)
         partner = pc.index_in(removed, value_set=added)
         yield _Rows(commit, commit.before, DELETE, removes.filter(partner.is_null()))
@@ -164,13 +167,15 @@ class DeltaChanges(FormatChanges):
     def _batches(self, found: Iterable[_Rows], request: ReadRequest) -> Iterator[ChangeBatch]:
         """Neighbours that are read in one way as one batch: thousands of small commits are few batches."""
         run: list[_Rows] = []
+        files = 0
         for rows in found:
             if not rows.actions.num_rows:
                 continue
-            if run and (self._kind(run[0]) != self._kind(rows) or _total(run) >= _BATCH_ROWS):
+            if run and (self._kind(run[0]) != self._kind(rows) or files >= _BATCH_ROWS):
                 yield self._batch(run, request)
-                run = []
+                run, files = [], 0
             run.append(rows)
+            files += rows.actions.num_rows
         if run:
             yield self._batch(run, request)
 
@@ -252,10 +257,6 @@ class DeltaChanges(FormatChanges):
         return DeleteFiles(
             vectors.append_column("selects", pa.array(selects, pa.bool_())), own.offsets + changed.offsets, indices
         )
-
-
-def _total(run: Iterable[_Rows]) -> int:
-    return sum(rows.actions.num_rows for rows in run)
 
 
 def _as_removed(added: pa.RecordBatch, removed: pa.RecordBatch, one_layout: bool) -> pa.RecordBatch:
