@@ -12,6 +12,7 @@ from tableformats_delta.log import list_log
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, TableFormatsError
+from tableformats.report import ScanReport
 from tableformats.storage import Storage
 from tests.conformance import delta_cases, needs_tables
 from tests.plugin.delta_support import (
@@ -64,6 +65,10 @@ class TestShortcut:
         with pytest.raises(CorruptMetadataError):
             planned(log)
 
+    def test_totals_of_an_older_file_are_of_its_version(self, log: DeltaLog) -> None:
+        write(log, 2, checksum(2, 20))
+        assert len(planned(log).files) == 3
+
     def test_newer_commits_win_over_an_older_file(self, log: DeltaLog) -> None:
         write(log, 2, checksum(2, 20))
         log.commit(4, {"metaData": metadata(field("new", "string"))}, {"protocol": WITH_VECTORS})
@@ -111,6 +116,13 @@ class TestCheck:
         write(log, 1, checksum(3, 30))
         plan = tf.open_table(log.root).scan("id = 1", limit=1).plan()
         assert plan.files["path"].to_pylist() == [f"{log.root}/a1"]
+
+    def test_totals_that_skipped_row_groups_made_unknown(self, log: DeltaLog) -> None:
+        write(log, 3, checksum(3, 30))
+        snapshot = log.snapshot()
+        snapshot.verify(ScanReport(files_total=4, bytes_total=20, files_skipped_with_manifests=2))
+        with pytest.raises(CorruptMetadataError):
+            snapshot.verify(ScanReport(files_total=4, bytes_total=20))
 
     def test_a_lost_tombstone_is_found(self, log: DeltaLog) -> None:
         """A compaction that dropped a remove brings the file back; only the checksum file can tell."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,29 @@ class TestUpdate:
         new = old.update()
         assert (new.version, new.schema.names, paths(new)) == (1, ["other"], ["b"])
 
+    def test_a_checkpoint_that_was_replaced(self, log: DeltaLog, cache: bool) -> None:
+        table, _ = open_counting(log, cache)
+        old = table.snapshot()
+        log.checkpoint(CHECKPOINT.format(1), *META, add("a1"))
+        (log.directory / CHECKPOINT.format(2)).unlink()
+        new = old.update()
+        assert paths(new) == ["a1", "a2", "a3"]
+        assert new.format_snapshot.segment.checkpoint.version == 1  # type: ignore[attr-defined]
+
+    @pytest.mark.parametrize("more", [[], [4]])
+    def test_a_commit_that_was_rewritten(self, log: DeltaLog, cache: bool, more: list[int]) -> None:
+        """No writer may do so; what the old one said is not held on to."""
+        log.commit(3, add("old"), {"metaData": metadata(field("old", "long"))})
+        table, _ = open_counting(log, cache)
+        old = table.snapshot()
+        assert (old.schema.names, paths(old)) == (["old"], ["a1", "a2", "old"])
+        log.commit(3, add("rewritten"))
+        for version in more:
+            log.commit(version, add(f"a{version}"))
+        new = old.update()
+        assert new.schema.names == ["id"]
+        assert paths(new) == sorted(["a1", "a2", "rewritten", *(f"a{version}" for version in more)])
+
     def test_a_gap_in_what_is_new(self, log: DeltaLog, cache: bool) -> None:
         table, _ = open_counting(log, cache)
         old = table.snapshot()
@@ -270,6 +295,29 @@ class TestCache:
         get("huge", 101)
         assert loads[-2:] == ["huge", "huge"]
         assert cache.used_bytes == 80
+
+    def test_one_key_that_is_loaded_twice_at_once_counts_once(self) -> None:
+        cache = MetadataCache(100)
+        cache.get("a", lambda: cache.get("a", lambda: "inner", lambda _: 40), lambda _: 40)
+        assert cache.used_bytes == 40
+
+    def test_a_stream_that_is_too_long_holds_nothing_back(self) -> None:
+        class Item:
+            pass
+
+        cache, seen = MetadataCache(25), []
+        for item in cache.stream("a", lambda: (Item() for _ in range(6)), lambda _: 10):
+            seen.append(weakref.ref(item))
+        del item
+        gc.collect()
+        assert [reference() for reference in seen] == [None] * 6
+        passing = cache.stream("b", lambda: (Item() for _ in range(6)), lambda _: 10)
+        first = weakref.ref(next(passing))
+        next(passing)
+        assert first() is not None
+        next(passing)
+        gc.collect()
+        assert first() is None
 
     def test_a_stream_is_kept_when_it_ended_and_fits(self) -> None:
         cache = MetadataCache(100)

@@ -173,7 +173,7 @@ class LogListing:
         """
         ending: dict[int, list[tuple[int, LogFile]]] = {}
         for (start, end), file in self.compactions.items():
-            if first <= start and end <= last:
+            if first <= start:
                 ending.setdefault(end, []).append((start, file))
         fewest = {first - 1: 0}
         chosen: dict[int, tuple[int, LogFile]] = {}
