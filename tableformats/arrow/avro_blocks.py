@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from ..errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
+from .inflate import DAMAGE, inflate
 
-__all__ = ["AvroBlocks", "Block", "varint"]
+__all__ = ["AvroBlocks", "Block"]
 
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
@@ -84,7 +85,7 @@ class AvroBlocks:
         data = self._source.read(block.size)
         try:
             plain = _inflate(self._codec, data)
-        except (zlib.error, pa.ArrowException, OSError, ValueError) as error:
+        except DAMAGE as error:
             self._fail(f"a {self._codec} block does not inflate: {error}", block.offset)
         if plain is None:
             raise LimitExceededError(
@@ -121,8 +122,8 @@ class AvroBlocks:
             self._source.seek(offset)
             head = self._source.read(2 * _MAX_VARINT_BYTES)
             try:
-                count, at = varint(head, 0)
-                size, at = varint(head, at)
+                count, at = _varint(head, 0)
+                size, at = _varint(head, at)
             except _CutShortError:
                 self._fail("a block is cut short", offset)
             data = offset + at
@@ -140,7 +141,7 @@ class _CutShortError(Exception):
     pass
 
 
-def varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes, at: int) -> tuple[int, int]:
     """A zig-zag number and the place behind it."""
     value = 0
     for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
@@ -157,56 +158,29 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 def _read_map(data: bytes, at: int) -> tuple[dict[str, bytes], int]:
     found: dict[str, bytes] = {}
     while True:
-        count, at = varint(data, at)
+        count, at = _varint(data, at)
         if not count:
             return found, at
         if count < 0:
             # Behind a negative count stands the block's size.
-            _, at = varint(data, at)
+            _, at = _varint(data, at)
         for _ in range(abs(count)):
             key, at = _read_bytes(data, at)
             found[key.decode(errors="replace")], at = _read_bytes(data, at)
 
 
 def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    size, at = varint(data, at)
+    size, at = _varint(data, at)
     if size < 0 or at + size > len(data):
         raise _CutShortError
     return data[at : at + size], at + size
 
 
 def _inflate(codec: str, data: bytes) -> bytes | None:
-    """The plain bytes; None where they are more than the limit."""
-    if codec == "null":
-        plain = data
-    elif codec == "deflate":
-        inflater = zlib.decompressobj(-15)
-        plain = inflater.decompress(data, MAX_BLOCK_BYTES + 1)
-        if not inflater.eof and len(plain) <= MAX_BLOCK_BYTES:
-            raise ValueError("it is cut short")
-    elif codec == "snappy":
-        return _inflate_snappy(data)
-    else:
-        # Read in steps, for the size that a frame declares is not to be believed.
-        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-            plain = stream.read(MAX_BLOCK_BYTES + 1)
-    return plain if len(plain) <= MAX_BLOCK_BYTES else None
-
-
-def _inflate_snappy(data: bytes) -> bytes | None:
-    """Raw snappy, which begins with the plain size, then the CRC-32 of the plain bytes."""
-    body, checksum = data[:-4], data[-4:]
-    size = sum((byte & 0x7F) << 7 * i for i, byte in enumerate(_leading_varint(body)))
-    if size > MAX_BLOCK_BYTES:
-        return None
-    plain: bytes = pa.Codec("snappy").decompress(body, size, asbytes=True)
-    if len(plain) != size or zlib.crc32(plain) != int.from_bytes(checksum, "big"):
+    """The plain bytes; None where they are more than the limit. Behind snappy's stands their CRC-32."""
+    if codec != "snappy":
+        return inflate(codec, data, MAX_BLOCK_BYTES)
+    plain = inflate(codec, data[:-4], MAX_BLOCK_BYTES)
+    if plain is not None and zlib.crc32(plain) != int.from_bytes(data[-4:], "big"):
         raise ValueError("its checksum does not match")
     return plain
-
-
-def _leading_varint(data: bytes) -> bytes:
-    for i, byte in enumerate(data[:5]):
-        if byte < 0x80:
-            return data[: i + 1]
-    raise ValueError("its size is no number")

@@ -6,6 +6,7 @@ never the whole file. What the readers of Arrow throw at damaged bytes leaves he
 
 from __future__ import annotations
 
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from pyarrow import types
 from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from .casts import without_views
 from .nodes import FileNode, Selection, file_tree, numbered_as
+from .orc_tail import OrcTail
 
 if TYPE_CHECKING:
     from ..plugin.base import NameMapping
@@ -120,7 +122,7 @@ def reading(path: str) -> Iterator[None]:
         raise UnsupportedFeatureError(
             f"Arrow cannot read the file: {error}", path=path, field=str(error), hint="Rewrite the file"
         ) from error
-    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError, zlib.error) as error:
         # Arrow has one kind of error for what is damaged and for what it lacks; its words tell them apart.
         lacking = next((feature for words, feature in _LACKING.items() if words in str(error)), None)
         if lacking is not None:
@@ -163,20 +165,20 @@ class _Orc(DataFile):
         from pyarrow import orc
 
         self.path = path
+        self._source = source
         self._file = orc.ORCFile(source)
         self.root = file_tree(self._file.schema, b"iceberg.id", path)
         self.num_rows = self._file.nrows
 
     def select(self, leaves: frozenset[int]) -> Selection:
-        """Top-level columns are read whole. Raises UnsupportedFeatureError for timestamps."""
+        """Top-level columns are read whole.
+
+        Raises
+        ------
+        UnsupportedFeatureError : for timestamps that may not be what Arrow makes of them, see :class:`OrcTail`
+        """
         columns = Selection(self.root, leaves).columns(self.root)
-        for node in (below for column in columns for below in column.walk()):
-            if types.is_timestamp(node.type):
-                # Arrow counts them in nanoseconds from 1970 without a check: years outside of 1677 to 2262 wrap around.
-                raise UnsupportedFeatureError(
-                    "timestamps of ORC data files are not read", path=self.path, field="ORC timestamps",
-                    hint="Select the other columns",
-                )  # fmt: skip
+        self._check_timestamps([node for c in columns for node in c.walk() if types.is_timestamp(node.type)])
         return Selection(self.root, (leaf for column in columns for leaf in column.leaves))
 
     def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
@@ -188,6 +190,19 @@ class _Orc(DataFile):
             yield from empty_rows(self.num_rows)
             return
         yield from _guarded((self._stripe(i, names) for i in range(self._file.nstripes)), self.path)
+
+    def _check_timestamps(self, nodes: list[FileNode]) -> None:
+        if not nodes:
+            return
+        numbers = {node: number for number, node in enumerate(self.root.walk())}
+        with reading(self.path):
+            tail = OrcTail(self._source)
+            doubts = [doubt for node in nodes if (doubt := tail.doubts(numbers[node], len(numbers)))]
+        if doubts:
+            raise UnsupportedFeatureError(
+                f"timestamps of an ORC data file are not read: {doubts[0]}", path=self.path, field="ORC timestamps",
+                hint="Select the other columns, or rewrite the file",
+            )  # fmt: skip
 
     def _stripe(self, index: int, names: list[str]) -> pa.StructArray:
         batch = self._file.read_stripe(index, columns=names)

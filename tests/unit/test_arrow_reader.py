@@ -418,15 +418,6 @@ class TestOrc:
         assert rows(snapshot, "name = 'c'", columns=["l"]) == [{"l": []}]
         assert snapshot.scan("id = 1", columns=[]).to_arrow().num_rows == 1
 
-    def test_timestamps_are_refused_by_name(self, tmp_path: Path) -> None:
-        path = self.table(tmp_path, pa.table({"id": [1], "t": pa.array([NOON], pa.timestamp("us"))}))
-        fields = [ID, Field(2, "t", primitive("timestamp_ntz"))]
-        snapshot = snapshot_of(tmp_path, fields, [FakeFile(path, 1, file_format="orc")])
-        with pytest.raises(UnsupportedFeatureError, match="timestamps of ORC") as caught:
-            rows(snapshot)
-        assert caught.value.field == "ORC timestamps"
-        assert rows(snapshot, columns=["id"]) == [{"id": 1}]
-
     def test_damaged_orc_is_one_typed_error(self, tmp_path: Path) -> None:
         path = Path(self.table(tmp_path, pa.table({"id": list(range(100))})))
         path.write_bytes(path.read_bytes()[:40])
