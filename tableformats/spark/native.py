@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,16 +22,18 @@ from .. import expressions as ex
 from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..schema import Field, arrow_type
 from .branches import Branch, flat, split
-from .columns import HIDDEN, ROW_INDEX, check_readable, output_column, quoted, spark_struct
+from .columns import HIDDEN, ROW_INDEX, Naming, check_readable, output_column, quoted, spark_struct
 from .equality import KeyGroup, load_key_groups, without_deleted
 from .filters import to_spark_column
 from .jvm import Bridge, Planner
+from .metadata_columns import check_metadata_columns, file_constants, metadata_column, stored_fields
 from .positions import PAGES, WORDS, WORDS_FIELDS, deleted_words, is_live
 from .pushdown import FilterReader, PlanPruner
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
+    from ..plugin.base import MetadataColumn
     from ..scan import Scan, ScanPlan
 
 __all__ = ["to_spark"]
@@ -75,11 +77,7 @@ def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFr
     _check_session(spark, mode)
     plan = scan.plan()
     wanted = _wanted_columns(plan)
-    for column in plan.metadata_columns:
-        raise UnsupportedFeatureError(
-            "metadata columns are not read with Spark yet", field=column.field.name,
-            hint="Leave the column out with columns=[...], or read with to_arrow()",
-        )  # fmt: skip
+    check_metadata_columns(plan.metadata_columns)
     bridge = Bridge(spark)
     for f in wanted:
         check_readable(f, bridge.version)
@@ -119,6 +117,11 @@ class _Assembly:
     wanted: tuple[Field, ...]
     groups: list[KeyGroup] = field(default_factory=list)
 
+    @cached_property
+    def metadata(self) -> dict[int, MetadataColumn]:
+        """The wanted columns that stand in no schema, by id."""
+        return {column.field.id: column for column in self.plan.metadata_columns}
+
     def frame(self) -> DataFrame:
         branches = split(self.plan)
         if any(branch.has_keys for branch in branches):
@@ -143,7 +146,12 @@ class _Assembly:
             frame = frame.where(is_live(F.col(PAGES), F.col(WORDS), F.col(ROW_INDEX)))
         for group in groups:
             frame = without_deleted(frame, group, branch.naming, self.bridge)
-        return frame.select(*(output_column(f, branch.naming, self.bridge) for f in self.wanted))
+        return frame.select(*(self._output(f, branch.naming) for f in self.wanted))
+
+    def _output(self, f: Field, naming: Naming) -> Column:
+        if f.id in self.metadata:
+            return metadata_column(self.metadata[f.id], naming)
+        return output_column(f, naming, self.bridge)
 
     def _relation(self, branch: Branch, columns: Sequence[Field], groups: Sequence[KeyGroup]) -> _Relation:
         relation = _Relation(_file_table(self.plan, branch.rows))
@@ -153,6 +161,11 @@ class _Assembly:
                 relation.add_constant(stored, self._constants(f, branch.constants[f.id], branch.rows))
             elif str(f.type) != "void":
                 relation.data.append(stored)
+        relation.data += stored_fields(self.metadata.values(), branch.naming)
+        if any(column.counts_rows for column in self.metadata.values()):
+            relation.add_row_index()
+        for hidden, constants in file_constants(self.metadata.values(), self.plan, branch.rows):
+            relation.add_constant(hidden, constants)
         for group in groups:
             for name, values in (("chain", group.chain), ("place", group.place)):
                 of_files = pa.array(values[branch.rows], pa.int32())
@@ -161,7 +174,7 @@ class _Assembly:
 
     def _columns(self, branch: Branch) -> list[Field]:
         """What the branch's relation holds: the columns of the result, and those of delete keys."""
-        needed = {f.id: f for f in self.wanted}
+        needed = {f.id: f for f in self.wanted if f.id not in self.metadata}
         if branch.has_keys:
             needed.update((path[0].id, path[0]) for group in self.groups for path in group.columns)
         return list(needed.values())
@@ -192,9 +205,14 @@ class _Relation:
         self.partition.append(stored)
         self.files = self.files.append_column(stored["name"], values)
 
+    def add_row_index(self) -> None:
+        """The rows' positions, once."""
+        if all(stored["name"] != ROW_INDEX for stored in self.data):
+            self.data.append(_hidden(ROW_INDEX, "long"))
+
     def add_words(self, deleted: pa.Table, bridge: Bridge) -> None:
         """The rows' positions, and the words that they are tested against or the ordinal that these are joined by."""
-        self.data.append(_hidden(ROW_INDEX, "long"))
+        self.add_row_index()
         if bridge.version < _ARRAYS_AS_CONSTANTS:
             self.add_constant(_hidden(_ORDINAL, "integer"), _ordinals(len(deleted)))
             return

@@ -54,7 +54,7 @@ READER_FEATURES: Mapping[str, Feature] = {
 }
 
 WRITER_FEATURES: Mapping[str, str] = {
-    "rowTracking": "`_metadata.row_id` and `_metadata.row_commit_version` can be selected; refused by Spark",
+    "rowTracking": "`_metadata.row_id` and `_metadata.row_commit_version` can be selected",
     "generatedColumns": "a filter on the source column prunes by the partition columns computed from it",
     "changeDataFeed": "`table.changes` reads change data files where a version has them",
     "inCommitTimestamp": "time travel goes by it from the version that enabled it",
