@@ -187,12 +187,15 @@ class TestSchemas:
             tf.open_table(log.root).changes(0)
         assert caught.value.field == "_Commit_Version"
 
-    def test_a_protocol_within_the_range(self, log: DeltaLog) -> None:
+    @pytest.mark.parametrize("starting", [1, 2])
+    def test_a_protocol_that_newer_versions_do_not_have(self, log: DeltaLog, starting: int) -> None:
+        """It came within the range, or before it."""
         protocol = {**WITH_VECTORS, "readerFeatures": ["catalogManaged"]}
-        log.commit(1, {"protocol": protocol}).commit(2, {"protocol": WITH_VECTORS})
+        log.commit(1, {"protocol": protocol}).commit(2, id_file(log, "2", [2])).commit(3, {"protocol": WITH_VECTORS})
         with pytest.raises(tf.UnsupportedFeatureError) as caught:
-            tf.open_table(log.root).changes(1, 2)
+            tf.open_table(log.root).changes(starting, 3)
         assert caught.value.field == "catalogManaged"
+        assert changes_of(log.root, 3) == []
 
     @staticmethod
     def refused(log: DeltaLog, starting: int, ending: int, column: str) -> None:

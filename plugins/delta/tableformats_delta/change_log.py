@@ -94,6 +94,8 @@ def read_change_log(
     found = [parse_actions(read_log_file(storage, file.path), file.path) for file in files]
     times = CommitTimes(storage, listing, newest.properties)
     end = Layout.of_snapshot(newest, files[-1].path)
+    if found[0].protocol is None and any(actions.protocol for actions in found):
+        at(starting)  # refuses a protocol from before the range that newer versions do not have
     layout = _first_layout(found, files, end, at)
     commits = []
     for file, actions in zip(files, found, strict=True):
