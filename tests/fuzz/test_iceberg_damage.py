@@ -51,7 +51,7 @@ def read_everything(folder: Path) -> None:
         for delete in task.deletes.to_pylist():
             if delete["kind"] == "equality":
                 snapshot.equality_deletes(delete)
-    for name in ("entries", "manifests", "refs", "snapshots"):
+    for name in ("entries", "files", "manifests", "metadata_log_entries", "partitions", "refs", "snapshots"):
         snapshot.inspect(name)
     columns = tuple(path[-1] for path in snapshot.schema.leaves())
     for batch in snapshot.read(ReadRequest(columns, ScanReport())):

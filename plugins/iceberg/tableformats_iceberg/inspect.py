@@ -5,38 +5,50 @@ Source: Iceberg documentation, "Spark Queries", "Inspecting tables".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import base64
+import datetime as dt
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from tableformats.errors import UnsupportedFeatureError
-from tableformats.plugin import PartitionSpec
+from tableformats.plugin import PartitionField, PartitionSpec
 
-from .entries import Entries
+from .entries import DATA_FILE, EQUALITY_DELETES, POSITION_DELETES
+from .inspect_files import entries_table, files_table, partitions_table
 from .manifests import DATA, DELETES, Manifest, ManifestList
 from .metadata import Snapshot, TableMetadata
+
+if TYPE_CHECKING:
+    from .snapshot import IcebergSnapshot
 
 __all__ = ["history_table", "metadata_table"]
 
 _TIME = pa.timestamp("ms", "UTC")
+_EPOCH = dt.date(1970, 1, 1)
 _SUMMARY = pa.map_(pa.string(), pa.string())
 
 
-def metadata_table(
-    name: str, metadata: TableMetadata, manifest_list: Callable[[], ManifestList],
-    entries: Callable[[int], Iterable[Entries]],
-) -> pa.Table:  # fmt: skip
+def metadata_table(name: str, snapshot: IcebergSnapshot) -> pa.Table:
     """The metadata table ``name``. Raises UnsupportedFeatureError naming those that there are."""
+    metadata = snapshot.metadata
     makers: dict[str, Callable[[], pa.Table]] = {
         "snapshots": lambda: _snapshots(metadata),
         "history": lambda: _log(metadata),
+        "metadata_log_entries": lambda: _metadata_log(metadata),
         "refs": lambda: _refs(metadata),
-        "manifests": lambda: _manifests(manifest_list(), metadata.specs),
-        "entries": lambda: _entries(entries),
+        "manifests": lambda: _manifests(snapshot.manifest_list, metadata.specs),
+        "entries": lambda: entries_table(snapshot),
+        "files": lambda: files_table(snapshot),
+        "data_files": lambda: files_table(snapshot, (DATA_FILE,)),
+        "delete_files": lambda: files_table(snapshot, (POSITION_DELETES, EQUALITY_DELETES)),
+        "partitions": lambda: partitions_table(snapshot),
     }
     if name not in makers:
-        raise UnsupportedFeatureError(f"there is no metadata table {name!r}", field=name,
+        raise UnsupportedFeatureError(f"there is no metadata table {name!r}", path=metadata.path, field=name,
                                       hint=f"There are {', '.join(sorted(makers))}")  # fmt: skip
     return makers[name]()
 
@@ -74,7 +86,7 @@ def _snapshots(metadata: TableMetadata) -> pa.Table:
             "parent_id": pa.array([s.parent_id for s in rows], pa.int64()),
             "operation": pa.array([s.summary.get("operation") for s in rows], pa.string()),
             "manifest_list": pa.array([s.manifest_list for s in rows], pa.string()),
-            "summary": pa.array([list(s.summary.items()) for s in rows], _SUMMARY),
+            "summary": pa.array([[i for i in s.summary.items() if i[0] != "operation"] for s in rows], _SUMMARY),
         }
     )
 
@@ -85,6 +97,23 @@ def _log(metadata: TableMetadata) -> pa.Table:
     kept = history.select(["timestamp", "version", "parent_id", "is_current_ancestor"])
     kept = kept.rename_columns([names.get(n, n) for n in kept.column_names])
     return kept.take(pa.array(range(kept.num_rows - 1, -1, -1), pa.int64()))
+
+
+def _metadata_log(metadata: TableMetadata) -> pa.Table:
+    """The metadata files of the table, this one last, each with the snapshot that was current then."""
+    log = [*metadata.metadata_log, (metadata.last_updated_ms, metadata.path)]
+    current = _current_log(metadata)
+    ids = [next((snapshot_id for at, snapshot_id in current if at <= time), None) for time, _ in log]
+    found = [None if i is None else metadata.snapshots.get(i) for i in ids]
+    return pa.table(
+        {
+            "timestamp": pa.array([time for time, _ in log], pa.int64()).cast(_TIME),
+            "file": pa.array([file for _, file in log], pa.string()),
+            "latest_snapshot_id": pa.array(ids, pa.int64()),
+            "latest_schema_id": pa.array([s.schema_id if s else None for s in found], pa.int32()),
+            "latest_sequence_number": pa.array([s.sequence_number if s else None for s in found], pa.int64()),
+        }
+    )
 
 
 def _refs(metadata: TableMetadata) -> pa.Table:
@@ -139,46 +168,38 @@ def _summaries(
         {
             "contains_null": summaries.contains_null[f.id][0].as_py(),
             "contains_nan": summaries.contains_nan[f.id][0].as_py(),
-            "lower_bound": _text(summaries.lower[f.id][0].as_py()),
-            "upper_bound": _text(summaries.upper[f.id][0].as_py()),
+            "lower_bound": _text(summaries.lower[f.id][0], f),
+            "upper_bound": _text(summaries.upper[f.id][0], f),
         }
         for f in spec.fields
     ]
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else value.hex() if isinstance(value, bytes) else str(value)
+def _text(scalar: pa.Scalar, field: PartitionField) -> str | None:
+    """A partition value for people: ``2024``, ``2024-01``, ``2024-01-31``, ``2024-01-31-12`` for parts of time."""
+    try:
+        value: Any = scalar.as_py()
+    except (OverflowError, ValueError):
+        # Arrow has moments and dates that Python has not.
+        return str(scalar.value)
+    if value is None:
+        return None
+    unit = field.transform.name
+    if unit == "year":
+        return f"{1970 + value:04}"
+    if unit == "month":
+        return f"{1970 + value // 12:04}-{value % 12 + 1:02}"
+    if unit == "hour":
+        return f"{_EPOCH + dt.timedelta(days=value // 24)}-{value % 24:02}" if _is_a_day(value // 24) else str(value)
+    if str(field.type) == "uuid":
+        return str(uuid.UUID(bytes=value))
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, (dt.date, dt.time)) else str(value)
 
 
-def _entries(entries: Callable[[int], Iterable[Entries]]) -> pa.Table:
-    """All entries of the snapshot, tombstones (status 2) included."""
-    tables = [_entry_table(found) for content in (DATA, DELETES) for found in entries(content)]
-    if not tables:
-        file = pa.struct(
-            [("content", pa.int32()), ("file_path", pa.string()), ("file_format", pa.string()),
-             ("spec_id", pa.int32()), ("record_count", pa.int64()), ("file_size_in_bytes", pa.int64())]
-        )  # fmt: skip
-        kinds = {"status": pa.int32(), "snapshot_id": pa.int64(), "sequence_number": pa.int64(), "data_file": file}
-        return pa.schema(kinds.items()).empty_table()
-    return pa.concat_tables(tables)
-
-
-def _entry_table(found: Entries) -> pa.Table:
-    files = found.files
-    content = files["content"] if "content" in files.schema.names else pa.array(np.zeros(files.num_rows, np.int32))
-    members = {
-        "content": content,
-        "file_path": files["path"],
-        "file_format": files["file_format"],
-        "spec_id": pa.array(np.full(files.num_rows, found.spec_id, np.int32)),
-        "record_count": files["record_count"],
-        "file_size_in_bytes": files["size_bytes"],
-    }
-    return pa.table(
-        {
-            "status": files["status"],
-            "snapshot_id": files["snapshot_id"],
-            "sequence_number": files["data_sequence_number"],
-            "data_file": pa.StructArray.from_arrays(list(members.values()), names=list(members)),
-        }
-    )
+def _is_a_day(days: int) -> bool:
+    """Whether Python has a date for it: a damaged bound may be any number."""
+    return (dt.date.min - _EPOCH).days <= days <= (dt.date.max - _EPOCH).days

@@ -74,6 +74,8 @@ class TableMetadata:
     """(timestamp in ms, snapshot id): which snapshot became current when, oldest first."""
     size_bytes: int = 0
     last_column_id: int | None = None
+    metadata_log: tuple[tuple[int, str], ...] = field(default=())
+    """(timestamp in ms, path as stored): the metadata files before this one, oldest first."""
 
     @property
     def schema(self) -> Schema:
@@ -148,6 +150,7 @@ def parse_metadata(data: bytes, path: str) -> TableMetadata:
         path, version, node.text("location").rstrip("/") or "/", node.integer("last-updated-ms"), schemas,
         current_schema_id, specs, default_spec_id, node.texts("properties"), snapshots, current,
         _refs(node, current, snapshots), _snapshot_log(node), len(data), node.optional_integer("last-column-id", 32),
+        _metadata_log(node),
     )  # fmt: skip
 
 
@@ -297,4 +300,9 @@ def _refs(node: Node, current: int | None, snapshots: Mapping[int, Snapshot]) ->
 
 def _snapshot_log(node: Node) -> tuple[tuple[int, int], ...]:
     log = [(child.integer("timestamp-ms"), child.integer("snapshot-id")) for child in node.items("snapshot-log")]
+    return tuple(sorted(log, key=lambda entry: entry[0]))
+
+
+def _metadata_log(node: Node) -> tuple[tuple[int, str], ...]:
+    log = [(child.integer("timestamp-ms"), child.text("metadata-file")) for child in node.items("metadata-log")]
     return tuple(sorted(log, key=lambda entry: entry[0]))

@@ -33,6 +33,7 @@ class IcebergSnapshot(FormatSnapshot):
     """See :class:`tableformats.plugin.FormatSnapshot`. ``snapshot`` is None for a table without snapshots."""
 
     extra_columns = ("data_sequence_number", "first_row_id")
+    own_metadata_tables = frozenset({"files", "history", "partitions", "snapshots"})
 
     def __init__(self, files: TableFiles, metadata: TableMetadata, snapshot: Snapshot | None, schema: Schema) -> None:
         self.files = files
@@ -73,14 +74,13 @@ class IcebergSnapshot(FormatSnapshot):
                 self.files.cache.put(manifest, columns, found)
         return found
 
-    def _read_entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None,
-                      all_statuses: bool = False) -> Entries:  # fmt: skip
+    def _read_entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None) -> Entries:
         from .entries import read_entries
 
         data, path = self.files.read(manifest.path, "manifest")
         if report is not None:
             report.count_metadata(len(data))
-        return read_entries(data, path, manifest, self.specs, self.default_spec_id, columns, report, all_statuses)
+        return read_entries(data, path, manifest, self.specs, self.default_spec_id, columns, report)
 
     def read(self, request: ReadRequest) -> Iterator[FileBatch]:
         """See :meth:`tableformats.plugin.FormatSnapshot.read`: one batch a data manifest."""
@@ -144,12 +144,7 @@ class IcebergSnapshot(FormatSnapshot):
     # ---- metadata tables ----------------------------------------------------------------------------------------
 
     def inspect(self, name: str) -> pa.Table:
-        """The metadata tables ``snapshots``, ``history``, ``refs``, ``manifests`` and ``entries``."""
+        """Iceberg's metadata tables, see :func:`tableformats_iceberg.inspect.metadata_table`."""
         from .inspect import metadata_table
 
-        return metadata_table(name, self.metadata, lambda: self.manifest_list, self._all_entries)
-
-    def _all_entries(self, content: int) -> Iterator[Entries]:
-        for manifest in self.manifest_list.manifests:
-            if manifest.content == content:
-                yield self._read_entries(manifest, (), all_statuses=True)
+        return metadata_table(name, self)
