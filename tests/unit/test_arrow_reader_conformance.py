@@ -1,5 +1,5 @@
 """Rows read with Arrow equal, value by value, what the references answered: Spark beside the Delta golden tables,
-Impala's query tests for equality deletes (quoted in the index of the Iceberg tables), Parquet twins of ORC tables.
+Impala's query tests for equality deletes (quoted in the index of the Iceberg tables), Parquet twins of ORC and Avro tables.
 """
 
 from __future__ import annotations
@@ -88,7 +88,26 @@ def test_rows_that_equality_deletes_leave(name: str) -> None:
     assert sorted(map(repr, rows)) == sorted(map(repr, EQUALITY_DELETES[name]))
 
 
-@pytest.mark.parametrize("name", ["iceberg_migrated_alter_test", "iceberg_v3/iceberg_v3_default_value"])
+TWINS = [
+    "iceberg_migrated_alter_test", "iceberg_v3/iceberg_v3_default_value", "iceberg_v3/iceberg_v3_row_lineage",
+    "hadoop_catalog/ice/iceberg_v2_partitioned_position_deletes", "hadoop_catalog/ice/iceberg_alltypes_part",
+    "hadoop_catalog/ice/iceberg_legacy_partition_schema_evolution",
+    "hadoop_catalog/ice/iceberg_v2_positional_not_all_data_files_have_delete_files",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TWINS)
 def test_orc_and_parquet_hold_the_same_rows(name: str) -> None:
     parquet = as_bag(read_iceberg(IMPALA / name))
     assert parquet and as_bag(read_iceberg(IMPALA / f"{name}_orc")) == parquet
+
+
+def test_airports_in_orc_and_parquet() -> None:
+    folder = IMPALA / "hadoop_catalog" / "ice"
+    assert as_bag(read_iceberg(folder / "airports_orc")) == as_bag(read_iceberg(folder / "airports_parquet"))
+
+
+def test_avro_and_parquet_hold_the_same_rows() -> None:
+    name = "iceberg_v3_default_value"
+    folder = IMPALA / "iceberg_v3"
+    assert as_bag(read_iceberg(folder / f"{name}_avro")) == as_bag(read_iceberg(folder / name))
