@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ..errors import SnapshotNotFoundError, TableFormatsError, TableNotFoundError
+from ..errors import SnapshotNotFoundError, TableFormatsError, TableNotFoundError, UnsupportedFeatureError
 from ..plugin.base import (
     FormatSnapshot,
     FormatTable,
@@ -164,3 +165,31 @@ class FormatConformance:
             nulls, others = table.scan(f"`{name}` IS NULL"), table.scan(f"`{name}` IS NOT NULL")
             assert nulls.count() + others.count() == rows.num_rows, name
             assert nulls.count() == rows[name].null_count, name
+
+    def test_changes_lead_to_the_newest_version(self, opened: tuple[FormatTable, Storage]) -> None:
+        """The rows of the version before, with what was inserted and without what was deleted, are the newest rows."""
+        table = Table(*opened)
+        versions = table.history(2)["version"].to_pylist()
+        if len(versions) < 2:
+            pytest.skip("the table of the fixture has one version")
+        newest, before = (table.snapshot(version) for version in versions)
+        try:
+            changes = table.changes(versions[0], versions[0])
+        except UnsupportedFeatureError as error:
+            assert error.field and error.hint
+            pytest.skip(f"changes are refused: {error}")
+        assert changes.schema.names[-3:] == ["_change_type", "_commit_version", "_commit_timestamp"]
+        found = changes.to_arrow()
+        assert found.schema.equals(changes.schema.to_arrow()) and changes.count() == found.num_rows
+        assert set(found["_commit_version"].to_pylist()) <= {versions[0]}
+        # Columns that were renamed or added in between are left to the format's own tests.
+        names = [f.name for f in newest.schema if (old := before.schema.find_id(f.id)) and old.name == f.name]
+        rows = Counter(_texts(before.scan().to_arrow(), names))
+        for kind, text in zip(found["_change_type"].to_pylist(), _texts(found, names), strict=True):
+            rows[text] += 1 if kind in ("insert", "update_postimage") else -1
+        assert {text: n for text, n in rows.items() if n} == Counter(_texts(newest.scan().to_arrow(), names))
+
+
+def _texts(table: pa.Table, names: Sequence[str]) -> list[str]:
+    """One text a row: values may neither be hashable nor equal themselves."""
+    return list(map(repr, zip(*(table[name].to_pylist() for name in names), strict=True)))
