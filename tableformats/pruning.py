@@ -37,7 +37,7 @@ from .expressions import BoundColumn, Expression
 from .schema import Field, arrow_type
 
 if TYPE_CHECKING:
-    from .plugin.base import Bounds, PartitionField, PartitionSpec
+    from .plugin.base import Bounds, ImpliedBounds, PartitionField, PartitionSpec
 
 __all__ = ["ALL", "NONE", "SOME", "ManifestFilter", "Program"]
 
@@ -96,15 +96,17 @@ class _ImpliedEvidence(_Evidence):
         self.n = len(partition)
         self._spec = spec
         self._partition = partition
+        self._cache: dict[int, list[Range]] = {}
 
     def ranges(self, column: BoundColumn) -> Sequence[Range]:
-        found = []
-        for implied in self._spec.implied:
-            if implied.source_id == column.id and not column.type.is_nested:
-                known = implied.of([self._partition.field(str(i)) for i in implied.field_ids], column.type)
-                never = np.zeros(self.n, np.uint8)
-                found.append(Range(known.lower, known.upper, known.may_value, known.may_null, never))
-        return found
+        if column.id not in self._cache:
+            implied = [i for i in self._spec.implied if i.source_id == column.id and not column.type.is_nested]
+            self._cache[column.id] = [self._range(i, column) for i in implied]
+        return self._cache[column.id]
+
+    def _range(self, implied: ImpliedBounds, column: BoundColumn) -> Range:
+        known = implied.of([self._partition.field(str(i)) for i in implied.field_ids], column.type)
+        return Range(known.lower, known.upper, known.may_value, known.may_null, np.zeros(self.n, np.uint8))
 
 
 class _BoundsEvidence(_Evidence):

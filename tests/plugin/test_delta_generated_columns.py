@@ -9,12 +9,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tableformats_delta.expressions import Call, Column, parse
 from tableformats_delta.schema import parse_schema, partition_spec
@@ -290,6 +292,52 @@ def test_statistics_and_partitions_together(tmp_path: Path) -> None:
     log.commit(2, add("g", partitionValues={"day": "2024-01-05"}, stats=text))
     scan = open_table(log.root).scan("ts > '2024-01-05 12:00:00' AND ts < '2024-01-06'")
     assert [Path(uri).name for uri in scan.plan().file_uris()] == ["f1"]
+
+
+def _conditions(moments: list[dt.datetime]) -> st.SearchStrategy[tuple[str, Any]]:
+    """SQL on ``ts``, and the same as a function of a row's instant (None for NULL)."""
+    literal = st.sampled_from(moments)
+    compare: dict[str, Any] = {
+        "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+        "=": lambda a, b: a == b,
+    }  # fmt: skip
+    comparisons = st.tuples(st.sampled_from(list(compare)), literal).map(
+        lambda pair: (f"ts {pair[0]} '{pair[1]:%Y-%m-%d %H:%M:%S.%f}Z'",
+                      lambda t: t is not None and compare[pair[0]](t, pair[1]))
+    )  # fmt: skip
+    nulls = st.sampled_from([("ts IS NULL", lambda t: t is None), ("ts IS NOT NULL", lambda t: t is not None)])
+    simple = comparisons | nulls
+    return simple | st.tuples(simple, simple).map(
+        lambda two: (f"{two[0][0]} OR {two[1][0]}", lambda t: two[0][1](t) or two[1][1](t))
+    )
+
+
+RECENT = st.datetimes(dt.datetime(2023, 12, 28), dt.datetime(2024, 1, 5))
+ROWS = st.lists(st.none() | RECENT.map(lambda t: t.replace(tzinfo=UTC)), min_size=1, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ROWS, st.sampled_from(ZONES), st.sampled_from(OF_LOCAL), st.data())
+def test_no_row_is_lost(rows: list[Any], zone: dt.tzinfo, function: Function, data: st.DataObject) -> None:
+    """A writer in ``zone`` puts each row where its expression says; a reader without the zone finds it there."""
+    expression, kind, compute = function
+    files: dict[Any, list[Any]] = {}
+    for moment in rows:
+        value = None if moment is None else str(compute(moment.astimezone(zone)))
+        files.setdefault(value, []).append(moment)
+    where, holds = data.draw(_conditions([m for m in rows if m is not None] or [dt.datetime(2024, 1, 1, tzinfo=UTC)]))
+    with TemporaryDirectory() as directory:
+        columns = [field("ts", "timestamp"), generated("p", kind, expression.replace("src", "ts").replace("Src", "ts"))]
+        log = DeltaLog(Path(directory) / "t").start(*columns, partition=("p",))
+        actions = []
+        for i, (value, moments) in enumerate(files.items()):
+            table = pa.table({"ts": pa.array(moments, pa.timestamp("us", "UTC"))})
+            pq.write_table(table, log.root / f"f{i}")
+            size = (log.root / f"f{i}").stat().st_size
+            actions.append(add(f"f{i}", partitionValues={"p": value}, size=size, stats=stats(len(moments))))
+        log.commit(1, *actions)
+        found = open_table(log.root).scan(where, columns=["ts"]).to_arrow().column("ts").to_pylist()
+    assert sorted(map(str, found)) == sorted(str(m) for m in rows if holds(m))
 
 
 # ---- the expressions ------------------------------------------------------------------------------------------------

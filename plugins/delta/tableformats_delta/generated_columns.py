@@ -202,7 +202,9 @@ class _Prefix(ImpliedBounds):
 
     def of(self, values: Sequence[pa.Array], source: Type) -> Implied:
         """See :meth:`tableformats.plugin.ImpliedBounds.of`."""
-        return _for_values(values[0], *self.transform.preimage(values[0], source), null_means_null=False)
+        distinct = values[0].dictionary_encode()
+        lower, upper = (side.take(distinct.indices) for side in self.transform.preimage(distinct.dictionary, source))
+        return _for_values(values[0], lower, upper, null_means_null=False)
 
 
 @dataclass(frozen=True)
