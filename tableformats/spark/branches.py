@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from ..arrow.nodes import file_tree, numbered_as
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from .columns import Naming, naming_by_id
 from .equality import equality_rows
 
 if TYPE_CHECKING:
-    from ..plugin.base import FormatSnapshot
+    from ..plugin.base import FormatSnapshot, NameMapping
     from ..scan import ScanPlan
 
 __all__ = ["Branch", "flat", "split"]
@@ -127,30 +128,45 @@ def _namings(plan: ScanPlan) -> tuple[list[Naming], np.ndarray]:
     number_of = np.zeros(len(plan), np.int64)
     if not namings[0].by_id or not len(plan):
         return namings, number_of
-    mapped = snapshot.name_mapping.names
-    if not mapped:
-        _require_ids(plan, plan.paths[0].as_py())
-        return namings, number_of
+    mapping = snapshot.name_mapping
+    if not mapping.names:
+        # Spark finds out by itself, file by file, but says less.
+        first = plan.paths[0].as_py()
+        if _has_ids(_stored_schema(plan, first)):
+            return namings, number_of
+        if mapping.undropped is None:
+            raise _without_ids(first)
+    paths = plan.paths.to_pylist()
     with ThreadPoolExecutor(_FOOTER_THREADS) as pool:
-        schemas = list(pool.map(lambda path: _stored_schema(plan, path), plan.paths.to_pylist()))
+        schemas = list(pool.map(lambda path: _stored_schema(plan, path), paths))
     numbers: dict[tuple[tuple[int, str], ...], int] = {}
     for row, schema in enumerate(schemas):
         if _has_ids(schema):
             continue
-        found = {mapped[path]: name for path, name in _dotted_names(schema) if path in mapped}
+        found = _names_by_id(schema, mapping, paths[row])
         number_of[row] = numbers.setdefault(tuple(sorted(found.items())), len(namings))
         if number_of[row] == len(namings):
             namings.append(Naming(names=found))
     return namings, number_of
 
 
-def _require_ids(plan: ScanPlan, path: str) -> None:
-    """Without a name mapping every file must carry ids. Spark finds out by itself, file by file, but says less."""
-    if not _has_ids(_stored_schema(plan, path)):
-        raise UnsupportedFeatureError(
-            "the table finds columns by field id, but its data files carry none and it maps no names",
-            path=path, field="field ids", hint="Set the table's name mapping, or rewrite the files",
-        )  # fmt: skip
+def _names_by_id(schema: pa.Schema, mapping: NameMapping, path: str) -> dict[int, str]:
+    """The columns of a file without ids: their names in it by the ids that the mapping gives them."""
+    if mapping.names:
+        return {mapping.names[dotted]: name for dotted, name in _dotted_names(schema) if dotted in mapping.names}
+    root = None
+    if mapping.undropped is not None:
+        root = numbered_as(file_tree(schema, b"PARQUET:field_id", path), mapping.undropped)
+    if root is None:
+        raise _without_ids(path)
+    return {node.id: node.name for node in root.walk() if node.id is not None}
+
+
+def _without_ids(path: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        "the table finds columns by field id, but its data files carry none and it maps no names",
+        path=path, field="field ids", hint="Set the table's name mapping, or rewrite the files",
+    )  # fmt: skip
 
 
 def _stored_schema(plan: ScanPlan, path: str) -> pa.Schema:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import tableformats as tf
 from tableformats.errors import LimitExceededError, UnsupportedFeatureError
-from tableformats.plugin import DeleteFiles, PartitionSpec
+from tableformats.plugin import DeleteFiles, NameMapping, PartitionSpec
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, Schema, StructType, primitive
 from tableformats.spark import equality
 from tableformats.spark.positions import page_words
@@ -193,6 +193,23 @@ def test_files_without_ids_and_without_a_mapping_are_refused(spark: Any, tmp_pat
     with pytest.raises(UnsupportedFeatureError) as caught:
         snapshot.scan().to_spark(spark)
     assert caught.value.field == "field ids" and caught.value.path == path
+
+
+def test_files_without_ids_of_tables_that_dropped_nothing(spark: Any, tmp_path: Path) -> None:
+    fields = [X, Field(2, "y", primitive("string")), Field(3, "new", primitive("long"))]
+    files = [
+        FakeFile(write(tmp_path, pa.table({"x": [1, 2], "y": ["a", None]}), "plain.parquet"), 2),
+        FakeFile(write(tmp_path, _ids(pa.table({"y": ["b"], "x": [3]}), 2, 1), "ids.parquet"), 1),
+    ]
+    snapshot = snapshot_of(tmp_path, fields, files, by="id")
+    snapshot.format_snapshot.name_mapping = NameMapping("id", undropped=snapshot.schema)
+    same_rows(spark, snapshot.scan())
+    assert snapshot.scan().to_spark(spark).where("y = 'a'").count() == 1
+    swapped = write(tmp_path, pa.table({"y": ["a"], "x": [1]}), "swapped.parquet")
+    snapshot.format_snapshot.files = [FakeFile(swapped, 1)]  # type: ignore[attr-defined]
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        snapshot.scan().to_spark(spark)
+    assert caught.value.field == "field ids" and caught.value.path == swapped
 
 
 def test_one_file_without_ids_among_others_is_an_error(spark: Any, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 """Rows read with Arrow equal, value by value, what the references answered: Spark beside the Delta golden tables,
-Impala's query tests for equality deletes (quoted in the index of the Iceberg tables), Parquet twins of ORC and Avro tables.
+Impala's query tests for equality deletes (quoted in the index of the Iceberg tables), Parquet twins of other formats.
 """
 
 from __future__ import annotations
