@@ -188,6 +188,10 @@ def appended(history: History, exclusive: int | None = None, inclusive: int | No
 
 def test_appends_alone(history: History) -> None:
     assert appended(history) == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    report = tf.open_table(history.root).incremental_append_scan().plan().report
+    assert (report.files_total, report.manifests_total, report.rows_total) == (3, 2, 9)
+    # The metadata, two manifest lists, two manifests.
+    assert report.metadata_files_read == 5
     assert appended(history, 101) == [6, 7, 8, 9]
     assert appended(history, 101, 101) == appended(history, 102) == []
     assert appended(history, 101, 104, filter="id > 7") == [8, 9]

@@ -28,8 +28,9 @@ APPEND = "append"
 
 def added_entries(snapshot: IcebergSnapshot, request: ReadRequest) -> Iterator[Entries]:
     """The data files that a snapshot added, by its own account: the status of its manifests' entries."""
-    kept = snapshot.manifest_list.kept(DATA, snapshot.specs, request.manifest_filter, request.report)
-    own = [m for m in kept if m.added_snapshot_id in (None, snapshot.version)]
+    own = snapshot.manifest_list.kept(
+        DATA, snapshot.specs, request.manifest_filter, request.report, added_by=snapshot.version
+    )
     for found in snapshot.entries_of(own, request):
         status = found.files["status"].to_numpy()
         made_by = found.files["snapshot_id"].fill_null(-1).to_numpy()
@@ -45,7 +46,9 @@ class AppendedFiles(IcebergSnapshot):
 
     def read(self, request: ReadRequest) -> Iterator[FileBatch]:
         """See :meth:`tableformats.plugin.FormatSnapshot.read`."""
+        request.report.count_metadata(self.metadata.size_bytes)
         for snapshot in self._appends:
+            snapshot.counted_list(request.report)
             for entries in added_entries(snapshot, request):
                 yield FileBatch(entries.files, entries.spec_id, entries.statistics)
 

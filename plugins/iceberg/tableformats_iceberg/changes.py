@@ -81,6 +81,7 @@ class IcebergChanges(FormatChanges):
 
     def read(self, request: ReadRequest) -> Iterator[ChangeBatch]:
         """See :meth:`tableformats.plugin.FormatChanges.read`."""
+        self._report(request)
         for commit in self._commits:
             if commit.operation != REPLACE:
                 for rows in self._changes(commit, request):
@@ -89,10 +90,16 @@ class IcebergChanges(FormatChanges):
 
     def added_files(self, request: ReadRequest) -> Iterator[ChangeBatch]:
         """See :meth:`tableformats.plugin.FormatChanges.added_files`."""
+        self._report(request)
         for commit in self._commits:
             for rows in self._added(commit, request):
                 if rows.entries.files.num_rows:
                     yield _batch(commit, rows, commit.operation != REPLACE)
+
+    def _report(self, request: ReadRequest) -> None:
+        request.report.count_metadata(self.snapshot.metadata.size_bytes)
+        for snapshot in dict.fromkeys(s for c in self._commits for s in (c.before, c.after) if s is not None):
+            snapshot.counted_list(request.report)
 
     # ---- files --------------------------------------------------------------------------------------------------
 

@@ -110,12 +110,15 @@ class ManifestList:
         self._columns = columns
 
     def kept(self, content: int, specs: Mapping[int, PartitionSpec], manifest_filter: Any,
-             report: ScanReport | None) -> list[Manifest]:  # fmt: skip
+             report: ScanReport | None, added_by: int | None = None) -> list[Manifest]:  # fmt: skip
         """The manifests of ``content`` that may hold a live file which the filter needs; counts the others.
 
-        A manifest is left out where it has no live entry, or where its summaries rule every file out.
+        A manifest is left out where it has no live entry, or where its summaries rule every file out. With
+        ``added_by`` only manifests that this snapshot may have added are looked at.
         """
         rows = [i for i, m in enumerate(self.manifests) if m.content == content]
+        if added_by is not None:
+            rows = [i for i in rows if self.manifests[i].added_snapshot_id in (None, added_by)]
         keep = {i for i in rows if self.manifests[i].has_live_files}
         if manifest_filter is not None:
             for spec in specs.values():

@@ -65,6 +65,12 @@ class IcebergSnapshot(FormatSnapshot):
         data, path = self.files.read(self.snapshot.manifest_list, "manifest list")
         return parse_manifest_list(data, path)
 
+    def counted_list(self, report: ScanReport) -> ManifestList:
+        """The manifest list, counted as read for this plan."""
+        if self.manifest_list.size_bytes:
+            report.count_metadata(self.manifest_list.size_bytes)
+        return self.manifest_list
+
     def entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None) -> Entries:
         """The live entries of a manifest, from the cache where it has them."""
         found = self.files.cache.get(manifest, columns) if self.files.cache else None
@@ -88,10 +94,7 @@ class IcebergSnapshot(FormatSnapshot):
 
         report = request.report
         report.count_metadata(self.metadata.size_bytes)
-        manifest_list = self.manifest_list
-        if manifest_list.size_bytes:
-            report.count_metadata(manifest_list.size_bytes)
-        kept = manifest_list.kept(DATA, self.specs, request.manifest_filter, report)
+        kept = self.counted_list(report).kept(DATA, self.specs, request.manifest_filter, report)
         for entries in self.entries_of(kept, request):
             yield FileBatch(entries.files, entries.spec_id, entries.statistics)
 
