@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tableformats_delta.row_groups import GroupFilter
 
-from tableformats import open_table
+from tableformats import TableFormatsError, open_table
 from tableformats.scan import ScanPlan
 
 from .delta_support import ADD_FIELDS, METADATA_TYPE, PROTOCOL_TYPE, DeltaLog, add, field, first_actions, remove, stats
@@ -256,6 +256,26 @@ def test_instants_beyond_nanoseconds_in_int96(tmp_path: Path) -> None:
     pq.write_table(pq.read_table(path), path, use_deprecated_int96_timestamps=True)
     assert kept(plan(log, "t = '9999-01-01'")) == ["f"]
     assert kept(plan(log, "t < '9998-01-01'")) == []
+
+
+@pytest.mark.parametrize("where", ["i = 41 AND s = 'k04' AND m > 3", "n = 3 OR t < '2024-01-03' OR d IS NULL"])
+def test_damaged_footers(log: DeltaLog, where: str) -> None:
+    """A flipped byte of the footer is an error with the file's path, or goes unseen; it is never a foreign error."""
+    path = log.directory / f"{1:020d}.checkpoint.parquet"
+    sound = path.read_bytes()
+    footer = len(sound) - 8 - int.from_bytes(sound[-8:-4], "little")
+    outcomes = set()
+    for at in range(footer, len(sound) - 8, 397):
+        damaged = bytearray(sound)
+        damaged[at] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            open_table(log.root).scan(where).plan()
+            outcomes.add("planned")
+        except TableFormatsError as error:
+            assert error.path is not None and error.path.startswith(str(log.root))
+            outcomes.add("refused")
+    assert outcomes == {"planned", "refused"}
 
 
 # ---- the property ---------------------------------------------------------------------------------------------------

@@ -223,6 +223,8 @@ def _leaf_type(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
 
 def _statistics(chunk: Any) -> tuple[Any, Any, int]:
     """Least and greatest value, or None, and the number of nulls, -1 where it is not known."""
+    import pyarrow as pa
+
     try:
         found = chunk.statistics
         if found is None or not found.has_null_count:
@@ -230,5 +232,5 @@ def _statistics(chunk: Any) -> tuple[Any, Any, int]:
         if not found.has_min_max:
             return None, None, found.null_count
         return found.min, found.max, found.null_count
-    except (ValueError, OverflowError, UnicodeDecodeError):
+    except (pa.ArrowException, ValueError, OverflowError):
         return None, None, -1
