@@ -82,7 +82,7 @@ class LogStatistics(Statistics):
             wanted += [(kind, *leaf.path) for kind in ("minValues", "maxValues", "nullCount")]
         parsed = self._read_parsed(wanted, rows)
         from_text = self._needs_text(parsed, leaves, text)
-        found = scan(pc.if_else(from_text, text, None), leaves)
+        found = scan(text if pc.all(from_text).as_py() else pc.if_else(from_text, text, None), leaves)
 
         def merged(ours: pa.Array, path: tuple[str, ...], kind: pa.DataType) -> pa.Array:
             other = self._parsed_member(parsed, path, kind)
