@@ -64,7 +64,7 @@ class MetadataReader:
             return stored
         computed = self._per_file(column, len(rows), kind)
         if column.counts_rows:
-            computed = pc.add(rows.field(rows.type.num_fields - 1), computed)
+            computed = pc.add_checked(rows.field(rows.type.num_fields - 1), computed)
         return computed if stored is None else pc.coalesce(stored, computed)
 
     def _per_file(self, column: MetadataColumn, length: int, kind: pa.DataType) -> pa.Array:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -58,10 +59,10 @@ def table_of(
     defaults: Any = None, **metadata: Any,
 ) -> tf.Table:  # fmt: skip
     """A table whose files were written to ``data/``: {name: (rows, further members of the entry)}."""
-    entries = [
-        entry(f"/old/t/data/{name}", records=rows, file_format="ORC" if name.endswith("orc") else "PARQUET", **more)
-        for name, (rows, more) in files.items()
-    ]
+    entries = []
+    for name, (rows, more) in files.items():
+        kind = "ORC" if name.endswith("orc") else "PARQUET"
+        entries.append(entry(f"/old/t/data/{name}", records=rows, **{"file_format": kind, **more}))
     metadata = {"schemas": schema_json(*fields, **(defaults or {})), "last-column-id": len(fields), **metadata}
     table_with(root, (manifest_bytes(entries, partition), row or {}), **metadata)
     return tf.open_table(root, relocate=True)
@@ -199,6 +200,21 @@ class TestWithoutIds:
         with pytest.raises(UnsupportedFeatureError) as caught:
             table.scan().to_arrow()
         assert caught.value.field == "data files without field ids" and caught.value.hint
+
+
+def test_avro_without_ids(tmp_path: Path) -> None:
+    for names in (("a", "b"), ("b", "a")):
+        members = [{"name": n, "type": ["null", "int" if n == "a" else "string"]} for n in names]
+        (tmp_path / "data").mkdir(exist_ok=True)
+        with (tmp_path / "data" / "a.avro").open("wb") as out:
+            fastavro.writer(out, {"type": "record", "name": "r", "fields": members}, [{"a": 1, "b": "x"}, {"a": 2}])
+        scan = table_of(tmp_path, {"a.avro": (2, {"file_format": "AVRO"})}, *AB).scan("a >= 1")
+        if names == ("a", "b"):
+            assert values(scan) == [(1, "x"), (2, None)]
+        else:
+            with pytest.raises(UnsupportedFeatureError) as caught:
+                scan.to_arrow()
+            assert caught.value.field == "data files without field ids"
 
 
 # ---- initial defaults -----------------------------------------------------------------------------------------------
