@@ -23,7 +23,7 @@ PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_
 LAYERS = [
     {"errors"}, {"datetimes"}, {"schema"}, {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"},
     {"_core"}, {"codes"}, {"pruning"},
-    {"report"}, {"storage"}, {"plugin"},
+    {"inflate", "report"}, {"storage"}, {"plugin"},
     {"scan"}, {"changes", "planning"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
 ]  # fmt: skip
@@ -34,7 +34,9 @@ UPWARD_WHEN_CALLED = {
 }
 PURE = {"errors", "datetimes", "schema", "expressions", "literals", "binding", "predicates", "transforms"}
 DOES_IO = {"fsspec", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
-FOR_PLUGINS = {"plugin", "schema", "expressions", "transforms", "errors", "storage", "report", "datetimes", "_core"}
+FOR_PLUGINS = {
+    "plugin", "schema", "expressions", "transforms", "errors", "storage", "report", "datetimes", "inflate", "_core",
+}  # fmt: skip
 
 # Optional or slow libraries, and the only modules that may import them: at module level, or when called.
 ANYWHERE = ""

@@ -6,14 +6,13 @@ Source: Apache Avro specification, "Object Container Files", "Required Codecs", 
 from __future__ import annotations
 
 import json
-import zlib
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from ..errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
-from .inflate import DAMAGE, inflate
+from ..inflate import AVRO_CODECS, DAMAGE, inflate_avro
 
 __all__ = ["AvroBlocks", "Block"]
 
@@ -22,7 +21,6 @@ SYNC_BYTES = 16
 MAX_HEADER_BYTES = 16 << 20
 MAX_BLOCK_BYTES = 128 << 20
 """Most bytes that a block may inflate to; writers cut blocks at some 64 KB, or behind one longer record."""
-_CODECS = ("null", "deflate", "snappy", "zstandard")
 _MAX_VARINT_BYTES = 10
 
 
@@ -58,10 +56,10 @@ class AvroBlocks:
         self._path = path
         metadata, sync, start = self._header()
         self._codec = metadata.get("avro.codec", b"null").decode(errors="replace")
-        if self._codec not in _CODECS:
+        if self._codec not in AVRO_CODECS:
             raise UnsupportedFeatureError(
                 f"the Avro codec {self._codec[:50]!r} is not read", path=path, field="avro.codec",
-                hint=f"Rewrite the file; read are {', '.join(_CODECS)}",
+                hint=f"Rewrite the file; read are {', '.join(AVRO_CODECS)}",
             )  # fmt: skip
         try:
             self.schema: Any = json.loads(metadata["avro.schema"])
@@ -84,7 +82,7 @@ class AvroBlocks:
         self._source.seek(block.offset)
         data = self._source.read(block.size)
         try:
-            plain = _inflate(self._codec, data)
+            plain = inflate_avro(self._codec, data, MAX_BLOCK_BYTES)
         except DAMAGE as error:
             self._fail(f"a {self._codec} block does not inflate: {error}", block.offset)
         if plain is None:
@@ -92,7 +90,7 @@ class AvroBlocks:
                 f"a block inflates to more than {MAX_BLOCK_BYTES} bytes", path=self._path, offset=block.offset,
                 hint="Rewrite the file with smaller blocks",
             )  # fmt: skip
-        return plain
+        return bytes(plain)
 
     def _fail(self, message: str, offset: int) -> NoReturn:
         raise CorruptMetadataError(f"the Avro file is damaged: {message}", path=self._path, offset=offset,
@@ -175,12 +173,3 @@ def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
         raise _CutShortError
     return data[at : at + size], at + size
 
-
-def _inflate(codec: str, data: bytes) -> bytes | None:
-    """The plain bytes; None where they are more than the limit. Behind snappy's stands their CRC-32."""
-    if codec != "snappy":
-        return inflate(codec, data, MAX_BLOCK_BYTES)
-    plain = inflate(codec, data[:-4], MAX_BLOCK_BYTES)
-    if plain is not None and zlib.crc32(plain) != int.from_bytes(data[-4:], "big"):
-        raise ValueError("its checksum does not match")
-    return plain

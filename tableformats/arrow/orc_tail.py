@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from .inflate import inflate
+from ..inflate import inflate
 
 __all__ = ["OrcTail"]
 

@@ -14,7 +14,7 @@ from tableformats.errors import CorruptMetadataError, LimitExceededError
 
 from ._avro import AvroDecodeError, BlockDecoder, read_varint
 from .avro_schema import ELEMENT, ColumnSpec, Path, Want, compile_program
-from .codecs import CODECS, inflate
+from .codecs import inflated
 from .jsontext import parse_json
 
 if TYPE_CHECKING:
@@ -174,6 +174,8 @@ def read_header(data: bytes, path: str) -> Header:
     ------
     CorruptMetadataError : no Avro file, a truncated or damaged header, no schema, an unknown codec
     """
+    from tableformats.inflate import AVRO_CODECS
+
     if data[:4] != MAGIC:
         hint = "It may be encrypted" if data[:4] == b"AGS1" else "The file is damaged or of another kind"
         raise CorruptMetadataError("this is no Avro file", path=path, offset=0, hint=hint)
@@ -186,9 +188,9 @@ def read_header(data: bytes, path: str) -> Header:
     if "avro.schema" not in metadata:
         raise CorruptMetadataError("the Avro header has no schema", path=path, field="avro.schema")
     codec = metadata.get("avro.codec", b"null").decode(errors="replace")
-    if codec not in CODECS:
+    if codec not in AVRO_CODECS:
         raise CorruptMetadataError(f"the Avro codec {codec[:50]!r} is none that manifests are written with",
-                                   path=path, field="avro.codec", hint=f"Known are {', '.join(CODECS)}")  # fmt: skip
+                                   path=path, field="avro.codec", hint=f"Known: {', '.join(AVRO_CODECS)}")  # fmt: skip
     schema = parse_json(metadata["avro.schema"], path)
     return Header(metadata, schema, codec, data[offset : offset + SYNC_SIZE], offset + SYNC_SIZE)
 
@@ -277,7 +279,7 @@ def _decode_blocks(decoder: BlockDecoder, data: bytes, header: Header, min_size:
             raise CorruptMetadataError("an Avro block is truncated, or its size is wrong", path=path, offset=start)
         if data[offset + size : offset + size + SYNC_SIZE] != header.sync:
             raise CorruptMetadataError("an Avro block does not end in the sync marker", path=path, offset=offset + size)
-        block = inflate(header.codec, view[offset : offset + size], MAX_BLOCK_BYTES, path, offset)
+        block = inflated(header.codec, view[offset : offset + size], MAX_BLOCK_BYTES, path, offset)
         if count > len(block) // min_size:
             raise CorruptMetadataError(f"an Avro block declares {count} records in {len(block)} bytes",
                                        path=path, offset=start)  # fmt: skip

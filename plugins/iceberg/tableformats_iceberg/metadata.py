@@ -155,12 +155,12 @@ def parse_metadata(data: bytes, path: str) -> TableMetadata:
 
 
 def _plain(data: bytes, path: str) -> bytes:
-    from .codecs import inflate
+    from .codecs import inflated
 
     if data[:2] == b"\x1f\x8b":
-        return bytes(inflate("gzip", memoryview(data), MAX_METADATA_BYTES, path, 0))
+        return bytes(inflated("gzip", memoryview(data), MAX_METADATA_BYTES, path, 0))
     if data[:4] == b"\x28\xb5\x2f\xfd":
-        return bytes(inflate("zstandard", memoryview(data), MAX_METADATA_BYTES, path, 0))
+        return bytes(inflated("zstandard", memoryview(data), MAX_METADATA_BYTES, path, 0))
     if not data:
         raise CorruptMetadataError("the metadata file is empty", path=path, offset=0)
     return data

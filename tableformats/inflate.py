@@ -1,0 +1,93 @@
+"""Compressed bytes inflated to a bound, whatever size they declare; for the containers that Arrow does not open.
+
+Sources: RFC 1951 and 1952; Snappy format description; RFC 8878; Apache Avro specification, "Required Codecs" and
+"Optional Codecs".
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import pyarrow as pa
+
+__all__ = ["AVRO_CODECS", "DAMAGE", "inflate", "inflate_avro"]
+
+AVRO_CODECS = ("null", "deflate", "snappy", "zstandard")
+DAMAGE = (zlib.error, pa.ArrowException, OSError, ValueError)
+"""What :func:`inflate` and :func:`inflate_avro` raise."""
+
+_CRC_BYTES = 4
+_WINDOWS = {"deflate": -15, "gzip": 31}
+
+
+def inflate(codec: str, data: bytes | memoryview, limit: int) -> bytes | memoryview | None:
+    """The plain bytes of ``data``; None where they are more than ``limit``.
+
+    Parameters
+    ----------
+    codec : "null", "deflate" (raw), "gzip", "snappy" (raw) or "zstandard"
+
+    Raises
+    ------
+    zlib.error, pyarrow.ArrowException, OSError, ValueError : the data are damaged, cut short, or followed by others
+    """
+    if codec == "null":
+        return data if len(data) <= limit else None
+    if codec in _WINDOWS:
+        return _deflate(data, limit, _WINDOWS[codec])
+    return _snappy(data, limit) if codec == "snappy" else _zstandard(data, limit)
+
+
+def inflate_avro(codec: str, block: bytes | memoryview, limit: int) -> bytes | memoryview | None:
+    """:func:`inflate` of an Avro block: behind the bytes of snappy stands the big-endian CRC-32 of the plain ones."""
+    if codec != "snappy":
+        return inflate(codec, block, limit)
+    plain = inflate(codec, block[:-_CRC_BYTES], limit)
+    if plain is not None and zlib.crc32(plain) != int.from_bytes(block[-_CRC_BYTES:], "big"):
+        raise ValueError("its checksum does not match")
+    return plain
+
+
+def _deflate(data: bytes | memoryview, limit: int, window: int) -> bytes | None:
+    inflater = zlib.decompressobj(window)
+    plain = inflater.decompress(data, limit + 1)
+    if len(plain) > limit:
+        return None
+    if not inflater.eof:
+        raise ValueError("it is cut short")
+    # Python's Avro writers cut deflate data out of a zlib stream and leave the beginning of its checksum behind it.
+    if inflater.unused_data and not zlib.adler32(plain).to_bytes(4, "big").startswith(inflater.unused_data):
+        raise ValueError(f"{len(inflater.unused_data)} bytes follow its end")
+    return plain
+
+
+def _snappy(data: bytes | memoryview, limit: int) -> bytes | None:
+    size = _snappy_size(data)
+    if size > limit:
+        return None
+    plain = bytes(pa.Codec("snappy").decompress(data, size, asbytes=True))
+    if len(plain) != size:
+        raise ValueError("its size is wrong")
+    return plain
+
+
+def _snappy_size(data: bytes | memoryview) -> int:
+    size = 0
+    for i, byte in enumerate(data[:5]):
+        size |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            return size
+    raise ValueError("its size is no number")
+
+
+def _zstandard(data: bytes | memoryview, limit: int) -> bytes | None:
+    """Read in steps, for the size that a frame declares is not to be believed."""
+    parts: list[bytes] = []
+    total = 0
+    with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), "zstd") as stream:
+        while part := stream.read(min(1 << 20, limit + 1 - total)):
+            parts.append(part)
+            total += len(part)
+            if total > limit:
+                return None
+    return b"".join(parts)
