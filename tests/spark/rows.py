@@ -18,11 +18,11 @@ def spark_rows(frame: Any, like: pa.Schema | None = None) -> list[str]:
 
 
 def _collect(frame: Any) -> pa.Table:
-    if hasattr(frame, "toArrow"):
+    if hasattr(frame, "toArrow") and "variant" not in frame.schema.simpleString():
         return frame.toArrow()
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    # Before Spark 4.0.
+    # Before Spark 4.0 there is no toArrow, and 4.3's fails on NULL variants.
     batches = frame._collect_as_arrow()
     return pa.Table.from_batches(batches) if batches else to_arrow_schema(frame.schema).empty_table()
 
@@ -38,7 +38,13 @@ def rows(table: pa.Table) -> list[str]:
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Instants as microseconds, days as days: Python's calendar ends long before Arrow's."""
     kind = _plain_type(column.type)
-    return column if kind == column.type else column.cast(kind)
+    # Rebuilt types differ in names of elements alone where there is nothing to make plain.
+    return column if _leaves(kind) == _leaves(column.type) else column.cast(kind)
+
+
+def _leaves(kind: pa.DataType) -> list[pa.DataType]:
+    children = [kind.field(i).type for i in range(kind.num_fields)]
+    return [leaf for child in children for leaf in _leaves(child)] if children else [kind]
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
@@ -65,7 +71,9 @@ def _canonical(value: Any) -> Any:
     if isinstance(value, float) and math.isnan(value):
         return "NaN"
     if isinstance(value, dict):
-        return {key: _canonical(item) for key, item in value.items()}
+        # Spark gives the two members of a variant in the other order.
+        keys = sorted(value) if set(value) == {"metadata", "value"} else value
+        return {key: _canonical(value[key]) for key in keys}
     if isinstance(value, (list, tuple)):
         return [_canonical(item) for item in value]
     return value
