@@ -150,7 +150,8 @@ def histories(draw: st.DrawFn) -> Callable[[Path], History]:
         st.sampled_from(["remove", "delete", "delete", "restore", "restate"]), st.integers(0, 7), st.none(),
         st.booleans(),
     )  # fmt: skip
-    steps = [*draw(st.lists(appends, min_size=1, max_size=3)), *draw(st.lists(appends | changes, max_size=9))]
+    steps: list[Any] = draw(st.lists(appends, min_size=1, max_size=3))
+    steps = [*steps, *draw(st.lists(appends | changes, max_size=9))]
 
     def build(root: Path) -> History:
         log = DeltaLog(root)
