@@ -1,0 +1,72 @@
+"""The committed tables of Delta and Iceberg for Spark: rows, changes and row ids equal what Spark answered."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tableformats as tf
+from tests.golden.write import answers
+
+TABLES = Path(__file__).parent / "tables_jvm"
+EXPECTED = {folder.name: json.loads((folder / "expected.json").read_text()) for folder in sorted(TABLES.iterdir())}
+
+
+def opened(name: str) -> tf.Table:
+    return tf.open_table(TABLES / name / "table", relocate=True)
+
+
+def with_all(key: str) -> list[tuple[str, str]]:
+    """Each table with each entry that its answers have under ``key``."""
+    return [(name, entry) for name, expected in EXPECTED.items() for entry in expected.get(key, ())]
+
+
+def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
+
+
+@pytest.mark.parametrize(("name", "version"), with_all("versions"))
+def test_rows_of_every_version(name: str, version: str) -> None:
+    scan = opened(name).scan(version=int(version))
+    found, wanted = answers(scan.to_arrow()), EXPECTED[name]["versions"][version]
+    assert in_order(found) == in_order(wanted)
+    assert all(list(row) == list(other) for row, other in zip(found, wanted, strict=True))
+    assert scan.count() == len(wanted)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_current_rows(name: str) -> None:
+    table = opened(name)
+    assert table.format == EXPECTED[name]["format"]
+    assert in_order(answers(table.scan().to_arrow())) == in_order(EXPECTED[name]["current"])
+
+
+@pytest.mark.parametrize(("name", "ref"), with_all("refs"))
+def test_rows_of_every_ref(name: str, ref: str) -> None:
+    assert in_order(answers(opened(name).scan(version=ref).to_arrow())) == in_order(EXPECTED[name]["refs"][ref])
+
+
+@pytest.mark.parametrize(("name", "filter"), with_all("filters"))
+def test_filtered_rows(name: str, filter: str) -> None:
+    scan = opened(name).scan(filter)
+    wanted = EXPECTED[name]["filters"][filter]
+    assert sorted(scan.to_arrow().column("id").to_pylist()) == wanted
+    assert scan.count() == len(wanted)
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if "changes" in EXPECTED[name]])
+def test_changes(name: str) -> None:
+    found = opened(name).changes(0).to_arrow().drop_columns("_commit_timestamp")
+    assert in_order(answers(found)) == in_order(EXPECTED[name]["changes"])
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if "row_ids" in EXPECTED[name]])
+def test_row_ids(name: str) -> None:
+    wanted = EXPECTED[name]["row_ids"]
+    prefix = "_metadata." if EXPECTED[name]["format"] == "delta" else ""
+    found = opened(name).scan().select("id", *(prefix + column for column in wanted[0] if column != "id")).to_arrow()
+    found = found.rename_columns([column.removeprefix(prefix) for column in found.column_names])
+    assert answers(found) == wanted
