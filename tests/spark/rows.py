@@ -10,14 +10,14 @@ import pyarrow as pa
 
 def spark_rows(frame: Any, like: pa.Schema | None = None) -> list[str]:
     """The rows of a Spark DataFrame; ``like`` says which columns are uuids (16 bytes, in Spark text)."""
-    table = _collect(frame)
+    table = collect(frame)
     for i, f in enumerate(like or ()):
         if f.type == pa.binary(16) and pa.types.is_string(table.schema.field(i).type):
             table = table.set_column(i, f.name, _uuid_bytes(table.column(i)))
     return rows(table)
 
 
-def _collect(frame: Any) -> pa.Table:
+def collect(frame: Any) -> pa.Table:
     if hasattr(frame, "toArrow") and "variant" not in frame.schema.simpleString():
         return frame.toArrow()
     from pyspark.sql.pandas.types import to_arrow_schema

@@ -1,0 +1,45 @@
+"""The committed tables of Delta and Iceberg for Spark, through Spark without their JARs: the same answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tableformats.errors import UnsupportedFeatureError
+from tests.golden.test_golden_jvm import EXPECTED, in_order, opened
+from tests.golden.write import answers
+
+from .rows import collect
+
+REFUSED = {"iceberg-deletion-vectors": "level", "iceberg-position-deletes": "ORC data files"}
+
+
+@pytest.fixture
+def utc(settings: Any) -> None:
+    """The session zone in which the answers were written, which filters with times are read in."""
+    settings({"spark.sql.session.timeZone": "UTC"})
+
+
+@pytest.mark.usefixtures("utc")
+@pytest.mark.parametrize("name", [name for name in EXPECTED if name not in REFUSED])
+def test_current_rows_and_filters(spark: Any, name: str) -> None:
+    table, expected = opened(name), EXPECTED[name]
+    frame = table.scan().to_spark(spark)
+    assert in_order(answers(collect(frame))) == in_order(expected["current"])
+    for filter, ids in expected["filters"].items():
+        for filtered in (table.scan(filter).to_spark(spark), frame.where(filter)):
+            assert sorted(row.id for row in filtered.select("id").collect()) == ids, filter
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(spark: Any, name: str) -> None:
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        opened(name).scan().to_spark(spark)
+    assert caught.value.field == REFUSED[name]
+
+
+def test_deletion_vectors_without_the_default_column(spark: Any) -> None:
+    name = "iceberg-deletion-vectors"
+    wanted = [{"id": row["id"], "name": row["name"]} for row in EXPECTED[name]["current"]]
+    assert answers(collect(opened(name).scan(columns=["id", "name"]).to_spark(spark))) == wanted
