@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.IsNull;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.NaNvl;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
@@ -151,6 +152,10 @@ public class CatalystFilters {
     private static List column(Expression e) {
         if (e instanceof AttributeReference) {
             return node("column", ((AttributeReference) e).name());
+        }
+        if (e instanceof NaNvl && ((NaNvl) e).left().semanticEquals(((NaNvl) e).right())) {
+            // How floats are given to Spark, lest their filters reach Parquet.
+            return column(((NaNvl) e).left());
         }
         if (e instanceof GetStructField) {
             GetStructField member = (GetStructField) e;

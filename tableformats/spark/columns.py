@@ -198,6 +198,10 @@ def output_column(f: Field, naming: Naming, bridge: Bridge) -> Column:
     column = F.col(quoted(naming.name(f)))
     if str(f.type) == "uuid":
         column = _uuid_text(column)
+    elif str(f.type) in ("float", "double"):
+        # The same value. Spark's filters on a bare column reach Parquet's row-group bounds, which pass over NaN and
+        # take -0.0 for less than 0.0: rows that match would be lost. CatalystFilters.java sees through it.
+        column = F.nanvl(column, column)
     elif f.type.is_nested and naming.spark_type(f.type) != logical_type(f.type):
         # From struct to struct a cast goes by position: it renames, and the field ids stay behind.
         column = column.cast(bridge.spark_type(logical_type(f.type)))

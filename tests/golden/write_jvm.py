@@ -351,7 +351,7 @@ def iceberg_evolution(w: Writer) -> Expected:
 
 
 def iceberg_refs(w: Writer) -> Expected:
-    """A branch with commits of its own, tags, a cherry-picked snapshot, a rollback."""
+    """A branch with commits of its own, tags, a rollback."""
     w.run("CREATE TABLE {t} (id BIGINT, v STRING) USING iceberg")
     w.fill(0, 4, "'main'")
     w.run("ALTER TABLE {t} CREATE TAG first", "ALTER TABLE {t} CREATE BRANCH work")

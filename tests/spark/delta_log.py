@@ -61,7 +61,9 @@ def _statistics(rows: pa.Table) -> dict[str, Any]:
     found: dict[str, Any] = {"numRecords": rows.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
     for name, column in zip(rows.column_names, rows.columns, strict=True):
         found["nullCount"][name] = column.null_count
-        if column.type in (pa.int32(), pa.int64(), pa.string()) and column.null_count < len(column):
+        if column.type == pa.float64() and pc.any(pc.is_nan(column)).as_py():
+            continue
+        if column.type in (pa.int32(), pa.int64(), pa.float64(), pa.string()) and column.null_count < len(column):
             bounds = pc.min_max(column).as_py()
             found["minValues"][name], found["maxValues"][name] = bounds["min"], bounds["max"]
     return found
