@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from . import expressions as ex
 from .errors import PluginContractError
-from .plugin.base import FileBatch, FormatSnapshot, PartitionSpec, ReadRequest, deletes_type, partition_members
+from .plugin.base import Bounds, FileBatch, FormatSnapshot, PartitionSpec, ReadRequest, deletes_type, partition_members
 from .pruning import ALL, NONE, ManifestFilter, Program
 from .report import ScanReport
 from .scan import Scan, ScanPlan, ScanTask
@@ -124,8 +124,6 @@ class _Planner:
     def _prune_by_bounds(
         self, batch: FileBatch, spec: PartitionSpec, files: pa.RecordBatch, partition: pa.Array, rows: Any
     ) -> tuple[pa.RecordBatch, pa.Array, np.ndarray]:
-        from .plugin.base import Bounds
-
         assert self.program is not None
         bounds = Bounds()
         if batch.statistics is not None and self.program.columns and files.num_rows:
