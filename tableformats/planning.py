@@ -6,7 +6,6 @@ drops is counted in the report, so that ``explain`` can show the funnel.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,10 +18,10 @@ from .errors import PluginContractError
 from .plugin.base import Bounds, FileBatch, FormatSnapshot, PartitionSpec, ReadRequest, deletes_type, partition_members
 from .pruning import ALL, NONE, ManifestFilter, Program
 from .report import ScanReport
-from .scan import Scan, ScanPlan, ScanTask
+from .scan import Scan, ScanPlan
 from .schema import Field, arrow_type
 
-__all__ = ["pack", "plan_scan", "public_files", "tasks_of"]
+__all__ = ["plan_scan", "public_files"]
 
 _REQUIRED = {"path": pa.string(), "size_bytes": pa.int64(), "record_count": pa.int64()}
 
@@ -268,58 +267,3 @@ def _public_deletes(plan: ScanPlan) -> pa.Array:
     )
     chosen = structs.take(pa.array(plan.delete_files.indices))
     return pa.ListArray.from_arrays(pa.array(plan.delete_files.offsets, pa.int32()), chosen, type=kind)
-
-
-def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
-    """``plan.tasks()``; see :meth:`tableformats.scan.ScanPlan.tasks`."""
-    survivors, deletes = plan.survivors, plan.delete_files
-    partition = _flat(survivors["partition"])
-    members = {int(f.name): partition.field(i) for i, f in enumerate(partition.type)}
-    optional = [n for n in ("data_sequence_number", "first_row_id") if n in survivors.column_names]
-    names = ["path", "size_bytes", "record_count", "file_format", "spec_id", "fully_matched", *optional]
-    asked = [name for c in plan.metadata_columns for name in (c.per_file, c.null_without)]
-    numbers = {f.name for f in survivors.schema if f.type == pa.int64()}
-    per_file = [name for name in asked if name is not None and name in numbers]
-    columns = {name: survivors[name].to_pylist() for name in dict.fromkeys([*names, *per_file])}
-    for i, path in enumerate(plan.paths.to_pylist()):
-        applying = deletes.indices[deletes.offsets[i] : deletes.offsets[i + 1]]
-        yield ScanTask(
-            index=i,
-            path=path,
-            stored_path=columns["path"][i],
-            size_bytes=columns["size_bytes"][i],
-            record_count=columns["record_count"][i],
-            file_format=columns["file_format"][i],
-            spec_id=columns["spec_id"][i],
-            partition={field_id: values[i] for field_id, values in members.items()},
-            deletes=deletes.files.take(pa.array(applying)) if len(applying) else deletes.files.slice(0, 0),
-            residual=ex.TRUE if columns["fully_matched"][i] else plan.scan.filter,
-            file_values={name: columns[name][i] for name in per_file},
-            **{name: columns[name][i] for name in optional},
-        )
-
-
-def pack(plan: ScanPlan, target_size: str | int, open_cost: str | int) -> list[list[ScanTask]]:
-    """``plan.splits()``: whole files, first fit, in the order of the plan."""
-    target, cost = size_in_bytes(target_size), size_in_bytes(open_cost)
-    groups: list[list[ScanTask]] = []
-    weight = target + 1
-    for task in plan.tasks():
-        own = max(task.size_bytes, cost)
-        if weight + own > target:
-            groups.append([])
-            weight = 0
-        groups[-1].append(task)
-        weight += own
-    return groups
-
-
-def size_in_bytes(size: str | int) -> int:
-    """``"128MB"`` as Spark reads it (1 MB = 1,048,576 bytes); a number is bytes. Raises ValueError."""
-    if isinstance(size, int):
-        return size
-    text = size.strip().lower()
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", text)
-    if match is None:
-        raise ValueError(f"{size!r} is no size; write bytes, or a number with kb, mb, gb or tb")
-    return int(float(match.group(1)) * 2 ** (10 * " kmgt".index(match.group(2) or " ")))

@@ -226,13 +226,13 @@ class ScanPlan:
 
     def tasks(self) -> Iterator[ScanTask]:
         """The files as Python values, one by one, in the order of :attr:`files`."""
-        from .planning import tasks_of
+        from .tasks import tasks_of
 
         return tasks_of(self)
 
     def splits(self, target_size: str | int = "128MB", open_cost: str | int = "4MB") -> list[list[ScanTask]]:
         """Whole files packed into groups of about ``target_size`` bytes, each file weighing at least ``open_cost``."""
-        from .planning import pack
+        from .splits import pack
 
         return pack(self, target_size, open_cost)
 

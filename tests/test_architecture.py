@@ -24,12 +24,12 @@ LAYERS = [
     {"errors"}, {"datetimes"}, {"schema"}, {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"},
     {"_core"}, {"codes"}, {"pruning"},
     {"inflate", "report"}, {"storage"}, {"plugin"},
-    {"scan"}, {"changes", "planning"}, {"table"},
+    {"scan"}, {"changes", "planning", "splits", "tasks"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
 ]  # fmt: skip
 RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
 UPWARD_WHEN_CALLED = {
-    "scan": {"planning", "counting", "arrow", "spark", "inspect"},
+    "scan": {"planning", "splits", "tasks", "counting", "arrow", "spark", "inspect"},
     "table": {"inspect"},
 }
 PURE = {"errors", "datetimes", "schema", "expressions", "literals", "binding", "predicates", "transforms"}
