@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from ..errors import CorruptMetadataError, UnsupportedFeatureError
+from ..errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from ..plugin.base import NameMapping
-from ..schema import Field, ListType, MapType, StructType, Type, arrow_type, primitive
+from ..schema import Field, ListType, MapType, StructType, Type, arrow_type
 from .casts import can_read, cast_values
 from .nodes import FileNode, Selection
+from .variant_shredding import MalformedVariantError, unshredded
 
 __all__ = ["Projection", "Resolver"]
 
@@ -109,6 +110,30 @@ class _Struct(_Source):
         return pa.Array.from_buffers(
             kind, len(array), [_validity(array)], children=self.read_members(array, selection)
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Variant(_Source):
+    """A variant, its values shredded or not; all of its columns are read."""
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        assert self.node is not None
+        return frozenset(self.node.leaves)
+
+    def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
+        assert array is not None
+        array = _without_extension(array)
+        try:
+            members = unshredded(array)
+        except (MalformedVariantError, pa.ArrowException) as error:
+            self.fail(f"a variant is damaged: {error}", error)
+        except OverflowError as error:
+            raise LimitExceededError(
+                f"{error}", path=self.path, field=self.column, hint="Rewrite the file with smaller row groups"
+            ) from error
+        buffers = [_validity(array)]
+        return pa.Array.from_buffers(arrow_type(self.field.type), length, buffers, children=list(members))
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +308,7 @@ class Resolver:
         if types.is_null(node.type):
             return _Constant(f, None, column, self.path, pa.nulls(1, arrow_type(f.type))[0])
         if str(f.type) == "variant" and node.is_struct:
-            return _Struct(f, node, column, self.path, self._variant_members(node, column))
+            return _Variant(f, node, column, self.path)
         if isinstance(f.type, StructType) and node.is_struct:
             return _Struct(f, node, column, self.path, self._members(f.type, node, column + "."))
         if isinstance(f.type, ListType) and node.is_list:
@@ -299,24 +324,6 @@ class Resolver:
                 hint="The data file contradicts the table's schema",
             )  # fmt: skip
         return _Values(f, node, column, self.path)
-
-    def _variant_members(self, node: FileNode, column: str) -> tuple[_Source, ...]:
-        """The two members of a variant. Source: Parquet VariantEncoding.md; VariantShredding.md, "Value Shredding"."""
-        stored = {child.name: child for child in node.children}
-        if "typed_value" in stored:
-            raise UnsupportedFeatureError(
-                f"column {column!r} is a variant whose values are shredded in this file, which is not read yet",
-                path=self.path, field="variantShredding", hint="Select the other columns, or rewrite the file",
-            )  # fmt: skip
-        if set(stored) != {"metadata", "value"}:
-            raise CorruptMetadataError(
-                "a variant has other members than metadata and value", path=self.path, field=column,
-                hint="Restore the file",
-            )  # fmt: skip
-        return tuple(
-            self._source(Field(0, name, primitive("binary")), stored[name], f"{column}.{name}")
-            for name in ("metadata", "value")
-        )
 
     def _constant(self, f: Field, column: str, value: pa.Scalar | None) -> _Source:
         try:

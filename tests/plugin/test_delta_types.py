@@ -162,16 +162,34 @@ def test_nested_variants(tmp_path: Path) -> None:
     assert open_table(log.root).scan().to_arrow().column("v").to_pylist() == [VALUES]
 
 
-def test_shredded_variants_are_refused_where_they_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("feature", ["variantShredding", "variantShredding-preview"])
+def test_shredded_variants(tmp_path: Path, feature: str) -> None:
+    """One file is shredded, the other one is not; inside of a list too."""
+    nested = {"type": "array", "elementType": "variant", "containsNull": True}
+    protocol = features("variantType", feature)
+    log = DeltaLog(tmp_path / "t").start(field("id", "long"), field("v", "variant"), field("a", nested),
+                                         protocol=protocol)  # fmt: skip
+    stored = [{"metadata": EMPTY, "value": None, "typed_value": 7}, {"metadata": EMPTY, "value": b"\x05x"}, None]
+    table = {"id": [1, 2, 3], "v": pa.array(stored, SHREDDED), "a": pa.array([stored, None, []], pa.list_(SHREDDED))}
+    log.commit(1, data_file(log, "f", pa.table(table)))
+    plain = {"id": [4], "v": pa.array(VALUES[:1], VARIANT), "a": pa.nulls(1, pa.list_(VARIANT))}
+    log.commit(2, data_file(log, "g", pa.table(plain)))
+    whole = [{"metadata": EMPTY, "value": b"\x18\x07" + b"\x00" * 7}, {"metadata": EMPTY, "value": b"\x05x"}, None]
+    found = open_table(log.root).scan().to_arrow()
+    assert found["v"].to_pylist() == [*VALUES[:1], *whole]
+    assert found["a"].to_pylist() == [None, whole, None, []]
+    assert open_table(log.root).scan("v IS NULL").to_arrow()["id"].to_pylist() == [3]
+
+
+def test_damaged_shredding(tmp_path: Path) -> None:
     log = variants(tmp_path, "variantShredding")
-    value = {"metadata": EMPTY, "value": None, "typed_value": 7}
+    value = {"metadata": EMPTY, "value": b"\x00", "typed_value": 7}
     log.commit(1, data_file(log, "f", pa.table({"id": [1], "v": pa.array([value], SHREDDED)})))
     scan = open_table(log.root).scan()
     assert scan.select("id").to_arrow().to_pylist() == [{"id": 1}]
-    with pytest.raises(UnsupportedFeatureError) as caught:
+    with pytest.raises(CorruptMetadataError, match="a value and a typed_value") as caught:
         scan.to_arrow()
-    assert caught.value.field == "variantShredding"
-    assert caught.value.path == str(log.root / "f")
+    assert (caught.value.field, caught.value.path) == ("v", str(log.root / "f"))
 
 
 @pytest.mark.parametrize("kind", [pa.struct([("value", pa.binary())]), pa.struct([("a", pa.int64())]), pa.binary(),

@@ -107,16 +107,17 @@ class TestDamage:
             rows(snapshot)
         assert caught.value.field == "lance data files" and caught.value.path == path
 
-    def test_shredded_variant_is_refused_by_name_and_spares_the_other_columns(self, tmp_path: Path) -> None:
-        shredded = {"metadata": b"\x01\x00\x00", "value": None, "typed_value": 1}
-        plain = {"metadata": b"\x01\x00\x00", "value": b"\x0c\x01"}
+    def test_damaged_variants_name_their_column_and_spare_the_others(self, tmp_path: Path) -> None:
+        empty = b"\x01\x00\x00"
+        shredded = [{"metadata": empty, "value": b"\x00", "typed_value": 1}]
+        plain = {"metadata": empty, "value": b"\x0c\x01"}
         v = Field(2, "v", primitive("variant"))
-        nested = Field(3, "s", StructType((Field(4, "inner", primitive("variant")),)))
-        table = pa.table({"id": [1], "v": pa.array([plain]), "s": pa.array([{"inner": shredded}])})
+        nested = Field(3, "s", ListType(Field(4, "element", primitive("variant"))))
+        table = pa.table({"id": [1], "v": pa.array([plain]), "s": pa.array([shredded])})
         snapshot = one_file(tmp_path, table, ID, v, nested)
-        with pytest.raises(UnsupportedFeatureError, match=r"'s\.inner'") as caught:
+        with pytest.raises(CorruptMetadataError, match="a value and a typed_value") as caught:
             rows(snapshot)
-        assert caught.value.field == "variantShredding"
+        assert caught.value.field == "s.element" and str(caught.value.path).startswith(str(tmp_path))
         assert rows(snapshot, columns=["id", "v"]) == [{"id": 1, "v": plain}]
 
     def test_required_column_with_null_is_refused(self, tmp_path: Path) -> None:

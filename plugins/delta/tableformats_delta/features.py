@@ -42,7 +42,7 @@ READER_FEATURES: Mapping[str, Feature] = {
     "typeWidening-preview": Feature(True, "as typeWidening"),
     "variantType": Feature(True, "Arrow: struct<metadata, value>; Spark 4: variant; never pruned by"),
     "variantType-preview": Feature(True, "as variantType"),
-    "variantShredding": Feature(True, "as variantType; shredded values are read by Spark 4, refused by Arrow"),
+    "variantShredding": Feature(True, "as variantType; shredded values are put together again"),
     "variantShredding-preview": Feature(True, "as variantShredding"),
     "catalogManaged": Feature(False, _BY_CATALOG, _ASK_CATALOG),
     "catalogOwned": Feature(False, _BY_CATALOG, _ASK_CATALOG),
