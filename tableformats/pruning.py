@@ -293,6 +293,9 @@ class Program:
             for other in node.children[1:]:
                 combine(result, self._evaluate(other, sources, n), result)
             return result
+        return self._leaf_outcomes(node, sources, n)
+
+    def _leaf_outcomes(self, node: Expression, sources: Sequence[_Evidence], n: int) -> np.ndarray:
         mask = np.full(n, MAY_ANY, np.uint8)
         leaf = self._leaves.get(node)
         if leaf is not None:
@@ -313,6 +316,14 @@ class Program:
         ``partition`` has members called by partition field id, in the fields' types.
         """
         return self._verdicts(_of_partitions(spec, partition), len(partition))
+
+    def partition_outcomes(self, spec: PartitionSpec, partition: pa.StructArray) -> dict[Expression, np.ndarray]:
+        """uint8[n] for each leaf: the outcomes that it may have in each file by the partition values alone, as masks.
+
+        ``partition`` as in :meth:`partition_verdicts`; members of other specs are not looked at.
+        """
+        sources = _of_partitions(spec, partition)
+        return {node: self._leaf_outcomes(node, sources, len(partition)) for node in self._leaves}
 
     def verdicts(
         self, spec: PartitionSpec, partition: pa.StructArray, bounds: Bounds, record_count: pa.Array

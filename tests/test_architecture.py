@@ -24,7 +24,7 @@ LAYERS = [
     {"errors"}, {"datetimes"}, {"schema"}, {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"},
     {"_core"}, {"codes"}, {"pruning"},
     {"inflate", "report"}, {"storage"}, {"plugin"},
-    {"scan"}, {"changes", "planning", "splits", "tasks"}, {"table"},
+    {"scan"}, {"changes", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
 ]  # fmt: skip
 RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
