@@ -142,6 +142,10 @@ class ChangesSnapshot(FormatSnapshot):
                 self.specs[own] = replace(spec, id=own, fields=(*spec.fields, *map(_constant, columns)))
         self.default_spec_id = self._spec_ids.get(base.default_spec_id, 0)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
+        return {k: v for k, v in self.__dict__.items() if k != "changes"}
+
     def read(self, request: ReadRequest) -> Iterator[FileBatch]:
         """See :meth:`tableformats.plugin.FormatSnapshot.read`: oldest version first, and no keys to reconcile."""
         of_table = tuple(f for f in request.columns if f not in CHANGE_COLUMNS)
@@ -241,6 +245,9 @@ class _TableStatistics(Statistics):
 
     def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
         return self._inner.bounds([f for f in columns if f not in CHANGE_COLUMNS], rows)
+
+    def record_counts(self, rows: np.ndarray) -> pa.Int64Array:
+        return self._inner.record_counts(rows)
 
 
 def _with_change_columns(schema: Schema, location: str) -> Schema:

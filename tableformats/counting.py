@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from .errors import CorruptMetadataError
 from .plugin.base import DeleteFiles
+from .record_counts import RecordCounts
 from .scan import Scan, ScanPlan, ScanTask
 
 __all__ = ["count"]
@@ -41,7 +42,7 @@ def count(scan: Scan) -> int:
 def _rows_by_metadata(plan: ScanPlan) -> np.ndarray:
     """int64[n_files]: live rows of each file; -1 where the metadata alone does not say."""
     survivors, deletes = plan.survivors, plan.delete_files
-    physical = pc.fill_null(survivors["record_count"], -1).to_numpy().astype(np.int64)
+    physical = pc.fill_null(plan.record_counts, -1).to_numpy().astype(np.int64)
     known = survivors["fully_matched"].to_numpy().astype(bool) & (physical >= 0)
     offsets = np.asarray(deletes.offsets, np.int64)
     how_many = np.diff(offsets)
@@ -116,4 +117,5 @@ def _part(plan: ScanPlan, rows: np.ndarray) -> ScanPlan:
     # Place j of the new indices is place j - (its file's new start) + (its file's old start) of the old ones.
     places = np.arange(new_offsets[-1]) + np.repeat(starts - new_offsets[:-1], counts)
     part = DeleteFiles(deletes.files, new_offsets, indices[places])
-    return ScanPlan(plan.scan, plan.survivors.take(chosen), part, plan.paths.take(chosen), plan.report)
+    counts = RecordCounts([plan.record_counts.take(chosen)])
+    return ScanPlan(plan.scan, plan.survivors.take(chosen), part, plan.paths.take(chosen), plan.report, counts)

@@ -15,15 +15,26 @@ import pyarrow.compute as pc
 
 from . import expressions as ex
 from .errors import PluginContractError
-from .plugin.base import Bounds, FileBatch, FormatSnapshot, PartitionSpec, ReadRequest, deletes_type, partition_members
+from .plugin.base import (
+    Bounds,
+    DeleteFiles,
+    FileBatch,
+    FormatSnapshot,
+    PartitionSpec,
+    ReadRequest,
+    deletes_type,
+    partition_members,
+)
 from .pruning import ALL, NONE, ManifestFilter, Program
+from .record_counts import RecordCounts
 from .report import ScanReport
 from .scan import Scan, ScanPlan
 from .schema import Field, arrow_type
 
 __all__ = ["plan_scan", "public_files"]
 
-_REQUIRED = {"path": pa.string(), "size_bytes": pa.int64(), "record_count": pa.int64()}
+_REQUIRED = {"path": pa.string(), "size_bytes": pa.int64()}
+_OPTIONAL = {"record_count": pa.int64()}
 
 
 def plan_scan(scan: Scan) -> ScanPlan:
@@ -46,6 +57,7 @@ class _Planner:
         for note in self.program.notes if self.program else ():
             self.report.note(note)
         self.partition_fields = partition_members(self.snapshot.specs)
+        self._counts: list[Any] = []  # parts of RecordCounts, one for each batch of survivors
 
     def plan(self) -> ScanPlan:
         report = self.report
@@ -56,7 +68,8 @@ class _Planner:
             survivors = survivors.combine_chunks()
             with report.stage("deletes"):
                 delete_files = self.snapshot.attach_deletes(survivors)
-            survivors, delete_files = self._apply_limit(survivors, delete_files)
+            counts = RecordCounts(self._counts)
+            survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
             with report.stage("paths"):
                 paths = self.snapshot.resolve_paths(_flat(survivors["path"]))
         report.files_planned = survivors.num_rows
@@ -64,8 +77,8 @@ class _Planner:
         report.files_with_deletes = int(np.count_nonzero(np.diff(delete_files.offsets)))
         report.delete_files = delete_files.files.num_rows
         report.bytes_planned = pc.sum(survivors["size_bytes"]).as_py() or 0
-        report.rows_planned = _total(survivors["record_count"])
-        return ScanPlan(self.scan, survivors, delete_files, paths, report)
+        report.count_planned = lambda: _total(counts.array)
+        return ScanPlan(self.scan, survivors, delete_files, paths, report, counts)
 
     def _surviving_batches(self) -> Iterator[pa.Table]:
         program, report = self.program, self.report
@@ -97,12 +110,13 @@ class _Planner:
         spec = self.snapshot.specs.get(batch.spec_id, PartitionSpec(batch.spec_id, ()))
         report.files_total += files.num_rows
         report.bytes_total += pc.sum(files["size_bytes"]).as_py() or 0
-        counted = _total(files["record_count"])
-        report.rows_total = None if counted is None or report.rows_total is None else report.rows_total + counted
+        counts = files["record_count"] if "record_count" in files.schema.names else None
+        listed = None if counts is None else _total(counts)
+        report.rows_listed = None if listed is None or report.rows_listed is None else report.rows_listed + listed
         partition = _typed_partition(files["partition"], spec)
         matched = np.ones(files.num_rows, bool)
+        rows = np.arange(files.num_rows) if rows is None else rows
         if self.program is not None and files.num_rows:
-            kept = np.arange(files.num_rows)
             if self.program.uses_partitions(spec):
                 with report.stage("partitions"):
                     verdicts = self.program.partition_verdicts(spec, partition)
@@ -110,8 +124,14 @@ class _Planner:
                     report.files_dropped_by_partition += files.num_rows - len(kept)
                     files, partition, rows = _take(files, partition, rows, kept)
             with report.stage("bounds"):
-                files, partition, matched = self._prune_by_bounds(batch, spec, files, partition, rows)
+                files, partition, rows, matched, counts = self._prune_by_bounds(batch, spec, files, partition, rows)
+        if files.num_rows:
+            if counts is None and batch.statistics is None:
+                counts = pa.nulls(files.num_rows, pa.int64())
+            self._counts.append((batch.statistics, rows) if counts is None else counts)
         table = pa.Table.from_batches([files])
+        if "record_count" in table.column_names:
+            table = table.drop_columns(["record_count"])
         table = table.set_column(
             table.column_names.index("partition"), "partition", _widen(partition, self.partition_fields)
         )
@@ -122,32 +142,35 @@ class _Planner:
 
     def _prune_by_bounds(
         self, batch: FileBatch, spec: PartitionSpec, files: pa.RecordBatch, partition: pa.Array, rows: Any
-    ) -> tuple[pa.RecordBatch, pa.Array, np.ndarray]:
+    ) -> tuple[pa.RecordBatch, pa.Array, np.ndarray, np.ndarray, pa.Array | None]:
+        """What is left, which of it matches in whole, and its record counts where they are known by now."""
         assert self.program is not None
         bounds = Bounds()
         if batch.statistics is not None and self.program.columns and files.num_rows:
             bounds = batch.statistics.bounds(self.program.columns, rows)
-        verdicts = self.program.verdicts(spec, partition, bounds, files["record_count"])
+        counts = files["record_count"] if "record_count" in files.schema.names else bounds.record_count
+        known = counts if counts is not None else pa.nulls(files.num_rows, pa.int64())
+        verdicts = self.program.verdicts(spec, partition, bounds, known)
         kept = np.flatnonzero(verdicts != NONE)
         self.report.files_dropped_by_bounds += files.num_rows - len(kept)
-        files, partition, _ = _take(files, partition, rows, kept)
-        return files, partition, verdicts[kept] == ALL
+        files, partition, rows = _take(files, partition, rows, kept)
+        counts = counts if counts is None else counts.take(pa.array(kept))
+        return files, partition, rows, verdicts[kept] == ALL, counts
 
-    def _apply_limit(self, survivors: pa.Table, delete_files: Any) -> tuple[pa.Table, Any]:
+    def _apply_limit(
+        self, survivors: pa.Table, delete_files: DeleteFiles, counts: RecordCounts
+    ) -> tuple[pa.Table, DeleteFiles, RecordCounts]:
         """Drop the files behind those whose rows are known to fill the limit."""
         limit = self.scan.limit
         if limit is None or not survivors.num_rows:
-            return survivors, delete_files
-        clean = np.diff(delete_files.offsets) == 0
-        matched = survivors["fully_matched"].to_numpy()
-        rows = pc.fill_null(survivors["record_count"], 0).to_numpy()
-        certain = np.cumsum(np.where(clean & matched, rows, 0))
-        needed = int(np.searchsorted(certain, limit)) + 1 if limit else 0
+            return survivors, delete_files, counts
+        certain = (np.diff(delete_files.offsets) == 0) & survivors["fully_matched"].to_numpy()
+        needed = counts.needed(limit, certain)
         if needed >= survivors.num_rows:
-            return survivors, delete_files
+            return survivors, delete_files, counts
         self.report.note(f"limit {limit} is filled by the first {needed} of {survivors.num_rows} files")
         survivors = survivors.slice(0, needed)
-        return survivors, self.snapshot.attach_deletes(survivors)
+        return survivors, self.snapshot.attach_deletes(survivors), counts.first(needed)
 
     def _no_files(self) -> pa.Table:
         columns: dict[str, pa.Array] = {name: pa.array([], kind) for name, kind in _REQUIRED.items()}
@@ -173,9 +196,9 @@ def _live_rows(batch: FileBatch, seen: Any) -> np.ndarray:
 
 
 def _check_batch(batch: FileBatch) -> None:
-    for name, kind in _REQUIRED.items():
+    for name, kind in (*_REQUIRED.items(), *_OPTIONAL.items()):
         index = batch.files.schema.get_field_index(name)
-        if index < 0 or batch.files.schema.field(index).type != kind:
+        if (index < 0 and name in _REQUIRED) or (index >= 0 and batch.files.schema.field(index).type != kind):
             raise PluginContractError(f"FileBatch.files needs a column {name!r} of type {kind}", field=name)
     index = batch.files.schema.get_field_index("partition")
     if index < 0 or not pa.types.is_struct(batch.files.schema.field(index).type):
@@ -238,7 +261,7 @@ def public_files(plan: ScanPlan) -> pa.Table:
     columns: dict[str, Any] = {
         "path": plan.paths,
         "size_bytes": survivors["size_bytes"],
-        "record_count": survivors["record_count"],
+        "record_count": plan.record_counts,
         "spec_id": survivors["spec_id"],
         "partition": _named_partition(_flat(survivors["partition"]), partition_members(snapshot.specs)),
         "deletes": _public_deletes(plan),

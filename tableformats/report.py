@@ -6,9 +6,9 @@ A plugin counts what it reads, the core counts what it drops; ``plan.explain()``
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 __all__ = ["ScanReport"]
@@ -19,8 +19,9 @@ class ScanReport:
     """Counters of one plan.
 
     Invariant: ``files_total = files_skipped_with_manifests + files_dropped_by_partition + files_dropped_by_bounds
-    + files_planned`` (before ``limit``). Bytes are of data files; rows are physical (None: some file does not say);
-    files that were skipped unread, with their manifest or row group, count in neither.
+    + files_planned`` (before ``limit``). Bytes are of data files, rows are physical; files that were skipped unread,
+    with their manifest or row group, count in neither. Where counting rows means reading statistics,
+    :attr:`rows_planned` reads those of the planned files when it is asked, and :attr:`rows_total` those of no other.
     """
 
     format: str = ""
@@ -46,12 +47,27 @@ class ScanReport:
     delete_files: int = 0
     bytes_total: int = 0
     bytes_planned: int = 0
-    rows_total: int | None = 0
-    rows_planned: int | None = 0
+    rows_listed: int | None = 0
+    """Rows of the files that were looked at; None: some file's metadata does not say beside its statistics."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Wall time by stage: metadata, reconcile, partitions, bounds, deletes, paths; ``total`` is all of it."""
     notes: list[str] = field(default_factory=list)
     """Sentences for people: what could not be pruned and why, what was unusual in the table."""
+
+    count_planned: Callable[[], int | None] = field(default=lambda: 0, repr=False, compare=False)
+    """Rows of the planned files; set by the plan, may read statistics."""
+
+    @property
+    def rows_planned(self) -> int | None:
+        """Rows of the planned files; None: some file does not say. Raises as planning does."""
+        return self.count_planned()
+
+    @property
+    def rows_total(self) -> int | None:
+        """Rows of the files that were looked at; None: some file does not say, or was dropped and not counted."""
+        if self.rows_listed is None and self.files_planned == self.files_total:
+            return self.rows_planned
+        return self.rows_listed
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -80,5 +96,8 @@ class ScanReport:
             self.note(text)
 
     def as_dict(self) -> dict[str, Any]:
-        """The counters as plain values, for JSON."""
-        return asdict(self)
+        """The counters as plain values, for JSON; counts the planned rows, and raises as :attr:`rows_planned` does."""
+        hidden = ("rows_listed", "count_planned")
+        counters = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in hidden}
+        counters["seconds"], counters["notes"] = dict(self.seconds), list(self.notes)
+        return {**counters, "rows_total": self.rows_total, "rows_planned": self.rows_planned}

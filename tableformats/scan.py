@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyspark.sql
 
     from .plugin.base import DeleteFiles, MetadataColumn
+    from .record_counts import RecordCounts
     from .report import ScanReport
     from .table import Snapshot
 
@@ -51,6 +52,12 @@ class Scan:
     def select(self, *columns: str) -> Scan:
         """The same scan with these columns, in this order. Raises InvalidPredicateError for unknown names."""
         return replace(self, schema=self.snapshot.project(columns, self.case_sensitive))
+
+    @property
+    def metadata_columns(self) -> list[MetadataColumn]:
+        """Those of the scan's columns that no file's schema holds."""
+        known = {c.field.id: c for c in self.snapshot.format_snapshot.metadata_columns}
+        return [known[f.id] for f in self.schema if f.id in known]
 
     def plan(self) -> ScanPlan:
         """Decide which files are read.
@@ -148,20 +155,27 @@ class ScanPlan:
     scan : the question
     report : the funnel, as :class:`tableformats.report.ScanReport`
     residual : the bound predicate that an engine still has to apply to rows; TRUE where pruning decided it all
-    survivors : pyarrow.Table, one row a file, as the format gave it: ``path`` (stored), ``size_bytes``,
-        ``record_count``, ``spec_id``, ``partition`` (members called by partition field id, over all specs),
-        ``fully_matched``, ``file_format``, and the format's own columns
+    survivors : pyarrow.Table, one row a file, as the format gave it: ``path`` (stored), ``size_bytes``, ``spec_id``,
+        ``partition`` (members called by partition field id, over all specs), ``fully_matched``, ``file_format``, and
+        the format's own columns
     delete_files : :class:`tableformats.plugin.DeleteFiles` for the survivors
     """
 
     def __init__(
-        self, scan: Scan, survivors: pa.Table, delete_files: DeleteFiles, paths: pa.Array, report: ScanReport
+        self,
+        scan: Scan,
+        survivors: pa.Table,
+        delete_files: DeleteFiles,
+        paths: pa.Array,
+        report: ScanReport,
+        counts: RecordCounts,
     ) -> None:
         self.scan = scan
         self.survivors = survivors
         self.delete_files = delete_files
         self.report = report
         self._paths = paths
+        self._counts = counts
 
     def __len__(self) -> int:
         return int(self.survivors.num_rows)
@@ -180,9 +194,8 @@ class ScanPlan:
 
     @property
     def metadata_columns(self) -> list[MetadataColumn]:
-        """Those of the scan's columns that no file's schema holds."""
-        known = {c.field.id: c for c in self.snapshot.format_snapshot.metadata_columns}
-        return [known[f.id] for f in self.schema if f.id in known]
+        """See :attr:`Scan.metadata_columns`."""
+        return self.scan.metadata_columns
 
     @property
     def limit(self) -> int | None:
@@ -215,6 +228,16 @@ class ScanPlan:
     def paths(self) -> pa.Array:
         """string[n]: absolute paths of the survivors."""
         return self._paths
+
+    @property
+    def record_counts(self) -> pa.Int64Array:
+        """int64[n]: physical rows of the survivors, null = unknown; where statistics must be read for them, now.
+
+        Raises
+        ------
+        CorruptMetadataError : as the statistics are read
+        """
+        return self._counts.array
 
     def keep_mask(self, filter: Any) -> np.ndarray:
         """bool[n]: which of this plan's files a further ``filter`` would keep. Raises InvalidPredicateError."""

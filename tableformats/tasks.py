@@ -15,14 +15,16 @@ __all__ = ["tasks_of"]
 def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
     """``plan.tasks()``; see :meth:`tableformats.scan.ScanPlan.tasks`."""
     survivors, deletes = plan.survivors, plan.delete_files
+    no_deletes = deletes.files.schema.empty_table()  # a slice would be pickled with all that it was cut from
     partition = survivors["partition"].combine_chunks()
     members = {int(f.name): partition.field(i) for i, f in enumerate(partition.type)}
     optional = [n for n in ("data_sequence_number", "first_row_id") if n in survivors.column_names]
-    names = ["path", "size_bytes", "record_count", "file_format", "spec_id", *optional]
+    names = ["path", "size_bytes", "file_format", "spec_id", *optional]
     asked = [name for c in plan.metadata_columns for name in (c.per_file, c.null_without)]
     numbers = {f.name for f in survivors.schema if f.type == pa.int64()}
     per_file = [name for name in asked if name is not None and name in numbers]
     columns = {name: survivors[name].to_pylist() for name in dict.fromkeys([*names, *per_file])}
+    columns["record_count"] = plan.record_counts.to_pylist()
     for i, (path, residual) in enumerate(zip(plan.paths.to_pylist(), residuals(plan), strict=True)):
         applying = deletes.indices[deletes.offsets[i] : deletes.offsets[i + 1]]
         yield ScanTask(
@@ -34,7 +36,7 @@ def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
             file_format=columns["file_format"][i],
             spec_id=columns["spec_id"][i],
             partition={field_id: values[i] for field_id, values in members.items()},
-            deletes=deletes.files.take(pa.array(applying)) if len(applying) else deletes.files.slice(0, 0),
+            deletes=deletes.files.take(pa.array(applying)) if len(applying) else no_deletes,
             residual=residual,
             file_values={name: columns[name][i] for name in per_file},
             **{name: columns[name][i] for name in optional},

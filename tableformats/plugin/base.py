@@ -183,7 +183,7 @@ class ReadRequest:
 
 
 class Statistics(ABC):
-    """Bounds and counts of one batch, decoded on demand."""
+    """Bounds and counts of one batch, decoded on demand; a plan keeps the statistics of batches with survivors."""
 
     @abstractmethod
     def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
@@ -193,6 +193,16 @@ class Statistics(ABC):
         ------
         CorruptMetadataError : the container is damaged (a malformed value alone is an unknown bound)
         """
+
+    def record_counts(self, rows: np.ndarray) -> pa.Int64Array:
+        """Physical rows of the files ``rows`` (int64 indices, ascending), null where unknown.
+
+        Asked for where ``FileBatch.files`` has no ``record_count``, once somebody wants to know, and for surviving
+        files only. By default nothing is known. Raises as :meth:`bounds` does.
+        """
+        import pyarrow as pa
+
+        return pa.nulls(len(rows), pa.int64())
 
 
 @dataclass
@@ -204,6 +214,9 @@ class Bounds:
     truncated lower bound is smaller, a truncated upper bound is greater than every value. A NaN bound counts as
     unknown. The counts are int64 over physical rows; null means unknown. ``value_count`` includes NULL and NaN.
     A format that keeps NaN out of its statistics leaves ``nan_count`` unknown.
+
+    ``record_count`` (int64, physical rows) is what decoding the bounds gave for nothing, where ``FileBatch.files`` has
+    no such column; None: ask :meth:`Statistics.record_counts`.
     """
 
     lower: dict[int, pa.Array] = field(default_factory=dict)
@@ -211,6 +224,7 @@ class Bounds:
     null_count: dict[int, pa.Array] = field(default_factory=dict)
     nan_count: dict[int, pa.Array] = field(default_factory=dict)
     value_count: dict[int, pa.Array] = field(default_factory=dict)
+    record_count: pa.Array | None = None
 
 
 @dataclass
@@ -222,9 +236,11 @@ class FileBatch:
     ===============  ========  ==================================================================================
     path             string    as stored; :meth:`FormatSnapshot.resolve_paths` makes it absolute, once, at the end
     size_bytes       int64
-    record_count     int64     physical rows; null = unknown
     partition        struct    members called by the partition field's id (``"1000"``), typed; empty struct if none
     ===============  ========  ==================================================================================
+
+    ``record_count`` (int64, physical rows; null = unknown) is there where it costs nothing; where statistics would have
+    to be read for it, it is left out and :meth:`Statistics.record_counts` gives it,
 
     and whatever columns the format needs later, in :meth:`FormatSnapshot.attach_deletes` or as columns of
     ``plan.files`` (those named in :attr:`FormatSnapshot.extra_columns`). All rows have one ``spec_id``.
@@ -304,6 +320,13 @@ class FormatSnapshot(ABC):
     own_metadata_tables: frozenset[str] = frozenset()
     """Which of the metadata tables that every table has (files, history, partitions, snapshots) the format defines
     itself: :meth:`inspect` gives these."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What other processes need to read files that were planned here: the attributes above,
+        :meth:`resolve_paths`, :meth:`deleted_positions` and :meth:`equality_deletes`. What only planning needs stays
+        behind. Whoever pickles a snapshot puts a :class:`tableformats.storage.Storage` of their own in the place of
+        the one that it holds, which may hold credentials."""
+        return dict(self.__dict__)
 
     @abstractmethod
     def read(self, request: ReadRequest) -> Iterator[FileBatch]:

@@ -54,7 +54,7 @@ def deleted_words(plan: ScanPlan, rows: np.ndarray) -> pa.Table:
         of_file = deletes.indices[deletes.offsets[row] : deletes.offsets[row + 1]]
         chosen = deletes.files.take(pa.array(of_file[by_position[of_file]]))
         path = survivors["path"][row].as_py()
-        positions = snapshot.deleted_positions(path, survivors["record_count"][row].as_py(), chosen)
+        positions = snapshot.deleted_positions(path, plan.record_counts[row].as_py(), chosen)
         one = page_words(np.frombuffer(positions.to_array(), np.uint64), path)
         pages.append(one[0])
         words.append(one[1])

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tableformats_delta import z85
@@ -186,7 +187,10 @@ def live_files(snapshot: FormatSnapshot, asked: ReadRequest | None = None) -> li
     found = []
     for batch in snapshot.read(asked or request()):
         keys = batch.keys.to_pylist() if batch.keys is not None else None
+        assert batch.statistics is not None
+        counts = batch.statistics.record_counts(np.arange(batch.files.num_rows)).to_pylist()
         for i, row in enumerate(batch.files.to_pylist()):
+            row["record_count"] = counts[i]
             if keys is not None:
                 if keys[i] in seen:
                     continue

@@ -433,8 +433,9 @@ class TestParsed:
         )
         snapshot = log.snapshot()
         (batch,) = list(snapshot.read(request()))
-        assert batch.files.column("record_count").to_pylist() == [9, 9, 5, None]
         assert isinstance(batch.statistics, LogStatistics)
+        assert batch.statistics.record_counts().to_pylist() == [9, 9, 5, None]
+        assert batch.statistics.record_counts(np.array([1, 2])).to_pylist() == [9, 5]
         whole = batch.statistics.bounds(list(snapshot.schema), None)
         some = batch.statistics.bounds(list(snapshot.schema), np.array([1, 2]))
         found: dict[str, list[Any]] = {}

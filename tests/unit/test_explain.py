@@ -33,8 +33,8 @@ def test_shows_every_counter(plan: tf.scan.ScanPlan) -> None:
         checkpoint_files_read=2, manifests_total=40, manifests_skipped=30, files_total=2000,
         files_skipped_with_manifests=1000, files_dropped_by_partition=500, files_dropped_by_bounds=400,
         files_planned=100, files_fully_matched=60, files_with_deletes=50, delete_files=70, bytes_total=5 * 10**9,
-        bytes_planned=10**6, rows_total=None, rows_planned=80_000, seconds={"metadata": 0.0012, "total": 0.0034},
-        notes=["one\nline", "another"],
+        bytes_planned=10**6, rows_listed=None, count_planned=lambda: 80_000,
+        seconds={"metadata": 0.0012, "total": 0.0034}, notes=["one\nline", "another"],
     )  # fmt: skip
     text = plan.explain()
     assert figures(text) == {

@@ -47,18 +47,16 @@ class CheckpointRows:
     """The add actions of one batch.
 
     ``rows`` follows :func:`file_schema`. ``parsed`` gives ``add.stats_parsed`` of these rows, of it only the leaves
-    that are asked for by their path below it; None where the file has none. ``record_counts`` is what was found in
-    the statistics once a plan asked, so that the next one need not parse them again.
+    that are asked for by their path below it; None where the file has none.
     """
 
     rows: pa.RecordBatch
     parsed: ParsedStatistics | None = None
-    record_counts: pa.Int64Array | None = None
 
     @property
     def size_bytes(self) -> int:
-        """Bytes in memory, with the record counts."""
-        return int(self.rows.nbytes) + 8 * int(self.rows.num_rows)
+        """Bytes in memory."""
+        return int(self.rows.nbytes)
 
 
 @dataclass

@@ -75,6 +75,10 @@ class DeltaSnapshot(FormatSnapshot):
         self.name_mapping = name_mapping(mode)
         self.metadata_columns = row_columns(self.properties)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
+        return {k: v for k, v in self.__dict__.items() if k not in ("_cache", "segment", "state")}
+
     def read(self, request: ReadRequest) -> Iterator[FileBatch]:
         """See :meth:`tableformats.plugin.FormatSnapshot.read`."""
         seen = _SeenKeys()
@@ -141,12 +145,9 @@ class DeltaSnapshot(FormatSnapshot):
         has_vector = pc.is_valid(actions.column("dv_storage"))
         partitioned = [field.id for field in self._partition_fields.values()]
         statistics = LogStatistics(self.schema, actions.column("stats"), rows.parsed, has_vector, partitioned)
-        if rows.record_counts is None:
-            rows.record_counts = statistics.record_counts()
         columns = {
             "path": actions.column("path"),
             "size_bytes": pc.fill_null(actions.column("size"), 0),
-            "record_count": rows.record_counts,
             "partition": partition_struct(
                 actions.column("partition_values"), self._partition_fields, source.refuse_live, request.report
             ),

@@ -51,13 +51,13 @@ class LogStatistics(Statistics):
         self._parsed = parsed
         self._has_vector = has_vector
 
-    def record_counts(self) -> pa.Int64Array:
-        """int64[n_files]: ``numRecords``, null where it is unknown. Cost: see :func:`scan_record_counts`."""
+    def record_counts(self, rows: np.ndarray | None = None) -> pa.Int64Array:
+        """int64: ``numRecords`` of ``rows`` (None: all), null = unknown. Cost: see :func:`scan_record_counts`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        counts = self._parsed_member(self._read_parsed([("numRecords",)], None), ("numRecords",), pa.int64())
-        text = self._text
+        counts = self._parsed_member(self._read_parsed([("numRecords",)], rows), ("numRecords",), pa.int64())
+        text = self._text if rows is None else self._text.take(pa.array(rows))
         if counts is None:
             counts = scan_record_counts(text)
         elif counts.null_count and text.null_count < len(text):
@@ -92,7 +92,7 @@ class LogStatistics(Statistics):
         tight = pc.fill_null(merged(found.tight, ("tightBounds",), pa.bool_()), True)
         known = pc.is_valid(records)
         wide = pc.or_(pc.invert(tight), has_vector)
-        bounds = Bounds()
+        bounds = Bounds(record_count=records)
         for leaf in leaves:
             lower, upper = bound_pair(leaf, found.lower[leaf.id], found.upper[leaf.id])
             if parsed is not None:
