@@ -212,6 +212,21 @@ class Storage:
         if not self.is_dir(self.root) and not self.is_file(self.root):
             raise TableNotFoundError("nothing is at the location", path=self.root, hint="Check the path")
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What ``storage_options`` were: to open the same store elsewhere, never to be shown or logged."""
+        return dict(self._options)
+
+    @property
+    def allow_paths(self) -> tuple[str, ...]:
+        """The prefixes of further locations that the table's metadata may name."""
+        return tuple(self._allowed)
+
+    @property
+    def moves(self) -> dict[str, str]:
+        """{old prefix: new prefix}, as :meth:`relocate` was told."""
+        return dict(reversed(self._moved))
+
     def relocate(self, old: str, new: str) -> None:
         """From now on, stored paths below ``old`` mean the same paths below ``new``; the longest prefix wins."""
         self._moved.append((strip_trailing(normalize(old)), strip_trailing(new)))

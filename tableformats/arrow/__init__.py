@@ -1,5 +1,6 @@
-"""Runs a plan with pyarrow: :func:`read_batches`, and :func:`count_rows` where only their number is wanted."""
+"""Runs a plan with pyarrow: :func:`read_batches`, :func:`read_tasks` for some of its files, :func:`count_rows` where only
+the number of rows is wanted."""
 
-from .reader import count_rows, read_batches
+from .reader import count_rows, read_batches, read_tasks
 
-__all__ = ["count_rows", "read_batches"]
+__all__ = ["count_rows", "read_batches", "read_tasks"]

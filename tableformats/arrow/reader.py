@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from .. import expressions as ex
 from ..plugin.base import FormatSnapshot, PartitionSpec
-from ..scan import ScanPlan, ScanTask
+from ..scan import Scan, ScanPlan, ScanTask
 from ..schema import Field, StructType, arrow_field
 from .deletes import DeleteLoader, deleted_positions
 from .files import DataFile, open_data_file, reading
@@ -22,7 +22,7 @@ from .filters import evaluate
 from .metadata_columns import MetadataReader, numbered
 from .projection import Resolver
 
-__all__ = ["count_rows", "read_batches"]
+__all__ = ["count_rows", "read_batches", "read_tasks"]
 
 
 def read_batches(plan: ScanPlan) -> pa.RecordBatchReader:
@@ -37,10 +37,16 @@ def read_batches(plan: ScanPlan) -> pa.RecordBatchReader:
     UnsupportedFeatureError : a file's format, or how it stores a selected column, is not read (``field`` names it)
     CorruptMetadataError : while the stream is read: a file is missing or damaged, or contradicts the metadata
     """
-    batches = _Reader(plan, plan.schema.fields).batches(plan.tasks())
+    batches = read_tasks(plan.scan, plan.tasks())
     if plan.limit is not None:
         batches = _first_rows(batches, plan.limit)
     return pa.RecordBatchReader.from_batches(plan.schema.to_arrow(), batches)
+
+
+def read_tasks(scan: Scan, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
+    """The rows of some ``tasks`` of a plan of ``scan``, whose snapshot need not be able to plan. Raises as
+    :func:`read_batches` does."""
+    return _Reader(scan, scan.schema.fields).batches(tasks)
 
 
 def count_rows(plan: ScanPlan, tasks: Iterable[ScanTask]) -> Iterator[int]:
@@ -48,18 +54,18 @@ def count_rows(plan: ScanPlan, tasks: Iterable[ScanTask]) -> Iterator[int]:
 
     Reads what the filter and the deletes need and nothing else. Raises as :func:`read_batches` does.
     """
-    return (batch.num_rows for batch in _Reader(plan, ()).batches(tasks))
+    return (batch.num_rows for batch in _Reader(plan.scan, ()).batches(tasks))
 
 
 class _Reader:
-    """One run of a plan, giving ``fields``."""
+    """One run of a plan of ``scan``, giving ``fields``."""
 
-    def __init__(self, plan: ScanPlan, fields: Sequence[Field]) -> None:
+    def __init__(self, scan: Scan, fields: Sequence[Field]) -> None:
         self._fields = fields
-        self._metadata = {c.field.id: c for c in plan.metadata_columns if c.field in fields}
-        self._storage = plan.snapshot.storage
-        self._schema = plan.snapshot.schema
-        self._snapshot: FormatSnapshot = plan.snapshot.format_snapshot
+        self._metadata = {c.field.id: c for c in scan.metadata_columns if c.field in fields}
+        self._storage = scan.snapshot.storage
+        self._schema = scan.snapshot.schema
+        self._snapshot: FormatSnapshot = scan.snapshot.format_snapshot
         self._deletes = DeleteLoader(self._snapshot, self._schema)
 
     def batches(self, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
@@ -125,18 +131,15 @@ def _narrowed(fields: Iterable[Field], ids: set[int]) -> list[Field]:
     return kept
 
 
-def _without(positions: np.ndarray, batches: Iterable[pa.StructArray]) -> Iterator[pa.StructArray]:
-    """The rows of a file without those at ``positions`` (ascending, counted over all batches)."""
-    start = 0
-    for rows in batches:
-        low, high = np.searchsorted(positions, np.array([start, start + len(rows)], np.uint64))
+def _without(positions: np.ndarray, batches: Iterable[tuple[int, pa.StructArray]]) -> Iterator[pa.StructArray]:
+    """The rows of a file, of which each batch has the position of its first, without those at ``positions``
+    (ascending)."""
+    for first, rows in batches:
+        low, high = np.searchsorted(positions, np.array([first, first + len(rows)], np.uint64))
         if low < high:
             keep = np.ones(len(rows), bool)
-            keep[(positions[low:high] - np.uint64(start)).astype(np.int64)] = False
-            start += len(rows)
+            keep[(positions[low:high] - np.uint64(first)).astype(np.int64)] = False
             rows = rows.filter(pa.array(keep))
-        else:
-            start += len(rows)
         yield rows
 
 

@@ -48,6 +48,9 @@ class TableFiles:
                 for old, new in common_move(location, directory):
                     storage.relocate(old, new)
 
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "cache": None}
+
     def locate(self, stored: str) -> str:
         """One stored path made absolute. Raises PathNotAllowedError."""
         return self.storage.resolve_one(self._absolute(stored))

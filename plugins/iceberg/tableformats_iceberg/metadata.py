@@ -8,7 +8,7 @@ Source: Iceberg spec, "Table Metadata Fields", "Snapshots", "Snapshot References
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tableformats.errors import CorruptMetadataError, TableNotFoundError, UnsupportedFeatureError
@@ -90,6 +90,10 @@ class TableMetadata:
     def dropped_nothing_from(self, schema: Schema) -> bool:
         """Whether ``schema`` has every column, at every depth, that the table ever had."""
         return sorted(field_ids(schema.fields)) == list(range(1, (self.last_column_id or 0) + 1))
+
+    def without_history(self) -> TableMetadata:
+        """The same without its snapshots, references and logs, which grow with every commit."""
+        return replace(self, snapshots={}, refs={}, current_snapshot_id=None, snapshot_log=(), metadata_log=())
 
     def find_field(self, field_id: int) -> Field | None:
         """The field with that id: in the current schema, else in the newest schema that has it."""

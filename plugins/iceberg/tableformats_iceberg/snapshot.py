@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest
+from tableformats.errors import CorruptMetadataError
+from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest, SplitOptions
 from tableformats.plugin.prefetch import in_order
 from tableformats.report import ScanReport
 from tableformats.schema import Schema
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from .manifests import Manifest, ManifestList
 
 __all__ = ["IcebergSnapshot"]
+
+_OF_PLANNING = ("snapshot", "manifest_list", "delete_index", "_delete_reader", "_appends")
+"""Attributes that only planning needs, or that are made again."""
 
 
 class IcebergSnapshot(FormatSnapshot):
@@ -50,6 +54,27 @@ class IcebergSnapshot(FormatSnapshot):
         undropped = schema if metadata.dropped_nothing_from(schema) else None
         self.name_mapping = replace(parse_name_mapping(metadata.properties, metadata.path), undropped=undropped)
         self.metadata_columns = metadata_columns(metadata.format_version, metadata.specs, schema)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
+        kept = {k: v for k, v in self.__dict__.items() if k not in _OF_PLANNING}
+        return {**kept, "metadata": self.metadata.without_history()}
+
+    @property
+    def split_options(self) -> SplitOptions:
+        """See :attr:`tableformats.plugin.FormatSnapshot.split_options`: the properties ``read.split.*``."""
+        names = {"target_size": "target-size", "open_cost": "open-file-cost", "lookback": "planning-lookback"}
+        given = {name: self._number(f"read.split.{key}") for name, key in names.items()}
+        return replace(SplitOptions(), **{name: number for name, number in given.items() if number is not None})
+
+    def _number(self, key: str) -> int | None:
+        text = self.properties.get(key)
+        if text is not None and not (text.isascii() and text.isdigit() and len(text) < 19):
+            raise CorruptMetadataError(
+                f"the table's property is no number of bytes or files: {text[:50]!r}",
+                path=self.metadata.path, field=key, hint="Correct the property, or give the value in the call",
+            )  # fmt: skip
+        return None if text is None else int(text)
 
     # ---- files --------------------------------------------------------------------------------------------------
 
