@@ -14,7 +14,13 @@ settings.register_profile("tableformats", deadline=None, suppress_health_check=[
 settings.load_profile("tableformats")
 
 
+CASES: Counter[str] = Counter()
+"""What the laboratory judged, for its summary."""
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
+    for what, count in sorted(CASES.items()):
+        terminalreporter.write_line(f"{count:6}  {what}")
     if not OUTCOMES:
         return
     terminalreporter.section("conformance tables")

@@ -186,17 +186,26 @@ def _shorter(value: Any) -> Any:
 @st.composite
 def predicates(draw: st.DrawFn, table: ModelTable, depth: int = 3) -> ex.Expression:
     """A predicate over references; literals come from the values in the files and from the types' edges."""
+    columns = {
+        f"c{i}": (kind, [r[i] for f in table.files for r in f.rows if r[i] is not None])
+        for i, kind in table.kinds.items()
+    }
+    return draw(predicates_over(columns, depth))
+
+
+@st.composite
+def predicates_over(draw: st.DrawFn, columns: dict[str, tuple[str, list[Any]]], depth: int = 3) -> ex.Expression:
+    """A predicate over columns {name: (kind, values that are stored)}."""
     if depth and draw(st.booleans()):
         node = draw(st.sampled_from([ex.And, ex.Or, ex.Not]))
         if node is ex.Not:
-            return ex.Not(draw(predicates(table, depth - 1)))
-        return node(tuple(draw(predicates(table, depth - 1)) for _ in range(draw(st.integers(2, 3)))))
-    i = draw(st.sampled_from(sorted(table.kinds)))
-    kind = table.kinds[i]
-    stored = [r[i] for f in table.files for r in f.rows if r[i] is not None]
+            return ex.Not(draw(predicates_over(columns, depth - 1)))
+        return node(tuple(draw(predicates_over(columns, depth - 1)) for _ in range(draw(st.integers(2, 3)))))
+    name = draw(st.sampled_from(sorted(columns)))
+    kind, stored = columns[name]
     values = st.one_of(VALUES[kind], st.sampled_from(stored)) if stored else VALUES[kind]
     literal = values.map(lambda v: ex.Literal(v, type_of(kind)))
-    column = ex.Reference((f"c{i}",))
+    column = ex.Reference((name,))
     shapes = ["compare", "compare", "compare", "in", "null", "columns"]
     shapes += {"string": ["prefix", "like", "like"], "float": ["nan", "nan"], "double": ["nan", "nan"]}.get(kind, [])
     shape = draw(st.sampled_from(shapes))
