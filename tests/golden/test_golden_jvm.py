@@ -70,3 +70,16 @@ def test_row_ids(name: str) -> None:
     found = opened(name).scan().select("id", *(prefix + column for column in wanted[0] if column != "id")).to_arrow()
     found = found.rename_columns([column.removeprefix(prefix) for column in found.column_names])
     assert answers(found) == wanted
+
+
+@pytest.mark.parametrize("name", [name for name in EXPECTED if "times" in EXPECTED[name]])
+def test_times_in_commits(name: str) -> None:
+    """Of the versions that hold their times: as Spark shows them, and found again by them, also a moment later."""
+    table, times = opened(name), {int(v): time for v, time in EXPECTED[name]["times"].items()}
+    history = {row["version"]: row["timestamp"] for row in table.history().to_pylist()}
+    assert {version: round(history[version].timestamp() * 1000) for version in times} == times
+    for version, time in times.items():
+        assert table.snapshot(timestamp=time).version == version
+        if version + 1 in times:
+            assert table.snapshot(timestamp=times[version + 1] - 1).version == version
+    assert set(times) < set(range(max(times) + 1)), "the first versions have no such times"

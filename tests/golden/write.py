@@ -20,6 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.variants import decoded
+
 TABLES = Path(__file__).parent / "tables"
 UTC = dt.timezone.utc
 START = dt.datetime(2024, 1, 1, tzinfo=UTC)
@@ -59,7 +61,7 @@ def rows(first: int, last: int) -> pa.Table:
 
 
 def answers(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows as JSON values, sorted by id; floats keep NaN as text, times are ISO 8601."""
+    """Rows as JSON values, sorted by id; floats keep NaN as text, times are ISO 8601, variants are what they hold."""
     return [{k: plain(v) for k, v in row.items()} for row in sorted(table.to_pylist(), key=lambda r: r["id"])]
 
 
@@ -70,7 +72,11 @@ def plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, Decimal):
         return str(value)
+    if isinstance(value, bytes):
+        return value.hex()
     if isinstance(value, dict):
+        if set(value) == {"metadata", "value"}:
+            return plain(decoded(value))
         return {k: plain(v) for k, v in value.items()}
     return [plain(v) for v in value] if isinstance(value, list) else value
 

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from tests.spark.rows import collect
+
 from .write import answers
 
 JARS = (
@@ -87,7 +89,7 @@ class Writer:
         self.run(f"INSERT INTO {{t}} SELECT {', '.join(('id', *columns))} FROM range({first}, {last}, 1, 1)")
 
     def query(self, text: str) -> list[dict[str, Any]]:
-        return answers(self.spark.sql(text.replace("{t}", self.name)).toArrow())
+        return answers(collect(self.spark.sql(text.replace("{t}", self.name))))
 
     def versions(self) -> list[int]:
         text = "DESCRIBE HISTORY {t}" if self.is_delta else "SELECT snapshot_id AS version FROM {t}.snapshots"
@@ -222,6 +224,59 @@ def delta_v2_checkpoint(w: Writer) -> Expected:
     ids = "SELECT id, _metadata.row_id AS row_id, _metadata.row_commit_version AS row_commit_version FROM {t}"
     filters = ["local < TIMESTAMP_NTZ '1970-01-01 00:00:00'", "name = 'updated'", "local IS NULL", "id > 12"]
     return {**w.expected(filters), "row_ids": w.query(ids)}
+
+
+def delta_shredded_variant(w: Writer) -> Expected:
+    """Variants shredded by other schemas in every file, and in one not at all; every type; inside of an array."""
+    w.run("CREATE TABLE {t} (id BIGINT, v VARIANT, a ARRAY<VARIANT>) USING delta "
+          "TBLPROPERTIES (delta.enableVariantShredding = true)")  # fmt: skip
+    documents = [
+        '{"a": 1, "b": "x", "o": {"p": 1.5, "q": [1, 2, "z"]}}', '{"a": "text", "c": true}', "null", "3", '"é"',
+        "[1, null]", "{}", '{"o": {"p": 12345678901234567890.5}, "z": null, "a": null}', '{"b": "' + 70 * "é" + '"}',
+    ]  # fmt: skip
+    listed = ", ".join(f"({i}, '{text}')" for i, text in enumerate(documents))
+    schemas = [None, "a BIGINT, b STRING, o STRUCT<p DECIMAL(38, 18), q ARRAY<INT>>", "ARRAY<BIGINT>", "DECIMAL(9, 0)",
+               "STRING"]  # fmt: skip
+    for number, schema in enumerate(schemas):
+        _shred(w, schema)
+        w.run(f"INSERT INTO {{t}} SELECT id + {10 * number}, PARSE_JSON(text), ARRAY(PARSE_JSON(text), NULL) "
+              f"FROM VALUES {listed} AS s (id, text)")  # fmt: skip
+    typed = {
+        "t": ("TIMESTAMP", "TIMESTAMP '2024-01-01 01:02:03.123456'"), "d": ("DATE", "DATE '0001-01-01'"),
+        "n": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '1500-01-01 00:00:00.000001'"), "f": ("FLOAT", "1.5"),
+        "g": ("DOUBLE", "-0.1"), "y": ("TINYINT", "-128"), "w": ("SMALLINT", "300"), "i": ("INT", "-2147483648"),
+        "x": ("BINARY", "X'0001FF'"), "k": ("BOOLEAN", "TRUE"), "s": ("DECIMAL(9, 2)", "-1.25"),
+        "m": ("DECIMAL(18, 3)", "123456789012345.678"),
+    }  # fmt: skip
+    _shred(w, ", ".join(f"{name} {kind}" for name, (kind, _) in typed.items()))
+    members = ", ".join(f"'{name}', CAST({value} AS {kind})" for name, (kind, value) in typed.items())
+    w.run(f"INSERT INTO {{t}} SELECT 100, TO_VARIANT_OBJECT(NAMED_STRUCT({members})), NULL")
+    _shred(w, None)
+    w.run("DELETE FROM {t} WHERE id = 12")
+    return w.expected(["v IS NULL", "id > 41", "a IS NULL"])
+
+
+def _shred(w: Writer, schema: str | None) -> None:
+    w.spark.conf.set("spark.sql.variant.allowReadingShredded", "true")
+    w.spark.conf.set("spark.sql.variant.writeShredding.enabled", str(schema is not None).lower())
+    w.spark.conf.set("spark.sql.variant.forceShreddingSchemaForTest", schema or "")
+
+
+def delta_enabled_later(w: Writer) -> Expected:
+    """Times in the commits, then row tracking, enabled on a table that has commits and files already."""
+    w.run("CREATE TABLE {t} (id BIGINT, v STRING) USING delta TBLPROPERTIES (delta.enableDeletionVectors = true)")
+    w.fill(0, 4, "'before'")
+    w.run("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableInCommitTimestamps = true)")
+    w.fill(4, 8, "'times'")
+    w.run("DELETE FROM {t} WHERE id = 1", "ALTER TABLE {t} SET TBLPROPERTIES (delta.enableRowTracking = true)")
+    w.fill(8, 12, "'rows'")
+    w.run("UPDATE {t} SET v = 'updated' WHERE id IN (2, 5, 9)", "OPTIMIZE {t}", "DELETE FROM {t} WHERE id = 3")
+    ids = "SELECT id, _metadata.row_id AS row_id, _metadata.row_commit_version AS row_commit_version FROM {t}"
+    history = w.spark.sql(f"DESCRIBE HISTORY {w.name}").collect()
+    times = {row.version: int(row.timestamp.timestamp() * 1000) for row in history}
+    (enabled,) = w.spark.sql(f"SHOW TBLPROPERTIES {w.name} (delta.inCommitTimestampEnablementVersion)").collect()
+    in_commits = {version: time for version, time in times.items() if version >= int(enabled.value)}
+    return {**w.expected(["v = 'updated'"]), "row_ids": w.query(ids), "times": in_commits}
 
 
 def iceberg_position_deletes(w: Writer) -> Expected:
@@ -376,6 +431,8 @@ TABLES: tuple[Callable[[Writer], Expected], ...] = (
     delta_generated_column,
     delta_change_feed,
     delta_v2_checkpoint,
+    delta_shredded_variant,
+    delta_enabled_later,
     iceberg_position_deletes,
     iceberg_equality_deletes,
     iceberg_deletion_vectors,

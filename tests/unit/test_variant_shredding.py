@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tableformats.arrow.variant_shredding import MalformedVariantError, unshredded
 
-from .variants import decoded, metadata_of, object_of
+from tests.variants import decoded, metadata_of, object_of
 
 EMPTY = b"\x01\x00"
 NULL = b"\x00"
