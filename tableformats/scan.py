@@ -7,7 +7,7 @@ a plan stands in ``arrow/`` and ``spark/``, imported when called.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -125,7 +125,11 @@ class Scan:
 
 @dataclass(frozen=True)
 class ScanTask:
-    """One file of a plan, as Python values.
+    """One file of a plan, or a part of it, as Python values.
+
+    A task stands for the row groups (stripes, blocks) that lie in the ``length`` bytes from ``start`` on: a Parquet
+    row group by its middle, others by where they begin. One that reaches the end (by ``size_bytes``) takes all that
+    follows.
 
     ``path`` is absolute, ``stored_path`` as the metadata spells it. ``partition`` maps partition field ids to
     ``pyarrow.Scalar``. ``deletes`` are the rows of :attr:`DeleteFiles.files` that apply. ``residual`` is what is
@@ -136,6 +140,8 @@ class ScanTask:
     path: str
     stored_path: str
     size_bytes: int
+    start: int
+    length: int
     record_count: int | None
     file_format: str
     spec_id: int
@@ -247,17 +253,58 @@ class ScanPlan:
         kept = pc.is_in(self._paths, value_set=narrower._paths)
         return kept.to_numpy(zero_copy_only=False)
 
+    def take(self, rows: np.ndarray) -> ScanPlan:
+        """The plan of the files ``rows`` (int64, places in :attr:`files`) alone, in that order; the report stays."""
+        import pyarrow as pa
+
+        from .record_counts import RecordCounts
+
+        places = pa.array(rows)
+        counts = RecordCounts([self.record_counts.take(places)])
+        return ScanPlan(
+            self.scan, self.survivors.take(places), self.delete_files.take(rows), self._paths.take(places),
+            self.report, counts,
+        )  # fmt: skip
+
     def tasks(self) -> Iterator[ScanTask]:
         """The files as Python values, one by one, in the order of :attr:`files`."""
         from .tasks import tasks_of
 
         return tasks_of(self)
 
-    def splits(self, target_size: str | int = "128MB", open_cost: str | int = "4MB") -> list[list[ScanTask]]:
-        """Whole files packed into groups of about ``target_size`` bytes, each file weighing at least ``open_cost``."""
-        from .splits import pack
+    def splits(
+        self, target_size: str | int | None = None, open_cost: str | int | None = None, lookback: int | None = None
+    ) -> list[list[ScanTask]]:
+        """The files in parts, packed into groups of about one size; together they give every row once.
 
-        return pack(self, target_size, open_cost)
+        Parameters
+        ----------
+        target_size : bytes of a group, as a number or like "128MB"
+        open_cost : bytes that opening a file counts for, at least, and each of its delete files
+        lookback : how many groups are open at a time
+
+        None: what the table's properties say, otherwise 128 MB, 4 MB and 10. Neighbouring parts of a file in one group
+        are one task; a part that is greater than the target has a group of its own.
+
+        Raises
+        ------
+        ValueError : no size, or a number that is too small
+        LimitExceededError : a file has more than a million parts of the target size
+        CorruptMetadataError : the table's properties are no numbers
+        """
+        from .splits import splits
+
+        return splits(self, target_size, open_cost, lookback)
+
+    def to_arrow(self, tasks: Iterable[ScanTask] | None = None) -> pa.Table:
+        """The rows of some of :meth:`tasks` or :meth:`splits` as one table, in their order; None: of all files."""
+        return self.to_arrow_batch_reader(tasks).read_all()
+
+    def to_arrow_batch_reader(self, tasks: Iterable[ScanTask] | None = None) -> pa.RecordBatchReader:
+        """As :meth:`to_arrow`, as a stream of record batches. No stream has more rows than the scan's limit."""
+        from .arrow import read_batches
+
+        return read_batches(self, tasks)
 
     def explain(self) -> str:
         """The funnel as text: what was read, what was dropped and why, what is planned."""

@@ -32,6 +32,8 @@ def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
             path=path,
             stored_path=columns["path"][i],
             size_bytes=columns["size_bytes"][i],
+            start=0,
+            length=columns["size_bytes"][i],
             record_count=columns["record_count"][i],
             file_format=columns["file_format"][i],
             spec_id=columns["spec_id"][i],

@@ -40,16 +40,18 @@ class AvroFile(DataFile):
         columns = Selection(self.root, leaves).columns(self.root)
         return Selection(self.root, (leaf for column in columns for leaf in column.leaves))
 
-    def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
+    def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
+        blocks = [block for block in self._blocks.blocks if self.part.holds(block.offset)]
+        # Blocks follow each other, so those of a part are neighbours.
+        first = sum(block.count for block in self._blocks.blocks if blocks and block.offset < blocks[0].offset)
+        count = sum(block.count for block in blocks)
         chosen = set(selection.columns(self.root))
-        if not chosen:
-            return empty_rows(self.num_rows)
         places = [i for i, column in enumerate(self.root.children) if column in chosen]
-        return counted_rows(self._arrays(places), self)
+        return counted_rows(self._arrays(blocks, places) if places else empty_rows(count), first, count, self.path)
 
-    def _arrays(self, places: list[int]) -> Iterator[pa.StructArray]:
+    def _arrays(self, blocks: list[Block], places: list[int]) -> Iterator[pa.StructArray]:
         fields = [self._column.kind.field(i) for i in places]
-        for records in self._records():
+        for records in self._records(blocks):
             try:
                 columns = [self._column.member(i, records) for i in places]
             except (pa.ArrowException, ValueError, OverflowError) as error:
@@ -59,11 +61,11 @@ class AvroFile(DataFile):
                 ) from error  # fmt: skip
             yield pa.StructArray.from_arrays(columns, fields=fields)
 
-    def _records(self) -> Iterator[list[Any]]:
+    def _records(self, blocks: list[Block]) -> Iterator[list[Any]]:
         head = _header(self._column.plain)
         found: list[Any] = []
         size = 0
-        for block in self._blocks.blocks:
+        for block in blocks:
             plain = self._blocks.plain(block)
             size += len(plain)
             if block.count > len(plain) // self._column.min_size:

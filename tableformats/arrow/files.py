@@ -10,6 +10,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,10 +26,22 @@ if TYPE_CHECKING:
     from ..scan import ScanTask
     from ..storage import Storage
 
-__all__ = ["BATCH_ROWS", "DataFile", "counted_rows", "empty_rows", "open_data_file"]
+__all__ = ["BATCH_ROWS", "DataFile", "Part", "counted_rows", "empty_rows", "open_data_file"]
 
 BATCH_ROWS = 131_072
 """Rows of a batch, at most."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """The bytes from ``start`` to ``end`` (None: all that follow) of a file, which share it out among tasks."""
+
+    start: int = 0
+    end: int | None = None
+
+    def holds(self, place: int) -> bool:
+        """Whether what stands at ``place`` belongs to this part: the first one takes what lies before the file, too."""
+        return (self.start <= place or self.start == 0) and (self.end is None or place < self.end)
 
 
 class DataFile(ABC):
@@ -39,19 +52,22 @@ class DataFile(ABC):
     path : absolute
     root : its columns
     num_rows : physical rows, as its footer counts them
+    part : the rows of row groups (stripes, blocks) outside of it are not read
     """
 
     path: str
     root: FileNode
     num_rows: int
+    part: Part = Part()
 
     def select(self, leaves: frozenset[int]) -> Selection:
         """The selection that holds at least ``leaves``."""
         return Selection(self.root, leaves)
 
     @abstractmethod
-    def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
-        """All physical rows in order, one member for each top-level column of ``selection``.
+    def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
+        """All physical rows of the part in order, one member for each top-level column of ``selection``; with each
+        batch comes the position of its first row in the file.
 
         Raises
         ------
@@ -62,7 +78,7 @@ class DataFile(ABC):
 
 @contextmanager
 def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> Iterator[DataFile]:
-    """The data file of ``task``, closed afterwards; one without field ids is numbered as the mapping says.
+    """The data file of ``task``, or its part, closed afterwards; one without field ids is numbered as the mapping says.
 
     Raises
     ------
@@ -81,6 +97,8 @@ def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> It
     with _open(storage, task.path) as source:
         with reading(task.path):
             file = kinds[task.file_format](task.path, source)
+        end = task.start + task.length
+        file.part = Part(task.start, None if end >= task.size_bytes else end)
         if mapping.by == "id" and not file.root.has_ids:
             file.root = _numbered(file.root, mapping)
         yield file
@@ -96,12 +114,7 @@ def _open(storage: Storage, path: str) -> pa.NativeFile:
     try:
         return storage.open_file(path)
     except FileNotFoundError as error:
-        raise CorruptMetadataError(
-            "a data file that the table names is missing",
-            path=path,
-            hint="It may have been vacuumed or expired: read a newer version. If the table was moved, open it with "
-            "relocate=True or relocate={old: new}",
-        ) from error
+        raise missing_file("a data file that the table names", path) from error
     except (OSError, pa.ArrowException) as error:
         raise TableFormatsError(
             f"a data file cannot be opened: {error}", path=path, hint="Check the store and its permissions"
@@ -148,16 +161,40 @@ class _Parquet(DataFile):
                 "the Arrow schema in the file does not describe its columns", path=path, hint="Rewrite the file"
             )
 
-    def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
-        return counted_rows(self._rows(selection), self)
+    def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
+        first, metadata = 0, self._file.metadata
+        for group in range(metadata.num_row_groups):
+            with reading(self.path):
+                described = metadata.row_group(group)
+                chosen = self.part == Part() or self.part.holds(_middle(described))
+            if chosen:
+                yield from counted_rows(self._group(group, selection), first, described.num_rows, self.path)
+            first += described.num_rows
+        if first != self.num_rows:
+            raise CorruptMetadataError(
+                f"the file holds {first} rows where its footer counts {self.num_rows}", path=self.path,
+                hint="Restore the file",
+            )  # fmt: skip
 
-    def _rows(self, selection: Selection) -> Iterator[pa.StructArray]:
+    def _group(self, group: int, selection: Selection) -> Iterator[pa.StructArray]:
         # One row group after the other, so that buffered column chunks of only one are held.
-        for group in range(self._file.num_row_groups):
-            batches = self._file.reader.iter_batches(
-                BATCH_ROWS, row_groups=[group], column_indices=selection.leaves, use_threads=True
-            )
-            yield from _guarded((without_views(batch.to_struct_array()) for batch in batches), self.path)
+        batches = self._file.reader.iter_batches(
+            BATCH_ROWS, row_groups=[group], column_indices=selection.leaves, use_threads=True
+        )
+        yield from _guarded((without_views(batch.to_struct_array()) for batch in batches), self.path)
+
+
+def _middle(group: Any) -> int:
+    """Where the middle of a Parquet row group lies in its file, as parquet-java computes it. Whatever a damaged footer
+    says, the answer is the same for every part."""
+    if not group.num_columns:
+        return 0
+    columns = [group.column(i) for i in range(group.num_columns)]
+    first = columns[0]
+    start = first.data_page_offset
+    if first.dictionary_page_offset is not None and 0 < first.dictionary_page_offset < start:
+        start = first.dictionary_page_offset
+    return int(start + sum(column.total_compressed_size for column in columns) // 2)
 
 
 class _Orc(DataFile):
@@ -181,15 +218,31 @@ class _Orc(DataFile):
         self._check_timestamps([node for c in columns for node in c.walk() if types.is_timestamp(node.type)])
         return Selection(self.root, (leaf for column in columns for leaf in column.leaves))
 
-    def rows(self, selection: Selection) -> Iterator[pa.StructArray]:
-        return counted_rows(self._rows(selection), self)
-
-    def _rows(self, selection: Selection) -> Iterator[pa.StructArray]:
+    def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
         names = [column.name for column in selection.columns(self.root)]
-        if not names:
-            yield from empty_rows(self.num_rows)
+        stripes = None if self.part == Part() else self._stripes()
+        if stripes is None:
+            # Where the stripes lie is not needed, or not known: then the first part is the whole file.
+            if self.part.start == 0:
+                yield from counted_rows(self._batches(names), 0, self.num_rows, self.path)
             return
-        yield from _guarded((self._stripe(i, names) for i in range(self._file.nstripes)), self.path)
+        first = 0
+        for i, (offset, count) in enumerate(stripes):
+            if self.part.holds(offset):
+                rows = self._batches(names, i) if names else empty_rows(count)
+                yield from counted_rows(rows, first, count, self.path)
+            first += count
+
+    def _batches(self, names: list[str], *stripes: int) -> Iterator[pa.StructArray]:
+        """The rows of some stripes; of all where none is named."""
+        if not names:
+            return empty_rows(self.num_rows)
+        return _guarded((self._stripe(i, names) for i in stripes or range(self._file.nstripes)), self.path)
+
+    def _stripes(self) -> list[tuple[int, int]] | None:
+        with reading(self.path):
+            found = OrcTail(self._source).stripes()
+        return found if found is None or sum(count for _, count in found) == self.num_rows else None
 
     def _check_timestamps(self, nodes: list[FileNode]) -> None:
         if not nodes:
@@ -221,17 +274,21 @@ def empty_rows(num_rows: int) -> Iterator[pa.StructArray]:
         yield pa.Array.from_buffers(pa.struct([]), min(BATCH_ROWS, num_rows - start), [None], children=[])
 
 
-def counted_rows(rows: Iterator[pa.StructArray], file: DataFile) -> Iterator[pa.StructArray]:
-    """The same rows; raises CorruptMetadataError where they are not as many as the footer says."""
+def counted_rows(
+    rows: Iterator[pa.StructArray], first: int, count: int, path: str
+) -> Iterator[tuple[int, pa.StructArray]]:
+    """The same rows, each batch with the position of its first row; ``first`` is that of the first batch.
+
+    Raises CorruptMetadataError where they are not as many as the file's footer counts.
+    """
     read = 0
     for batch in rows:
+        yield first + read, batch
         read += len(batch)
-        yield batch
-    if read != file.num_rows:
+    if read != count:
         raise CorruptMetadataError(
-            f"the file holds {read} rows where its footer counts {file.num_rows}",
-            path=file.path, hint="Restore the file",
-        )  # fmt: skip
+            f"the file holds {read} rows where its footer counts {count}", path=path, hint="Restore the file"
+        )
 
 
 def _guarded(items: Iterator[Any], path: str) -> Iterator[Any]:

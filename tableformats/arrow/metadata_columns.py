@@ -101,11 +101,10 @@ def _stored_field(column: MetadataColumn, nameless: int, root: FileNode) -> Fiel
     return None
 
 
-def numbered(batches: Iterable[pa.StructArray]) -> Iterator[pa.StructArray]:
-    """The rows of a file, each with its position (int64) as one more member at the end."""
-    start = 0
-    for rows in batches:
-        positions = pa.array(np.arange(start, start + len(rows), dtype=np.int64))
+def numbered(batches: Iterable[tuple[int, pa.StructArray]]) -> Iterator[tuple[int, pa.StructArray]]:
+    """Batches of a file, each with the position of its first row: every row gets its own (int64) as one more member at
+    the end."""
+    for first, rows in batches:
+        positions = pa.array(np.arange(first, first + len(rows), dtype=np.int64))
         fields = [*rows.type, pa.field("", pa.int64())]
-        yield pa.StructArray.from_arrays([*rows.flatten(), positions], fields=fields)
-        start += len(rows)
+        yield first, pa.StructArray.from_arrays([*rows.flatten(), positions], fields=fields)

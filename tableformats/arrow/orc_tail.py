@@ -1,4 +1,4 @@
-"""What an ORC file's tail says of its timestamps, for Arrow reads them without a check.
+"""What an ORC file's tail says of its stripes, and of its timestamps, for Arrow reads them without a check.
 
 Arrow counts ORC timestamps in nanoseconds from 1970 and wraps around outside of 1677 to 2262; the file's statistics
 bound its values. A plain timestamp is a wall clock of the zone of its writer: it is the same as an instant in UTC,
@@ -40,6 +40,13 @@ class OrcTail:
         self._codec = _CODECS.get(script.get(2, 0))
         self._chunk = script.get(3, 0)
         self._footer = self._message(end - script_size - script.get(1, 0), script.get(1, 0))
+
+    def stripes(self) -> list[tuple[int, int]] | None:
+        """(offset, rows) of each stripe; None where the footer is not read."""
+        if self._footer is None:
+            return None
+        found = [_numbers(message) for message in _messages(self._footer, 3)]
+        return [(stripe.get(1, 0), stripe.get(5, 0)) for stripe in found]
 
     def doubts(self, column: int, columns: int) -> str | None:
         """Why the timestamps of a column cannot be relied upon; None where they can.

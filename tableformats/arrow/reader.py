@@ -25,8 +25,10 @@ from .projection import Resolver
 __all__ = ["count_rows", "read_batches", "read_tasks"]
 
 
-def read_batches(plan: ScanPlan) -> pa.RecordBatchReader:
-    """The rows of ``plan`` as a stream, in the order of ``plan.files``; a file is opened when the stream reaches it.
+def read_batches(plan: ScanPlan, tasks: Iterable[ScanTask] | None = None) -> pa.RecordBatchReader:
+    """The rows of ``tasks`` of the plan as a stream, in their order; a file is opened when the stream reaches it.
+
+    Without ``tasks`` these are all, in the order of ``plan.files``.
 
     Returns
     -------
@@ -37,7 +39,7 @@ def read_batches(plan: ScanPlan) -> pa.RecordBatchReader:
     UnsupportedFeatureError : a file's format, or how it stores a selected column, is not read (``field`` names it)
     CorruptMetadataError : while the stream is read: a file is missing or damaged, or contradicts the metadata
     """
-    batches = read_tasks(plan.scan, plan.tasks())
+    batches = read_tasks(plan.scan, plan.tasks() if tasks is None else tasks)
     if plan.limit is not None:
         batches = _first_rows(batches, plan.limit)
     return pa.RecordBatchReader.from_batches(plan.schema.to_arrow(), batches)

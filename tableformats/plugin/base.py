@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Bounds", "DeleteFiles", "FileBatch", "FormatSnapshot", "FormatTable", "Implied", "ImpliedBounds",
     "MetadataColumn", "NameMapping", "OpenOptions", "PartitionField", "PartitionSpec", "ReadRequest",
-    "SnapshotSelector", "Statistics", "TableFormat", "deletes_type", "partition_members", "utc_datetime",
+    "SnapshotSelector", "SplitOptions", "Statistics", "TableFormat", "deletes_type", "partition_members",
+    "utc_datetime",
 ]  # fmt: skip
 
 
@@ -231,7 +232,8 @@ class Bounds:
 class FileBatch:
     """Some files of a snapshot, one row a file.
 
-    ``files`` has at least these columns, and may have ``file_format`` (string, lower case; parquet where absent):
+    ``files`` has at least these columns, and may have ``file_format`` (string, lower case; parquet where absent)
+    and ``split_offsets`` (list<int64>, bytes of the file at which row groups begin, ascending; empty where unknown):
 
     ===============  ========  ==================================================================================
     path             string    as stored; :meth:`FormatSnapshot.resolve_paths` makes it absolute, once, at the end
@@ -277,7 +279,8 @@ class DeleteFiles:
     """Deletes of the surviving files of one plan.
 
     ``files`` is one row a delete file or deletion vector, with at least ``kind``, ``path`` (as stored; null =
-    inline), ``offset``, ``cardinality``, ``record_count``, and what the format needs to read it. ``offsets``
+    inline), ``offset``, ``cardinality``, ``record_count``, and what the format needs to read it; ``size_bytes`` are the
+    bytes that are read of it, where known. ``offsets``
     (int64[n_files + 1]) and ``indices`` (int32) say which rows of ``files`` apply to each surviving file.
     """
 
@@ -294,6 +297,18 @@ class DeleteFiles:
         columns = {f.name: pa.array([], f.type) for f in deletes_type().value_type}
         columns["record_count"] = pa.array([], pa.int64())
         return cls(pa.table(columns), np.zeros(n_files + 1, np.int64), np.zeros(0, np.int32))
+
+    def take(self, rows: np.ndarray) -> DeleteFiles:
+        """The deletes of the surviving files ``rows`` (int64) alone, in that order."""
+        import numpy as np
+        import pyarrow as pa
+
+        counts = np.diff(self.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
+        chosen = self.indices[np.repeat(self.offsets[rows], counts) + within]
+        used, indices = np.unique(chosen, return_inverse=True)
+        return DeleteFiles(self.files.take(pa.array(used)), offsets, indices.astype(np.int32))
 
 
 class FormatSnapshot(ABC):
@@ -327,6 +342,14 @@ class FormatSnapshot(ABC):
         behind. Whoever pickles a snapshot puts a :class:`tableformats.storage.Storage` of their own in the place of
         the one that it holds, which may hold credentials."""
         return dict(self.__dict__)
+
+    @property
+    def split_options(self) -> SplitOptions:
+        """What :meth:`tableformats.scan.ScanPlan.splits` takes where the caller says nothing.
+
+        Raises CorruptMetadataError where the table's properties cannot be used.
+        """
+        return SplitOptions()
 
     @abstractmethod
     def read(self, request: ReadRequest) -> Iterator[FileBatch]:
@@ -418,6 +441,25 @@ class FormatTable(ABC):
         """Versions, newest first: at least ``version`` int64, ``timestamp`` timestamp[ms, UTC], ``operation``
         string; what the format adds follows."""
 
+    def versions_after(self, version: int | None) -> list[int]:
+        """The versions behind ``version`` (None: all) up to the current one, oldest first: by lineage, where there is
+        one. By default what :meth:`history` lists.
+
+        Raises
+        ------
+        SnapshotNotFoundError : the current version did not come from ``version``, or what lies between is gone
+        """
+        from ..errors import SnapshotNotFoundError
+
+        known = self.history()["version"].to_pylist()
+        if version is None:
+            return list(reversed(known))
+        if version not in known:
+            raise SnapshotNotFoundError(
+                f"there is no version {version}", path=self.location, hint="Start at one that table.history() lists"
+            )
+        return list(reversed(known[: known.index(version)]))
+
     def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> FormatChanges:
         """The changes that these versions made, both included; None is the current one.
 
@@ -471,6 +513,16 @@ class TableFormat(ABC):
         TableNotFoundError : there is none
         CorruptMetadataError, UnsupportedFeatureError : there is one that cannot be read
         """
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """How a table wants its plans cut and packed; see :meth:`tableformats.scan.ScanPlan.splits`. Sizes are bytes.
+    The defaults are Iceberg's. Source: its documentation, "Configuration", "Read properties"."""
+
+    target_size: int = 128 << 20
+    open_cost: int = 4 << 20
+    lookback: int = 10
 
 
 def utc_datetime(timestamp_ms: int) -> dt.datetime:

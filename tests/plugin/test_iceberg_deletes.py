@@ -333,9 +333,9 @@ def test_positions_that_are_damaged(tmp_path: Path) -> None:
 def test_vector_ranges(tmp_path: Path) -> None:
     (tmp_path / "v.puffin").write_bytes(b"PFA1" + blob([3]) + b"rest")
     row = {"kind": "deletion_vector", "path": str(tmp_path / "v.puffin"), "file_format": "puffin", "cardinality": 1,
-           "offset": 4, "length": len(blob([3]))}  # fmt: skip
+           "offset": 4, "size_bytes": len(blob([3]))}  # fmt: skip
     assert list(reader(tmp_path).deleted_positions("f", 10, pa.Table.from_pylist([row]))) == [3]
-    for wrong in ({"offset": -1}, {"length": -1}, {"offset": 2**40}, {"length": 2**40}, {"cardinality": 2}):
+    for wrong in ({"offset": -1}, {"size_bytes": -1}, {"offset": 2**40}, {"size_bytes": 2**40}, {"cardinality": 2}):
         with pytest.raises(CorruptMetadataError):
             reader(tmp_path).deleted_positions("f", 10, pa.Table.from_pylist([{**row, **wrong}]))
 

@@ -46,6 +46,8 @@ class FakeFile:
     cardinality: int | None = None
     keys: Sequence[str] = ()
     file_format: str = "parquet"
+    size_bytes: int = 1
+    split_offsets: Sequence[int] = ()
 
     def deletes(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = [{"kind": "equality", "path": name} for name in self.keys]
@@ -79,10 +81,11 @@ class FakeSnapshot(FormatSnapshot):
             batch = pa.record_batch(
                 {
                     "path": pa.array([file.path]),
-                    "size_bytes": pa.array([1], pa.int64()),
+                    "size_bytes": pa.array([file.size_bytes], pa.int64()),
                     "record_count": pa.array([file.record_count], pa.int64()),
                     "partition": pa.array([values], pa.struct(members)),
                     "file_format": pa.array([file.file_format]),
+                    "split_offsets": pa.array([file.split_offsets], pa.list_(pa.int64())),
                 }
             )
             yield FileBatch(batch, file.spec_id)

@@ -130,12 +130,12 @@ class Bytes:
 def test_projection_agrees_with_the_model(case: tuple[Schema, list[dict[str, Any]], list[Field]], by: str) -> None:
     stored, rows, now = case
     table = pa.Table.from_pylist(rows, schema=stored.to_arrow())
-    task: Any = SimpleNamespace(path="memory", file_format="parquet")
+    task: Any = SimpleNamespace(path="memory", file_format="parquet", size_bytes=1, start=0, length=1)
     got: list[pa.RecordBatch] = []
     with open_data_file(Bytes(table), task, NameMapping(by)) as file:  # type: ignore[arg-type]
         projection = Resolver(file.root, NameMapping(by)).project(now)
         selection = file.select(projection.leaves)
-        got = [projection.read(batch, selection) for batch in file.rows(selection)]
+        got = [projection.read(batch, selection) for _, batch in file.rows(selection)]
     expected = [model(row, StructType(stored.fields), StructType(tuple(now))) for row in rows]
     for batch in got:
         batch.validate(full=True)

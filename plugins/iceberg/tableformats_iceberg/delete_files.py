@@ -74,13 +74,13 @@ class DeleteReader:
 
     def _vector(self, row: Mapping[str, Any], record_count: int | None) -> BitMap64:
         path = self._files.locate(row["path"])
-        offset, length = row["offset"], row["length"]
+        offset, length = row["offset"], row["size_bytes"]
         if offset < 0 or length < 0:
             raise CorruptMetadataError("a deletion vector has a negative offset or size", path=path, offset=offset)
         try:
             blob = self._files.storage.read_bytes(path, offset, length)
         except FileNotFoundError:
-            raise _missing(path) from None
+            raise missing_file("a delete file", path) from None
         except OSError as error:
             raise CorruptMetadataError(f"a deletion vector cannot be read: {str(error)[:200]}", path=path,
                                        offset=offset) from None  # fmt: skip
@@ -138,7 +138,7 @@ class DeleteReader:
             with self._files.storage.open_file(path) as source:
                 return readers[file_format](source, path, columns)
         except FileNotFoundError:
-            raise _missing(path) from None
+            raise missing_file("a delete file", path) from None
         except TableFormatsError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -159,11 +159,6 @@ def _reserved() -> tuple[_Column, _Column]:
 
 
 _PATH_COLUMN, _POS_COLUMN = _reserved()
-
-
-def _missing(path: str) -> CorruptMetadataError:
-    return CorruptMetadataError("a delete file is missing", path=path,
-                                hint="If the table was moved, open it with relocate=True")  # fmt: skip
 
 
 def _group_by_path(paths: pa.Array, rows: pa.Array, path: str) -> _Positions:

@@ -238,8 +238,8 @@ def no_deletes() -> pa.Table:
 
 def _delete_schema() -> pa.Schema:
     return pa.schema([
-        ("kind", pa.string()), ("path", pa.string()), ("offset", pa.int64()), ("length", pa.int64()),
-        ("cardinality", pa.int64()), ("record_count", pa.int64()), ("size_bytes", pa.int64()),
+        ("kind", pa.string()), ("path", pa.string()), ("offset", pa.int64()), ("size_bytes", pa.int64()),
+        ("cardinality", pa.int64()), ("record_count", pa.int64()),
         ("file_format", pa.string()), ("equality_ids", pa.list_(pa.int32())), ("data_sequence_number", pa.int64()),
         ("spec_id", pa.int32()), ("referenced_data_file", pa.string()),
     ])  # fmt: skip
@@ -257,10 +257,9 @@ def _delete_table(entries: Entries) -> pa.Table:
         "kind": pc.if_else(is_equality, EQUALITY, pc.if_else(is_vector, DELETION_VECTOR, POSITION)),
         "path": files["path"],
         "offset": pc.if_else(is_vector, files["content_offset"], null),
-        "length": pc.if_else(is_vector, files["content_size_in_bytes"], null),
+        "size_bytes": pc.if_else(is_vector, files["content_size_in_bytes"], files["size_bytes"]),
         "cardinality": pc.if_else(is_vector, files["record_count"], null),
         "record_count": files["record_count"],
-        "size_bytes": files["size_bytes"],
         "file_format": files["file_format"],
         "equality_ids": files["equality_ids"],
         "data_sequence_number": files["data_sequence_number"],

@@ -21,6 +21,7 @@ from tableformats.plugin import Bounds, PartitionSpec, Statistics
 from tableformats.schema import Field
 
 from .avro import ELEMENT, AvroColumns, Header, Want, read_columns, read_header
+from .avro_schema import Path
 from .manifests import DATA, Manifest
 from .values import decode_bounds, decode_partition
 
@@ -44,6 +45,7 @@ def _map(field_id: int, name: str, key: int, value: int, kind: str) -> Want:
 _FILE_WANTS = (
     Want(134, ("content",)), Want(100, ("file_path",), "bytes"), Want(101, ("file_format",), "bytes"),
     Want(103, ("record_count",)), Want(104, ("file_size_in_bytes",)), Want(142, ("first_row_id",)),
+    Want(132, ("split_offsets",), "int", "list"),
     _map(109, "value_counts", 119, 120, "int"), _map(110, "null_value_counts", 121, 122, "int"),
     _map(137, "nan_value_counts", 138, 139, "int"), _map(125, "lower_bounds", 126, 127, "bytes"),
     _map(128, "upper_bounds", 129, 130, "bytes"),
@@ -58,8 +60,9 @@ _DELETE_WANTS = (
 class Entries:
     """The entries of one manifest that are live (or all of them), one row each.
 
-    ``files`` has path, size_bytes, record_count, partition, file_format, data_sequence_number, first_row_id, and
-    what :func:`read_entries` was asked to add. ``rows`` are the rows of the manifest; ``columns`` its raw columns.
+    ``files`` has path, size_bytes, record_count, partition, file_format, split_offsets, data_sequence_number,
+    first_row_id, and what :func:`read_entries` was asked to add. ``rows`` are the rows of the manifest; ``columns`` its
+    raw columns.
     """
 
     spec_id: int
@@ -199,6 +202,7 @@ def _file_columns(
         "record_count": pa.array(record_count, pa.int64()),
         "partition": _partition(raw, spec, path),
         "file_format": _file_format(raw, path),
+        "split_offsets": _int_lists(raw, (FILE, 132), pa.int64()),
         "data_sequence_number": pa.array(_sequence_numbers(raw, manifest, status, path), pa.int64()),
         "first_row_id": _first_row_ids(raw, manifest, status, record_count),
         "status": pa.array(status, pa.int32()),
@@ -242,13 +246,16 @@ def _first_row_ids(raw: AvroColumns, manifest: Manifest, status: np.ndarray, rec
     return pa.array(ids, pa.int64(), mask=~(own.valid | unassigned))
 
 
+def _int_lists(raw: AvroColumns, path: Path, kind: pa.DataType) -> pa.ListArray:
+    """list<kind>[n]; empty where there is none."""
+    elements = (*path, ELEMENT)
+    return pa.ListArray.from_arrays(pa.array(raw[path].list_offsets(), pa.int32()), raw[elements].int_array(kind))
+
+
 def _delete_columns(raw: AvroColumns, content: np.ndarray) -> dict[str, pa.Array]:
-    ids = raw[(FILE, 135)]
-    members = raw[(FILE, 135, ELEMENT)].int_array(pa.int32())
-    offsets = pa.array(ids.list_offsets(), pa.int32())
     return {
         "content": pa.array(content, pa.int32()),
-        "equality_ids": pa.ListArray.from_arrays(offsets, members),
+        "equality_ids": _int_lists(raw, (FILE, 135), pa.int32()),
         "referenced_data_file": raw.strings((FILE, 143), "referenced_data_file"),
         "content_offset": raw[(FILE, 144)].int_array(),
         "content_size_in_bytes": raw[(FILE, 145)].int_array(),
