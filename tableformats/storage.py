@@ -18,13 +18,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from .errors import PathNotAllowedError, TableFormatsError, TableNotFoundError
+from .errors import CorruptMetadataError, PathNotAllowedError, TableFormatsError, TableNotFoundError
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-__all__ = ["FileInfo", "Storage", "normalize", "normalize_all", "scheme_of", "strip_trailing"]
+__all__ = ["FileInfo", "Storage", "missing_file", "normalize", "normalize_all", "scheme_of", "strip_trailing"]
 
 # RFC 3986: a scheme has two letters or more here, so that C:\ is a path; ':' inside a relative name is no scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -39,6 +39,16 @@ class FileInfo:
     path: str
     size: int
     mtime_ms: int
+
+
+def missing_file(what: str, path: str) -> CorruptMetadataError:
+    """The error for a file that a table names and its store does not have."""
+    return CorruptMetadataError(
+        f"{what} is missing",
+        path=path,
+        hint="It may have been cleaned up since the table was opened: open it again. If the table was moved, open it "
+        "with relocate=True or relocate={old: new}",
+    )
 
 
 def scheme_of(path: str) -> str | None:

@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from ..storage import missing_file
 from .casts import without_views
 from .nodes import FileNode, Selection, file_tree, numbered_as
 from .orc_tail import OrcTail

@@ -265,7 +265,8 @@ class Lab(ABC):
         """Each statistic of a column may be missing; what is there is true."""
         present = sorted((v for v in values if v is not None and v == v), key=order_key)
         complete = self.chance.random() < 0.6
-        told = {name for name in ("lower", "upper", "nulls", "nans", "values") if complete or self.chance.random() < 0.5}
+        names = ("lower", "upper", "nulls", "nans", "values")
+        told = {name for name in names if complete or self.chance.random() < 0.5}
         return Described(
             present[0] if present and "lower" in told else None,
             present[-1] if present and "upper" in told else None,

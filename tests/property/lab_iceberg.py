@@ -169,8 +169,8 @@ class IcebergLab(Lab):
         near = self.draw(st.sampled_from(self.files))
         spec, partition = near.spec, near.partition
         everywhere = all(p.transform == "void" for p in self.specs[spec])
-        rows = self.complete(near.rows)
-        tuples = self.draw(st.lists(st.sampled_from([tuple(r[c.id] for c in keys) for r in rows]), min_size=1, max_size=2))
+        stored = [tuple(r[c.id] for c in keys) for r in self.complete(near.rows)]
+        tuples = self.draw(st.lists(st.sampled_from(stored), min_size=1, max_size=2))
         for file in self.files:
             same = file.spec == spec and repr(file.partition) == repr(partition)
             if (everywhere or same) and file.sequence < self.sequence:

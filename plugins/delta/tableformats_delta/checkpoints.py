@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from tableformats.errors import CorruptMetadataError
+from tableformats.storage import missing_file
 
 from .actions import file_rows, file_schema
 from .cache import MetadataCache
 from .commits import Actions, parse_actions
-from .log import LOG_DIRECTORY, Checkpoint, missing_file, read_log_file
+from .log import LOG_DIRECTORY, Checkpoint, read_log_file
 from .row_groups import GroupFilter, RowGroup
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class CheckpointFile:
         try:
             source = self.storage.open_file(self.path)
         except FileNotFoundError as error:
-            raise missing_file(self.path) from error
+            raise missing_file("a file of the log", self.path) from error
         # int96 as nanoseconds wraps around outside of 1677 to 2262.
         known = None if self._footer is None else self._footer[0]
         return pq.ParquetFile(source, metadata=known, coerce_int96_timestamp_unit="us")

@@ -18,6 +18,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from tableformats.errors import CorruptMetadataError
+from tableformats.storage import missing_file
 
 from . import z85
 
@@ -99,7 +100,7 @@ def _file_data(storage: Storage, path: str, offset: int | None, size: int) -> tu
     try:
         file = storage.open_file(path)
     except FileNotFoundError:
-        raise _corrupt("its file is missing", path, offset or 0) from None
+        raise missing_file("a file of deletion vectors", path) from None
     with file:
         length = file.size()
         version = bytes(file.read_at(1, 0)) if length else b""

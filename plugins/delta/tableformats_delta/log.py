@@ -14,12 +14,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError
+from tableformats.storage import missing_file
 
 if TYPE_CHECKING:
     from tableformats.storage import FileInfo, Storage
 
 __all__ = [
-    "LOG_DIRECTORY", "Checkpoint", "LogFile", "LogListing", "LogSegment", "list_log", "missing_file", "read_log_file",
+    "LOG_DIRECTORY", "Checkpoint", "LogFile", "LogListing", "LogSegment", "list_log", "read_log_file",
 ]  # fmt: skip
 
 LOG_DIRECTORY = "_delta_log"
@@ -248,11 +249,4 @@ def read_log_file(storage: Storage, path: str) -> bytes:
     try:
         return storage.read_bytes(path)
     except FileNotFoundError as error:
-        raise missing_file(path) from error
-
-
-def missing_file(path: str) -> CorruptMetadataError:
-    """The error for a file that the log names and the store does not have."""
-    return CorruptMetadataError(
-        "a file of the log is missing", path=path, hint="If the log is being cleaned up, open the table again"
-    )
+        raise missing_file("a file of the log", path) from error

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from tableformats.errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from tableformats.schema import Field, Type, arrow_type
+from tableformats.storage import missing_file
 
 from .avro import Want, read_columns
 from .deletes import DELETION_VECTOR, EQUALITY

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tableformats.errors import CorruptMetadataError
-from tableformats.storage import Storage, common_move, normalize, scheme_of, strip_trailing
+from tableformats.storage import Storage, common_move, missing_file, normalize, scheme_of, strip_trailing
 
 from .cache import ManifestCache
 
@@ -79,7 +78,4 @@ class TableFiles:
         try:
             return self.storage.read_bytes(path), path
         except FileNotFoundError:
-            raise CorruptMetadataError(
-                f"the {what} is missing", path=path,
-                hint="If the table was moved, open it with relocate=True or relocate={old: new}",
-            ) from None  # fmt: skip
+            raise missing_file(f"the {what}", path) from None
