@@ -210,6 +210,16 @@ class Table:
         snapshot = Snapshot(self, self._opened.appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive))
         return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
 
+    def versions_after(self, version: int | None) -> list[int]:
+        """The versions behind ``version`` (None: all that there are) up to the current one, oldest first; of Iceberg
+        tables the snapshots of its lineage.
+
+        Raises
+        ------
+        SnapshotNotFoundError : the current version did not come from ``version``, or what lies between is gone
+        """
+        return self._opened.versions_after(version)
+
     def updated(self, snapshot: FormatSnapshot) -> FormatSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.update`; :meth:`Snapshot.update` is for users."""
         return self._opened.update(snapshot)

@@ -40,10 +40,12 @@ FOR_PLUGINS = {
 
 # Optional or slow libraries, and the only modules that may import them: at module level, or when called.
 ANYWHERE = ""
+# Classes that Spark looks for derive from its own; these modules are imported by its Python processes.
+SUBCLASSES_SPARK = {"tableformats.spark.datasource", "tableformats.spark.streaming"}
 OPTIONAL: dict[str, tuple[set[str], set[str]]] = {
     "click": ({"tableformats.cli"}, {"tableformats.cli"}),
     "rich": ({"tableformats.cli"}, {"tableformats.cli"}),
-    "pyspark": (set(), {"tableformats.spark", "tableformats.cli.demo"}),
+    "pyspark": (SUBCLASSES_SPARK, {"tableformats.spark", "tableformats.cli.demo"}),
     "py4j": (set(), {"tableformats.spark"}),
     "sqlglot": (set(), {"tableformats.predicates.sql"}),
     "pandas": (set(), {ANYWHERE}),

@@ -1,5 +1,5 @@
-"""Runs a plan with pyarrow: :func:`read_batches`, :func:`read_tasks` for some of its files, :func:`count_rows` where only
-the number of rows is wanted."""
+"""Runs a plan with pyarrow: :func:`read_batches`, :func:`read_tasks` where its files were planned elsewhere, and
+:func:`count_rows` where only the number of rows is wanted."""
 
 from .reader import count_rows, read_batches, read_tasks
 

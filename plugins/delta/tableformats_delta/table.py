@@ -101,6 +101,16 @@ class DeltaTable(FormatTable):
         at = partial(self._at, listing)
         return DeltaChanges(self._storage, listing, starting, at(ending), at)
 
+    def versions_after(self, version: int | None) -> list[int]:
+        """See :meth:`tableformats.plugin.FormatTable.versions_after`."""
+        listing = self._listing()
+        first = (listing.oldest or 0) if version is None else version + 1
+        if first > listing.latest + 1:
+            raise listing.not_found(f"the table has no version {version}")
+        if first <= listing.latest:
+            check_range(listing, first, listing.latest)
+        return list(range(first, listing.latest + 1))
+
     def _listing(self) -> LogListing:
         listing = list_log(self._storage)
         if not listing:

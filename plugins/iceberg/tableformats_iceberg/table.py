@@ -143,6 +143,13 @@ class IcebergTable(FormatTable):
         found = snapshots_after(self._metadata, exclusive, ending.version)
         return AppendedFiles(ending, [self._bare(s.id) for s in found if s.summary.get("operation") == APPEND])
 
+    def versions_after(self, version: int | None) -> list[int]:
+        """See :meth:`tableformats.plugin.FormatTable.versions_after`."""
+        current = self._metadata.current_snapshot_id
+        if current is None and version is None:
+            return []
+        return [s.id for s in snapshots_after(self._metadata, version, self._ending(None).version)]
+
     def _ending(self, version: int | str | None) -> IcebergSnapshot:
         ending = self.snapshot(SnapshotSelector(version=version))
         if ending.snapshot is None:

@@ -1,0 +1,261 @@
+"""The options of ``spark.read.format("tableformats")``: which there are, and what their texts mean.
+
+Spark gives every option as text and its name in lower case. An option that is not known is an error: a misspelt
+``versionAsOf`` must not read another version.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TableFormatsError, UnsupportedFeatureError
+from .transport import Access
+
+if TYPE_CHECKING:
+    from ..scan import Scan
+    from ..table import Snapshot, Table
+
+__all__ = ["BATCH", "STREAM", "ReadOptions"]
+
+_TABLE = ("path", "format", "catalog", "storageOptions", "allowPaths", "relocate")
+_ROWS = ("filter", "columns", "caseSensitive", "split-size", "file-open-cost")
+_SNAPSHOT = ("versionAsOf", "timestampAsOf", "branch", "tag")
+_CHANGES = ("readChangeFeed", "startingVersion", "endingVersion")
+_APPENDS = ("start-snapshot-id", "end-snapshot-id")
+
+BATCH = (*_TABLE, *_ROWS, *_SNAPSHOT, *_CHANGES, *_APPENDS)
+"""What a batch read takes."""
+
+STREAM = (
+    *_TABLE, *_ROWS, "startingVersion", "startingTimestamp", "maxFilesPerTrigger", "maxBytesPerTrigger",
+    "ignoreDeletes", "skipChangeCommits", "streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots",
+)  # fmt: skip
+"""What a streaming read takes."""
+
+class ReadOptions:
+    """The options of one read.
+
+    Parameters
+    ----------
+    options : as Spark gives them; names in any case
+
+    Raises
+    ------
+    UnsupportedFeatureError : an option that there is not (``field`` names it)
+    """
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        known = {name.lower(): name for name in (*BATCH, *STREAM)}
+        self._texts: dict[str, str] = {}
+        for name, text in options.items():
+            if name.lower() not in known:
+                raise _unknown(name, list(known.values()))
+            self._texts[known[name.lower()]] = text
+
+    def __repr__(self) -> str:
+        # Values may be credentials.
+        return f"ReadOptions({sorted(self._texts)})"
+
+    def check(self, allowed: tuple[str, ...], what: str) -> None:
+        """Raise UnsupportedFeatureError where an option is given that ``what`` does not take."""
+        for name in self._texts:
+            if name not in allowed:
+                raise UnsupportedFeatureError(
+                    f"{what} does not take the option {name}", field=name, hint=f"It takes {', '.join(allowed)}"
+                )
+
+    # ---- values -------------------------------------------------------------------------------------------------
+
+    def text(self, name: str) -> str | None:
+        return self._texts.get(name)
+
+    def flag(self, name: str) -> bool:
+        """Whether the option is ``true``. Raises TableFormatsError for other words than true and false."""
+        text = self._texts.get(name, "false").strip().lower()
+        if text not in ("true", "false"):
+            raise _malformed(name, "true or false")
+        return text == "true"
+
+    def number(self, name: str) -> int | None:
+        """A whole number from 1 on. Raises TableFormatsError."""
+        text = self._texts.get(name)
+        if text is None:
+            return None
+        if not (text.strip().isascii() and text.strip().isdigit() and int(text) > 0):
+            raise _malformed(name, "a whole number from 1 on")
+        return int(text)
+
+    def version(self, name: str) -> int | str | None:
+        """A number, or text: a version or the name of a ref; epoch milliseconds or an ISO 8601 time."""
+        text = self._texts.get(name)
+        if text is None:
+            return None
+        text = text.strip()
+        return int(text) if text.isascii() and text.removeprefix("-").isdigit() else text
+
+    def size(self, name: str) -> int | None:
+        """Bytes. Raises TableFormatsError."""
+        from ..splits import size_in_bytes
+
+        text = self._texts.get(name)
+        try:
+            return None if text is None else size_in_bytes(int(text) if text.strip().isdigit() else text)
+        except ValueError as error:
+            raise _malformed(name, "bytes, or a number with kb, mb, gb or tb") from error
+
+    def columns(self) -> list[str] | None:
+        """Names separated by commas; one with a comma in it stands in backticks. Raises TableFormatsError."""
+        text = self._texts.get("columns")
+        return None if text is None else _names(text)
+
+    def _json(self, name: str, kind: type, form: str) -> Any:
+        text = self._texts.get(name)
+        if text is None:
+            return None
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not isinstance(found, kind):
+            # The text is not shown: it may hold credentials.
+            raise _malformed(name, form)
+        return found
+
+    # ---- what they ask for --------------------------------------------------------------------------------------
+
+    @cached_property
+    def access(self) -> Access:
+        """How executors open the store. Raises TableFormatsError."""
+        options = self._json("storageOptions", dict, 'a JSON object, such as {"anon": true}')
+        allowed = self._json("allowPaths", list, 'a JSON list, such as ["s3://other/"]')
+        return Access(options or {}, tuple(map(str, allowed or ())))
+
+    def open_table(self) -> Table:
+        """The table. Raises as :func:`tableformats.open_table`, and TableFormatsError without a path."""
+        from ..table import open_table
+
+        location = self._texts.get("path")
+        if location is None:
+            raise TableFormatsError(
+                "no table is named", field="path", hint='Give its location, as in .load("/data/events")'
+            )
+        return open_table(
+            location, format=self.text("format"), catalog=self.text("catalog"), relocate=self._relocate(),
+            storage_options=dict(self.access.storage_options), allow_paths=list(self.access.allow_paths),
+        )  # fmt: skip
+
+    def _relocate(self) -> bool | Mapping[str, str] | None:
+        if self._texts.get("relocate", "").strip().lower() in ("true", "false"):
+            return self.flag("relocate")
+        found: Mapping[str, str] | None = self._json("relocate", dict, 'true, or a JSON object {"old": "new"}')
+        return found
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether only a streaming read takes these options."""
+        return not set(self._texts) <= set(BATCH) or self._has_bare_range
+
+    @property
+    def _has_bare_range(self) -> bool:
+        is_range = "startingVersion" in self._texts or "endingVersion" in self._texts
+        return is_range and not self.flag("readChangeFeed")
+
+    def scan(self, table: Table, version: int | None = None) -> Scan:
+        """The rows of a batch read, as they were at ``version`` where the table has moved on since.
+
+        Raises
+        ------
+        UnsupportedFeatureError, TableFormatsError : options that a batch read does not take, or that do not go together
+        SnapshotNotFoundError, InvalidPredicateError : as the verbs of :class:`tableformats.Table` raise them
+        """
+        self.check(BATCH, "a batch read")
+        found = self.restrict(self._rows(table, None))
+        moved = version is not None and version != found.snapshot.version
+        return self.restrict(self._rows(table, version)) if moved else found
+
+    def _rows(self, table: Table, version: int | None) -> Snapshot | Scan:
+        """What the options select; ``version`` is the last one of it where they do not say."""
+        if self._has_bare_range:
+            raise TableFormatsError(
+                "a range of versions was given, but not what of it", field="startingVersion",
+                hint="Read changes with readChangeFeed=true, or one version with versionAsOf",
+            )  # fmt: skip
+        if self.flag("readChangeFeed"):
+            self._refuse_beside("readChangeFeed", (*_SNAPSHOT, *_APPENDS))
+            starting = self.version("startingVersion")
+            if starting is None:
+                raise TableFormatsError(
+                    "readChangeFeed needs a version to start at", field="startingVersion",
+                    hint="Give startingVersion, and endingVersion if not the current one",
+                )  # fmt: skip
+            return table.changes(starting, version if version is not None else self.version("endingVersion"))
+        if any(name in self._texts for name in _APPENDS):
+            self._refuse_beside(_APPENDS[0], _SNAPSHOT)
+            after, last = (self._snapshot_id(name) for name in _APPENDS)
+            return table.incremental_append_scan(after, last if version is None else version)
+        if version is not None:
+            return table.snapshot(version)
+        selecting = [name for name in _SNAPSHOT if name in self._texts]
+        if len(selecting) > 1:
+            self._refuse_beside(selecting[0], tuple(selecting[1:]))
+        return table.snapshot(
+            self.version("versionAsOf"), timestamp=self.version("timestampAsOf"), branch=self.text("branch"),
+            tag=self.text("tag"),
+        )  # fmt: skip
+
+    def restrict(self, rows: Snapshot | Scan) -> Scan:
+        """``rows`` with the filter and the columns that were asked for. Raises InvalidPredicateError."""
+        from ..table import Snapshot
+
+        case_sensitive = self.flag("caseSensitive")
+        if isinstance(rows, Snapshot):
+            return rows.scan(self.text("filter"), columns=self.columns(), case_sensitive=case_sensitive)
+        if self.text("filter") is not None:
+            rows = rows.where(self.text("filter"))
+        columns = self.columns()
+        return rows if columns is None else rows.select(*columns)
+
+    def _snapshot_id(self, name: str) -> int | None:
+        found = self.version(name)
+        if isinstance(found, str):
+            raise _malformed(name, "a snapshot id")
+        return found
+
+    def _refuse_beside(self, name: str, others: tuple[str, ...]) -> None:
+        both = [other for other in others if other in self._texts]
+        if both:
+            raise UnsupportedFeatureError(
+                f"{name} and {both[0]} were given; only one can select the rows", field=both[0], hint="Leave one out"
+            )
+
+
+def _names(text: str) -> list[str]:
+    names = [""]
+    quoted = False
+    for piece in text.split("`"):
+        if quoted:
+            names[-1] += piece
+        else:
+            first, *more = piece.split(",")
+            names[-1] += first.strip()
+            names += [name.strip() for name in more]
+        quoted = not quoted
+    if not all(names):
+        raise _malformed("columns", "names separated by commas, with backticks around a name that has a comma")
+    return names
+
+
+def _unknown(name: str, known: list[str]) -> UnsupportedFeatureError:
+    near = difflib.get_close_matches(name.lower(), [k.lower() for k in known], n=1)
+    meant = [k for k in known if k.lower() in near] or known
+    return UnsupportedFeatureError(
+        f"there is no option {name}", field=name, hint=f"Did you mean {', '.join(meant)}?"
+    )
+
+
+def _malformed(name: str, form: str) -> TableFormatsError:
+    return TableFormatsError(f"the option {name} is no value that it can have", field=name, hint=f"Give {form}")

@@ -1,0 +1,161 @@
+"""The files that a stream reads, numbered so that an offset means the same files whenever it is read again.
+
+Files of one version are numbered by their stored paths, all of them, whatever filter the stream has: a version's files
+never change, while the order in which a log names them may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .. import expressions as ex
+from ..changes import CHANGE_COLUMNS
+from ..errors import UnsupportedFeatureError
+from .datasource import check_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+    from ..scan import Scan, ScanPlan
+    from ..table import Table
+    from .options import ReadOptions
+
+__all__ = ["ALL", "AppendedFiles", "InitialFiles", "StreamFiles"]
+
+ALL = -1
+"""As the end of a range of files: behind the last one."""
+
+_PASSING_OVER = {
+    "delete": ("ignoreDeletes", "skipChangeCommits", "streaming-skip-delete-snapshots"),
+    "change": ("skipChangeCommits", "streaming-skip-overwrite-snapshots"),
+}
+"""The options that let a stream pass over versions of a kind."""
+
+
+class StreamFiles:
+    """The files of ``rows``, which have the columns of ``schema``, by version and number.
+
+    Raises
+    ------
+    UnsupportedFeatureError : they have not
+    """
+
+    def __init__(self, rows: Scan, schema: StructType) -> None:
+        check_schema(rows, schema)
+        self._rows = rows
+        self._listing = replace(rows, filter=ex.TRUE).plan()
+        self._plan: ScanPlan | None = self._listing if rows.filter == ex.TRUE else None
+        self._versions = self._versions_of(self._listing)
+        self._numbers = _numbers(self._versions, self._listing.survivors["path"])
+        self._sizes = pc.fill_null(self._listing.survivors["size_bytes"], 0).to_numpy()
+
+    def _versions_of(self, plan: ScanPlan) -> np.ndarray:
+        """int64[n]: the version of each file of ``plan``."""
+        raise NotImplementedError
+
+    def sizes(self, version: int) -> list[int]:
+        """Bytes of the version's files, by number."""
+        rows = self._versions == version
+        return np.bincount(self._numbers[rows], self._sizes[rows]).astype(np.int64).tolist()  # type: ignore[no-any-return]
+
+    def plan(self, ranges: Mapping[int, tuple[int, int]]) -> ScanPlan:
+        """The plan of some files: of each version those from a number on and before another one (:data:`ALL`: all
+        that follow)."""
+        if self._plan is None:
+            self._plan = self._rows.plan()
+        plan = self._plan
+        versions, numbers = self._versions, self._numbers
+        if plan is not self._listing:
+            versions = self._versions_of(plan)
+            known = _keys(self._versions, self._listing.survivors["path"])
+            places = pc.index_in(_keys(versions, plan.survivors["path"]), value_set=known)
+            numbers = numbers[places.to_numpy()]
+        chosen = np.zeros(len(plan), bool)
+        for version, (first, last) in ranges.items():
+            behind = last if last != ALL else np.iinfo(np.int64).max
+            chosen |= (versions == version) & (numbers >= first) & (numbers < behind)
+        return plan.take(np.flatnonzero(chosen))
+
+
+class InitialFiles(StreamFiles):
+    """All files of the version that a stream begins with."""
+
+    def __init__(self, table: Table, version: int, options: ReadOptions, schema: StructType) -> None:
+        self.version = version
+        snapshot = table.snapshot()
+        snapshot = snapshot if snapshot.version == version else table.snapshot(version)
+        super().__init__(options.restrict(snapshot), schema)
+
+    def _versions_of(self, plan: ScanPlan) -> np.ndarray:
+        return np.full(len(plan), self.version, np.int64)
+
+
+class AppendedFiles(StreamFiles):
+    """The files that the versions from ``first`` to the current one appended."""
+
+    def __init__(self, table: Table, first: int, options: ReadOptions, schema: StructType) -> None:
+        changes = table.changes(first)
+        own = [f.name for f in changes.schema if f not in CHANGE_COLUMNS]
+        super().__init__(options.restrict(changes.select(*own)), schema)
+        self._location = table.location
+        self._passes = {kind for kind, names in _PASSING_OVER.items() if any(map(options.flag, names))}
+        self._kinds = pc.fill_null(_constant(self._listing, 0), "change").to_numpy(zero_copy_only=False)
+
+    def _versions_of(self, plan: ScanPlan) -> np.ndarray:
+        return _constant(plan, 1).to_numpy()
+
+    def sizes(self, version: int) -> list[int]:
+        """Bytes of the files that the version appended; none of one that is passed over.
+
+        Raises
+        ------
+        UnsupportedFeatureError : the version deleted or changed rows, and no option says to pass over it
+        """
+        kinds = set(self._kinds[self._versions == version])
+        if kinds <= {"insert"}:
+            return super().sizes(version)
+        kind = "delete" if kinds == {"delete"} else "change"
+        if kind in self._passes:
+            return []
+        what = "deleted rows" if kind == "delete" else "deleted or changed rows"
+        raise UnsupportedFeatureError(
+            f"version {version} {what}, and a stream gives appended rows alone",
+            path=self._location, field=f"version {version}",
+            hint=f"Pass over such versions with {' or '.join(_PASSING_OVER[kind])}, or read them with readChangeFeed",
+        )  # fmt: skip
+
+
+def _constant(plan: ScanPlan, which: int) -> pa.Array:
+    """A change column, which is a partition value, of each file."""
+    return _flat(pc.struct_field(plan.survivors["partition"], str(CHANGE_COLUMNS[which].id)))
+
+
+def _numbers(versions: np.ndarray, paths: pa.ChunkedArray) -> np.ndarray:
+    """int64[n]: the place of each file among the paths of its version, in the order of these; equal for equal paths."""
+    numbers = np.zeros(len(versions), np.int64)
+    if not len(versions):
+        return numbers
+    table = pa.table({"version": versions, "path": paths})
+    order = pc.sort_indices(table, [("version", "ascending"), ("path", "ascending")]).to_numpy()
+    version, path = versions[order], _flat(paths.take(order))
+    is_new = np.ones(len(order), bool)
+    same_path = pc.equal(path.slice(1), path.slice(0, len(path) - 1)).to_numpy(zero_copy_only=False)
+    is_new[1:] = (version[1:] != version[:-1]) | ~same_path
+    counted = np.cumsum(is_new)
+    numbers[order] = counted - counted[np.searchsorted(version, version)]
+    return numbers
+
+
+def _keys(versions: np.ndarray, paths: pa.ChunkedArray) -> pa.Array:
+    return pc.binary_join_element_wise(pa.array(versions).cast(pa.string()), _flat(paths), "\0")
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)

@@ -1,0 +1,97 @@
+"""A scan on its way to another process: what reads the files of a plan, without what made it, and without secrets.
+
+The scan's snapshot travels as far as reading needs it (:meth:`tableformats.plugin.FormatSnapshot.__getstate__`). A
+:class:`Storage` never travels: the process that unpacks opens its own, by credentials that it was given otherwise.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..plugin.base import FormatTable, SnapshotSelector
+from ..scan import Scan
+from ..storage import Storage
+from ..table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..plugin.base import FormatSnapshot
+
+__all__ = ["Access", "PackedScan", "pack", "unpack"]
+
+_STORAGE, _TABLE = "storage", "table"
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to open the table's store again. Holds credentials: no repr shows them."""
+
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    allow_paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PackedScan:
+    """What :func:`unpack` makes a scan of; picklable, and free of credentials."""
+
+    format: str
+    root: str
+    moves: Mapping[str, str]
+    data: bytes = field(repr=False)
+
+
+def pack(scan: Scan) -> PackedScan:
+    """``scan`` as values that any process can take."""
+    out = io.BytesIO()
+    _Pickler(out, pickle.HIGHEST_PROTOCOL).dump(scan)
+    storage = scan.snapshot.storage
+    return PackedScan(scan.snapshot.table.format, storage.root, storage.moves, out.getvalue())
+
+
+def unpack(packed: PackedScan, access: Access) -> Scan:
+    """The scan again, to read planned tasks with (:func:`tableformats.arrow.read_tasks`); it plans nothing."""
+    storage = Storage(packed.root, access.storage_options, access.allow_paths)
+    for old, new in packed.moves.items():
+        storage.relocate(old, new)
+    table = Table(_PlannedElsewhere(packed.format, storage.root), storage)
+    scan = _Unpickler(io.BytesIO(packed.data), {_STORAGE: storage, _TABLE: table}).load()
+    assert isinstance(scan, Scan)
+    return scan
+
+
+class _Pickler(pickle.Pickler):
+    def persistent_id(self, obj: Any) -> str | None:
+        if isinstance(obj, Storage):
+            return _STORAGE
+        return _TABLE if isinstance(obj, Table) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: io.BytesIO, own: Mapping[str, Any]) -> None:
+        super().__init__(file)
+        self._own = own
+
+    def persistent_load(self, pid: Any) -> Any:
+        return self._own[pid]
+
+
+class _PlannedElsewhere(FormatTable):
+    """The table of a scan that was unpacked."""
+
+    def __init__(self, format: str, location: str) -> None:
+        self.format = format
+        self.location = location
+
+    def snapshot(self, selector: SnapshotSelector) -> FormatSnapshot:
+        self._refuse()
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise TypeError("a scan that was sent here reads files that were planned elsewhere, and plans none")
