@@ -70,6 +70,7 @@ def packages() -> list[str]:
 
 setup(
     packages=packages(),
+    py_modules=["pyspark_tableformats"],
     package_dir=PACKAGES,
     package_data={"*": ["py.typed", "*.pyi", "*.pyx", "*.pxd", "*.java"]},
     ext_modules=cythonize(
