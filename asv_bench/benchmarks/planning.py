@@ -1,129 +1,167 @@
-"""Opening a table and planning a scan, each time from the files: no cache is asked for.
+"""Opening a table and planning a scan from its files: nothing is kept from the plan before.
 
-Every setup checks the number of surviving files against arithmetic, for us and for the peers, so a fast wrong plan
-fails instead of winning.
+Every setup compares the plan with the table's truth, in files and in files with deletes. Questions are those of
+:func:`benchmarks.generate.model.predicates`.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from . import generate, sizes
+import numpy as np
 
-PREDICATES = ["all", "one_day", "id_range"]
-ROUNDS = 3
+from . import QUICK, sizes
+from .generate import SHARES, DeltaTable, IcebergTable, Table, build
+from .generate.delta import LAYOUTS, STATISTICS
+from .generate.iceberg import DELETES, ORDERS
+from .planners import sql
+
+Spec = DeltaTable | IcebergTable
+QUESTIONS = ["P0", "P5"] if QUICK else ["P0", "P1", "P2", "P3", "P4", "P5", "PZ"]
+SPECS: dict[str, Callable[..., Spec]] = {"delta": DeltaTable, "iceberg": IcebergTable}
+SOME = 1_000 if QUICK else 100_000
+"""Files of the tables that differ in something else."""
 
 
-def plan(location: str, predicate: str | None) -> Any:
+def plan(table: Table, question: str) -> Any:
+    """A plan from the table's files."""
     import tableformats as tf
 
-    return tf.open_table(location, cache=False).scan(predicate).plan()
+    return tf.open_table(table.entry, cache=False).scan(sql(table.predicate(question))).plan()
 
 
-def fastest(call: Callable[[], Any]) -> float:
-    """Seconds of the fastest of some rounds."""
+def check(planned: Any, table: Table, question: str) -> None:
+    """Raise AssertionError where a plan is not the truth."""
+    found = len(planned), planned.report.files_with_deletes
+    expected = table.survivors[question], table.with_deletes[question]
+    if found != expected:
+        raise AssertionError(f"{table.spec.name}, {question}: {found} (files, with deletes), not {expected}")
+
+
+class _Plans:
+    """The first parameters choose a table, the last one is the question."""
+
+    timeout = 600
+    number = 1
+    repeat = (1, 1, 1.0) if QUICK else (3, 10, 5.0)
+    warmup_time = 0.0
+
+    def spec(self, *chosen: Any) -> Spec:
+        raise NotImplementedError
+
+    def setup(self, *chosen: Any) -> None:
+        self.table, self.question = build(self.spec(*chosen[:-1])), chosen[-1]
+        check(plan(self.table, self.question), self.table, self.question)
+
+    def time_plan(self, *_: Any) -> None:
+        plan(self.table, self.question)
+
+
+class _Sizes(_Plans):
+    """All questions to tables of all sizes."""
+
+    params = [sizes(1_000, 10_000, 100_000, 1_000_000), QUESTIONS]
+    param_names = ["files", "question"]
+
+    def time_plan_files(self, *_: Any) -> None:
+        plan(self.table, self.question).files  # noqa: B018
+
+    def peakmem_plan(self, *_: Any) -> None:
+        plan(self.table, self.question)
+
+
+class DeltaCheckpoint(_Sizes):
+    """A checkpoint and commits behind it: inflating and scanning statistics, for P0 and P1 reading paths."""
+
+    def spec(self, *chosen: Any) -> Spec:
+        return DeltaTable(*chosen)
+
+
+class IcebergManifests(_Sizes):
+    """Manifests in order of time: inflating and decoding those that partition summaries leave."""
+
+    def spec(self, *chosen: Any) -> Spec:
+        return IcebergTable(*chosen)
+
+
+class DeltaLogLayout(_Plans):
+    """The same files in every layout of the log and form of the statistics."""
+
+    params = [LAYOUTS[:3], STATISTICS, ["P2"]]
+    param_names = ["layout", "statistics", "question"]
+
+    def spec(self, *chosen: Any) -> Spec:
+        return DeltaTable(SOME, *chosen)
+
+
+class DeltaCommits(_Plans):
+    """No checkpoint: listing, opening and scanning commits."""
+
+    params = [[10] if QUICK else [10, 100, 1000], ["P2"]]
+    param_names = ["commits", "question"]
+
+    def spec(self, *chosen: Any) -> Spec:
+        return DeltaTable(SOME, "json", commits=chosen[0])
+
+
+class IcebergDeletes(_Plans):
+    """Position deletes matched by file or by partition, manifests pruned by summaries or not at all."""
+
+    params = [ORDERS, DELETES, ["P2"]]
+    param_names = ["order", "deletes", "question"]
+
+    def spec(self, *chosen: Any) -> Spec:
+        return IcebergTable(SOME, *chosen)
+
+
+class IcebergCodec(_Plans):
+    """What inflating costs: "null" is what is left without."""
+
+    params = [["null", "deflate", "snappy", "zstandard"], ["P2"]]
+    param_names = ["codec", "question"]
+
+    def spec(self, *chosen: Any) -> Spec:
+        return IcebergTable(SOME, codec=chosen[0])
+
+
+class HitRate(_Plans):
+    """From few files to all, by bounds: what survivors cost."""
+
+    params = [list(SPECS), [f"hit {share}" for share in SHARES]]
+    param_names = ["format", "question"]
+
+    def spec(self, *chosen: Any) -> Spec:
+        return SPECS[chosen[0]](SOME)
+
+
+class Slope:
+    """How cost grows: 1 is as fast as the table, less is slower, as fixed costs weigh."""
+
+    params = [list(SPECS), ["P0", "P2"]]
+    param_names = ["format", "question"]
+    timeout = 600
+
+    def track_exponent_of_files(self, format: str, question: str) -> float:
+        """The slope of log(seconds) over log(files), fitted from 1e4 to 1e6."""
+        files = [1_000, 5_000] if QUICK else [10_000, 100_000, 1_000_000]
+        tables = [build(SPECS[format](n)) for n in files]
+        for table in tables:
+            check(plan(table, question), table, question)
+        seconds = [best_of(lambda table=table: plan(table, question)) for table in tables]  # type: ignore[misc]
+        return float(np.polyfit(np.log(files), np.log(seconds), 1)[0])
+
+    track_exponent_of_files.unit = "log seconds / log files"  # type: ignore[attr-defined]
+
+
+def best_of(call: Callable[[], Any], rounds: int = 1 if QUICK else 5) -> float:
+    """Seconds of the fastest of some rounds; of the first where that takes long."""
     best = float("inf")
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         start = time.perf_counter()
         call()
         best = min(best, time.perf_counter() - start)
+        if best > 5:
+            break
     return best
-
-
-def ratio(peer: Callable[[], int], ours: Callable[[], int], expected: int) -> float:
-    """How many times faster than the peer; both must give ``expected`` files."""
-    if (found := (ours(), peer())) != (expected, expected):
-        raise AssertionError(f"{expected} files survive, not (ours, the peer's) {found}")
-    return fastest(peer) / fastest(ours)
-
-
-class _Table:
-    params = [sizes(1_000, 100_000), PREDICATES]
-    param_names = ["files", "predicate"]
-    timeout = 600
-
-    def setup(self, locations: dict[int, str], n_files: int, predicate: str) -> None:
-        self.location = locations[n_files]
-        self.filter = generate.predicates(n_files)[predicate]
-        self.expected = generate.survivors(n_files, predicate)
-        if (found := len(plan(self.location, self.filter))) != self.expected:
-            raise AssertionError(f"{found} files planned, {self.expected} survive")
-
-
-class _PlanTimes(_Table):
-    def time_plan(self, locations: dict[int, str], n_files: int, predicate: str) -> None:
-        plan(self.location, self.filter)
-
-    def time_plan_files(self, locations: dict[int, str], n_files: int, predicate: str) -> None:
-        plan(self.location, self.filter).files  # noqa: B018
-
-    def peakmem_plan(self, locations: dict[int, str], n_files: int, predicate: str) -> None:
-        plan(self.location, self.filter)
-
-
-class DeltaCheckpointTable(_PlanTimes):
-    """A checkpoint and ten commits: decoding statistics dominates ``id_range``, reconciliation the others."""
-
-    def setup_cache(self) -> dict[int, str]:
-        return {n: generate.write_delta(Path.cwd() / f"delta-{n}", n) for n in self.params[0]}
-
-
-class IcebergManifestTable(_PlanTimes):
-    """Manifests of a thousand entries in order of day: inflating and decoding the manifests that are read dominates."""
-
-    def setup_cache(self) -> dict[int, str]:
-        return {n: generate.write_iceberg(Path.cwd() / f"iceberg-{n}", n) for n in self.params[0]}
-
-
-class DeltaCheckpointTableBesidePeer(_Table):
-    """The same tables, opened and planned by deltalake in the same process; skipped where it is not installed."""
-
-    setup_cache = DeltaCheckpointTable.setup_cache
-
-    def setup(self, locations: dict[int, str], n_files: int, predicate: str) -> None:
-        _require("deltalake")
-        super().setup(locations, n_files, predicate)
-
-    def track_ratio_to_deltalake(self, locations: dict[int, str], n_files: int, predicate: str) -> float:
-        from deltalake import DeltaTable
-
-        def peer() -> int:
-            return len(DeltaTable(self.location).file_uris(file_pruning_predicate=self.filter))
-
-        return ratio(peer, lambda: len(plan(self.location, self.filter).file_uris()), self.expected)
-
-    track_ratio_to_deltalake.unit = "times as fast"  # type: ignore[attr-defined]
-
-
-class IcebergManifestTableBesidePeer(_Table):
-    """The same tables, opened and planned by PyIceberg in the same process; skipped where it is not installed."""
-
-    setup_cache = IcebergManifestTable.setup_cache
-
-    def setup(self, locations: dict[int, str], n_files: int, predicate: str) -> None:
-        _require("pyiceberg")
-        super().setup(locations, n_files, predicate)
-
-    def track_ratio_to_pyiceberg(self, locations: dict[int, str], n_files: int, predicate: str) -> float:
-        from pyiceberg.expressions import AlwaysTrue
-        from pyiceberg.expressions.parser import parse
-        from pyiceberg.table import StaticTable
-
-        row_filter = AlwaysTrue() if self.filter is None else parse(self.filter.replace("DATE ", ""))
-
-        def peer() -> int:
-            return len(list(StaticTable.from_metadata(self.location).scan(row_filter=row_filter).plan_files()))
-
-        return ratio(peer, lambda: len(plan(self.location, self.filter).file_uris()), self.expected)
-
-    track_ratio_to_pyiceberg.unit = "times as fast"  # type: ignore[attr-defined]
-
-
-def _require(library: str) -> None:
-    # asv counts a benchmark whose setup raises this as skipped.
-    if importlib.util.find_spec(library) is None:
-        raise NotImplementedError(f"{library} is not installed")
