@@ -103,8 +103,8 @@ class CorruptMetadataError(TableFormatsError, ValueError):
     """The table's own bytes contradict the format: damaged, truncated or incomplete."""
 
     default_hint = (
-        "The table's own files are damaged, or a writer is at work on them: open the table again, restore them, or read "
-        "an older version"
+        "The table's own files are damaged, or a writer is at work on them: open the table again, restore them, or "
+        "read an older version"
     )
 
 
