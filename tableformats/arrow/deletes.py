@@ -1,4 +1,4 @@
-"""Which rows of a data file its deletes leave: positions as sorted numbers, equality deletes as sets of keys.
+"""Which rows of a data file its deletes leave: positions as bitmaps, equality deletes as sets of keys.
 
 Every delete file is loaded once a plan, when the first data file needs it.
 """
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyroaring import BitMap64
 
 from ..errors import CorruptMetadataError
 from ..plugin.base import FormatSnapshot
@@ -21,7 +22,7 @@ from .equality import KeySet
 from .nodes import FileNode, Selection
 from .projection import Projection, Resolver
 
-__all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "is_kind"]
+__all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "is_kind", "positions_within"]
 
 EQUALITY = "equality"
 
@@ -32,7 +33,7 @@ def is_kind(deletes: pa.Table, equality: bool) -> pa.Table:
     return deletes.filter(mask if equality else pc.invert(mask))
 
 
-def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -> np.ndarray:
+def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -> BitMap64:
     """The positions that deletion vectors and position deletes take from the file of ``task``.
 
     Parameters
@@ -41,7 +42,7 @@ def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -
 
     Returns
     -------
-    positions : uint64[n], ascending, each below ``num_rows``
+    positions, each below ``num_rows``; as a bitmap, for some bytes may delete a file's billions of rows
 
     Raises
     ------
@@ -49,7 +50,7 @@ def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -
     """
     deletes = is_kind(task.deletes, equality=False)
     if not deletes.num_rows:
-        return np.zeros(0, np.uint64)
+        return BitMap64()
     if task.record_count is not None and task.record_count != num_rows:
         raise CorruptMetadataError(
             f"the file has {num_rows} rows where the metadata counts {task.record_count}, so positions of deleted "
@@ -62,7 +63,14 @@ def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -
             f"row {bitmap.max()} of the file is deleted, but it has {num_rows} rows",
             path=task.path, hint="Restore the file or its deletes",
         )  # fmt: skip
-    return np.frombuffer(bitmap.to_array(), np.uint64)
+    return bitmap
+
+
+def positions_within(positions: BitMap64, start: int, stop: int) -> np.ndarray:
+    """uint64[n]: those of ``positions`` that are at least ``start`` and below ``stop``, ascending."""
+    window = BitMap64()
+    window.add_range(start, stop)
+    return np.frombuffer((positions & window).to_array(), np.uint64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+from pyroaring import BitMap64
 
 from .. import expressions as ex
 from ..plugin.base import FormatSnapshot, PartitionSpec
 from ..scan import Scan, ScanPlan, ScanTask
 from ..schema import Field, StructType, arrow_field
-from .deletes import DeleteLoader, deleted_positions
+from .deletes import DeleteLoader, deleted_positions, positions_within
 from .files import DataFile, open_data_file, reading
 from .filters import evaluate
 from .metadata_columns import MetadataReader, numbered
@@ -133,14 +134,15 @@ def _narrowed(fields: Iterable[Field], ids: set[int]) -> list[Field]:
     return kept
 
 
-def _without(positions: np.ndarray, batches: Iterable[tuple[int, pa.StructArray]]) -> Iterator[pa.StructArray]:
-    """The rows of a file, of which each batch has the position of its first, without those at ``positions``
-    (ascending)."""
+def _without(positions: BitMap64, batches: Iterable[tuple[int, pa.StructArray]]) -> Iterator[pa.StructArray]:
+    """The rows of a file, of which each batch has the position of its first, without those at ``positions``."""
     for first, rows in batches:
-        low, high = np.searchsorted(positions, np.array([first, first + len(rows)], np.uint64))
-        if low < high:
+        deleted = positions.range_cardinality(first, first + len(rows)) if positions else 0
+        if deleted == len(rows):
+            continue
+        if deleted:
             keep = np.ones(len(rows), bool)
-            keep[(positions[low:high] - np.uint64(first)).astype(np.int64)] = False
+            keep[(positions_within(positions, first, first + len(rows)) - np.uint64(first)).astype(np.int64)] = False
             rows = rows.filter(pa.array(keep))
         yield rows
 

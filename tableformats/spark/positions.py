@@ -36,6 +36,8 @@ WORDS_FIELDS: list[dict[str, Any]] = [
 ]
 """Spark's JSON of the two columns."""
 MAX_ROWS = 1 << 32
+MAX_DELETED = 1 << 27
+"""Deleted rows of a file, at most: a bitmap of some bytes may hold billions, each of which is listed here."""
 _PAGE = 12
 
 
@@ -45,7 +47,7 @@ def deleted_words(plan: ScanPlan, rows: np.ndarray) -> pa.Table:
     Raises
     ------
     CorruptMetadataError : damaged or contradictory deletion vectors and position delete files
-    LimitExceededError : a deleted position that no file can have
+    LimitExceededError : more than :data:`MAX_DELETED` rows of a file, or a row at or after :data:`MAX_ROWS`
     """
     survivors, deletes, snapshot = plan.survivors, plan.delete_files, plan.snapshot.format_snapshot
     by_position = pc.not_equal(deletes.files["kind"], "equality").to_numpy().astype(bool)
@@ -55,6 +57,11 @@ def deleted_words(plan: ScanPlan, rows: np.ndarray) -> pa.Table:
         chosen = deletes.files.take(pa.array(of_file[by_position[of_file]]))
         path = survivors["path"][row].as_py()
         positions = snapshot.deleted_positions(path, plan.record_counts[row].as_py(), chosen)
+        if len(positions) > MAX_DELETED:
+            raise LimitExceededError(
+                f"{len(positions)} rows are deleted, and at most {MAX_DELETED} of a file are with Spark", path=path,
+                hint="Rewrite the file without its deleted rows, or read it with Arrow",
+            )  # fmt: skip
         one = page_words(np.frombuffer(positions.to_array(), np.uint64), path)
         pages.append(one[0])
         words.append(one[1])
@@ -84,8 +91,8 @@ def page_words(positions: np.ndarray, path: str) -> tuple[pa.Array, pa.Array]:
     last = int(positions[-1])
     if last >= MAX_ROWS:
         raise LimitExceededError(
-            f"row {last} is deleted, and deletes are read of files of up to {MAX_ROWS} rows", path=path,
-            hint="Rewrite the file in smaller ones",
+            f"row {last} is deleted, and deletes are read of files of up to {MAX_ROWS} rows with Spark", path=path,
+            hint="Rewrite the file in smaller ones, or read it with Arrow",
         )  # fmt: skip
     rows = positions.astype(np.int64)
     numbers, page_of = np.unique(rows >> _PAGE, return_inverse=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import struct
 import zlib
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +19,7 @@ from pyroaring import BitMap, BitMap64
 from tableformats_delta import z85
 from tableformats_delta.deletion_vectors import NATIVE_MAGIC, PORTABLE_MAGIC, read_deletion_vector, stored_path
 
+from tableformats import open_table
 from tableformats.errors import CorruptMetadataError, PathNotAllowedError, TableFormatsError
 from tableformats.storage import Storage
 from tests.plugin.delta_support import (
@@ -279,3 +283,55 @@ def test_z85_of_the_rfc() -> None:
     assert z85.encode(bytes.fromhex("864FD26FB559F75B")) == "HelloWorld"
     with pytest.raises(ValueError, match="multiple of four"):
         z85.encode(b"abc")
+
+
+# ---- files of billions of rows --------------------------------------------------------------------------------------
+
+
+def huge_file(path: Path) -> int:
+    """A file of 2^32 + 2^24 rows without values: one row group that its footer names many times."""
+    pq.write_table(pa.table({"nothing": pa.nulls(2**24)}), path, row_group_size=2**24)
+    footer, one = pq.read_metadata(path), pq.read_metadata(path)
+    for _ in range(8):
+        footer.append_row_groups(footer)
+    footer.append_row_groups(one)
+    stored = path.read_bytes()
+    (size,) = struct.unpack("<I", stored[-8:-4])
+    written = io.BytesIO()
+    footer.write_metadata_file(written)
+    path.write_bytes(stored[: -8 - size] + written.getvalue()[4:])
+    return footer.num_rows
+
+
+def deleting(log: DeltaLog, rows: int, positions: BitMap64, **more: Any) -> Any:
+    """The scan of a table of that file with these positions deleted, and ``more`` in its action."""
+    data = struct.pack("<I", PORTABLE_MAGIC) + bytes(positions.serialize())
+    content, (offset,) = vector_file(data)
+    (log.root / f"deletion_vector_{UUIDS[0]}.bin").write_bytes(content)
+    stored = vector(cardinality=len(positions), size=len(data), offset=offset)
+    log.commit(1, add("f", stats=json.dumps({"numRecords": rows}), deletionVector=stored, **more))
+    return open_table(log.root).scan()
+
+
+def test_positions_of_several_high_words(tmp_path: Path) -> None:
+    """All but some rows around 2^31 and 2^32 are deleted: what is left is read, in memory for a batch."""
+    tracked = {"delta.enableRowTracking": "true", "delta.rowTracking.materializedRowIdColumnName": "r",
+               "delta.rowTracking.materializedRowCommitVersionColumnName": "v"}  # fmt: skip
+    log = DeltaLog(tmp_path / "t").start(protocol=WITH_VECTORS, configuration=tracked)
+    rows = huge_file(log.root / "f")
+    live = [0, 5, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 7, rows - 1]
+    positions = BitMap64()
+    positions.add_range(0, rows)
+    positions -= BitMap64(live)
+    scan = deleting(log, rows, positions, baseRowId=0, defaultRowCommitVersion=1)
+    assert scan.count() == len(live)
+    assert scan.select("_metadata.row_id").to_arrow()["_metadata.row_id"].to_pylist() == live
+    assert scan.where("id IS NULL").to_arrow()["id"].to_pylist() == [None] * len(live)
+
+
+def test_a_position_past_a_huge_file(log: DeltaLog) -> None:
+    rows = huge_file(log.root / "f")
+    for position in (rows, 2**40, 2**62):
+        scan = deleting(log, rows, BitMap64([3, position]))
+        with pytest.raises(CorruptMetadataError, match=f"row {position}"):
+            scan.to_arrow()
