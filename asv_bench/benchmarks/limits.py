@@ -24,7 +24,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .generate import Table, tables_folder
-from .generate.model import Predicate, days
+from .generate.model import days
+from .generate.specs import Predicate
 from .planners import Planner
 
 QUESTIONS = ("P0", "P1", "P2", "PZ")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .generate import Table
-from .generate.model import Predicate, Term
+from .generate.specs import Predicate, Term
 
 DUCKDB_EXTENSIONS = ("avro", "delta", "iceberg")
 

@@ -1,7 +1,7 @@
 """Opening a table and planning a scan from its files: nothing is kept from the plan before.
 
 Every setup compares the plan with the table's truth, in files and in files with deletes. Questions are those of
-:func:`benchmarks.generate.model.predicates`.
+:func:`benchmarks.generate.specs.questions`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 
 from . import QUICK, sizes
-from .generate import SHARES, DeltaTable, IcebergTable, Table, build
-from .generate.delta import LAYOUTS, STATISTICS
-from .generate.iceberg import DELETES, ORDERS
+from .generate import DeltaTable, IcebergTable, Spec, Table, build
+from .generate.specs import DELETES, LAYOUTS, ORDERS, SHARES, STATISTICS
 from .planners import sql
 
-Spec = DeltaTable | IcebergTable
 QUESTIONS = ["P0", "P5"] if QUICK else ["P0", "P1", "P2", "P3", "P4", "P5", "PZ"]
 SPECS: dict[str, Callable[..., Spec]] = {"delta": DeltaTable, "iceberg": IcebergTable}
 SOME = 1_000 if QUICK else 100_000

@@ -12,7 +12,6 @@ import json
 import uuid
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .model import COLUMNS, FIRST_DAY, ROWS_A_FILE, Model, Written, days, uuids
-
-LAYOUTS = ("classic", "multipart", "v2", "json")
-STATISTICS = ("json", "both", "struct")
-"""Of a checkpoint: as JSON text, as ``stats_parsed``, or both. Commits have JSON whatever it is."""
+from .model import COLUMNS, Model, Written, days, uuids
+from .specs import FIRST_DAY, ROWS_A_FILE, DeltaTable
 
 CHECKPOINT_VERSION = 100
 COMMITS_BEHIND = 20
@@ -65,31 +61,9 @@ _ACTIONS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class DeltaTable:
-    """What a table looks like; equal ones are equal byte for byte."""
-
-    files: int
-    layout: str = "classic"
-    statistics: str = "json"
-    commits: int = 1000
-    """Of the layout "json"; other layouts have COMMITS_BEHIND commits behind a checkpoint."""
-
-    format = "delta"
-    partitioned_by_date = True
-
-    @property
-    def name(self) -> str:
-        commits = f"-{self.commits}" if self.layout == "json" else ""
-        return f"delta-{self.files}-{self.layout}{commits}-{self.statistics}"
-
-    def write(self, folder: Path, location: str) -> Written:
-        """Write the log below ``folder``."""
-        return _Writer(self, folder).write()
-
-    def entry(self, location: str) -> str:
-        """What one opens."""
-        return location
+def write(table: DeltaTable, folder: Path) -> Written:
+    """Write the log below ``folder``."""
+    return _Writer(table, folder).write()
 
 
 class _Writer:

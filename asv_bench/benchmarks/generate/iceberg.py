@@ -15,7 +15,6 @@ import shutil
 import tempfile
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +24,7 @@ import pyarrow.compute as pc
 
 from .avro import Cells, beside, big_endian, constant, container, longs, pairs, plain, texts
 from .model import BUCKETS, COLUMNS, Model, Written, uuids
-
-ORDERS = ("sorted", "shuffled")
-"""Of files over manifests: by time, so that partition summaries tell manifests apart, or by chance."""
-DELETES = ("file", "partition", "none")
-"""Whether a position delete file names one data file by its bounds, or may mean all of its partition."""
+from .specs import IcebergTable
 
 FILES_A_MANIFEST = 2000
 WITH_DELETES = 0.05
@@ -41,29 +36,9 @@ BOUND_LENGTH = 16
 """Characters of text that bounds keep, Iceberg's truncate(16)."""
 
 
-@dataclass(frozen=True)
-class IcebergTable:
-    """What a table looks like; equal ones are equal but for their location."""
-
-    files: int
-    order: str = "sorted"
-    deletes: str = "file"
-    codec: str = "deflate"
-
-    format = "iceberg"
-    partitioned_by_date = False
-
-    @property
-    def name(self) -> str:
-        return f"iceberg-{self.files}-{self.order}-{self.deletes}-{self.codec}"
-
-    def write(self, folder: Path, location: str) -> Written:
-        """Write the metadata below ``folder``, of a table that lies at ``location``."""
-        return _Writer(self, folder, location).write()
-
-    def entry(self, location: str) -> str:
-        """What one opens."""
-        return f"{location}/metadata/v1.metadata.json"
+def write(table: IcebergTable, folder: Path, location: str) -> Written:
+    """Write the metadata below ``folder``, of a table that lies at ``location``."""
+    return _Writer(table, folder, location).write()
 
 
 class _Writer:

@@ -19,9 +19,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-DAYS = 365
-FIRST_DAY = dt.date(2024, 1, 1)
-ROWS_A_FILE = 100_000
+from .specs import DAYS, FIRST_DAY, ROWS_A_FILE, Predicate, Term
+
 BUCKETS = 16
 COUNTRIES = ("AR", "AT", "AU", "BE", "BR", "CA", "CH", "CL", "CN", "CZ", "DE", "DK", "EG", "ES", "FI", "FR", "GB", "GR",
              "HU", "ID", "IE", "IN", "IT", "JP", "KE", "KR", "MX", "MY", "NG", "NL", "NO", "NZ", "PE", "PL", "PT", "RO",
@@ -34,19 +33,6 @@ COLUMNS = {
 
 _DAY_US = 86_400_000_000
 _HOUR_US = 3_600_000_000
-
-
-@dataclass(frozen=True)
-class Term:
-    """``column op value``; ``op`` is one of =, <, <=, >, >=, "in" (value: a tuple) and "is null" (value: None)."""
-
-    column: str
-    op: str
-    value: Any = None
-
-
-Predicate = tuple[tuple[Term, ...], ...]
-"""Alternatives (OR) of conjunctions (AND) of terms; none at all asks for every file."""
 
 
 class Model:
@@ -171,49 +157,6 @@ class Written:
     model: Model
     live: np.ndarray
     with_deletes: np.ndarray
-
-
-def predicates(n_files: int, partitioned_by_date: bool) -> dict[str, Predicate]:
-    """P0 everything; P1 a day of 365; P2 a range on the clustered column, 0.1 %; P3 an equality on text, about 1 %;
-    P4 IN with a hundred ids; P5 OR of ANDs, mixed; PZ a range below every id.
-
-    A table that has no column ``date`` is asked by ``ts``.
-    """
-
-    def since(day: dt.date) -> Term:
-        return Term("date", ">=", day) if partitioned_by_date else Term("ts", ">=", _midnight(day))
-
-    def on(day: dt.date) -> tuple[Term, ...]:
-        if partitioned_by_date:
-            return (Term("date", "=", day),)
-        return since(day), Term("ts", "<", _midnight(day + dt.timedelta(days=1)))
-
-    last = n_files * ROWS_A_FILE
-    ids = np.random.default_rng(4).integers(0, last, 100)
-    return {
-        "P0": (),
-        "P1": (on(dt.date(2024, 6, 15)),),
-        "P2": id_range(n_files, 0.001),
-        "P3": ((Term("name", "=", "mcbdefghij"),),),
-        "P4": ((Term("id", "in", tuple(sorted({int(i) for i in ids}))),),),
-        "P5": (
-            (Term("country", "=", "BR"), Term("amount", ">", 9990), since(dt.date(2024, 10, 1))),
-            (Term("email", "is null"), *on(dt.date(2024, 3, 3))),
-            (Term("quantity", "is null"), Term("name", "<", "b")),
-        ),
-        "PZ": ((Term("id", ">=", -1000), Term("id", "<", 0)),),
-    }
-
-
-def id_range(n_files: int, share: float) -> Predicate:
-    """Ids of about ``share`` of the files, at least of one."""
-    count = max(1, round(n_files * share))
-    first = min(n_files * 6 // 10, n_files - count)
-    return ((Term("id", ">=", first * ROWS_A_FILE), Term("id", "<", (first + count) * ROWS_A_FILE)),)
-
-
-def _midnight(day: dt.date) -> dt.datetime:
-    return dt.datetime.combine(day, dt.time(), dt.timezone.utc)
 
 
 def days(day: dt.date) -> int:

@@ -1,0 +1,182 @@
+"""Measurements as Markdown: the table of cases, where our time goes, how cost grows, what peers did otherwise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+from .cases import HOWS, Case
+from .generate import build
+from .planners import OURS, PEERS
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+STAGES = ("metadata", "reconcile", "partitions", "bounds", "deletes", "paths")
+
+
+class Measured(Protocol):
+    """What is needed of :class:`benchmarks.report.Results`."""
+
+    def runs(self, case: Case, name: str) -> list[dict[str, Any]]: ...
+
+    def median(self, case: Case, name: str) -> dict[str, Any] | None: ...
+
+
+def text(cases: Sequence[Case], results: Measured, machine: str, versions: str) -> str:
+    """All of it."""
+    ours = [case for case in cases if results.median(case, OURS.name)]
+    plans = [case for case in ours if case.how == "plan"]
+    others = [case for case in ours if case.how != "plan"]
+    parts = [
+        f"{when(ours, results)}, {machine}. {versions}.",
+        markdown(MAIN_HEAD, [main_row(case, results) for case in plans]),
+        "Not all files are kept by all, and not all plan all:",
+        "\n".join(sorted(set(remarks(ours, results)))) or "- nothing to remark",
+        "### Again, after a commit, and as a whole process",
+        "\n".join(f"- {how}: {meaning}" for how, meaning in HOWS.items() if how != "plan"),
+        markdown(OTHER_HEAD, [other_row(case, results) for case in others]),
+        "### Where our time goes",
+        markdown(STAGE_HEAD, [stage_row(case, results) for case in plans]),
+        "### How cost grows",
+        markdown(SLOPE_HEAD, list(slopes(plans, results))),
+    ]
+    return "\n\n".join(parts)
+
+
+def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(row) + " |" for row in [head, *rows]]
+    rule = "|-|" + "--:|" * (len(head) - 1)
+    return "\n".join([lines[0], rule, *lines[1:]])
+
+
+def when(cases: Sequence[Case], results: Measured) -> str:
+    """The days of our measurements."""
+    days = sorted({run["when"][:10] for case in cases for run in results.runs(case, OURS.name)})
+    return "Measured " + (" to ".join(dict.fromkeys([days[0], days[-1]])) if days else time.strftime("%Y-%m-%d"))
+
+
+MAIN_HEAD = ("case", "files kept", "ours s", "CPU s", "peak MB", "limit s", "best peer", "s", "CPU s", "peak MB",
+             "faster", "other peers s", "goal s", "met")  # fmt: skip
+
+
+def main_row(case: Case, results: Measured) -> list[str]:
+    mine = results.median(case, OURS.name) or {}
+    limit = results.median(case, "limit")
+    beside = sorted(of_peers(case, results), key=lambda found: found[1]["wall"])
+    cells = [case.label, f"{int(mine['files']):,}", seconds(mine["wall"]), seconds(mine["cpu"]), mb(mine["peak_mb"]),
+             seconds(limit["wall"]) if limit else "–"]  # fmt: skip
+    if beside:
+        name, best = beside[0]
+        cells += [name, seconds(best["wall"]), seconds(best["cpu"]), mb(best["peak_mb"]),
+                  f"{best['wall'] / mine['wall']:.1f}x"]  # fmt: skip
+    else:
+        cells += ["–"] * 5
+    cells.append(", ".join(f"{name} {seconds(found['wall'])}" for name, found in beside[1:]) or "–")
+    goal = seconds(case.goal.seconds) if case.goal.seconds else "–"
+    return [*cells, goal, verdict(case, results)]
+
+
+def of_peers(case: Case, results: Measured) -> Iterator[tuple[str, dict[str, Any]]]:
+    for peer in PEERS:
+        if (found := results.median(case, peer.name)) is not None:
+            yield peer.name, found
+
+
+def verdict(case: Case, results: Measured) -> str:
+    """Whether it is met: "yes", or each part of the goal that is missed; "–" without a goal."""
+    mine, limit, goal = results.median(case, OURS.name) or {}, results.median(case, "limit"), case.goal
+    missed = []
+    if goal.seconds is not None and mine["wall"] > goal.seconds:
+        as_close = limit and goal.prototype and mine["wall"] / limit["wall"] <= goal.seconds / goal.prototype
+        if not as_close:
+            missed.append(f"{mine['wall'] / goal.seconds:.1f} of the time")
+    if goal.memory_mb is not None and mine["peak_mb"] > goal.memory_mb:
+        missed.append(f"{mb(mine['peak_mb'])} of {goal.memory_mb} MB")
+    for factors, measure, word in ((goal.factors, "wall", ""), (goal.cpu_factors, "cpu", " CPU")):
+        for name, found in of_peers(case, results):
+            factor = found[measure] / mine[measure] if measure in mine and measure in found else None
+            if factor is not None and name in factors and factor < factors[name]:
+                missed.append(f"{name}{word} {factor:.1f} of {factors[name]:.1f}x")
+    if goal == type(goal)():
+        return "–"
+    return "no: " + ", ".join(missed) if missed else "yes"
+
+
+OTHER_HEAD = ("case", "how", "ours s", "peers s", "goal s", "met")
+
+
+def other_row(case: Case, results: Measured) -> list[str]:
+    mine = results.median(case, OURS.name) or {}
+    peers = ", ".join(f"{name} {seconds(found['wall'])}" for name, found in of_peers(case, results))
+    goal = seconds(case.goal.seconds) if case.goal.seconds else "–"
+    return [case.label, case.how, seconds(mine["wall"]), peers or "–", goal, verdict(case, results)]
+
+
+STAGE_HEAD = ("case", *(f"{stage} ms" for stage in STAGES), "all ms", "CPU / wall", "`plan.files` ms",
+              "MB loaded", "MB for the plan")  # fmt: skip
+
+
+def stage_row(case: Case, results: Measured) -> list[str]:
+    mine = results.median(case, OURS.name) or {}
+    stages = [f"{1000 * mine['stages'].get(stage, 0.0):.1f}" for stage in STAGES]
+    return [case.label, *stages, f"{1000 * mine['wall']:.1f}", f"{mine['cpu'] / mine['wall']:.1f}",
+            f"{1000 * mine['files_wall']:.1f}", mb(mine["loaded_mb"]),
+            mb(mine["peak_mb"] - mine["loaded_mb"])]  # fmt: skip
+
+
+SLOPE_HEAD = ("table and question", "files", "ours s", "µs a file", "peak MB")
+
+
+def slopes(plans: Sequence[Case], results: Measured) -> Iterator[list[str]]:
+    """The same question to tables that differ in nothing but their files."""
+    families: dict[str, list[Case]] = {}
+    for case in plans:
+        family = f"{case.spec.name.replace(str(case.spec.files), 'n', 1)}, {case.question}"
+        families.setdefault(family, []).append(case)
+    for family, members in families.items():
+        if len(members) > 1:
+            for case in sorted(members, key=lambda c: c.spec.files):
+                mine = results.median(case, OURS.name) or {}
+                each = 1e6 * mine["wall"] / case.spec.files
+                yield [family, f"{case.spec.files:,}", seconds(mine["wall"]), f"{each:.2f}", mb(mine["peak_mb"])]
+
+
+def remarks(cases: Sequence[Case], results: Measured) -> Iterator[str]:
+    """Where a peer keeps other files than the truth, or does not plan."""
+    for case in cases:
+        truth = build(case.spec)
+        for peer in PEERS:
+            for run in results.runs(case, peer.name):
+                if "error" in run:
+                    yield f"- {case.label}: {peer.name}: {run['error']}"
+                elif run.get("files") not in (None, truth.survivors[case.question]):
+                    kept, needed = int(run["files"]), truth.survivors[case.question]
+                    yield f"- {case.label}: {peer.name} keeps {kept:,} files, {needed:,} can match"
+                elif case.how == "plan" and run.get("files") is None:
+                    yield f"- {peer.name}: what it times does not say how many files it keeps, except for P0 of DuckDB"
+
+
+def wrong(cases: Sequence[Case], results: Measured) -> list[str]:
+    """Where we fail, or our plan is not the truth."""
+    found = []
+    for case in cases:
+        truth = build(case.spec)
+        for run in results.runs(case, OURS.name):
+            if "error" in run:
+                found.append(f"{case.label}: {run['error']}")
+            elif "files" in run:
+                kept = run["files"], run["with_deletes"]
+                expected = truth.survivors[case.question], truth.with_deletes[case.question]
+                if kept != expected:
+                    found.append(f"{case.label}: {kept} (files, with deletes), not {expected}")
+    return list(dict.fromkeys(found))
+
+
+def seconds(value: float) -> str:
+    """Two or three digits that count."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else (
+        f"{value:.2f}" if value >= 1 else f"{value:.3f}" if value >= 0.01 else f"{value:.4f}")  # fmt: skip
+
+
+def mb(value: float) -> str:
+    return f"{value:,.0f}"

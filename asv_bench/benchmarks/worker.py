@@ -1,0 +1,130 @@
+"""One measurement in a process of its own: ``python -m benchmarks.worker FILES CASE PLANNER`` prints it as JSON.
+
+``wall`` and ``cpu`` are seconds (CPU: of all threads), ``peak_mb`` the most memory the process ever had, imports
+included; ``loaded_mb`` what it had before. The first plan after loading is measured, so nothing is cached but the
+system's files; a plan of a small table before it loads what libraries load late.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .cases import Case, cases
+from .generate import Table, build
+from .planners import OURS, PEERS, Planner, sql
+
+# What the planners do not need themselves is imported where it is used: it would count as their memory.
+
+ROUNDS = 7
+"""Plans that are measured in one process where caches are meant to be warm."""
+
+
+def planner_of(name: str) -> Planner:
+    if name == "limit":
+        from .limits import LIMIT
+
+        return LIMIT
+    return next(p for p in (OURS, *PEERS) if p.name == name)
+
+
+def measure(case: Case, planner: Planner) -> dict[str, Any]:
+    table = build(case.spec)
+    if planner is not OURS:
+        planner.prepare(build(case.warm_up), case.question)()
+        call = planner.prepare(table, case.question)
+        loaded = peak_mb()
+        found, wall, cpu = timed(call)
+        return {"files": found, "wall": wall, "cpu": cpu, "loaded_mb": loaded, "peak_mb": peak_mb()}
+    if case.how == "again":
+        return {"wall": statistics.median(again(table, case.question)), "peak_mb": peak_mb()}
+    if case.how == "commit":
+        from .warm import seconds_after_commit
+
+        return {"wall": statistics.median(seconds_after_commit(table, case.question, ROUNDS)), "peak_mb": peak_mb()}
+    return first_plan(case, table)
+
+
+def first_plan(case: Case, table: Table) -> dict[str, Any]:
+    """Ours, with the time of each stage, and of building ``plan.files`` afterwards."""
+    import tableformats as tf
+
+    OURS.prepare(build(case.warm_up), case.question)()
+    text = sql(table.predicate(case.question))
+    loaded = peak_mb()
+    plan, wall, cpu = timed(lambda: tf.open_table(table.entry).scan(text).plan())
+    peak = peak_mb()
+    _, files_wall, _ = timed(lambda: plan.files)
+    return {
+        "files": len(plan), "with_deletes": plan.report.files_with_deletes, "wall": wall, "cpu": cpu,
+        "loaded_mb": loaded, "peak_mb": peak, "files_wall": files_wall, "stages": plan.report.seconds,
+    }  # fmt: skip
+
+
+def again(table: Table, question: str) -> list[float]:
+    """Seconds of further plans of a snapshot that was planned once."""
+    import tableformats as tf
+
+    scan = tf.open_table(table.entry).snapshot().scan(sql(table.predicate(question)))
+    scan.plan()
+    return [timed(scan.plan)[1] for _ in range(ROUNDS)]
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
+    """What it returns, and its seconds of wall and of CPU."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = call()
+    return found, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def peak_mb() -> float:
+    """The most memory that this process had, in MB of 1e6 bytes."""
+    # Linux counts the parent's memory into ru_maxrss, for a child begins as its copy.
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(lines["VmHWM"].split()[0]) * 1024 / 1e6
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+SCRIPTS = {
+    "tableformats": "import tableformats as tf; print(len(tf.open_table({entry!r}).scan({text!r}).plan()))",
+    "deltalake": "from deltalake import DeltaTable\n"
+                 "print(len(DeltaTable({entry!r}).file_uris(file_pruning_predicate={text!r})))",
+    "polars": "import polars as pl\nprint(pl.scan_{format}({entry!r}).filter(pl.sql_expr({text!r})).explain())",
+    "pyiceberg": "from pyiceberg.table import StaticTable\n"
+                 "print(len(list(StaticTable.from_metadata({entry!r}).scan({text!r}).plan_files())))",
+}  # fmt: skip
+"""What a user types; for whole processes."""
+
+
+def script(case: Case, planner: Planner) -> str:
+    table = build(case.spec)
+    text = sql(table.predicate(case.question))
+    return SCRIPTS[planner.name].format(entry=table.entry, text=text, format=case.spec.format)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", type=int)
+    parser.add_argument("case")
+    parser.add_argument("planner")
+    arguments = parser.parse_args()
+    case = next(c for c in cases(arguments.files) if c.key == arguments.case)
+    try:
+        result = measure(case, planner_of(arguments.planner))
+    except Exception as error:
+        result = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"}
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
