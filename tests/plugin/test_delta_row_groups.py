@@ -213,7 +213,7 @@ def test_parsed_statistics_are_used_instead_of_text(tmp_path: Path) -> None:
     """Both stand in a checkpoint that Spark writes; the text is not looked at where the other is complete."""
     both = file("f", parsed(i=(0, 9))) | {"stats": '{"numRecords": 3, "minValues": {"i": '}
     log = checkpoint(tmp_path / "t", [both], 8)
-    with mock.patch("tableformats_delta.stats_json._scan_slowly", side_effect=AssertionError("text was parsed")):
+    with mock.patch("tableformats_delta.statistics.scan", side_effect=AssertionError("text was parsed")):
         assert kept(plan(log, "i = 50", skipping=False)) == []
     assert open_table(log.root).scan().plan().files["record_count"].to_pylist() == [3]
 

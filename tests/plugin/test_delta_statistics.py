@@ -1,12 +1,11 @@
 """Bounds from statistics: never tighter than the values, whatever writers cut, and unknown where in doubt.
 
-Every case is decoded by Arrow's JSON reader and, with a malformed text beside it, text by text.
+Every case is decoded by the compiled reader of JSON and by its readable twin.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import decimal
 import json
 import math
 from decimal import Decimal
@@ -16,15 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from tableformats_delta import statistics, stats_json
+from tableformats_delta import _json, json_columns, json_reference, statistics, stats_json
 from tableformats_delta.statistics import LogStatistics
-from tableformats_delta.stats_json import Leaf
 
 from tableformats import open_table
 from tableformats.plugin import Bounds
-from tableformats.schema import DecimalType, Schema, Type, primitive
+from tableformats.schema import Schema
 from tests.plugin.delta_support import (
     ADD_FIELDS,
     WITH_VECTORS,
@@ -39,7 +35,14 @@ from tests.plugin.delta_support import (
 
 UTC = dt.timezone.utc
 MALFORMED = '{"numRecords":'
-BESIDE = pytest.mark.parametrize("beside", [[], [MALFORMED]], ids=["fast", "slow"])
+BESIDE = pytest.mark.parametrize("beside", [_json, json_reference], ids=["compiled", "reference"], indirect=True)
+
+
+@pytest.fixture
+def beside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What stands beside the case: a text that is no JSON. All are read by one of the twins."""
+    monkeypatch.setattr(json_columns, "MemberColumns", request.param.MemberColumns)
+    return [MALFORMED]
 
 
 def bounds_of(
@@ -252,9 +255,10 @@ class TestNothingIsParsedUnasked:
         """(ids of columns, texts) of every pass over the JSON."""
         passes = []
 
-        def counting(text: pa.StringArray, leaves: Any) -> Any:
-            passes.append(({leaf.id for leaf in leaves}, len(text) - text.null_count))
-            return stats_json.scan(text, leaves)
+        def counting(text: pa.StringArray, leaves: Any, rows: Any = None) -> Any:
+            read = text if rows is None else text.take(pa.array(rows))
+            passes.append(({leaf.id for leaf in leaves}, len(read) - read.null_count))
+            return stats_json.scan(text, leaves, rows)
 
         monkeypatch.setattr(statistics, "scan", counting)
         snapshot = open_table(log.root).snapshot()
@@ -466,76 +470,3 @@ class TestParsed:
 def _schema(log: DeltaLog) -> str:
     line = (log.directory / f"{0:020d}.json").read_text().splitlines()[1]
     return str(json.loads(line)["metaData"]["schemaString"])
-
-
-SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.decimals(allow_nan=False, places=3),
-    st.lists(st.integers(), max_size=2), st.sampled_from(["NaN", "Infinity", "2021-01-01", "2021-01-01T00:00:00.001Z"]),
-)  # fmt: skip
-LEAVES: list[tuple[tuple[str, ...], Type]] = [
-    (("i",), primitive("long")), (("f",), primitive("double")), (("d",), DecimalType(10, 3)),
-    (("s",), primitive("string")),
-    (("n", "x"), primitive("int")), (("n", "y.z"), primitive("timestamp")),
-]  # fmt: skip
-
-
-def _dump(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(k)}:{_dump(v)}" for k, v in value.items()) + "}"
-    return format(value, "f") if isinstance(value, decimal.Decimal) else json.dumps(value)
-
-
-COLUMNS = st.fixed_dictionaries(
-    {}, optional={"i": SCALARS, "f": SCALARS, "d": SCALARS, "s": SCALARS, "b": SCALARS,
-                  "n": st.one_of(SCALARS, st.fixed_dictionaries({}, optional={"x": SCALARS, "y.z": SCALARS}))},
-)  # fmt: skip
-SIDE = st.one_of(SCALARS, COLUMNS)
-TEXTS = st.one_of(
-    st.none(), st.text(alphabet='{}[]":,1sa \n', max_size=20),
-    st.fixed_dictionaries(
-        {},
-        optional={"numRecords": SCALARS, "tightBounds": SCALARS, "minValues": SIDE, "maxValues": SIDE,
-                  "nullCount": SIDE},
-    ).map(_dump),
-)  # fmt: skip
-
-
-@given(st.lists(TEXTS, max_size=4))
-def test_both_readers_agree(texts: list[str | None]) -> None:
-    """Whatever Arrow's JSON reader takes, the text-by-text reader gives too."""
-    leaves = [Leaf(i, path, kind, False) for i, (path, kind) in enumerate(LEAVES)]
-    wanted = stats_json._wanted(leaves)
-    array = pa.array(texts, pa.string())
-    try:
-        fast = stats_json._scan_fast(array, wanted)
-    except pa.ArrowException:
-        return
-    if fast is not None:
-        assert repr(_flat(fast.to_pylist())) == repr(_flat(stats_json._scan_slowly(array, wanted).to_pylist()))
-
-
-def _flat(value: Any) -> Any:
-    """Structs without values are the same as no struct."""
-    if isinstance(value, list):
-        return [_flat(v) for v in value]
-    if isinstance(value, dict):
-        members = {k: _flat(v) for k, v in value.items()}
-        return members if any(v is not None for v in members.values()) else None
-    return value
-
-
-def test_line_breaks_are_white_space() -> None:
-    texts = ['{"numRecords"\n:\r\n7}\n', stats(8), "\n" + json.dumps({"numRecords": 9, "minValues": {}}, indent=1)]
-    fast = stats_json._scan_fast(pa.array(texts), stats_json._wanted(()))
-    assert fast is not None
-    assert [row["numRecords"] for row in fast.to_pylist()] == [7, 8, 9]
-
-
-def test_many_texts_are_decoded_in_chunks() -> None:
-    count = 3 * stats_json._CHUNK_ROWS + 5
-    texts = [stats(i) for i in range(count)]
-    texts[stats_json._CHUNK_ROWS + 1] = MALFORMED
-    found = stats_json.scan(pa.array(texts), ()).record_counts.to_pylist()
-    expected: list[int | None] = list(range(count))
-    expected[stats_json._CHUNK_ROWS + 1] = None
-    assert found == expected

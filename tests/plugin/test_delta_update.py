@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tableformats_delta import log as log_module
-from tableformats_delta import statistics, stats_json
+from tableformats_delta import statistics
 from tableformats_delta.cache import MetadataCache
 from tableformats_delta.table import DeltaFormat
 
@@ -350,12 +350,11 @@ class TestLaziness:
         found: list[list[tuple[str, ...]]] = []
         scan = statistics.scan
 
-        def counting(text: pa.StringArray, leaves: Any) -> Any:
+        def counting(text: pa.StringArray, leaves: Any, rows: Any = None) -> Any:
             found.append([leaf.path for leaf in leaves])
-            return scan(text, leaves)
+            return scan(text, leaves, rows)
 
-        for module in (statistics, stats_json):
-            monkeypatch.setattr(module, "scan", counting)
+        monkeypatch.setattr(statistics, "scan", counting)
         return found
 
     @pytest.fixture
@@ -389,17 +388,4 @@ class TestLaziness:
     ) -> None:
         tf.open_table(wide.root).scan(predicate).plan()
         assert sorted({path for parsed in asked for path in parsed}) == leaves
-        assert len(asked) == bool(leaves)  # record counts stand in front and need no parsing
-
-    @pytest.mark.parametrize("text", [
-        '{"numRecords":5}', '{"numRecords": 5,"minValues":{"numRecords":7}}', ' {"numRecords":5}',
-        '{"minValues":{"numRecords":7},"numRecords":5}', '{"numRecords":999999999999999999}',
-        '{"numRecords":9223372036854775807}',
-        '{"numRecords":9223372036854775808}', '{"numRecords":-5}', '{"numRecords":5.5}', '{"numRecords":5.0,"a":1}',
-        '{"numRecords":5e3}', '{"numRecords":"5"}', '{"numRecords":null}', '{"numRecordsX":5}', '{"numRecords":05x}',
-        "{}", "", "null", "[]", '{"numRecords"', '{"a":"{\\"numRecords\\":5}"}', None,
-    ])  # fmt: skip
-    def test_record_counts_by_their_place(self, text: str | None) -> None:
-        """As parsing finds them, wherever they stand and however they are spelled."""
-        texts = pa.array([text, '{"numRecords":1}', None], pa.string())
-        assert stats_json.scan_record_counts(texts).equals(stats_json.scan(texts, ()).record_counts)
+        assert len(asked) == bool(leaves)  # record counts are for whom they are asked

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tableformats.plugin import Bounds, Statistics
 from tableformats.schema import Field, Schema, arrow_type
 
-from .stats_json import Leaf, leaf_of, raw_type, scan, scan_record_counts
+from .stats_json import Leaf, RawStatistics, leaf_of, raw_type, scan
 from .stats_values import bound_pair
 
 if TYPE_CHECKING:
@@ -52,17 +52,17 @@ class LogStatistics(Statistics):
         self._has_vector = has_vector
 
     def record_counts(self, rows: np.ndarray | None = None) -> pa.Int64Array:
-        """int64: ``numRecords`` of ``rows`` (None: all), null = unknown. Cost: see :func:`scan_record_counts`."""
+        """int64: ``numRecords`` of ``rows`` (None: all), null = unknown. Cost: see :func:`scan`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         counts = self._parsed_member(self._read_parsed([("numRecords",)], rows), ("numRecords",), pa.int64())
         text = self._text if rows is None else self._text.take(pa.array(rows))
         if counts is None:
-            counts = scan_record_counts(text)
+            counts = scan(text, ()).record_counts
         elif counts.null_count and text.null_count < len(text):
             missing = pc.if_else(pc.is_null(counts), text, None)
-            counts = pc.coalesce(counts, scan_record_counts(missing))
+            counts = pc.coalesce(counts, scan(missing, ()).record_counts)
         return _not_negative(counts)
 
     def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
@@ -82,7 +82,8 @@ class LogStatistics(Statistics):
             wanted += [(kind, *leaf.path) for kind in ("minValues", "maxValues", "nullCount")]
         parsed = self._read_parsed(wanted, rows)
         from_text = self._needs_text(parsed, leaves, text)
-        found = scan(text if pc.all(from_text).as_py() else pc.if_else(from_text, text, None), leaves)
+        asked = text if pc.all(from_text).as_py() else pc.if_else(from_text, text, None)
+        found = scan(asked, leaves) if asked.null_count < len(asked) else RawStatistics.unknown(len(asked), leaves)
 
         def merged(ours: pa.Array, path: tuple[str, ...], kind: pa.DataType) -> pa.Array:
             other = self._parsed_member(parsed, path, kind)

@@ -1,31 +1,30 @@
 """The JSON of ``add.stats`` -> raw columns: record counts, and minimum, maximum and null count of asked columns.
 
-Texts are decoded in Arrow's JSON reader, a few thousand at once, projected on what was asked; a chunk that it does
-not take (one malformed text suffices) is decoded text by text, where a malformed text alone is unknown. Both give
-the same columns: decimals never pass through a double, integers are exact.
+Only what is asked for is converted, but every text is read to its end: a malformed one is unknown in whole, and so is
+one that names an asked member twice. Decimals never pass through a double, integers are exact.
 """
 
 from __future__ import annotations
 
-import decimal
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tableformats.schema import DecimalType, Field, PrimitiveType, Schema, StructType, Type
 
-from .values import INT_RANGES, fit_decimal, parse_float
+from .json_columns import JsonColumns, Path
+from .values import INT_RANGES
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
-__all__ = ["Leaf", "RawStatistics", "leaf_of", "scan", "scan_record_counts"]
+__all__ = ["Leaf", "RawStatistics", "leaf_of", "raw_type", "scan"]
 
-# 18 digits fit; more of them, and fractions, take the other way.
-_LEADING_COUNT = r'^\{"numRecords":\s*(?P<count>[0-9]{1,18})\s*[,}]'
 _CHUNK_ROWS = 8192
 _NO_BOUNDS = ("boolean", "binary", "variant", "unknown", "uuid", "time")
+_RECORDS: Path = ("numRecords",)
+_TIGHT: Path = ("tightBounds",)
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,49 @@ class RawStatistics:
     lower: dict[int, pa.Array] = field(default_factory=dict)
     upper: dict[int, pa.Array] = field(default_factory=dict)
     null_counts: dict[int, pa.Int64Array] = field(default_factory=dict)
+
+    def take(self, rows: np.ndarray) -> RawStatistics:
+        """Those of ``rows`` (int64 indices)."""
+        import pyarrow as pa
+
+        indices = pa.array(rows)
+        return self._mapped(lambda parts: parts[0].take(indices))
+
+    @classmethod
+    def unknown(cls, n: int, leaves: Sequence[Leaf]) -> RawStatistics:
+        """Those of ``n`` files without any."""
+        import pyarrow as pa
+
+        raw = cls(pa.nulls(n, pa.int64()), pa.nulls(n, pa.bool_()))
+        for leaf in leaves:
+            raw.null_counts[leaf.id] = raw.record_counts
+            raw.lower[leaf.id] = raw.upper[leaf.id] = pa.nulls(n, raw_type(leaf.type) or pa.null())
+        return raw
+
+    @classmethod
+    def concat(cls, parts: Sequence[RawStatistics]) -> RawStatistics:
+        """One behind the other; of one part at least, and of the same leaves."""
+        import pyarrow as pa
+
+        return parts[0]._mapped(pa.concat_arrays, parts) if len(parts) > 1 else parts[0]
+
+    def _mapped(
+        self, change: Callable[[list[pa.Array]], pa.Array], parts: Sequence[RawStatistics] | None = None
+    ) -> RawStatistics:
+        parts = parts or [self]
+        return RawStatistics(
+            change([part.record_counts for part in parts]),
+            change([part.tight for part in parts]),
+            *({i: change([getattr(part, side)[i] for part in parts]) for i in getattr(self, side)}
+              for side in ("lower", "upper", "null_counts")),
+        )  # fmt: skip
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes in memory."""
+        sides = (self.lower, self.upper, self.null_counts)
+        arrays = [self.record_counts, self.tight, *(array for side in sides for array in side.values())]
+        return sum(int(array.nbytes) for array in arrays)
 
 
 def leaf_of(schema: Schema, column: Field) -> Leaf | None:
@@ -78,173 +120,56 @@ def raw_type(kind: Type) -> pa.DataType | None:
     return pa.float64() if kind.name in ("float", "double") else pa.string()
 
 
-def scan(text: pa.StringArray, leaves: Sequence[Leaf]) -> RawStatistics:
-    """Decode ``text`` (string[n_files]; null = no statistics) for ``leaves``.
+def scan(text: pa.StringArray, leaves: Sequence[Leaf], rows: np.ndarray | None = None) -> RawStatistics:
+    """Decode ``text`` (string[n_files]; null = no statistics) for ``leaves``; of ``rows`` alone (int64 indices,
+    ascending; None: all).
 
     Notes
     -----
-    Cost: O(bytes of text) in C++ for well-formed text; memory is bounded by chunks of 8192 texts.
+    Cost: O(bytes of the texts), GIL released; memory beyond the answer is bounded by chunks of 8192 texts.
     """
+    import numpy as np
+
+    paths = _paths(leaves)
+    count = len(text) if rows is None else len(rows)
+    parts = []
+    for start in range(0, max(count, 1), _CHUNK_ROWS):
+        stop = start + _CHUNK_ROWS
+        if rows is None:
+            columns = JsonColumns(text.slice(start, _CHUNK_ROWS), paths)
+        else:
+            columns = JsonColumns(text, paths, np.ascontiguousarray(rows[start:stop], np.int64))
+        parts.append(_raw(columns, leaves))
+    return RawStatistics.concat(parts)
+
+
+def _paths(leaves: Sequence[Leaf]) -> list[Path]:
+    paths = [_RECORDS, _TIGHT]
+    for leaf in leaves:
+        paths.append(("nullCount", *leaf.path))
+        if raw_type(leaf.type) is not None:
+            paths += [("minValues", *leaf.path), ("maxValues", *leaf.path)]
+    return list(dict.fromkeys(paths))
+
+
+def _raw(columns: JsonColumns, leaves: Sequence[Leaf]) -> RawStatistics:
     import pyarrow as pa
 
-    wanted = _wanted(leaves)
-    chunks = [
-        _scan_chunk(text.slice(start, _CHUNK_ROWS), wanted) for start in range(0, len(text), _CHUNK_ROWS)
-    ]
-    rows = pa.chunked_array(chunks, wanted).combine_chunks() if chunks else pa.array([], wanted)
-    raw = RawStatistics(_walk(rows, ("numRecords",)), _walk(rows, ("tightBounds",)))
+    raw = RawStatistics(columns.integers(_RECORDS), columns.booleans(_TIGHT))
     for leaf in leaves:
         kind = raw_type(leaf.type)
-        raw.null_counts[leaf.id] = _walk(rows, ("nullCount", *leaf.path))
+        raw.null_counts[leaf.id] = columns.integers(("nullCount", *leaf.path))
         for name, into in (("minValues", raw.lower), ("maxValues", raw.upper)):
-            into[leaf.id] = pa.nulls(len(text)) if kind is None else _walk(rows, (name, *leaf.path))
+            path = (name, *leaf.path)
+            into[leaf.id] = pa.nulls(len(columns.sound)) if kind is None else _bounds(columns, path, kind)
     return raw
 
 
-def scan_record_counts(text: pa.StringArray) -> pa.Int64Array:
-    """``numRecords`` of ``text`` (string[n_files]); null where it is unknown.
-
-    Writers put it first: there it is found without a look at what follows. Elsewhere :func:`scan` finds it.
-
-    Notes
-    -----
-    Cost: O(n_files) for texts that begin with it, O(bytes of text) for the others.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    counts = pc.struct_field(pc.extract_regex(text, _LEADING_COUNT), [0]).cast(pa.int64())
-    others = pc.and_(pc.is_null(counts), pc.is_valid(text))
-    if not pc.any(others).as_py():
-        return counts
-    return pc.coalesce(counts, scan(pc.if_else(others, text, None), ()).record_counts)
-
-
-def _wanted(leaves: Sequence[Leaf]) -> pa.DataType:
-    """The struct type to project on."""
+def _bounds(columns: JsonColumns, path: Path, kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
-    members = [pa.field("numRecords", pa.int64()), pa.field("tightBounds", pa.bool_())]
-    if leaves:
-        typed = [(leaf.path, kind) for leaf in leaves if (kind := raw_type(leaf.type)) is not None]
-        for name in ("minValues", "maxValues"):
-            if typed:
-                members.append(pa.field(name, _tree(typed)))
-        members.append(pa.field("nullCount", _tree([(leaf.path, pa.int64()) for leaf in leaves])))
-    return pa.struct(members)
-
-
-def _tree(leaves: Sequence[tuple[tuple[str, ...], pa.DataType]]) -> pa.DataType:
-    """Nested structs that hold each leaf at its path."""
-    import pyarrow as pa
-
-    heads: dict[str, list[tuple[tuple[str, ...], pa.DataType]]] = {}
-    for path, kind in leaves:
-        heads.setdefault(path[0], []).append((path[1:], kind))
-    return pa.struct(
-        [pa.field(name, rest[0][1] if not rest[0][0] else _tree(rest)) for name, rest in heads.items()]
-    )
-
-
-def _walk(rows: pa.StructArray, path: Sequence[str]) -> pa.Array:
-    import pyarrow.compute as pc
-
-    return pc.struct_field(rows, [*_indices(rows.type, path)])
-
-
-def _indices(kind: pa.DataType, path: Sequence[str]) -> Iterator[int]:
-    for name in path:
-        index = kind.get_field_index(name)
-        yield index
-        kind = kind.field(index).type
-
-
-def _scan_chunk(text: pa.StringArray, wanted: pa.DataType) -> pa.StructArray:
-    import pyarrow as pa
-
-    try:
-        rows = _scan_fast(text, wanted)
-    except pa.ArrowException:
-        rows = None
-    return rows if rows is not None else _scan_slowly(text, wanted)
-
-
-def _scan_fast(text: pa.StringArray, wanted: pa.DataType) -> pa.StructArray | None:
-    """Arrow's JSON reader over one object a text; None where rows and texts might not correspond."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.json as pj
-
-    # Each text stands in an object of its own, which only that text could close early: as many rows as texts
-    # means one row a text. One block holds all, so that a line break within a text is white space.
-    lines = pc.binary_join_element_wise('{"s":', pc.fill_null(text, "null"), "}\n", "")
-    data = lines.buffers()[2]
-    if not np.frombuffer(data, np.uint8).all():  # a NUL ends the reader's document
-        return None
-    table = pj.read_json(
-        pa.BufferReader(data),
-        read_options=pj.ReadOptions(use_threads=False, block_size=len(data) + 1),
-        parse_options=pj.ParseOptions(
-            explicit_schema=pa.schema([("s", wanted)]), unexpected_field_behavior="ignore"
-        ),
-    )
-    if table.num_rows != len(text):
-        return None
-    column = table.column("s")
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _scan_slowly(text: pa.StringArray, wanted: pa.DataType) -> pa.StructArray:
-    import pyarrow as pa
-
-    return pa.array([_coerce(_load(t), wanted) for t in text.to_pylist()], wanted)
-
-
-def _load(text: str | None) -> Any:
-    try:
-        return None if text is None else json.loads(text, parse_float=decimal.Decimal)
-    except (ValueError, RecursionError, ArithmeticError):
-        return None
-
-
-def _coerce(value: Any, kind: pa.DataType) -> Any:
-    """``value`` as a Python value of ``kind``; None where it is none."""
-    import pyarrow as pa
-
-    if pa.types.is_struct(kind):
-        if not isinstance(value, dict):
-            return None
-        return {f.name: _coerce(value.get(f.name), f.type) for f in kind}
-    if value is None or pa.types.is_boolean(kind):
-        return value if isinstance(value, bool) else None
-    if pa.types.is_string(kind):
-        return value if isinstance(value, str) and _encodable(value) else None
-    try:
-        return _number(value, kind)
-    except (ValueError, ArithmeticError):
-        return None
-
-
-def _number(value: Any, kind: pa.DataType) -> Any:
-    import pyarrow as pa
-
-    if isinstance(value, bool) or not isinstance(value, (int, float, decimal.Decimal, str)):
-        return None
-    if pa.types.is_floating(kind):
-        return parse_float(value) if isinstance(value, str) else float(value)
-    number = decimal.Decimal(value)
     if pa.types.is_decimal(kind):
-        return fit_decimal(number, 38, kind.scale)
-    whole = fit_decimal(number, 19, 0) if not isinstance(value, str) else None
-    return int(whole) if whole is not None and int(whole) in INT_RANGES["long"] else None
-
-
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
+        return columns.decimals(path, kind.scale)
+    if pa.types.is_floating(kind):
+        return columns.doubles(path)
+    return columns.integers(path) if pa.types.is_integer(kind) else columns.texts(path)

@@ -1,0 +1,235 @@
+#include "tf_json_values.h"
+
+#include <float.h>
+#include <string.h>
+
+int64_t tf_json_unescape(const uint8_t *cur, const uint8_t *end, uint8_t *out)
+{
+    uint8_t *start = out;
+    while (cur < end) {
+        const uint8_t *escape = memchr(cur, '\\', (size_t)(end - cur));
+        size_t run = (size_t)((escape ? escape : end) - cur);
+        unsigned code, low;
+        memcpy(out, cur, run);
+        out += run;
+        cur += run;
+        if (!escape)
+            break;
+        if (end - cur < 2)
+            return -1;
+        switch (cur[1]) {
+        case 'b': *out++ = '\b'; cur += 2; continue;
+        case 'f': *out++ = '\f'; cur += 2; continue;
+        case 'n': *out++ = '\n'; cur += 2; continue;
+        case 'r': *out++ = '\r'; cur += 2; continue;
+        case 't': *out++ = '\t'; cur += 2; continue;
+        case 'u': break;
+        default: *out++ = cur[1]; cur += 2; continue;
+        }
+        if (end - cur < 6 || !tf_json_hex(cur + 2, &code))
+            return -1;
+        cur += 6;
+        if (code >= 0xdc00 && code <= 0xdfff)
+            return -1;
+        if (code >= 0xd800 && code <= 0xdbff) {
+            if (end - cur < 6 || cur[0] != '\\' || cur[1] != 'u' || !tf_json_hex(cur + 2, &low) || low < 0xdc00 || low > 0xdfff)
+                return -1;
+            cur += 6;
+            code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        }
+        if (code < 0x80) {
+            *out++ = (uint8_t)code;
+        } else if (code < 0x800) {
+            *out++ = (uint8_t)(0xc0 | code >> 6);
+            *out++ = (uint8_t)(0x80 | (code & 0x3f));
+        } else if (code < 0x10000) {
+            *out++ = (uint8_t)(0xe0 | code >> 12);
+            *out++ = (uint8_t)(0x80 | (code >> 6 & 0x3f));
+            *out++ = (uint8_t)(0x80 | (code & 0x3f));
+        } else {
+            *out++ = (uint8_t)(0xf0 | code >> 18);
+            *out++ = (uint8_t)(0x80 | (code >> 12 & 0x3f));
+            *out++ = (uint8_t)(0x80 | (code >> 6 & 0x3f));
+            *out++ = (uint8_t)(0x80 | (code & 0x3f));
+        }
+    }
+    return out - start;
+}
+
+/* A cell that no number stands in: null, or a string, which the caller may take for a number. */
+static inline uint8_t other_cell(uint8_t kind)
+{
+    return kind == TF_JSON_TEXT || kind == TF_JSON_ESCAPED ? TF_CELL_LEFT : TF_CELL_NULL;
+}
+
+void tf_json_int64(const uint8_t *base, const int64_t *spans, const uint8_t *kinds, int64_t rows, int64_t *values,
+                   uint8_t *cells)
+{
+    for (int64_t row = 0; row < rows; row++) {
+        const uint8_t *cur = base + tf_span_start(spans[row]), *end = cur + tf_span_size(spans[row]);
+        uint64_t value = 0, limit;
+        int negative, fits = 1, sure;
+        if (kinds[row] != TF_JSON_INTEGER) {
+            cells[row] = kinds[row] == TF_JSON_REAL ? TF_CELL_LEFT : TF_CELL_NULL;
+            continue;
+        }
+        negative = *cur == '-';
+        cur += negative;
+        limit = (uint64_t)INT64_MAX + (uint64_t)negative;
+        for (sure = end - cur <= 18; sure && cur < end; cur++) /* fewer digits than any that do not fit */
+            value = value * 10 + (uint64_t)(*cur - '0');
+        for (; cur < end && fits; cur++) {
+            uint64_t digit = (uint64_t)(*cur - '0');
+            fits = value <= (limit - digit) / 10;
+            value = value * 10 + digit;
+        }
+        cells[row] = fits ? TF_CELL_VALUE : TF_CELL_NULL;
+        values[row] = (int64_t)(negative ? 0 - value : value);
+    }
+}
+
+static const double POWERS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* Digits of at most 2^53 and a power of ten of at most 22 are exact doubles, and so their product or quotient is
+ * rounded once: W. D. Clinger, "How to Read Floating Point Numbers Accurately" (1990). */
+static int exact_double(const uint8_t *cur, const uint8_t *end, double *value)
+{
+    uint64_t whole = 0;
+    int negative = *cur == '-', power = 0, shift = 0, sign = 1;
+    cur += negative;
+    for (int behind = 0; cur < end && (*cur | 0x20) != 'e'; cur++) {
+        if (*cur == '.') {
+            behind = 1;
+            continue;
+        }
+        if (!tf_json_is_digit(*cur)) /* Infinity, NaN */
+            return 0;
+        whole = whole * 10 + (uint64_t)(*cur - '0');
+        if (whole > (uint64_t)1 << 53)
+            return 0;
+        power -= behind;
+    }
+    if (cur < end) {
+        cur++;
+        if (*cur == '+' || *cur == '-')
+            sign = *cur++ == '-' ? -1 : 1;
+        for (; cur < end; cur++) {
+            shift = shift * 10 + (*cur - '0');
+            if (shift > 10000)
+                return 0;
+        }
+    }
+    power += sign * shift;
+    if (power < -22 || power > 22)
+        return 0;
+    *value = power < 0 ? (double)whole / POWERS[-power] : (double)whole * POWERS[power];
+    if (negative)
+        *value = -*value;
+    return 1;
+}
+
+void tf_json_double(const uint8_t *base, const int64_t *spans, const uint8_t *kinds, int64_t rows, double *values,
+                    uint8_t *cells)
+{
+    for (int64_t row = 0; row < rows; row++) {
+        const uint8_t *cur = base + tf_span_start(spans[row]), *end = cur + tf_span_size(spans[row]);
+        if (kinds[row] != TF_JSON_INTEGER && kinds[row] != TF_JSON_REAL) {
+            cells[row] = other_cell(kinds[row]);
+            continue;
+        }
+        cells[row] = TF_CELL_LEFT;
+        if (FLT_EVAL_METHOD == 0 && exact_double(cur, end, &values[row])) /* else products are rounded twice */
+            cells[row] = TF_CELL_VALUE;
+    }
+}
+
+/* words = words * 10 + digit, modulo 2^128 */
+static void push_digit(uint64_t words[2], uint64_t digit)
+{
+    uint64_t low = (words[0] & 0xffffffffu) * 10 + digit, high = (words[0] >> 32) * 10 + (low >> 32);
+    words[0] = high << 32 | (low & 0xffffffffu);
+    words[1] = words[1] * 10 + (high >> 32);
+}
+
+static int exact_decimal(const uint8_t *cur, const uint8_t *end, int scale, uint64_t words[2])
+{
+    int negative = *cur == '-', behind = 0, places = 0, count = 0;
+    words[0] = words[1] = 0;
+    cur += negative;
+    for (; cur < end; cur++) {
+        if (*cur == '.') {
+            behind = 1;
+            continue;
+        }
+        if (!tf_json_is_digit(*cur)) /* an exponent, Infinity, NaN */
+            return 0;
+        if (behind && places == scale) {
+            if (*cur != '0')
+                return 0;
+            continue;
+        }
+        count += count > 0 || *cur != '0';
+        if (count > 38)
+            return 0;
+        push_digit(words, (uint64_t)(*cur - '0'));
+        places += behind;
+    }
+    for (; places < scale; places++) {
+        count += count > 0;
+        if (count > 38)
+            return 0;
+        push_digit(words, 0);
+    }
+    if (negative) {
+        words[0] = 0 - words[0];
+        words[1] = ~words[1] + (words[0] == 0);
+    }
+    return 1;
+}
+
+void tf_json_decimal(const uint8_t *base, const int64_t *spans, const uint8_t *kinds, int64_t rows, int scale,
+                     uint64_t *values, uint8_t *cells)
+{
+    for (int64_t row = 0; row < rows; row++) {
+        const uint8_t *cur = base + tf_span_start(spans[row]), *end = cur + tf_span_size(spans[row]);
+        if (kinds[row] != TF_JSON_INTEGER && kinds[row] != TF_JSON_REAL) {
+            cells[row] = other_cell(kinds[row]);
+            continue;
+        }
+        cells[row] = exact_decimal(cur, end, scale, values + 2 * row) ? TF_CELL_VALUE : TF_CELL_LEFT;
+    }
+}
+
+int64_t tf_json_text_size(const int64_t *spans, const uint8_t *kinds, int64_t rows)
+{
+    int64_t size = 0;
+    for (int64_t row = 0; row < rows; row++)
+        if (kinds[row] == TF_JSON_TEXT || kinds[row] == TF_JSON_ESCAPED)
+            size += (int64_t)tf_span_size(spans[row]);
+    return size;
+}
+
+void tf_json_text(const uint8_t *base, const int64_t *spans, const uint8_t *kinds, int64_t rows, int32_t *offsets,
+                  uint8_t *data, uint8_t *cells)
+{
+    int64_t size = 0;
+    offsets[0] = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        const uint8_t *cur = base + tf_span_start(spans[row]);
+        size_t length = tf_span_size(spans[row]);
+        cells[row] = TF_CELL_NULL;
+        if (kinds[row] == TF_JSON_TEXT) {
+            memcpy(data + size, cur, length);
+            size += (int64_t)length;
+            cells[row] = TF_CELL_VALUE;
+        } else if (kinds[row] == TF_JSON_ESCAPED) {
+            int64_t got = tf_json_unescape(cur, cur + length, data + size);
+            if (got >= 0) {
+                size += got;
+                cells[row] = TF_CELL_VALUE;
+            }
+        }
+        offsets[row + 1] = (int32_t)size;
+    }
+}

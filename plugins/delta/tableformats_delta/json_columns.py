@@ -1,0 +1,234 @@
+"""Members of JSON texts as Arrow columns, whatever else the texts hold.
+
+The kernel reads the texts and converts what is usual; what it leaves (integers written with a fraction or an exponent,
+doubles of many digits, numbers within strings) is converted here, by the same rules. What has no value of the asked
+type is null. Decimals never pass through a double.
+"""
+
+from __future__ import annotations
+
+import decimal
+import json
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ._json import MemberColumns
+from .values import INT_RANGES, fit_decimal, parse_float
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+__all__ = ["JsonColumns", "Path", "member_tree"]
+
+Path = tuple[str, ...]
+Member = tuple[bytes, int, int, int]
+
+_NULL, _VALUE, _LEFT = range(3)
+_FALSE, _TRUE = 2, 3
+_TEXT, _ESCAPED = 6, 7
+
+
+@cache
+def member_tree(paths: tuple[Path, ...]) -> tuple[Member, ...]:
+    """The members on ``paths`` as the kernel takes them: (name, first child, number of children, column).
+
+    Number 0 is the text itself; children follow each other. Column i is the last member of ``paths[i]``; one that
+    other paths lead through is an object for them, and its own value is not found.
+    """
+    tree: dict[str, Any] = {}
+    for column, path in sorted(enumerate(paths), key=lambda item: -len(item[1])):
+        inner = tree
+        for name in path[:-1]:
+            inner = inner.setdefault(name, {})
+        inner.setdefault(path[-1], column)
+    members: list[Member] = [(b"", 0, 0, -1)]
+    waiting: list[tuple[int, dict[str, Any]]] = [(0, tree)]
+    while waiting:
+        place, children = waiting.pop(0)
+        members[place] = (members[place][0], len(members), len(children), -1)
+        for name, child in children.items():
+            # No text means half a surrogate pair, so such a name is never found.
+            spelled = name.encode("utf-8", "surrogatepass")
+            if isinstance(child, dict):
+                waiting.append((len(members), child))
+            members.append((spelled, 0, 0, -1 if isinstance(child, dict) else child))
+    return tuple(members)
+
+
+class JsonColumns:
+    """The members of n texts that stand on ``paths``.
+
+    Parameters
+    ----------
+    text : string[n_texts]; null is no text
+    paths : names from the top level down, none of them twice
+    rows : int64[n], the texts that are read, ascending; None: all
+
+    Notes
+    -----
+    A text that is no JSON object, that is malformed, or that names one of the members twice has none of them.
+    Cost: O(bytes of the texts), GIL released. Arrays are of length n.
+    """
+
+    def __init__(self, text: pa.StringArray, paths: Sequence[Path], rows: np.ndarray | None = None) -> None:
+        import numpy as np
+
+        offsets, data = _texts(text)
+        self._columns = {path: i for i, path in enumerate(paths)}
+        self._members = MemberColumns(offsets, data, member_tree(tuple(paths)), len(paths), rows)
+        self.sound: np.ndarray = self._members.sound.view(np.bool_)
+
+    def booleans(self, path: Path) -> pa.BooleanArray:
+        """true and false."""
+        import pyarrow as pa
+
+        kinds = self._members.kinds(self._columns[path])
+        return pa.array(kinds == _TRUE, mask=(kinds != _TRUE) & (kinds != _FALSE))
+
+    def texts(self, path: Path) -> pa.StringArray:
+        """Strings, unescaped."""
+        import pyarrow as pa
+
+        offsets, data, cells = self._members.text(self._columns[path])
+        buffers = [_bitmap(cells), pa.py_buffer(offsets), pa.py_buffer(data)]
+        return pa.StringArray.from_buffers(len(cells), buffers[1], buffers[2], buffers[0])
+
+    def integers(self, path: Path) -> pa.Int64Array:
+        """Numbers of 64 bits without a fraction, however they are spelled."""
+        import pyarrow as pa
+
+        column = self._columns[path]
+        values, cells = self._members.int64(column)
+        for row, number in self._left(column, cells):
+            values[row], cells[row] = _whole(number)
+        return pa.Array.from_buffers(pa.int64(), len(values), [_bitmap(cells), pa.py_buffer(values)])
+
+    def doubles(self, path: Path) -> pa.DoubleArray:
+        """Numbers, and strings that spell one, correctly rounded; NaN is a number."""
+        import pyarrow as pa
+
+        column = self._columns[path]
+        values, cells = self._members.double(column)
+        if (cells == _LEFT).any() and not self._cast_left(column, values, cells):
+            for row, number in self._left(column, cells):
+                values[row], cells[row] = _double(number)
+        return pa.Array.from_buffers(pa.float64(), len(values), [_bitmap(cells), pa.py_buffer(values)])
+
+    def decimals(self, path: Path, scale: int) -> pa.Decimal128Array:
+        """decimal128(38, scale): numbers, and strings that spell one, that fit exactly."""
+        import pyarrow as pa
+
+        column = self._columns[path]
+        values, cells = self._members.decimal(column, scale)
+        for row, number in self._left(column, cells):
+            cells[row] = _NULL
+            fitted = _fitted(number, scale)
+            if fitted is not None:
+                unscaled = int(fitted.scaleb(scale, _WIDE)) & (1 << 128) - 1
+                values[row] = unscaled & (1 << 64) - 1, unscaled >> 64
+                cells[row] = _VALUE
+        return pa.Array.from_buffers(pa.decimal128(38, scale), len(cells), [_bitmap(cells), pa.py_buffer(values)])
+
+    def _left(self, column: int, cells: np.ndarray) -> Iterator[tuple[int, Any]]:
+        """(row, value) of the cells that the kernel left: a Decimal, a float that is not finite, an int or a str."""
+        import numpy as np
+
+        rows = np.flatnonzero(cells == _LEFT)
+        if not len(rows):
+            return
+        offsets, data = self._members.raw(column, cells)
+        quoted = np.isin(self._members.kinds(column)[rows], (_TEXT, _ESCAPED))
+        for i, row in enumerate(rows.tolist()):
+            spelled = data[offsets[i] : offsets[i + 1]].tobytes()
+            if quoted[i]:
+                spelled = b'"' + spelled + b'"'
+            yield row, json.loads(spelled, parse_float=_decimal)
+
+    def _cast_left(self, column: int, values: np.ndarray, cells: np.ndarray) -> bool:
+        """Fill in the numbers that are left at once; False where not all of them are taken so."""
+        import numpy as np
+        import pyarrow as pa
+
+        rows = np.flatnonzero(cells == _LEFT)
+        if np.isin(self._members.kinds(column)[rows], (_TEXT, _ESCAPED)).any():
+            return False
+        offsets, data = self._members.raw(column, cells)
+        spelled = pa.StringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(data))
+        try:
+            values[rows] = spelled.cast(pa.float64()).to_numpy()
+        except pa.ArrowInvalid:
+            return False
+        cells[rows] = _VALUE
+        return True
+
+
+_WIDE = decimal.Context(prec=80, Emin=-99999, Emax=99999)
+
+
+def _texts(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+    """(offsets, data) of a string array; the kernel takes a null for an empty text, so it must be one."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not len(text):
+        return np.zeros(1, np.int32), np.zeros(0, np.uint8)
+    offsets, data = _buffers(text)
+    if text.null_count:
+        sizes = np.diff(offsets)
+        if sizes[np.asarray(pc.is_null(text).to_numpy(zero_copy_only=False))].any():
+            return _buffers(pa.array(text.to_pylist(), pa.string()))
+    return offsets, data
+
+
+def _buffers(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+    import numpy as np
+
+    _, offsets, data = text.buffers()
+    window = np.frombuffer(offsets, np.int32)[text.offset : text.offset + len(text) + 1]
+    return window, np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+
+
+def _bitmap(cells: np.ndarray) -> pa.Buffer | None:
+    """Arrow's validity bitmap; None where all are values."""
+    import numpy as np
+    import pyarrow as pa
+
+    valid = cells == _VALUE
+    return None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def _decimal(text: str) -> decimal.Decimal | None:
+    """The number; None where its exponent is beyond all types."""
+    try:
+        return decimal.Decimal(text)
+    except decimal.InvalidOperation:
+        return None
+
+
+def _whole(number: Any) -> tuple[int, int]:
+    """(value, cell) of a number as int64."""
+    try:
+        whole = int(fit_decimal(decimal.Decimal(number), 19, 0))
+    except (ValueError, TypeError, ArithmeticError):
+        return 0, _NULL
+    return (whole, _VALUE) if whole in INT_RANGES["long"] else (0, _NULL)
+
+
+def _double(number: Any) -> tuple[float, int]:
+    """(value, cell) of a number, or of a string that spells one, as a double."""
+    try:
+        return (parse_float(number) if isinstance(number, str) else float(number)), _VALUE
+    except (ValueError, TypeError):
+        return 0.0, _NULL
+    except OverflowError:
+        return float("-inf" if number < 0 else "inf"), _VALUE
+
+
+def _fitted(number: Any, scale: int) -> decimal.Decimal | None:
+    try:
+        return fit_decimal(decimal.Decimal(number), 38, scale)
+    except (ValueError, TypeError, ArithmeticError):
+        return None

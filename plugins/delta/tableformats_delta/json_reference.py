@@ -1,0 +1,167 @@
+"""The readable twin of ``_json``: what the compiled reader of JSON members answers, text by text.
+
+It never runs in production. Twins may differ in one thing: what the compiled one leaves to the caller, this one may
+have converted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from .values import INT_RANGES, fit_decimal
+
+__all__ = ["DEPTH", "NUMBER", "MemberColumns"]
+
+DEPTH = 128
+"""Objects and arrays within each other, at most."""
+NUMBER = 1024
+"""Characters of a number, at most."""
+
+_ABSENT, _NULL, _FALSE, _TRUE, _INTEGER, _REAL, _TEXT, _ESCAPED, _OBJECT, _ARRAY = range(10)
+_NONE, _VALUE, _LEFT = range(3)
+
+
+class _Number(str):
+    """A number as it is spelled."""
+
+
+class _Object(list[tuple[str, Any]]):
+    """The members of an object in their order, duplicates among them."""
+
+
+class MemberColumns:
+    """See ``_json.MemberColumns``."""
+
+    def __init__(
+        self,
+        offsets: np.ndarray,
+        data: np.ndarray,
+        members: Sequence[tuple[bytes, int, int, int]],
+        columns: int,
+        chosen: np.ndarray | None = None,
+    ) -> None:
+        whole = data.tobytes()
+        texts = [whole[start:stop] for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+        self._members = members
+        self._rows = [self._read(texts[i]) for i in (range(len(texts)) if chosen is None else chosen.tolist())]
+        self.sound = np.array([row is not None for row in self._rows], np.uint8)
+
+    def _read(self, text: bytes) -> dict[int, Any] | None:
+        """Column -> value of what is there; None where the text cannot be relied on."""
+        try:
+            value = json.loads(
+                text.decode(), parse_int=_number, parse_float=_number, parse_constant=_Number, object_pairs_hook=_Object
+            )
+            if not isinstance(value, _Object) or _depth(value) > DEPTH:
+                return None
+            found: dict[int, Any] = {}
+            self._walk(value, 0, found)
+        except (ValueError, RecursionError):
+            return None
+        return found
+
+    def _walk(self, value: _Object, place: int, found: dict[int, Any]) -> None:
+        _, first, count, _ = self._members[place]
+        for child in range(first, first + count):
+            name, _, inner, column = self._members[child]
+            values = [v for k, v in value if k.encode("utf-8", "surrogatepass") == name]
+            if len(values) > 1:
+                raise ValueError("a wanted member stands twice")
+            if values and inner and isinstance(values[0], _Object):
+                self._walk(values[0], child, found)
+            elif values and not inner:
+                found[column] = values[0]
+
+    def _column(self, column: int) -> list[Any]:
+        """The values of a column; absent ones are None, as null is."""
+        return [None if row is None else row.get(column) for row in self._rows]
+
+    def kinds(self, column: int) -> np.ndarray:
+        return np.array([_ABSENT if row is None else _kind(row, column) for row in self._rows], np.uint8)
+
+    def int64(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+        cells: list[tuple[int, int]] = []
+        for value in self._column(column):
+            whole = isinstance(value, _Number) and value.lstrip("-").isdigit()
+            fits = whole and int(value) in INT_RANGES["long"]
+            left = isinstance(value, _Number) and not whole
+            cells.append((int(value), _VALUE) if fits else (0, _LEFT if left else _NONE))
+        return _filled(cells, np.int64)
+
+    def double(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+        return _filled(
+            [(float(v), _VALUE) if isinstance(v, _Number) else (0.0, _LEFT if isinstance(v, str) else _NONE)
+             for v in self._column(column)], np.float64,
+        )  # fmt: skip
+
+    def decimal(self, column: int, scale: int) -> tuple[np.ndarray, np.ndarray]:
+        column_cells = []
+        for value in self._column(column):
+            words, cell = (0, 0), _LEFT if isinstance(value, str) else _NONE
+            if isinstance(value, _Number) and value.lstrip("-").replace(".", "").isdigit():
+                try:
+                    fitted = fit_decimal(Decimal(value), 38, scale).as_tuple()
+                    unscaled = int(Decimal((fitted.sign, fitted.digits, 0)))
+                    words, cell = (unscaled & (1 << 64) - 1, unscaled >> 64 & (1 << 64) - 1), _VALUE
+                except ValueError:
+                    pass
+            column_cells.append((words, cell))
+        values = np.array([words for words, _ in column_cells], np.uint64).reshape(-1, 2)
+        return values, np.array([cell for _, cell in column_cells], np.uint8)
+
+    def text(self, column: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        texts = [_encoded(value) for value in self._column(column)]
+        offsets, data = _joined([text or b"" for text in texts])
+        return offsets, data, np.array([text is not None for text in texts], np.uint8)
+
+    def raw(self, column: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        left = [value for value, cell in zip(self._column(column), cells.tolist(), strict=True) if cell == _LEFT]
+        return _joined([(v if isinstance(v, _Number) else json.dumps(v)[1:-1]).encode() for v in left])
+
+
+def _number(text: str) -> _Number:
+    if len(text) > NUMBER:
+        raise ValueError("a number without end")
+    return _Number(text)
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, _Object):
+        return 1 + max((_depth(v) for _, v in value), default=0)
+    return 1 + max(map(_depth, value), default=0) if isinstance(value, list) else 0
+
+
+def _kind(row: dict[int, Any], column: int) -> int:
+    if column not in row:
+        return _ABSENT
+    value = row[column]
+    if value is None:
+        return _NULL
+    if isinstance(value, bool):
+        return _TRUE if value else _FALSE
+    if isinstance(value, _Number):
+        return _INTEGER if value.lstrip("-").isdigit() else _REAL
+    if isinstance(value, str):
+        return _TEXT  # however it was spelled
+    return _OBJECT if isinstance(value, _Object) else _ARRAY
+
+
+def _encoded(value: Any) -> bytes | None:
+    try:
+        return value.encode() if isinstance(value, str) and not isinstance(value, _Number) else None
+    except UnicodeEncodeError:
+        return None
+
+
+def _filled(cells: list[tuple[Any, int]], kind: Any) -> tuple[np.ndarray, np.ndarray]:
+    return np.array([value for value, _ in cells], kind), np.array([cell for _, cell in cells], np.uint8)
+
+
+def _joined(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    return ends.astype(np.int32), np.frombuffer(b"".join(texts) or b"\0", np.uint8)
