@@ -136,7 +136,8 @@ class Table:
         if len(given) > 1:
             raise TypeError(f"{' and '.join(given)} were given; a snapshot is selected by one of them")
         selector = SnapshotSelector(version, epoch_ms(timestamp), branch, tag)
-        return Snapshot(self, self._opened.snapshot(selector))
+        asked = {"versionAsOf": version, "timestampAsOf": selector.timestamp_ms, "branch": branch, "tag": tag}
+        return Snapshot(self, self._opened.snapshot(selector), {k: v for k, v in asked.items() if v is not None})
 
     def scan(
         self,
@@ -177,7 +178,8 @@ class Table:
         from .changes import Changes, ChangesSnapshot
 
         found = self._opened.changes(starting_version, ending_version)
-        snapshot = Snapshot(self, ChangesSnapshot(found, self.storage))
+        asked = {"startingVersion": found.starting_version, "endingVersion": found.ending_version}
+        snapshot = Snapshot(self, ChangesSnapshot(found, self.storage), {"readChangeFeed": "true", **asked})
         return Changes(snapshot, ex.TRUE, snapshot.schema)
 
     def incremental_append_scan(
@@ -207,7 +209,9 @@ class Table:
         SnapshotNotFoundError : a snapshot is not there, or the first is no ancestor of the last
         UnsupportedFeatureError : the format does not offer this (``table.changes`` may)
         """
-        snapshot = Snapshot(self, self._opened.appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive))
+        found = self._opened.appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive)
+        asked = {"start-snapshot-id": from_snapshot_id_exclusive, "end-snapshot-id": found.version}
+        snapshot = Snapshot(self, found, {k: v for k, v in asked.items() if v is not None})
         return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
 
     def versions_after(self, version: int | None) -> list[int]:
@@ -233,11 +237,12 @@ class Table:
 
 
 class Snapshot:
-    """One version of a table: immutable."""
+    """One version of a table: immutable. ``asked`` is how it was asked for, as options of the Spark data source."""
 
-    def __init__(self, table: Table, format_snapshot: FormatSnapshot) -> None:
+    def __init__(self, table: Table, format_snapshot: FormatSnapshot, asked: Mapping[str, Any] | None = None) -> None:
         self.table = table
         self.format_snapshot = format_snapshot
+        self.asked = dict(asked or {})
 
     def __repr__(self) -> str:
         return f"Snapshot({self.table.location!r}, version={self.version})"
