@@ -1,6 +1,7 @@
 """Run a plan with Spark: :func:`to_spark` gives a DataFrame over a plan's files, :func:`read` opens a table first.
 
-Nothing is installed into Spark: no JAR, no session setting. See :mod:`tableformats.spark.native`.
+Nothing is installed into Spark: no JAR, no session setting. See :mod:`tableformats.spark.native` for sessions with a
+JVM, :mod:`tableformats.spark.portable` for Spark Connect, and docs/spark.md for SQL and streams.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .native import to_spark
+from .modes import to_spark
 
 if TYPE_CHECKING:
     import os

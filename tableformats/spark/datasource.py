@@ -65,8 +65,17 @@ class TableFormatsDataSource(DataSource):
         """What plans one query."""
         scan = self._read.scan(self._read.open_table(), self._version)
         check_schema(scan, schema)
-        kind = PushdownReader if _PUSHDOWN_PROCESS in sys.modules else BatchReader
+        kind = PushdownReader if self._takes_filters() else BatchReader
         return kind(scan, self._read)
+
+    def _takes_filters(self) -> bool:
+        """Before limits could be pushed too, Spark kept the plan of the query that pushed filters last for all that
+        read the same relation, even for those that pushed none: rows would be missing. There filters are pushed only
+        where the option ``pushFilters`` says that the relation is read once.
+
+        Source: Spark, ``PythonScanBuilder.pushFilters``, ``PythonDataSourceV2.setReadInfo``."""
+        is_scoped = hasattr(DataSourceReader, "pushLimit")
+        return _PUSHDOWN_PROCESS in sys.modules and (is_scoped or self._read.flag("pushFilters"))
 
     def streamReader(self, schema: StructType) -> StreamReader:
         from .streaming import StreamReader

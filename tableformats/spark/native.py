@@ -57,24 +57,23 @@ _OPTIONS = {
 }
 
 
-def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFrame:
+def to_spark(scan: Scan, spark: SparkSession) -> DataFrame:
     """The rows of ``scan`` as a DataFrame of a classic session.
 
     Parameters
     ----------
     spark : Spark 3.5 or later
-    mode : "native"; None picks it
 
     Raises
     ------
-    UnsupportedFeatureError : Spark Connect, another mode, or what the table needs and is not built; ``field`` names it
+    UnsupportedFeatureError : Spark Connect, or what the table needs and is not built; ``field`` names it
     CorruptMetadataError, PathNotAllowedError : as the table's metadata and delete files are read
 
     Notes
     -----
     The files are planned once, here; a query's own filters only narrow them. All columns are nullable.
     """
-    _check_session(spark, mode)
+    _check_session(spark)
     plan = scan.plan()
     wanted = _wanted_columns(plan)
     check_metadata_columns(plan.metadata_columns)
@@ -89,13 +88,11 @@ def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFr
     return frame if plan.limit is None else frame.limit(plan.limit)
 
 
-def _check_session(spark: SparkSession, mode: str | None) -> None:
-    if mode not in (None, "native"):
-        raise UnsupportedFeatureError(f"there is no mode {mode!r}", field=f"mode {mode}", hint='Use mode="native"')
+def _check_session(spark: SparkSession) -> None:
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise UnsupportedFeatureError(
-            "Spark Connect sessions are not served yet: the native path needs the driver's JVM",
-            field="Spark Connect", hint="Use a classic session, or read with to_arrow()",
+            "the native path needs the driver's JVM, which a Spark Connect session keeps from Python",
+            field="Spark Connect", hint='Use mode="portable", or a classic session',
         )  # fmt: skip
 
 

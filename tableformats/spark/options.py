@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TableFormatsError, UnsupportedFeatureError
+from ..errors import SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
 from .transport import Access
 
 if TYPE_CHECKING:
@@ -24,10 +25,11 @@ __all__ = ["BATCH", "STREAM", "ReadOptions"]
 _TABLE = ("path", "format", "catalog", "storageOptions", "allowPaths", "relocate")
 _ROWS = ("filter", "columns", "caseSensitive", "split-size", "file-open-cost")
 _SNAPSHOT = ("versionAsOf", "timestampAsOf", "branch", "tag")
+_EXPECTED = "expectedVersion"
 _CHANGES = ("readChangeFeed", "startingVersion", "endingVersion")
 _APPENDS = ("start-snapshot-id", "end-snapshot-id")
 
-BATCH = (*_TABLE, *_ROWS, *_SNAPSHOT, *_CHANGES, *_APPENDS)
+BATCH = (*_TABLE, *_ROWS, "pushFilters", *_SNAPSHOT, _EXPECTED, *_CHANGES, *_APPENDS)
 """What a batch read takes."""
 
 STREAM = (
@@ -35,6 +37,8 @@ STREAM = (
     "ignoreDeletes", "skipChangeCommits", "streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots",
 )  # fmt: skip
 """What a streaming read takes."""
+_NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^,`]*[^,`\s]))\s*(,|$)")
+
 
 class ReadOptions:
     """The options of one read.
@@ -174,6 +178,12 @@ class ReadOptions:
         """
         self.check(BATCH, "a batch read")
         found = self.restrict(self._rows(table, None))
+        expected = self.version(_EXPECTED)
+        if expected not in (None, found.snapshot.version):
+            raise SnapshotNotFoundError(
+                f"the table has moved on from version {expected} to {found.snapshot.version}",
+                path=table.location, hint="Make the DataFrame again",
+            )  # fmt: skip
         moved = version is not None and version != found.snapshot.version
         return self.restrict(self._rows(table, version)) if moved else found
 
@@ -234,19 +244,16 @@ class ReadOptions:
 
 
 def _names(text: str) -> list[str]:
-    names = [""]
-    quoted = False
-    for piece in text.split("`"):
-        if quoted:
-            names[-1] += piece
-        else:
-            first, *more = piece.split(",")
-            names[-1] += first.strip()
-            names += [name.strip() for name in more]
-        quoted = not quoted
-    if not all(names):
-        raise _malformed("columns", "names separated by commas, with backticks around a name that has a comma")
-    return names
+    names = []
+    at = 0
+    while True:
+        match = _NAME.match(text, at)
+        if match is None or not (match[1] or match[2]):
+            raise _malformed("columns", "names separated by commas, with backticks around a name that has a comma")
+        names.append(match[2] or match[1].replace("``", "`"))
+        at = match.end()
+        if not match[3]:
+            return names
 
 
 def _unknown(name: str, known: list[str]) -> UnsupportedFeatureError:

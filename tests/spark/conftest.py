@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.spark)
 
 
+def serves_connect() -> bool:
+    """Whether the session of :func:`spark` is a Spark Connect server too: PySpark 4 has one, clients need grpc."""
+    from importlib.util import find_spec
+
+    return find_spec("grpc") is not None and find_spec("pyspark.sql.datasource") is not None
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     sql = pytest.importorskip("pyspark.sql", reason="needs the extra [spark]")
@@ -27,7 +41,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     warehouse = tmp_path_factory.mktemp("warehouse")
-    session = (
+    builder = (
         sql.SparkSession.builder.master("local[2]")
         .appName("tableformats tests")
         .config("spark.driver.memory", "768m")
@@ -36,8 +50,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "America/Los_Angeles")
         .config("spark.sql.warehouse.dir", str(warehouse))
-        .getOrCreate()
     )
+    if serves_connect():
+        # One JVM serves both kinds of sessions.
+        builder = builder.config("spark.plugins", "org.apache.spark.sql.connect.SparkConnectPlugin")
+        builder = builder.config("spark.connect.grpc.binding.port", str(_free_port()))
+    session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()

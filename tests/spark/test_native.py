@@ -511,13 +511,13 @@ def test_other_file_formats_and_modes_are_refused(spark: Any, tmp_path: Path) ->
     snapshot = snapshot_of(tmp_path, [A], [FakeFile(path, 1, file_format="orc")])
     with pytest.raises(UnsupportedFeatureError, match="ORC data files"):
         snapshot.scan().to_spark(spark)
-    with pytest.raises(UnsupportedFeatureError, match="portable"):
-        snapshot.scan().to_spark(spark, mode="portable")
+    with pytest.raises(UnsupportedFeatureError, match="fast"):
+        snapshot.scan().to_spark(spark, mode="fast")
 
 
 def test_spark_connect_is_refused(tmp_path: Path) -> None:
     connect: Callable[[], Any] = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
     path = write(tmp_path, pa.table({"a": [1]}))
-    with pytest.raises(UnsupportedFeatureError) as caught:
-        snapshot_of(tmp_path, [A], [FakeFile(path, 1)]).scan().to_spark(connect())
+    with pytest.raises(UnsupportedFeatureError, match="portable") as caught:
+        snapshot_of(tmp_path, [A], [FakeFile(path, 1)]).scan().to_spark(connect(), mode="native")
     assert caught.value.field == "Spark Connect"

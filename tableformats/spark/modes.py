@@ -1,0 +1,62 @@
+"""Which way a scan takes into a Spark session: native where there is the driver's JVM to talk to, else portable.
+
+The log of ``tableformats.spark`` says which one was taken, and why.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from ..errors import UnsupportedFeatureError
+from . import native, portable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ..scan import Scan
+
+__all__ = ["to_spark"]
+
+_LOG = logging.getLogger("tableformats.spark")
+
+
+def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFrame:
+    """The rows of ``scan`` as a DataFrame of ``spark``.
+
+    Parameters
+    ----------
+    spark : a classic session of Spark 3.5 or later, or a Spark Connect session of 4.0 or later
+    mode : "native" (:mod:`tableformats.spark.native`) or "portable" (:mod:`tableformats.spark.portable`); None: native
+        where the session lets Python at its JVM, otherwise portable
+
+    Raises
+    ------
+    UnsupportedFeatureError : a mode that there is not or that the session cannot serve; what the table needs and is
+        not built. ``field`` names it
+    CorruptMetadataError, PathNotAllowedError : as the table's metadata and delete files are read
+    """
+    if mode not in (None, "native", "portable"):
+        raise UnsupportedFeatureError(
+            f"there is no mode {mode!r}", field=f"mode {mode}", hint='Use mode="native" or mode="portable"'
+        )
+    name = f"{scan.snapshot.table.location} at version {scan.snapshot.version}"
+    why = f"mode={mode!r} was asked for"
+    if mode is None:
+        mode, why = _choose(spark)
+    if mode == "portable":
+        _LOG.info("%s: the portable path, through Spark's Python data sources, because %s", name, why)
+        return portable.to_spark(scan, spark)
+    _LOG.info("%s: the native path, by Spark's own Parquet reader, because %s", name, why)
+    return native.to_spark(scan, spark)
+
+
+def _choose(spark: SparkSession) -> tuple[str, str]:
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        return "portable", "a Spark Connect session has no JVM to talk to"
+    try:
+        spark.sparkContext._jvm.java.lang.System.nanoTime()
+    except Exception as error:
+        # Platforms that keep Python from the JVM say so in many ways.
+        return "portable", f"the session does not let Python at its JVM: {str(error).splitlines()[0]}"
+    return "native", "the session lets Python at its JVM"

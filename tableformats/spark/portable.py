@@ -1,0 +1,147 @@
+"""The portable path: a scan through the Python data source ``tableformats``, on any session of Spark 4, Connect too.
+
+The table is planned again where the session's driver is, at the version of the scan; so the session must reach the
+table's location, and the package must be installed for its Python. What the scan's filter says is an option of the
+data source, which plans with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .. import expressions as ex
+from ..errors import TableFormatsError, UnsupportedFeatureError
+from .batches import spark_schema_json
+from .columns import quoted
+from .filters import to_spark_column
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ..scan import Scan
+    from ..table import Snapshot
+
+__all__ = ["to_spark"]
+
+_NOT_FOUND = "DATA_SOURCE_NOT_FOUND"
+
+
+def to_spark(scan: Scan, spark: SparkSession) -> DataFrame:
+    """The rows of ``scan`` as a DataFrame. All columns are nullable.
+
+    Raises
+    ------
+    UnsupportedFeatureError : Spark before 4.0; the data source is not installed for the session; it sees other columns
+        than the scan has; a type that Spark lacks
+    TableFormatsError : the session cannot read the table; the message says what it says
+    """
+    if int(spark.version.split(".")[0]) < 4:
+        raise UnsupportedFeatureError(
+            f"Spark {spark.version} has no Python data sources", field='mode "portable"',
+            hint='Use a classic session and mode="native", or Spark 4',
+        )  # fmt: skip
+    frame = spark.read.format("tableformats").options(**_options(scan)).load(scan.snapshot.storage.root)
+    _check_columns(scan, frame)
+    if _filter_text(scan) is None and scan.filter != ex.TRUE:
+        frame = frame.where(to_spark_column(scan.filter))
+    if frame.columns != scan.schema.names:
+        frame = frame.select(*(quoted(name) for name in scan.schema.names))
+    return frame if scan.limit is None else frame.limit(scan.limit)
+
+
+def _options(scan: Scan) -> dict[str, str]:
+    """What makes the data source give the rows of ``scan``, but for what is done to its DataFrame."""
+    snapshot = scan.snapshot
+    storage = snapshot.storage
+    options: dict[str, Any] = {
+        "format": snapshot.table.format, "caseSensitive": "true", **_selection(snapshot), "filter": _filter_text(scan),
+        "columns": ", ".join(map(quoted, dict.fromkeys(_needed(scan)))),
+        "storageOptions": _json("storage_options", storage.options), "relocate": _json("relocate", storage.moves),
+        "allowPaths": json.dumps(storage.allow_paths) if storage.allow_paths else None,
+    }  # fmt: skip
+    return {name: str(value) for name, value in options.items() if value is not None}
+
+
+def _selection(snapshot: Snapshot) -> dict[str, Any]:
+    """The options that select ``snapshot``, by its version wherever that says all.
+
+    The current snapshot, and that of a branch, may be read by another schema than the version itself. Then they are
+    asked for as they were, and must not have moved on.
+    """
+    asked, version = snapshot.asked, snapshot.version
+    if not {"versionAsOf", "timestampAsOf", "branch", "tag"}.issuperset(asked):
+        return asked
+    if version == -1:
+        return {}
+    if asked.keys() <= {"branch"} and snapshot.table.snapshot(version).schema != snapshot.schema:
+        return {**asked, "expectedVersion": version}
+    return {"versionAsOf": version}
+
+
+def _needed(scan: Scan) -> list[str]:
+    """The scan's columns, then those that Spark needs to filter the rows."""
+    names = list(scan.schema.names)
+    if _filter_text(scan) is None:
+        columns = (column for column in ex.columns_of(scan.filter) if isinstance(column, ex.BoundColumn))
+        names += [column.path[0].name for column in columns]
+    return names
+
+
+def _filter_text(scan: Scan) -> str | None:
+    """The filter as SQL that means the same again; None where there is none, or none that does."""
+    if scan.filter == ex.TRUE:
+        return None
+    text = str(scan.filter)
+    try:
+        return text if scan.snapshot.bind(text, case_sensitive=True) == scan.filter else None
+    except TableFormatsError:
+        return None
+
+
+def _json(name: str, values: Mapping[str, Any]) -> str | None:
+    try:
+        return json.dumps(dict(values)) if values else None
+    except TypeError:
+        # The values are not shown: they may be credentials.
+        raise UnsupportedFeatureError(
+            f"{name} holds values that cannot be written as JSON, the form in which they reach the session",
+            field=name, hint="Give texts, numbers, booleans, lists and dictionaries of them",
+        ) from None  # fmt: skip
+
+
+def _check_columns(scan: Scan, frame: DataFrame) -> None:
+    """Ask the session for the columns, so that what it cannot do is said here, and compare them."""
+    try:
+        found = json.loads(frame.schema.json())
+    except Exception as error:
+        raise _refused(scan, str(error)) from error
+    wanted = spark_schema_json(scan.schema)
+    names = dict.fromkeys(_needed(scan))
+    by_name = {f["name"]: f for f in wanted["fields"]}
+    if [f["name"] for f in found["fields"]] == list(names) and all(
+        f == by_name.get(f["name"], f) for f in found["fields"]
+    ):
+        return
+    raise UnsupportedFeatureError(
+        "the session sees other columns than the scan has: the version is read by another schema there",
+        path=scan.snapshot.table.location, field="schema", hint="Open the table again, or ask for a version",
+    )  # fmt: skip
+
+
+def _refused(scan: Scan, said: str) -> TableFormatsError:
+    path = scan.snapshot.table.location
+    if _NOT_FOUND in said:
+        return UnsupportedFeatureError(
+            "the session does not know the data source 'tableformats'", path=path, field="tableformats",
+            hint="Install the package for the Python of the session's driver and executors (PYSPARK_PYTHON), or "
+            "register it: spark.dataSource.register(pyspark_tableformats.DefaultSource)",
+        )  # fmt: skip
+    # Of a traceback the last line says what was wrong.
+    ours = [line for line in said.splitlines() if line.startswith("tableformats.errors.")]
+    message = ours[-1].partition(": ")[2] if ours else said.partition("\n")[0]
+    return TableFormatsError(
+        f"the session cannot read the table: {message}", path=path,
+        hint="Its driver must reach the same location, with the same storage options",
+    )  # fmt: skip
