@@ -1,0 +1,136 @@
+"""Spark Connect: a client in another process, and the server that the tests' session is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tableformats as tf
+from tests.golden.test_golden_jvm import opened
+from tests.plugin.change_support import id_file, inline_vector
+from tests.plugin.delta_support import WITH_VECTORS, DeltaLog, field, metadata, remove
+from tests.plugin.iceberg_history import History
+
+from .conftest import serves_connect
+
+ROOT = Path(__file__).resolve().parents[2]
+Call = Callable[..., Any]
+
+
+class Refused(Exception):
+    """What the client caught: the name of the error's type, its text, its field."""
+
+
+@pytest.fixture(scope="module")
+def client(spark: Any) -> Iterator[Call]:
+    """Calls functions of ``connect_client``."""
+    if not serves_connect():
+        pytest.skip("needs PySpark 4 and pyspark[connect] (grpcio, grpcio-status, googleapis-common-protos)")
+    port = spark.sparkContext.getConf().get("spark.connect.grpc.binding.port")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    # A classic session leaves word of itself to processes that it starts.
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_CONNECT_MODE_ENABLED"):
+        environment.pop(name, None)
+    command = [sys.executable, "-m", "tests.spark.connect_client", f"sc://127.0.0.1:{port}"]
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment
+    )
+    assert process.stdin is not None and process.stdout is not None
+
+    def call(function: str, *arguments: Any) -> Any:
+        print(json.dumps({"function": function, "arguments": arguments}), file=process.stdin, flush=True)
+        answer = json.loads(process.stdout.readline() or '{"error": ["EOFError", "the client is gone", null]}')
+        if "error" in answer:
+            raise Refused(*answer["error"])
+        return answer["result"]
+
+    yield call
+    process.stdin.close()
+    process.wait(60)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> DeltaLog:
+    log = DeltaLog(tmp_path / "t")
+    log.start(field("id", "long"), field("a b", "string"), protocol=WITH_VECTORS, partition=("a b",))
+    file = id_file(log, "1", range(100), partitionValues={"a b": "it's"})["add"]
+    log.commit(1, {"add": file}, id_file(log, "2", range(100, 200), partitionValues={"a b": "y"}))
+    deleted = {**file, "deletionVector": inline_vector(1, 3)}
+    return log.commit(2, remove("1", partitionValues={"a b": "it's"}), {"add": deleted})
+
+
+def read(client: Call, path: Path, then: str | None = None, mode: str | None = None, **scan: Any) -> Any:
+    table = scan.pop("table", {})
+    return client("scan", str(path), scan, table, mode, then)
+
+
+def test_rows_columns_and_filters(client: Call, log: DeltaLog) -> None:
+    found = read(client, log.root, filter="id < 6 AND `a b` = 'it\\'s'")
+    assert found["rows"] == [[i, "it's"] for i in (0, 2, 4, 5)]
+    assert "portable path" in found["log"][0] and "Spark Connect" in found["log"][0]
+    assert len(read(client, log.root)["rows"]) == 198
+    found = read(client, log.root, columns=["a b", "id"], filter="id >= 198")
+    assert (found["columns"], found["rows"]) == (["a b", "id"], [["y", 198], ["y", 199]])
+    assert read(client, log.root, "id % 100 = 3")["rows"] == [[103, "y"]]
+    assert len(read(client, log.root, limit=7)["rows"]) == 7
+
+
+def test_a_frame_keeps_its_version(client: Call, log: DeltaLog) -> None:
+    assert len(read(client, log.root, version=1, filter="id < 10")["rows"]) == 10
+    (log.root / "2").unlink()
+    assert read(client, log.root, filter="id = 0")["rows"] == [[0, "it's"]]
+
+
+def test_changes_and_appends(client: Call, log: DeltaLog, tmp_path: Path) -> None:
+    assert client("changes", str(log.root), 1, "_commit_version = 2") == [[1, "delete"], [3, "delete"]]
+    history = History(tmp_path / "i")
+    history.commit("append", add=[[1]])
+    history.commit("append", add=[[2]])
+    history.commit("delete", positions=[("f1-0.parquet", 0)])
+    assert client("appends", str(history.root), 101) == [[2]]
+
+
+@pytest.mark.parametrize("name", ["iceberg-evolution", "iceberg-equality-deletes", "delta-column-mapping"])
+def test_tables_that_spark_wrote(client: Call, name: str) -> None:
+    assert client("arrow", opened(name).location)
+
+
+def test_sql(client: Call, log: DeltaLog) -> None:
+    view = f"CREATE OR REPLACE TEMPORARY VIEW v USING tableformats OPTIONS (path '{log.root}', versionAsOf 1)"
+    assert client("sql", view, "SELECT `a b`, count(*) AS n FROM v GROUP BY ALL") == [["it's", 100], ["y", 100]]
+
+
+def test_a_newer_schema_than_the_version_has(client: Call, log: DeltaLog) -> None:
+    """Delta's schema is that of the version."""
+    log.commit(3, {"metaData": metadata(field("id", "long"), field("a b", "string"), field("more", "long"),
+                                        partition=("a b",))})  # fmt: skip
+    assert read(client, log.root, filter="id = 0")["rows"] == [[0, "it's", None]]
+    assert read(client, log.root, filter="id = 0", version=2)["rows"] == [[0, "it's"]]
+
+
+def test_refusals(client: Call, log: DeltaLog) -> None:
+    with pytest.raises(Refused) as caught:
+        read(client, log.root, mode="native")
+    assert caught.value.args[0] == "UnsupportedFeatureError" and 'mode="portable"' in caught.value.args[1]
+    with pytest.raises(Refused) as caught:
+        read(client, log.root, mode="fast")
+    assert caught.value.args[2] == "mode fast"
+
+
+def test_portable_in_a_classic_session(spark: Any, log: DeltaLog, caplog: Any) -> None:
+    if not serves_connect():
+        pytest.skip("needs PySpark 4")
+    with caplog.at_level("INFO", "tableformats.spark"):
+        frame = tf.spark.read(spark, log.root, mode="portable", filter="id < 3")
+    assert sorted(row.id for row in frame.collect()) == [0, 2]
+    assert "portable path" in caplog.text and "asked for" in caplog.text
+    with caplog.at_level("INFO", "tableformats.spark"):
+        tf.spark.read(spark, log.root)
+    assert "native path" in caplog.text
