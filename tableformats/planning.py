@@ -27,6 +27,7 @@ from .plugin.base import (
 )
 from .pruning import ALL, NONE, ManifestFilter, Program
 from .record_counts import RecordCounts
+from .relevant_deletes import relevant_deletes
 from .report import ScanReport
 from .scan import Scan, ScanPlan
 from .schema import Field, arrow_type
@@ -68,6 +69,10 @@ class _Planner:
             survivors = survivors.combine_chunks()
             with report.stage("deletes"):
                 delete_files = self.snapshot.attach_deletes(survivors)
+                if self.program is not None:
+                    delete_files = relevant_deletes(self.program, delete_files)
+            if delete_files.read is not None:
+                report.add_metadata(delete_files.read)
             counts = RecordCounts(self._counts)
             survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
             with report.stage("paths"):

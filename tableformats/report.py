@@ -34,6 +34,9 @@ class ScanReport:
     checkpoint_files_read: int = 0
     manifests_total: int = 0
     manifests_skipped: int = 0
+    delete_manifests_total: int = 0
+    """Manifests of delete files, and those of them that cannot apply to any planned file."""
+    delete_manifests_skipped: int = 0
     row_groups_total: int = 0
     """Row groups of checkpoints, and those of them whose footers showed that no file of theirs is needed."""
     row_groups_skipped: int = 0
@@ -92,6 +95,8 @@ class ScanReport:
         """Add the metadata counters and notes of a part of the work that was done on another thread."""
         self.metadata_files_read += other.metadata_files_read
         self.metadata_bytes_read += other.metadata_bytes_read
+        self.delete_manifests_total += other.delete_manifests_total
+        self.delete_manifests_skipped += other.delete_manifests_skipped
         for text in other.notes:
             self.note(text)
 

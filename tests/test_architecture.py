@@ -23,7 +23,7 @@ PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_
 LAYERS = [
     {"errors"}, {"datetimes"}, {"schema"}, {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"},
     {"_core"}, {"codes"}, {"pruning"},
-    {"inflate", "report"}, {"storage"}, {"plugin"}, {"record_counts"},
+    {"inflate", "report"}, {"storage"}, {"plugin"}, {"record_counts", "relevant_deletes"},
     {"scan"}, {"changes", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
 ]  # fmt: skip

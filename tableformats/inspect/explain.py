@@ -59,6 +59,9 @@ def _metadata(report: ScanReport) -> list[_Row]:
         rows.append(("manifests", count_text(report.manifests_total), ""))
         rows.append(_part("- skipped", report.manifests_skipped, report.manifests_total))
         rows.append(_part("= read", report.manifests_total - report.manifests_skipped, report.manifests_total))
+    if report.delete_manifests_total:
+        rows.append(("manifests of deletes", count_text(report.delete_manifests_total), ""))
+        rows.append(_part("- skipped", report.delete_manifests_skipped, report.delete_manifests_total))
     rows.append(("metadata files read", count_text(report.metadata_files_read), ""))
     rows.append(("metadata bytes read", bytes_text(report.metadata_bytes_read), ""))
     return rows

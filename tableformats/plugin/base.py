@@ -287,6 +287,10 @@ class DeleteFiles:
     files: pa.Table
     offsets: np.ndarray
     indices: np.ndarray
+    read: ScanReport | None = None
+    """The metadata that was read to find them, where it is not read with the data files."""
+    statistics: Statistics | None = None
+    """Bounds and counts over the rows that each of ``files`` deletes, where they are known; asked for once."""
 
     @classmethod
     def none(cls, n_files: int) -> DeleteFiles:

@@ -148,6 +148,10 @@ def survivors(data: list[Any]) -> pa.Table:
     })  # fmt: skip
 
 
+def planned(index: DeleteIndex, files: pa.Table) -> DeleteFiles:
+    return index.attached(index.pairs(files), files.num_rows)
+
+
 def attached(found: DeleteFiles) -> list[set[int]]:
     names = [int(path[1:]) for path in found.files["path"].to_pylist()]
     spans = zip(found.offsets[:-1].tolist(), found.offsets[1:].tolist(), strict=True)
@@ -161,17 +165,17 @@ def test_index_against_the_rules(table: tuple[list[Any], list[Any]]) -> None:
     targets = [t for _, kind, t in deletes if kind == "deletion_vector" and t < len(data)]
     if len(set(targets)) != len(targets):
         with pytest.raises(CorruptMetadataError, match="two deletion vectors"):
-            index_of(deletes).attach(survivors(data))
+            planned(index_of(deletes), survivors(data))
         return
-    found = index_of(deletes).attach(survivors(data))
+    found = planned(index_of(deletes), survivors(data))
     assert attached(found) == by_the_rules(data, deletes)
     assert set(range(found.files.num_rows)) == set(found.indices.tolist())
 
 
 def test_no_files_and_no_deletes() -> None:
     data = [(0, {}, 1)]
-    assert attached(DeleteIndex([], SPECS).attach(survivors(data))) == [set()]
-    found = index_of([((0, {}, 5), "equality", 0)]).attach(survivors(data).slice(0, 0))
+    assert attached(planned(DeleteIndex([], SPECS), survivors(data))) == [set()]
+    found = planned(index_of([((0, {}, 5), "equality", 0)]), survivors(data).slice(0, 0))
     assert (found.files.num_rows, len(found.offsets)) == (0, 1)
 
 
@@ -182,7 +186,7 @@ def test_bounds_that_differ_name_no_file() -> None:
     ])  # fmt: skip
     manifest = Manifest("m", len(data), 0, DELETES, 9, 0, 1, -1, -1, -1, -1, -1, -1, None)
     index = DeleteIndex([read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID])], SPECS)
-    assert len(index.attach(survivors([(0, {}, 1)] * 3)).indices) == 3
+    assert len(planned(index, survivors([(0, {}, 1)] * 3)).indices) == 3
 
 
 @pytest.mark.parametrize("missing", ["referenced_data_file", "content_offset", "content_size_in_bytes"])

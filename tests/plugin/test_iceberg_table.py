@@ -315,11 +315,16 @@ def test_history_is_the_snapshot_log(tmp_path: Path) -> None:
 
 # ---- manifests of tables made by hand -------------------------------------------------------------------------------
 
+SUMMARY = record(
+    ("contains_null", 509, "boolean"), ("contains_nan", 518, ["null", "boolean"]),
+    ("lower_bound", 510, ["null", "bytes"]), ("upper_bound", 511, ["null", "bytes"]), name="r508",
+)  # fmt: skip
 LIST = record(
     ("manifest_path", 500, "string"), ("manifest_length", 501, "long"), ("partition_spec_id", 502, "int"),
     ("content", 517, "int"), ("sequence_number", 515, "long"), ("added_snapshot_id", 503, "long"),
     ("added_files_count", 504, ["null", "int"]), ("existing_files_count", 505, ["null", "int"]),
-    ("key_metadata", 519, ["null", "bytes"]), ("first_row_id", 520, ["null", "long"]), name="manifest_file",
+    ("key_metadata", 519, ["null", "bytes"]), ("first_row_id", 520, ["null", "long"]),
+    ("partitions", 507, ["null", {"type": "array", "items": SUMMARY, "element-id": 508}]), name="manifest_file",
 )  # fmt: skip
 
 

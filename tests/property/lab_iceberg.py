@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from tests.plugin.iceberg_support import SYNC, entry, manifest_bytes, record
-from tests.property.lab import NO_KEYS, Column, DataFile, Lab, Part, Row
+from tests.property.lab import NO_KEYS, Column, DataFile, Described, Lab, Part, Row
 from tests.property.strategies import TRANSFORMS, order_key, partition_value, to_array, type_of
 
 SUMMARY = record(
@@ -70,6 +70,19 @@ def result_kind(kind: str, transform: str) -> str:
 
 def bound(kind: str, value: Any) -> bytes | None:
     return None if value is None else pyiceberg.conversions.to_bytes(ICEBERG[kind][2], value)
+
+
+def told(said: dict[int, tuple[str, Described]]) -> dict[str, list[dict[str, Any]]]:
+    """The statistics of an entry, from a kind and what is said of it for each column id."""
+    statistics = {
+        "value_counts": {i: d.values for i, (_, d) in said.items()},
+        "null_value_counts": {i: d.nulls for i, (_, d) in said.items()},
+        "nan_value_counts": {i: d.nans for i, (k, d) in said.items() if k in ("float", "double")},
+        "lower_bounds": {i: bound(k, d.lower) for i, (k, d) in said.items()},
+        "upper_bounds": {i: bound(k, d.upper) for i, (k, d) in said.items()},
+    }
+    return {name: [{"key": i, "value": v} for i, v in found.items() if v is not None]
+            for name, found in statistics.items()}  # fmt: skip
 
 
 @dataclass
@@ -178,7 +191,8 @@ class IcebergLab(Lab):
                 file.dead |= {i for i, key in enumerate(seen) if repr(key) in {repr(t) for t in tuples}}
         columns = {c.name: to_array([t[i] for t in tuples], type_of(c.kind)) for i, c in enumerate(keys)}
         name, size = self._parquet("e", pa.table(columns), {c.name: c.id for c in keys})
-        more = {"content": 2, "equality_ids": [c.id for c in keys], "file_size_in_bytes": size}
+        described = {c.id: (c.kind, self._describe([t[i] for t in tuples])) for i, c in enumerate(keys)}
+        more = {"content": 2, "equality_ids": [c.id for c in keys], "file_size_in_bytes": size, **told(described)}
         self._delete_entry(name, len(tuples), spec, partition, **more)
         self.settle(self._finish("overwrite"))
 
@@ -279,16 +293,7 @@ class IcebergLab(Lab):
         ids = {c.name: c.id for c in file.columns}
         columns = {c.name: to_array([r[c.id] for r in file.rows], type_of(c.kind)) for c in file.columns}
         file.path, file.size = self._parquet("f", pa.table(columns), ids)
-        said = {c.id: (c.kind, file.described[c.id]) for c in file.columns}
-        statistics = {
-            "value_counts": {i: d.values for i, (_, d) in said.items()},
-            "null_value_counts": {i: d.nulls for i, (_, d) in said.items()},
-            "nan_value_counts": {i: d.nans for i, (k, d) in said.items() if k in ("float", "double")},
-            "lower_bounds": {i: bound(k, d.lower) for i, (k, d) in said.items()},
-            "upper_bounds": {i: bound(k, d.upper) for i, (k, d) in said.items()},
-        }
-        pairs = {name: [{"key": i, "value": v} for i, v in found.items() if v is not None]
-                 for name, found in statistics.items()}  # fmt: skip
+        pairs = told({c.id: (c.kind, file.described[c.id]) for c in file.columns})
         return self._entry(file.path, len(file.rows), file.spec, file.partition, file_size_in_bytes=file.size,
                            sequence_number=file.sequence if explicit else None, **pairs)  # fmt: skip
 

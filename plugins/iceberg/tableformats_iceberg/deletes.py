@@ -27,7 +27,7 @@ from tableformats.plugin import DeleteFiles, PartitionSpec
 from .entries import EQUALITY_DELETES, FILE, FILE_PATH_ID, Entries
 from .paths import comparable
 
-__all__ = ["DeleteIndex", "DELETION_VECTOR", "EQUALITY", "POSITION", "no_deletes"]
+__all__ = ["DeleteIndex", "DELETION_VECTOR", "EQUALITY", "POSITION", "is_unpartitioned", "no_deletes"]
 
 DELETION_VECTOR, POSITION, EQUALITY = "deletion_vector", "position", "equality"
 
@@ -36,26 +36,33 @@ Pairs = tuple[np.ndarray, np.ndarray]
 
 
 class DeleteIndex:
-    """All live deletes of a snapshot.
+    """All live deletes of some manifests.
+
+    Parameters
+    ----------
+    entries : those of the manifests, whose places in the manifest list are ``manifests`` (None: all, in its order)
 
     Raises
     ------
     CorruptMetadataError : a deletion vector without path, offset or size; two of them for one data file
     """
 
-    def __init__(self, entries: Sequence[Entries], specs: Mapping[int, PartitionSpec]) -> None:
+    def __init__(
+        self, entries: Sequence[Entries], specs: Mapping[int, PartitionSpec], manifests: Sequence[int] | None = None
+    ) -> None:
         self._specs = specs
-        self._tables = [(e.spec_id, _delete_table(e)) for e in entries if e.files.num_rows]
+        found = zip(entries, range(len(entries)) if manifests is None else manifests, strict=True)
+        self._tables = [(e.spec_id, _delete_table(e, place)) for e, place in found if e.files.num_rows]
         self.files = pa.concat_tables([t.drop_columns("partition") for _, t in self._tables]) if self._tables else None
 
-    def attach(self, files: pa.Table) -> DeleteFiles:
-        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`; deletes that apply to nothing are left out."""
-        data, deletes = self.pairs(files)
+    def attached(self, pairs: Pairs, n_files: int) -> DeleteFiles:
+        """The deletes of ``n_files`` files by :meth:`pairs`; those that apply to nothing are left out."""
+        data, deletes = pairs
         if self.files is None or not len(data):
-            return DeleteFiles(no_deletes(), np.zeros(files.num_rows + 1, np.int64), np.zeros(0, np.int32))
+            return DeleteFiles(no_deletes(), np.zeros(n_files + 1, np.int64), np.zeros(0, np.int32))
         used, indices = np.unique(deletes, return_inverse=True)
-        offsets = np.zeros(files.num_rows + 1, np.int64)
-        np.cumsum(np.bincount(data, minlength=files.num_rows), out=offsets[1:])
+        offsets = np.zeros(n_files + 1, np.int64)
+        np.cumsum(np.bincount(data, minlength=n_files), out=offsets[1:])
         return DeleteFiles(self.files.take(pa.array(used, pa.int64())), offsets, indices.astype(np.int32))
 
     def pairs(self, files: pa.Table) -> Pairs:
@@ -115,7 +122,7 @@ class DeleteIndex:
     def _is_unpartitioned(self) -> np.ndarray:
         assert self.files is not None
         spec_ids = self.files["spec_id"].to_numpy()
-        return np.isin(spec_ids, [i for i, spec in self._specs.items() if _is_unpartitioned(spec)])
+        return np.isin(spec_ids, [i for i, spec in self._specs.items() if is_unpartitioned(spec)])
 
     def _partition_codes(self, files: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         """A number for each distinct (spec, partition), of data files and of deletes alike."""
@@ -157,7 +164,7 @@ def _in_order(found: Sequence[Pairs]) -> Pairs:
     return data[order], deletes[order]
 
 
-def _is_unpartitioned(spec: PartitionSpec) -> bool:
+def is_unpartitioned(spec: PartitionSpec) -> bool:
     return all(f.transform.name == "void" for f in spec.fields)
 
 
@@ -242,11 +249,13 @@ def _delete_schema() -> pa.Schema:
         ("cardinality", pa.int64()), ("record_count", pa.int64()),
         ("file_format", pa.string()), ("equality_ids", pa.list_(pa.int32())), ("data_sequence_number", pa.int64()),
         ("spec_id", pa.int32()), ("referenced_data_file", pa.string()),
+        ("manifest", pa.int32()), ("entry", pa.int32()),
     ])  # fmt: skip
 
 
-def _delete_table(entries: Entries) -> pa.Table:
-    """One manifest's deletes in the columns of :attr:`DeleteFiles.files`, and their partition."""
+def _delete_table(entries: Entries, manifest: int) -> pa.Table:
+    """One manifest's deletes in the columns of :attr:`DeleteFiles.files`, and their partition. ``manifest`` and
+    ``entry`` are the places of the manifest in its list and of the file among the live entries."""
     files = entries.files
     is_equality = pc.equal(files["content"], EQUALITY_DELETES)
     is_vector = pc.and_(pc.invert(is_equality), pc.equal(files["file_format"], "puffin"))
@@ -265,6 +274,8 @@ def _delete_table(entries: Entries) -> pa.Table:
         "data_sequence_number": files["data_sequence_number"],
         "spec_id": pa.array(np.full(files.num_rows, entries.spec_id, np.int32)),
         "referenced_data_file": pc.if_else(is_equality, no_path, named),
+        "manifest": pa.array(np.full(files.num_rows, manifest, np.int32)),
+        "entry": pa.array(np.arange(files.num_rows, dtype=np.int32)),
         "partition": files["partition"],
     }  # fmt: skip
     table = pa.table(columns)

@@ -79,6 +79,12 @@ class Entries:
     def statistics(self) -> ManifestStatistics:
         return ManifestStatistics(self.columns, self.rows)
 
+    def with_places(self, manifest: int) -> pa.RecordBatch:
+        """``files`` and where they stand: ``manifest`` as given, and ``entry``, the place among these entries."""
+        places = pa.array(np.full(self.files.num_rows, manifest, np.int32))
+        entries = pa.array(np.arange(self.files.num_rows, dtype=np.int32))
+        return self.files.append_column("manifest", places).append_column("entry", entries)
+
     def take(self, kept: np.ndarray) -> Entries:
         """The entries at ``kept`` (int64 indices)."""
         if len(kept) == self.files.num_rows:

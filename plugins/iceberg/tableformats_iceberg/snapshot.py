@@ -76,6 +76,9 @@ class IcebergSnapshot(FormatSnapshot):
             )  # fmt: skip
         return None if text is None else int(text)
 
+    _columns_asked: tuple[int, ...] = ()
+    """Columns of the newest plan: its deletes will be asked for their bounds. For others manifests are read again."""
+
     # ---- files --------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -119,21 +122,26 @@ class IcebergSnapshot(FormatSnapshot):
 
         report = request.report
         report.count_metadata(self.metadata.size_bytes)
+        self._columns_asked = tuple(f.id for f in request.columns)
         kept = self.counted_list(report).kept(DATA, self.specs, request.manifest_filter, report)
-        for entries in self.entries_of(kept, request):
-            yield FileBatch(entries.files, entries.spec_id, entries.statistics)
+        has_deletes = any(m.content != DATA for m in self.manifest_list.manifests)
+        places = {id(m): i for i, m in enumerate(self.manifest_list.manifests)}
+        for manifest, entries in zip(kept, self.entries_of(kept, request), strict=True):
+            files = entries.with_places(places[id(manifest)]) if has_deletes else entries.files
+            yield FileBatch(files, entries.spec_id, entries.statistics)
 
     def entries_of(self, manifests: Sequence[Manifest], request: ReadRequest) -> Iterator[Entries]:
         """The live entries of ``manifests`` in their order, with the statistics that ``request`` needs."""
         columns = [f.id for f in request.columns if not f.type.is_nested]
 
-        def decode(manifest: Manifest) -> tuple[Entries, ScanReport]:
-            read = ScanReport()
-            return self.entries(manifest, columns, read), read
-
-        for entries, read in in_order(decode, manifests):
+        for entries, read in in_order(lambda m: self.counted_entries(m, columns), manifests):
             request.report.add_metadata(read)
             yield entries
+
+    def counted_entries(self, manifest: Manifest, columns: Sequence[int]) -> tuple[Entries, ScanReport]:
+        """The live entries of a manifest, and what was read for them."""
+        read = ScanReport()
+        return self.entries(manifest, columns, read), read
 
     def resolve_paths(self, paths: pa.Array) -> pa.Array:
         """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`. Iceberg stores paths unencoded."""
@@ -144,12 +152,11 @@ class IcebergSnapshot(FormatSnapshot):
     @cached_property
     def delete_index(self) -> DeleteIndex:
         """The snapshot's live deletes."""
-        from .deletes import DeleteIndex
-        from .entries import FILE_PATH_ID
         from .manifests import DELETES
 
-        manifests = self.manifest_list.kept(DELETES, self.specs, None, None)
-        return DeleteIndex(list(in_order(lambda m: self.entries(m, [FILE_PATH_ID]), manifests)), self.specs)
+        return ManifestReader(self, ScanReport()).delete_index(
+            self.manifest_list.kept(DELETES, self.specs, None, None), ()
+        )
 
     @cached_property
     def _delete_reader(self) -> DeleteReader:
@@ -158,8 +165,19 @@ class IcebergSnapshot(FormatSnapshot):
         return DeleteReader(self.files, self.metadata.find_field)
 
     def attach_deletes(self, files: pa.Table) -> DeleteFiles:
-        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`: delete manifests are read once."""
-        return self.delete_index.attach(files)
+        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`: reads the delete manifests whose partitions
+        meet those of ``files``, and what bounds say of the keys of equality deletes."""
+        from .delete_pruning import DeleteStatistics, needed_manifests, without_disjoint
+
+        manifests, total = needed_manifests(self.manifest_list, files, self.specs)
+        report = ScanReport(delete_manifests_total=total, delete_manifests_skipped=total - len(manifests))
+        reader = ManifestReader(self, report)
+        index = reader.delete_index(manifests, self._columns_asked)
+        pairs = index.pairs(files)
+        if index.files is not None:
+            pairs = without_disjoint(pairs, files, index.files, self.metadata.find_field, reader.read)
+        found = index.attached(pairs, files.num_rows)
+        return replace(found, read=report, statistics=DeleteStatistics(found.files, reader.read))
 
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
         """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""
@@ -176,3 +194,38 @@ class IcebergSnapshot(FormatSnapshot):
         from .inspect import metadata_table
 
         return metadata_table(name, self)
+
+
+class ManifestReader:
+    """The manifests that attaching deletes reads, each once as long as the columns allow; counted in ``report``."""
+
+    def __init__(self, snapshot: IcebergSnapshot, report: ScanReport) -> None:
+        self._snapshot = snapshot
+        self._report = report
+        self._found: dict[int, tuple[frozenset[int], Entries]] = {}
+
+    def delete_index(self, manifests: Sequence[Manifest], columns: Sequence[int]) -> DeleteIndex:
+        """The deletes of ``manifests``, with statistics of ``columns`` for :meth:`read`."""
+        from .deletes import DeleteIndex
+        from .entries import FILE_PATH_ID
+
+        every = {id(m): i for i, m in enumerate(self._snapshot.manifest_list.manifests)}
+        places = [every[id(m)] for m in manifests]
+        wanted = [FILE_PATH_ID, *columns]
+        found = list(in_order(lambda m: self._snapshot.counted_entries(m, wanted), manifests))
+        for place, (entries, read) in zip(places, found, strict=True):
+            self._keep(place, wanted, entries, read)
+        return DeleteIndex([entries for entries, _ in found], self._snapshot.specs, places)
+
+    def read(self, place: int, columns: Sequence[int]) -> Entries:
+        """The live entries of the manifest at ``place`` in the list, with statistics of at least ``columns``."""
+        known, entries = self._found.get(place, (frozenset(), None))
+        if entries is None or not known.issuperset(columns):
+            wanted = sorted(known.union(columns))
+            entries, read = self._snapshot.counted_entries(self._snapshot.manifest_list.manifests[place], wanted)
+            self._keep(place, wanted, entries, read)
+        return entries
+
+    def _keep(self, place: int, columns: Sequence[int], entries: Entries, read: ScanReport) -> None:
+        self._found[place] = frozenset(columns), entries
+        self._report.add_metadata(read)
