@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .generate import Table, tables_folder
+from .generate.avro import SYNC
 from .generate.model import days
 from .generate.specs import Predicate
 from .planners import Planner
@@ -125,10 +126,20 @@ def _row_groups(log: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _adds(path: Path, k: int, columns: list[str]) -> pa.StructArray:
+    rows = _rows(path, k, columns)
+    return rows.filter(rows.is_valid())
+
+
+def _rows(path: Path, k: int, columns: list[str]) -> pa.StructArray:
     with pq.ParquetFile(path, memory_map=True) as file:
         rows = file.read_row_group(k, columns=columns, use_threads=False)["add"].combine_chunks()
-    rows = rows.chunk(0) if isinstance(rows, pa.ChunkedArray) else rows
-    return rows.filter(rows.is_valid())
+    return rows.chunk(0) if isinstance(rows, pa.ChunkedArray) else rows
+
+
+def column_reader(path: Path, columns: list[str]) -> Callable[[], list[pa.StructArray]]:
+    """What reads these columns of a checkpoint, row group by row group, on one thread."""
+    count = pq.read_metadata(path).num_row_groups
+    return lambda: [_rows(path, k, columns) for k in range(count)]
 
 
 def _keep(rows: pa.StructArray, ids: tuple[int, int] | None, day: str | None, parsed: bool) -> np.ndarray:
@@ -139,11 +150,11 @@ def _keep(rows: pa.StructArray, ids: tuple[int, int] | None, day: str | None, pa
     if parsed:
         lower, upper = (rows.field("stats_parsed").field(i).field("id").to_numpy() for i in range(2))
     else:
-        lower, upper = _statistics(rows.field("stats"))
+        lower, upper = statistics(rows.field("stats"))
     return (upper >= ids[0]) & (lower < ids[1])
 
 
-def _statistics(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def statistics(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     _, offsets, data = texts.buffers()
     n, key = len(texts), b'"id":'
     lower, upper = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -169,7 +180,7 @@ def _commits(
     files: list[Path], ids: tuple[int, int] | None, day: str | None, pool: ThreadPoolExecutor
 ) -> tuple[pa.Array, pa.Array]:
     """Of commits, newest first: all paths that they name, and those of the adds that survive."""
-    parts = list(pool.map(lambda path: _commit(path, ids is not None), files))
+    parts = list(pool.map(lambda path: commit(path, ids is not None), files))
     keep = np.concatenate([part.is_add for part in parts]).astype(bool)
     first = np.zeros(len(keep), bool)
     first[np.unique(np.concatenate([part.hashes for part in parts]), return_index=True)[1]] = True
@@ -183,7 +194,7 @@ def _commits(
     return paths, paths.filter(pa.array(keep))
 
 
-def _commit(path: Path, with_ids: bool) -> _Actions:
+def commit(path: Path, with_ids: bool) -> _Actions:
     data = path.read_bytes()
     n = data.count(b"\n")
     is_add, hashes, path_length = np.empty(n, np.uint8), np.empty(n, np.uint64), np.empty(n, np.int32)
@@ -215,19 +226,39 @@ def _gather(octets: np.ndarray, at: np.ndarray, lengths: np.ndarray) -> pa.Array
 
 def plan_iceberg(table: Table, predicate: Predicate) -> pa.Array:
     """The paths of the files that survive; delete manifests are decoded too."""
-    import fastavro
-
     metadata = Path(table.entry).parent
     ids, times = range_of(predicate, "id"), range_of(predicate, "ts")
     day = None if times is None else days(times[0].date())  # type: ignore[attr-defined]
-    with (metadata / "snap-1.avro").open("rb") as file:
-        manifests: list[Any] = list(fastavro.reader(file))
+    manifests = manifest_list(table)
     if day is not None:
         manifests = [m for m in manifests if _may_hold(m["partitions"][0], day)]
     with ThreadPoolExecutor(THREADS) as pool:
-        parts = list(pool.map(lambda m: _manifest(metadata, m, ids, day), manifests))
+        parts = list(pool.map(lambda m: manifest(metadata, m, ids, day), manifests))
     data = [part for part, m in zip(parts, manifests, strict=True) if m["content"] == 0]
     return pa.concat_arrays([pa.array([], pa.string()), *data])
+
+
+def manifest_list(table: Table) -> list[Any]:
+    """The records of the manifest list."""
+    import fastavro
+
+    with (Path(table.entry).parent / "snap-1.avro").open("rb") as file:
+        return list(fastavro.reader(file))
+
+
+def blocks(data: bytes) -> Iterator[memoryview]:
+    """The compressed blocks of a manifest of ours, found by their sync markers."""
+    whole, at = memoryview(data), data.index(SYNC) + len(SYNC)
+    while at < len(data):
+        for _ in range(2):  # the numbers of records and of bytes
+            size = shift = 0
+            while True:
+                size |= (data[at] & 0x7F) << shift
+                shift, at = shift + 7, at + 1
+                if data[at - 1] < 0x80:
+                    break
+        yield whole[at : at + size // 2]
+        at += size // 2 + len(SYNC)
 
 
 def _may_hold(days_of_manifest: dict[str, Any], day: int) -> bool:
@@ -235,7 +266,7 @@ def _may_hold(days_of_manifest: dict[str, Any], day: int) -> bool:
     return low <= day <= high
 
 
-def _manifest(metadata: Path, record: dict[str, Any], ids: tuple[int, int] | None, day: int | None) -> pa.Array:
+def manifest(metadata: Path, record: dict[str, Any], ids: tuple[int, int] | None, day: int | None) -> pa.Array:
     data = (metadata / record["manifest_path"].rsplit("/", 1)[1]).read_bytes()
     n = sum(record[f"{status}_files_count"] for status in ("added", "existing", "deleted"))
     plain = np.empty(len(data) * _INFLATED, np.uint8)

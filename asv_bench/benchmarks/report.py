@@ -74,24 +74,47 @@ def _digest(paths: Sequence[Path]) -> str:
 class Results:
     """Measurements by case and planner, kept as lines of JSON; another fingerprint makes them void.
 
+    steps : table, step, seconds and size, of :mod:`benchmarks.steps`
+    profiles : by key of a case, shares of our functions, of :mod:`benchmarks.sampling`
+
     A line has ``case``, ``planner``, ``fingerprint``, ``when``, and either what the worker says or ``error``.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.steps: list[tuple[str, str, float, str]] = []
+        self.profiles: dict[str, dict[str, float]] = {}
         self._runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
         self._fingerprints = {planner.name: fingerprint(planner) for planner in (OURS, limits.LIMIT, *PEERS)}
         for line in path.read_text().splitlines() if path.exists() else []:
             run = json.loads(line)
-            if run["fingerprint"] == self._fingerprints[run["planner"]]:
+            if run["fingerprint"] != self._fingerprints[run["planner"]]:
+                continue
+            if "steps" in run:
+                self.steps = run["steps"]
+            elif "profile" in run:
+                self.profiles[run["case"]] = run["profile"]
+            else:
                 self._runs.setdefault((run["case"], run["planner"]), []).append(run)
 
     def add(self, case: Case, planner: Planner, run: dict[str, Any]) -> None:
-        run = {"case": case.key, "planner": planner.name, "fingerprint": self._fingerprints[planner.name],
-               "when": time.strftime("%Y-%m-%d %H:%M:%S"), **run}  # fmt: skip
+        run = {"case": case.key, "planner": planner.name, "when": time.strftime("%Y-%m-%d %H:%M:%S"), **run}
         self._runs.setdefault((case.key, planner.name), []).append(run)
+        self._keep(run)
+
+    def add_steps(self, steps: list[tuple[str, str, float, str]]) -> None:
+        """What :mod:`benchmarks.steps` measured."""
+        self.steps = steps
+        self._keep({"planner": "limit", "steps": steps})
+
+    def add_profile(self, case: Case, profile: dict[str, float]) -> None:
+        """What :mod:`benchmarks.sampling` saw of ours."""
+        self.profiles[case.key] = profile
+        self._keep({"case": case.key, "planner": OURS.name, "profile": profile})
+
+    def _keep(self, line: dict[str, Any]) -> None:
         with self.path.open("a") as file:
-            file.write(json.dumps(run) + "\n")
+            file.write(json.dumps({"fingerprint": self._fingerprints[line["planner"]], **line}) + "\n")
 
     def runs(self, case: Case, name: str) -> list[dict[str, Any]]:
         return self._runs.get((case.key, name), [])
@@ -131,12 +154,12 @@ def reason(case: Case, planner: Planner) -> str | None:
     return planner.missing(case.spec.format)
 
 
-def run_worker(case: Case, planner: Planner, files: int) -> dict[str, Any]:
+def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[str, Any]:
     """One measurement, or ``{"error": why}``."""
     if case.how == "process":
         command = [sys.executable, "-c", worker.script(case, planner)]
     else:
-        command = [sys.executable, "-m", "benchmarks.worker", str(files), case.key, planner.name]
+        command = [sys.executable, "-m", "benchmarks.worker", str(files), case.key, planner.name, *options]
     start = time.perf_counter()
     # Files, because a pipe that is not read while we watch the memory would fill up.
     with open(os.devnull) as nothing, _scratch() as out, _scratch() as err:
@@ -205,6 +228,15 @@ def measure(
                 if results.wants(case, planner, runs):
                     say(f"{number}/{len(asked)} {case.label}: {planner.name}")
                     results.add(case, planner, run_worker(case, planner, files))
+    for case in chosen:
+        if case.how == "plan" and case.key not in results.profiles:
+            say(f"profile of {case.label}")
+            results.add_profile(case, run_worker(case, OURS, files, "--profile").get("profile", {}))
+    if not results.steps and limits.missing(limits.QUESTIONS[0]) is None:
+        say("what the bytes cost")
+        command = [sys.executable, "-m", "benchmarks.steps", str(files)]
+        done = subprocess.run(command, cwd=Path(__file__).parents[1], check=True, stdout=subprocess.PIPE)
+        results.add_steps(json.loads(done.stdout)["steps"])
     slow = [(rank(case, p, files), case, p) for case, able in asked for p in able if results.wants(case, p, runs)]
     for _, case, planner in sorted((entry for entry in slow if entry[0] is not None), key=lambda entry: entry[0] or 0):
         if time.monotonic() - start > 60 * minutes:

@@ -17,6 +17,9 @@ STAGES = ("metadata", "reconcile", "partitions", "bounds", "deletes", "paths")
 class Measured(Protocol):
     """What is needed of :class:`benchmarks.report.Results`."""
 
+    steps: list[tuple[str, str, float, str]]
+    profiles: dict[str, dict[str, float]]
+
     def runs(self, case: Case, name: str) -> list[dict[str, Any]]: ...
 
     def median(self, case: Case, name: str) -> dict[str, Any] | None: ...
@@ -37,6 +40,12 @@ def text(cases: Sequence[Case], results: Measured, machine: str, versions: str) 
         markdown(OTHER_HEAD, [other_row(case, results) for case in others]),
         "### Where our time goes",
         markdown(STAGE_HEAD, [stage_row(case, results) for case in plans]),
+        "Shares of the time in which threads were at work, by our innermost function:",
+        markdown(
+            ("case", "functions"), [[case.label, profile_text(results.profiles.get(case.key, {}))] for case in plans]
+        ),
+        "### What the bytes cost",
+        markdown(STEP_HEAD, [[format_, name, seconds(wall), note] for format_, name, wall, note in results.steps]),
         "### How cost grows",
         markdown(SLOPE_HEAD, list(slopes(plans, results))),
     ]
@@ -123,6 +132,12 @@ def stage_row(case: Case, results: Measured) -> list[str]:
             f"{1000 * mine['files_wall']:.1f}", mb(mine["loaded_mb"]),
             mb(mine["peak_mb"] - mine["loaded_mb"])]  # fmt: skip
 
+
+def profile_text(profile: dict[str, float]) -> str:
+    return ", ".join(f"`{name}` {share:.0%}" for name, share in profile.items() if share >= 0.02) or "–"
+
+
+STEP_HEAD = ("table", "step, one thread", "s", "of")
 
 SLOPE_HEAD = ("table and question", "files", "ours s", "µs a file", "peak MB")
 

@@ -68,6 +68,14 @@ def first_plan(case: Case, table: Table) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def profile(case: Case) -> dict[str, Any]:
+    """Where the time of our first plan goes."""
+    from .sampling import shares
+
+    OURS.prepare(build(case.warm_up), case.question)()
+    return {"profile": shares(OURS.prepare(build(case.spec), case.question))}
+
+
 def again(table: Table, question: str) -> list[float]:
     """Seconds of further plans of a snapshot that was planned once."""
     import tableformats as tf
@@ -117,10 +125,11 @@ def main() -> None:
     parser.add_argument("files", type=int)
     parser.add_argument("case")
     parser.add_argument("planner")
+    parser.add_argument("--profile", action="store_true", help="ours: shares of functions instead of seconds")
     arguments = parser.parse_args()
     case = next(c for c in cases(arguments.files) if c.key == arguments.case)
     try:
-        result = measure(case, planner_of(arguments.planner))
+        result = profile(case) if arguments.profile else measure(case, planner_of(arguments.planner))
     except Exception as error:
         result = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"}
     print(json.dumps(result))
