@@ -180,3 +180,21 @@ void tf_keyset_probe(const tf_keyset *set, const tf_key *keys, size_t n, uint8_t
     for (size_t i = 0; i < n; i++)
         unseen[i] = find(set, hashes[i], keys[i])->record == 0;
 }
+
+void tf_keyset_hash(const tf_keyset *set, const tf_key *keys, size_t n, uint64_t *hashes)
+{
+    for (size_t i = 0; i < n; i++)
+        hashes[i] = hash_key(set->seed, keys[i]);
+}
+
+void tf_keyset_probe_hashes(const tf_keyset *set, const uint64_t *hashes, size_t n, uint8_t *unseen)
+{
+    size_t last = set->slot_count - 1;
+    for (size_t i = 0; i < n; i++) {
+        unseen[i] = 1;
+        if (set->count == 0)
+            continue;
+        for (size_t at = (size_t)hashes[i] & last; set->slots[at].record != 0; at = (at + 1) & last)
+            unseen[i] &= set->slots[at].hash != hashes[i];
+    }
+}

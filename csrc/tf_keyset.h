@@ -45,4 +45,10 @@ tf_status tf_keyset_add(tf_keyset *set, const tf_key *keys, size_t n, uint8_t *a
 /* Likewise without inserting: unseen[i] is 1 where key i is not in the set. */
 void tf_keyset_probe(const tf_keyset *set, const tf_key *keys, size_t n, uint8_t *unseen);
 
+/* The hash of each key, under the set's seed. */
+void tf_keyset_hash(const tf_keyset *set, const tf_key *keys, size_t n, uint64_t *hashes);
+
+/* unseen[i] is 1 where no key of the set has hash i: then the key is not in it. 0 says that it may be. */
+void tf_keyset_probe_hashes(const tf_keyset *set, const uint64_t *hashes, size_t n, uint8_t *unseen);
+
 #endif

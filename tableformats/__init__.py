@@ -30,6 +30,7 @@ from .table import Snapshot, Table, open_table
 
 if TYPE_CHECKING:
     from . import spark
+    from .plugin.cache import MetadataCache
 
 __version__ = "0.1.0"
 
@@ -40,6 +41,7 @@ __all__ = [
     "Field",
     "InvalidPredicateError",
     "LimitExceededError",
+    "MetadataCache",
     "PathNotAllowedError",
     "PluginContractError",
     "PluginLoadError",
@@ -60,6 +62,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # tf.spark imports nothing of Spark until it is used.
+    if name == "MetadataCache":
+        return import_module(".plugin.cache", __name__).MetadataCache
     if name == "spark":
         return import_module(".spark", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,12 +1,14 @@
 """The pipeline from a scan to its plan: read -> reconcile -> partitions -> bounds -> deletes -> paths.
 
-Every step is a pass over the columns of one batch of files; no step makes a Python object per file. What a step
-drops is counted in the report, so that ``explain`` can show the funnel.
+Every step is a pass over the columns of a block of files; no step makes a Python object per file. Blocks are read and
+pruned on several threads, and what a step drops is counted in the report, so that ``explain`` can show the funnel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,33 +16,50 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import expressions as ex
-from .errors import PluginContractError
+from .blocks import TARGET_FILES, BatchOf, Block, Pruned, Source, blocks_of, check_batch, empty_struct, flat
+from .kept import Kept, KeptPart, Place, Reconciler, Reread
 from .plugin.base import (
-    Bounds,
     DeleteFiles,
     FileBatch,
+    FilePart,
     FormatSnapshot,
     PartitionSpec,
     ReadRequest,
-    deletes_type,
+    Statistics,
     partition_members,
 )
-from .pruning import ALL, NONE, ManifestFilter, Program
+from .plugin.prefetch import in_order, thread_count
+from .pruning import ManifestFilter, Program
 from .record_counts import RecordCounts
 from .relevant_deletes import relevant_deletes
 from .report import ScanReport
 from .scan import Scan, ScanPlan
 from .schema import Field, arrow_type
 
-__all__ = ["plan_scan", "public_files"]
-
-_REQUIRED = {"path": pa.string(), "size_bytes": pa.int64()}
-_OPTIONAL = {"record_count": pa.int64()}
+__all__ = ["plan_scan"]
 
 
 def plan_scan(scan: Scan) -> ScanPlan:
     """Plan ``scan``; see :meth:`tableformats.scan.Scan.plan`."""
     return _Planner(scan).plan()
+
+
+@dataclass
+class _Piece:
+    """Survivors of one block: ``order`` is the place of its first part in the snapshot."""
+
+    order: int
+    files: pa.Table
+    counts: list[pa.Array | tuple[Statistics, np.ndarray]]
+
+
+@dataclass
+class _Result:
+    """What one job gave: survivors, and the entries of the parts that it read."""
+
+    pieces: list[_Piece] = field(default_factory=list)
+    report: ScanReport = field(default_factory=ScanReport)
+    entries: list[tuple[FilePart, KeptPart]] = field(default_factory=list)
 
 
 class _Planner:
@@ -58,109 +77,160 @@ class _Planner:
         for note in self.program.notes if self.program else ():
             self.report.note(note)
         self.partition_fields = partition_members(self.snapshot.specs)
-        self._counts: list[Any] = []  # parts of RecordCounts, one for each batch of survivors
+        self.kept = Kept(scan.snapshot.table.cache, self.snapshot.specs)
+        self.reconciler = Reconciler(self.kept.seed)
 
     def plan(self) -> ScanPlan:
         report = self.report
         with report.stage("total"):
-            kept = list(self._surviving_batches())
+            pieces = sorted(self._pieces(), key=lambda piece: piece.order)
             self.snapshot.verify(report)
-            survivors = pa.concat_tables(kept, promote_options="permissive") if kept else self._no_files()
-            survivors = survivors.combine_chunks()
+            survivors = _concat([piece.files for piece in pieces]) if pieces else self._no_files()
+            counts = RecordCounts([part for piece in pieces for part in piece.counts])
+            del pieces
             with report.stage("deletes"):
-                delete_files = self.snapshot.attach_deletes(survivors)
-                if self.program is not None:
-                    delete_files = relevant_deletes(self.program, delete_files)
-            if delete_files.read is not None:
-                report.add_metadata(delete_files.read)
-            counts = RecordCounts(self._counts)
+                delete_files = self._deletes(survivors)
             survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
             with report.stage("paths"):
-                paths = self.snapshot.resolve_paths(_flat(survivors["path"]))
+                paths = self.snapshot.resolve_paths(flat(survivors["path"]))
         report.files_planned = survivors.num_rows
         report.files_fully_matched = pc.sum(survivors["fully_matched"]).as_py() or 0
         report.files_with_deletes = int(np.count_nonzero(np.diff(delete_files.offsets)))
         report.delete_files = delete_files.files.num_rows
         report.bytes_planned = pc.sum(survivors["size_bytes"]).as_py() or 0
-        report.count_planned = lambda: _total(counts.array)
+        report.count_planned = counts.total
         return ScanPlan(self.scan, survivors, delete_files, paths, report, counts)
 
-    def _surviving_batches(self) -> Iterator[pa.Table]:
+    def _pieces(self) -> Iterator[_Piece]:
+        """The survivors of all parts. Parts that add keys are read here, in their order, all others by threads."""
         program, report = self.program, self.report
         filter_manifests = ManifestFilter(program, self.snapshot.specs) if program else None
-        request = ReadRequest(program.columns if program else (), report, filter_manifests)
-        batches = iter(self.snapshot.read(request))
-        seen = None
-        while True:
-            with report.stage("metadata"):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            _check_batch(batch)
-            rows = None
-            if batch.keys is not None:
+        with report.stage("metadata"):
+            parts = self.snapshot.parts(ReadRequest(program.columns if program else (), report, filter_manifests))
+        self.kept.look_at(parts)
+        adding: list[FilePart] = []
+        known: list[tuple[int, KeptPart]] = []
+        unread: list[tuple[int, FilePart]] = []
+        for order, part in enumerate(parts):
+            with report.stage("reconcile"):
+                kept = self.kept.find(part, adding)
+            if kept is not None:
+                known.append((order, kept))
+                report.add(kept.report)
+            elif part.adds:
                 with report.stage("reconcile"):
-                    from ._core.filekeys import FileKeySet
+                    self.reconciler.catch_up(adding)
+                yield from self._taken(partial(self._read, [(order, part)]))
+            else:
+                unread.append((order, part))
+            if part.adds:
+                adding.append(part)
+        by_key = {part.key: part for part in parts if part.key is not None}
+        jobs: list[Callable[[], Iterator[_Result]]] = [
+            partial(self._prune_known, order, block, alive, by_key) for order, block, alive in _known_blocks(known)
+        ]
+        if unread:
+            with report.stage("reconcile"):
+                self.reconciler.catch_up(adding)
+            jobs += [partial(self._read, bundle) for bundle in _bundles(unread)]
+        for results in in_order(lambda job: list(job()), jobs):
+            yield from self._taken(lambda results=results: iter(results))  # type: ignore[misc]
 
-                    seen = FileKeySet() if seen is None else seen
-                    rows = _live_rows(batch, seen)
-            table = self._prune(batch, rows)
-            if table.num_rows:
-                yield table
+    def _taken(self, job: Callable[[], Iterator[_Result]]) -> Iterator[_Piece]:
+        """The pieces of a job, once what it counted is counted and what it read is kept."""
+        for result in job():
+            self.report.add(result.report)
+            for part, kept in result.entries:
+                self.kept.keep(part, kept)
+            yield from result.pieces
 
-    def _prune(self, batch: FileBatch, rows: np.ndarray | None) -> pa.Table:
-        """The rows of a batch that may match; ``rows`` are its live rows (None: all)."""
-        report = self.report
-        files = batch.files if rows is None else batch.files.take(pa.array(rows))
-        spec = self.snapshot.specs.get(batch.spec_id, PartitionSpec(batch.spec_id, ()))
-        report.files_total += files.num_rows
-        report.bytes_total += pc.sum(files["size_bytes"]).as_py() or 0
-        counts = files["record_count"] if "record_count" in files.schema.names else None
-        listed = None if counts is None else _total(counts)
-        report.rows_listed = None if listed is None or report.rows_listed is None else report.rows_listed + listed
-        partition = _typed_partition(files["partition"], spec)
-        matched = np.ones(files.num_rows, bool)
-        rows = np.arange(files.num_rows) if rows is None else rows
-        if self.program is not None and files.num_rows:
-            if self.program.uses_partitions(spec):
-                with report.stage("partitions"):
-                    verdicts = self.program.partition_verdicts(spec, partition)
-                    kept = np.flatnonzero(verdicts != NONE)
-                    report.files_dropped_by_partition += files.num_rows - len(kept)
-                    files, partition, rows = _take(files, partition, rows, kept)
-            with report.stage("bounds"):
-                files, partition, rows, matched, counts = self._prune_by_bounds(batch, spec, files, partition, rows)
-        if files.num_rows:
-            if counts is None and batch.statistics is None:
-                counts = pa.nulls(files.num_rows, pa.int64())
-            self._counts.append((batch.statistics, rows) if counts is None else counts)
-        table = pa.Table.from_batches([files])
-        if "record_count" in table.column_names:
-            table = table.drop_columns(["record_count"])
-        table = table.set_column(
-            table.column_names.index("partition"), "partition", _widen(partition, self.partition_fields)
-        )
-        table = table.append_column("spec_id", pa.array(np.full(table.num_rows, batch.spec_id, np.int32)))
+    # ---- jobs: on any thread --------------------------------------------------------------------------------------
+
+    def _read(self, bundle: Sequence[tuple[int, FilePart]]) -> Iterator[_Result]:
+        """Read parts, block by block; the last result has their entries."""
+        last = _Result()
+        reports = {part.key: ScanReport() for _, part in bundle}
+        places: dict[Hashable, list[Place]] = {part.key: [] for _, part in bundle}
+        orders = {part.key: order for order, part in bundle}
+        for block, batches in blocks_of(self._batches(bundle, reports, last.report), self.snapshot.specs):
+            result = _Result()
+            for source in block.sources if self.kept.keeps else ():
+                places[source.key].append(Place(block, source.start, source.stop))
+            at_hand = {id(source): batch for source, batch in zip(block.sources, batches, strict=True)}
+            self._prune(block, None, orders[block.sources[0].key], lambda s, b=at_hand: b[id(s)], None, result)  # type: ignore[misc]
+            yield result
+        for report in reports.values():
+            last.report.add(report)
+        last.entries = [
+            (part, KeptPart(places[part.key], reports[part.key])) for _, part in bundle if part.key is not None
+        ]
+        yield last
+
+    def _batches(
+        self, bundle: Sequence[tuple[int, FilePart]], reports: dict[Hashable, ScanReport], timed: ScanReport
+    ) -> Iterator[tuple[Hashable, int, FileBatch, np.ndarray | None, np.ndarray | None]]:
+        for _, part in bundle:
+            batches = iter(part.read(reports[part.key]))
+            number = 0
+            while True:
+                with timed.stage("metadata"):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                check_batch(batch)
+                with timed.stage("reconcile"):
+                    rows, hashes = self.reconciler.live(batch)
+                yield part.key, number, batch, rows, hashes
+                number += 1
+            self.reconciler.read(part)
+
+    def _prune_known(
+        self, order: int, block: Block, alive: np.ndarray | None, parts: dict[Hashable, FilePart]
+    ) -> Iterator[_Result]:
+        result = _Result()
+        self._prune(block, alive, order, Reread(parts), Reread(parts), result)
+        yield result
+
+    def _prune(
+        self,
+        block: Block,
+        alive: np.ndarray | None,
+        order: int,
+        batch_of: BatchOf,
+        counting: Reread | None,
+        result: _Result,
+    ) -> None:
+        """Add to ``result`` what survives of a block; ``counting`` gives batches to count rows of, later."""
+        spec = self.snapshot.specs.get(block.spec.id, block.spec)
+        pruned = block.prune(self.program, spec, alive, batch_of, result.report)
+        if len(pruned.rows):
+            with result.report.stage("metadata"):
+                files = self._files(pruned, spec, batch_of)
+                counts = [pruned.counts] if pruned.counts is not None else _uncounted(pruned, batch_of, counting)
+            result.pieces.append(_Piece(order, files, counts))
+
+    def _files(self, pruned: Pruned, spec: PartitionSpec, batch_of: BatchOf) -> pa.Table:
+        """The survivors of a block with all of their columns."""
+        block, rows = pruned.block, pruned.rows
+        taken = []
+        for source, own in block.of_sources(rows):
+            files = self.kept.files(source, batch_of)
+            taken.append(files if len(own) == files.num_rows else files.take(pa.array(source.places(own))))
+        table = _concat([pa.Table.from_batches([files]) for files in taken])
+        partition = block.partition if len(rows) == len(block) else block.partition.take(pa.array(rows))
+        table = table.append_column("partition", _widen(partition, self.partition_fields))
+        table = table.append_column("spec_id", pa.array(np.full(len(rows), spec.id, np.int32)))
         if "file_format" not in table.column_names:
-            table = table.append_column("file_format", pa.repeat(pa.scalar("parquet"), table.num_rows))
-        return table.append_column("fully_matched", pa.array(matched))
+            table = table.append_column("file_format", pa.repeat(pa.scalar("parquet"), len(rows)))
+        return table.append_column("fully_matched", pa.array(pruned.matched))
 
-    def _prune_by_bounds(
-        self, batch: FileBatch, spec: PartitionSpec, files: pa.RecordBatch, partition: pa.Array, rows: Any
-    ) -> tuple[pa.RecordBatch, pa.Array, np.ndarray, np.ndarray, pa.Array | None]:
-        """What is left, which of it matches in whole, and its record counts where they are known by now."""
-        assert self.program is not None
-        bounds = Bounds()
-        if batch.statistics is not None and self.program.columns and files.num_rows:
-            bounds = batch.statistics.bounds(self.program.columns, rows)
-        counts = files["record_count"] if "record_count" in files.schema.names else bounds.record_count
-        known = counts if counts is not None else pa.nulls(files.num_rows, pa.int64())
-        verdicts = self.program.verdicts(spec, partition, bounds, known)
-        kept = np.flatnonzero(verdicts != NONE)
-        self.report.files_dropped_by_bounds += files.num_rows - len(kept)
-        files, partition, rows = _take(files, partition, rows, kept)
-        counts = counts if counts is None else counts.take(pa.array(kept))
-        return files, partition, rows, verdicts[kept] == ALL, counts
+    # ---- the end --------------------------------------------------------------------------------------------------
+
+    def _deletes(self, survivors: pa.Table) -> DeleteFiles:
+        found = self.snapshot.attach_deletes(survivors)
+        if found.read is not None:
+            self.report.add(found.read)
+        return found if self.program is None else relevant_deletes(self.program, found)
 
     def _apply_limit(
         self, survivors: pa.Table, delete_files: DeleteFiles, counts: RecordCounts
@@ -175,68 +245,89 @@ class _Planner:
             return survivors, delete_files, counts
         self.report.note(f"limit {limit} is filled by the first {needed} of {survivors.num_rows} files")
         survivors = survivors.slice(0, needed)
-        return survivors, self.snapshot.attach_deletes(survivors), counts.first(needed)
+        return survivors, self._deletes(survivors), counts.first(needed)
 
     def _no_files(self) -> pa.Table:
-        columns: dict[str, pa.Array] = {name: pa.array([], kind) for name, kind in _REQUIRED.items()}
-        columns["partition"] = _widen(_empty_struct(0), self.partition_fields)
+        columns: dict[str, pa.Array] = {"path": pa.array([], pa.string()), "size_bytes": pa.array([], pa.int64())}
+        columns["partition"] = _widen(empty_struct(0), self.partition_fields)
         columns["spec_id"] = pa.array([], pa.int32())
         columns["file_format"] = pa.array([], pa.string())
         columns["fully_matched"] = pa.array([], pa.bool_())
         return pa.table(columns)
 
 
-def _live_rows(batch: FileBatch, seen: Any) -> np.ndarray:
-    """Rows whose key no newer row holds, and which are no tombstones."""
-    assert batch.keys is not None
-    keys = batch.keys.cast(pa.binary())
-    _, offsets, data = keys.buffers()
-    window = np.frombuffer(offsets, np.int32)[keys.offset : keys.offset + len(keys) + 1]
-    octets = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    find = seen.add_batch if batch.insert_keys else seen.probe_batch
-    first = np.asarray(find(window, octets)).astype(bool) if len(keys) else np.zeros(0, bool)
-    if batch.live is not None:
-        first &= np.asarray(batch.live, bool)
-    return np.flatnonzero(first)
+class _Uncounted(Statistics):
+    """A batch's statistics where the batch must be read again for them."""
+
+    def __init__(self, source: Source, batch_of: BatchOf) -> None:
+        self._source = source
+        self._batch_of = batch_of
+
+    def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Any:
+        raise NotImplementedError("only rows are counted")
+
+    def record_counts(self, rows: np.ndarray) -> pa.Int64Array:
+        statistics = self._batch_of(self._source).statistics
+        return super().record_counts(rows) if statistics is None else statistics.record_counts(rows)
 
 
-def _check_batch(batch: FileBatch) -> None:
-    for name, kind in (*_REQUIRED.items(), *_OPTIONAL.items()):
-        index = batch.files.schema.get_field_index(name)
-        if (index < 0 and name in _REQUIRED) or (index >= 0 and batch.files.schema.field(index).type != kind):
-            raise PluginContractError(f"FileBatch.files needs a column {name!r} of type {kind}", field=name)
-    index = batch.files.schema.get_field_index("partition")
-    if index < 0 or not pa.types.is_struct(batch.files.schema.field(index).type):
-        raise PluginContractError("FileBatch.files needs a struct column 'partition'", field="partition")
-    if batch.keys is not None and len(batch.keys) != batch.files.num_rows:
-        raise PluginContractError("FileBatch.keys must have one key a file", field="keys")
-
-
-def _take(files: pa.RecordBatch, partition: pa.Array, rows: Any, kept: np.ndarray) -> tuple[Any, Any, Any]:
-    if len(kept) == files.num_rows:
-        return files, partition, rows
-    indices = pa.array(kept)
-    return files.take(indices), partition.take(indices), kept if rows is None else rows[kept]
-
-
-def _typed_partition(partition: pa.StructArray, spec: PartitionSpec) -> pa.StructArray:
-    """Members in the types of the spec's fields (writers store the days of a transform as int or as date)."""
-    arrays, fields = [], []
-    for f in spec.fields:
-        index = partition.type.get_field_index(str(f.id))
-        if index < 0:
+def _uncounted(pruned: Pruned, batch_of: BatchOf, counting: Reread | None) -> list[Any]:
+    """The statistics that know the survivors' record counts, with the rows of each."""
+    found: list[Any] = []
+    for source, own in pruned.block.of_sources(pruned.rows):
+        if counting is not None:
+            found.append((_Uncounted(source, counting), source.places(own)))
             continue
-        kind = arrow_type(f.type)
-        values = partition.field(index)
-        arrays.append(values if values.type == kind else values.cast(kind))
-        fields.append(pa.field(str(f.id), kind))
-    return pa.StructArray.from_arrays(arrays, fields=fields) if arrays else _empty_struct(len(partition))
+        statistics = batch_of(source).statistics
+        found.append(pa.nulls(len(own), pa.int64()) if statistics is None else (statistics, source.places(own)))
+    return found
+
+
+def _known_blocks(known: Sequence[tuple[int, KeptPart]]) -> Iterator[tuple[int, Block, np.ndarray | None]]:
+    """The blocks of these parts: (order of the first part, block, bool[n] files that are in the snapshot or None)."""
+    blocks: dict[int, tuple[int, Block, list[Place]]] = {}
+    for order, kept in known:
+        for place in kept.places:
+            blocks.setdefault(id(place.block), (order, place.block, []))[2].append(place)
+    for order, block, places in blocks.values():
+        if all(p.alive is None for p in places) and sum(p.stop - p.start for p in places) == len(block):
+            yield order, block, None
+            continue
+        alive = np.zeros(len(block), bool)
+        for place in places:
+            alive[place.start : place.stop] = True if place.alive is None else place.alive
+        yield order, block, alive
+
+
+def _bundles(parts: Sequence[tuple[int, FilePart]]) -> Iterator[list[tuple[int, FilePart]]]:
+    """Runs of parts that make a block together: small enough that every thread has some."""
+    total = sum(part.n_files or 0 for _, part in parts)
+    most = min(TARGET_FILES, max(total // (4 * thread_count()), 1))
+    bundle: list[tuple[int, FilePart]] = []
+    files = 0
+    for order, part in parts:
+        n = most if part.n_files is None or part.key is None else part.n_files
+        if bundle and files + n > most:
+            yield bundle
+            bundle, files = [], 0
+        bundle.append((order, part))
+        files += n
+    if bundle:
+        yield bundle
+
+
+def _concat(tables: Sequence[pa.Table]) -> pa.Table:
+    """One table in one chunk; columns that some lack are null there."""
+    first = tables[0].schema
+    if all(table.schema.equals(first) for table in tables[1:]):
+        return pa.concat_tables(tables).combine_chunks()
+    return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
 
 
 def _widen(partition: pa.StructArray, wanted: Sequence[Field]) -> pa.StructArray:
     """A member for every partition field of the table; NULL where the file's spec lacks it."""
     if not wanted:
-        return _empty_struct(len(partition))
+        return empty_struct(len(partition))
     arrays, fields = [], []
     for f in wanted:
         kind = arrow_type(f.type)
@@ -244,54 +335,3 @@ def _widen(partition: pa.StructArray, wanted: Sequence[Field]) -> pa.StructArray
         arrays.append(partition.field(index) if index >= 0 else pa.nulls(len(partition), kind))
         fields.append(pa.field(str(f.id), kind))
     return pa.StructArray.from_arrays(arrays, fields=fields)
-
-
-def _empty_struct(length: int) -> pa.StructArray:
-    return pa.Array.from_buffers(pa.struct([]), length, [None], children=[])
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
-
-
-def _total(counts: pa.Array) -> int | None:
-    """The sum, or None where a file does not say."""
-    return None if counts.null_count else pc.sum(counts).as_py() or 0
-
-
-def public_files(plan: ScanPlan) -> pa.Table:
-    """``plan.files``; see :attr:`tableformats.scan.ScanPlan.files`."""
-    snapshot, survivors = plan.snapshot.format_snapshot, plan.survivors
-    columns: dict[str, Any] = {
-        "path": plan.paths,
-        "size_bytes": survivors["size_bytes"],
-        "record_count": plan.record_counts,
-        "spec_id": survivors["spec_id"],
-        "partition": _named_partition(_flat(survivors["partition"]), partition_members(snapshot.specs)),
-        "deletes": _public_deletes(plan),
-        "fully_matched": survivors["fully_matched"],
-    }
-    columns.update({name: survivors[name] for name in snapshot.extra_columns if name in survivors.column_names})
-    return pa.table(columns)
-
-
-def _named_partition(partition: pa.StructArray, fields: Sequence[Field]) -> pa.StructArray:
-    if not fields:
-        return partition
-    arrays = [partition.field(i) for i in range(len(fields))]
-    return pa.StructArray.from_arrays(arrays, names=[f.name for f in fields])
-
-
-def _public_deletes(plan: ScanPlan) -> pa.Array:
-    files, kind = plan.delete_files.files, deletes_type()
-    columns = {name: _flat(files[name]) for name in ("kind", "path", "offset", "cardinality")}
-    known = pc.drop_null(columns["path"])
-    if len(known):
-        resolved = plan.snapshot.format_snapshot.resolve_paths(known)
-        columns["path"] = pc.replace_with_mask(columns["path"], pc.is_valid(columns["path"]), resolved)
-    structs = pa.StructArray.from_arrays(
-        [columns[f.name].cast(f.type) for f in kind.value_type], fields=list(kind.value_type)
-    )
-    chosen = structs.take(pa.array(plan.delete_files.indices))
-    return pa.ListArray.from_arrays(pa.array(plan.delete_files.offsets, pa.int32()), chosen, type=kind)

@@ -58,6 +58,10 @@ class RecordCounts:
             n -= len(part[1]) if isinstance(part, tuple) else len(part)
         return RecordCounts(parts)
 
+    def total(self) -> int | None:
+        """The sum, or None where a file does not say. Raises CorruptMetadataError."""
+        return None if self.array.null_count else pc.sum(self.array).as_py() or 0
+
     @cached_property
     def array(self) -> pa.Int64Array:
         """int64[n]: all counts. Raises CorruptMetadataError."""

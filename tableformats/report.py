@@ -53,7 +53,8 @@ class ScanReport:
     rows_listed: int | None = 0
     """Rows of the files that were looked at; None: some file's metadata does not say beside its statistics."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """Wall time by stage: metadata, reconcile, partitions, bounds, deletes, paths; ``total`` is all of it."""
+    """Time by stage, summed over threads: metadata, reconcile, partitions, bounds, deletes, paths; ``total`` is the
+    wall time of all."""
     notes: list[str] = field(default_factory=list)
     """Sentences for people: what could not be pruned and why, what was unusual in the table."""
 
@@ -91,12 +92,16 @@ class ScanReport:
         self.metadata_files_read += 1
         self.metadata_bytes_read += size_bytes
 
-    def add_metadata(self, other: ScanReport) -> None:
-        """Add the metadata counters and notes of a part of the work that was done on another thread."""
-        self.metadata_files_read += other.metadata_files_read
-        self.metadata_bytes_read += other.metadata_bytes_read
-        self.delete_manifests_total += other.delete_manifests_total
-        self.delete_manifests_skipped += other.delete_manifests_skipped
+    def add(self, other: ScanReport) -> None:
+        """Add the counters, times and notes of a part of the work that was done on another thread."""
+        for f in fields(self):
+            if f.name != "version" and isinstance(value := getattr(other, f.name), int):
+                own = getattr(self, f.name)
+                setattr(self, f.name, None if own is None else own + value)
+        if other.rows_listed is None:
+            self.rows_listed = None
+        for name, seconds in other.seconds.items():
+            self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         for text in other.notes:
             self.note(text)
 

@@ -222,7 +222,7 @@ class ScanPlan:
         ``spec_id``, ``partition`` (struct by name), ``deletes`` (list<struct<kind, path, offset, cardinality>>),
         ``fully_matched``, then the format's own (Iceberg: ``file_format``, ``data_sequence_number``, ...).
         """
-        from .planning import public_files
+        from .plan_files import public_files
 
         return public_files(self)
 

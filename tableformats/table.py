@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .changes import Changes
     from .inspect.tables import Inspector
     from .plugin.base import FormatSnapshot, FormatTable, PartitionField
+    from .plugin.cache import MetadataCache
     from .scan import Scan
     from .storage import Storage
 
@@ -37,7 +38,7 @@ def open_table(
     storage_options: Mapping[str, Any] | None = None,
     relocate: bool | Mapping[str, str] | None = None,
     allow_paths: Sequence[str] | None = None,
-    cache: bool = True,
+    cache: bool | MetadataCache = True,
 ) -> Table:
     """Open a Delta or Iceberg table, or one of any installed format.
 
@@ -49,7 +50,8 @@ def open_table(
     storage_options : options of the fsspec file system of the store
     relocate : True or {old prefix: new prefix}: the metadata names other locations (the table was moved or copied)
     allow_paths : prefixes of further stores whose paths the table's metadata may name
-    cache : keep immutable metadata between plans
+    cache : keep what was decoded of immutable metadata between plans: True in a cache of the table's own, or in a
+        :class:`MetadataCache` that several tables share
 
     Raises
     ------
@@ -60,19 +62,28 @@ def open_table(
     CorruptMetadataError, UnsupportedFeatureError : there is a table that cannot be read
     """
     from .plugin.base import OpenOptions
+    from .plugin.cache import MetadataCache
     from .plugin.manager import host
     from .storage import Storage
 
     if catalog is not None:
         location = _from_catalog(catalog, os.fspath(location))
     storage = Storage(location, storage_options, allow_paths)
-    options = OpenOptions(relocate=relocate, cache=cache)
+    if isinstance(cache, bool):
+        kept = MetadataCache() if cache else MetadataCache(0)
+    else:
+        kept = cache.scoped(storage.root, _frozen(storage_options), _frozen(relocate))
+    options = OpenOptions(relocate=relocate, cache=kept)
     if format is None:
         opened = host().detect(storage, options)
     else:
         opened = host().get(format)
         storage.require_root()
-    return Table(opened.open(storage, options), storage)
+    return Table(opened.open(storage, options), storage, kept)
+
+
+def _frozen(options: Any) -> Any:
+    return tuple(sorted((str(k), repr(v)) for k, v in options.items())) if isinstance(options, Mapping) else options
 
 
 def _from_catalog(catalog: Any, identifier: str) -> str:
@@ -90,9 +101,12 @@ def _from_catalog(catalog: Any, identifier: str) -> str:
 class Table:
     """An opened table. ``format`` is the plugin's name for it, ``location`` its absolute root."""
 
-    def __init__(self, opened: FormatTable, storage: Storage) -> None:
+    def __init__(self, opened: FormatTable, storage: Storage, cache: MetadataCache | None = None) -> None:
+        from .plugin.cache import MetadataCache
+
         self._opened = opened
         self.storage = storage
+        self.cache = MetadataCache() if cache is None else cache
 
     def __repr__(self) -> str:
         return f"Table({self.location!r}, format={self.format!r})"

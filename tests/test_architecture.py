@@ -23,13 +23,13 @@ PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_
 LAYERS = [
     {"errors"}, {"datetimes"}, {"schema"}, {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"},
     {"_core"}, {"codes"}, {"pruning"},
-    {"inflate", "report"}, {"storage"}, {"plugin"}, {"record_counts", "relevant_deletes"},
-    {"scan"}, {"changes", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
+    {"inflate", "report"}, {"storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes"}, {"kept"},
+    {"scan"}, {"changes", "plan_files", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
 ]  # fmt: skip
 RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
 UPWARD_WHEN_CALLED = {
-    "scan": {"planning", "splits", "tasks", "counting", "arrow", "spark", "inspect"},
+    "scan": {"plan_files", "planning", "splits", "tasks", "counting", "arrow", "spark", "inspect"},
     "table": {"inspect"},
 }
 PURE = {"errors", "datetimes", "schema", "expressions", "literals", "binding", "predicates", "transforms"}
@@ -152,7 +152,7 @@ def test_reads_the_imports_that_are_there() -> None:
     seen = {(found.importer, found.target, found.called) for found in ALL_IMPORTS}
     assert ("tableformats.planning", "tableformats.pruning", False) in seen
     assert ("tableformats.scan", "tableformats.planning", True) in seen
-    assert ("tableformats.planning", "tableformats._core.filekeys", True) in seen
+    assert ("tableformats.kept", "tableformats._core.filekeys", False) in seen
     assert ("tableformats.cli.app", "click", False) in seen
     assert not any(found.importer == "tableformats.schema" and found.target == "pyarrow" and not found.called
                    for found in ALL_IMPORTS)  # fmt: skip

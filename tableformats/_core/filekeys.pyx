@@ -23,6 +23,8 @@ cdef extern from "tf_keyset.h" nogil:
     void tf_keyset_clear(tf_keyset *set)
     tf_status tf_keyset_add(tf_keyset *set, const tf_key *keys, size_t n, uint8_t *added)
     void tf_keyset_probe(const tf_keyset *set, const tf_key *keys, size_t n, uint8_t *unseen)
+    void tf_keyset_hash(const tf_keyset *set, const tf_key *keys, size_t n, uint64_t *hashes)
+    void tf_keyset_probe_hashes(const tf_keyset *set, const uint64_t *hashes, size_t n, uint8_t *unseen)
 
 
 cdef tf_status visit(tf_keyset *set, const offset_t[::1] offsets, const uint8_t *data, const uint8_t *validity,
@@ -53,6 +55,16 @@ cdef tf_status visit(tf_keyset *set, const offset_t[::1] offsets, const uint8_t 
     return <tf_status>0
 
 
+cdef void hash_all(const tf_keyset *set, const offset_t[::1] offsets, const uint8_t *data,
+                   uint64_t[::1] hashes) noexcept nogil:
+    cdef tf_key key
+    cdef Py_ssize_t i
+    for i in range(hashes.shape[0]):
+        key.data = data + offsets[i]
+        key.size = <size_t>(offsets[i + 1] - offsets[i])
+        tf_keyset_hash(set, &key, 1, &hashes[i])
+
+
 cdef class FileKeySet:
     """An exact set of byte strings; ``len()`` is the number of distinct keys.
 
@@ -65,7 +77,7 @@ cdef class FileKeySet:
 
     Parameters
     ----------
-    seed : 32 bytes in place of that entropy, for tests that need collisions; the answers never depend on it
+    seed : 32 bytes in place of that entropy, for hashes that outlive the set; answers never depend on it
 
     Notes
     -----
@@ -108,6 +120,46 @@ cdef class FileKeySet:
         batch are not told apart, all are unseen.
         """
         return self._visit_any(offsets, data, validity, False)
+
+    def hash_batch(self, offsets not None, const uint8_t[::1] data not None):
+        """uint64[n]: the hash of each key under the set's seed, for :meth:`probe_hashes` of any set of that seed.
+
+        Raises
+        ------
+        ValueError : as :meth:`add_batch`
+        """
+        cdef const int64_t[::1] wide
+        cdef const int32_t[::1] narrow
+        cdef const uint8_t *start = &data[0] if data.shape[0] else NULL
+        result = np.empty(max(offsets.shape[0] - 1, 0), np.uint64)
+        cdef uint64_t[::1] hashes = result
+        if offsets.itemsize == sizeof(int64_t):
+            wide = offsets
+            expect_offsets(wide, data.shape[0], "offsets")
+            with nogil:
+                hash_all(&self._set, wide, start, hashes)
+        else:
+            narrow = offsets
+            expect_offsets(narrow, data.shape[0], "offsets")
+            with nogil:
+                hash_all(&self._set, narrow, start, hashes)
+        return result
+
+    def probe_hashes(self, const uint64_t[::1] hashes not None):
+        """uint8[n]: 1 where no key of the set has this hash, so that the key is not in it; where it is 0, the bytes
+        have to decide.
+
+        Parameters
+        ----------
+        hashes : uint64[n]   by :meth:`hash_batch` of a set with the same seed
+        """
+        result = np.empty(hashes.shape[0], np.uint8)
+        cdef uint8_t[::1] unseen = result
+        if hashes.shape[0]:
+            with self._lock:
+                with nogil:
+                    tf_keyset_probe_hashes(&self._set, &hashes[0], hashes.shape[0], &unseen[0])
+        return result
 
     cdef _visit_any(self, offsets, const uint8_t[::1] data, const uint8_t[::1] validity, bint insert):
         """Offsets of either width."""

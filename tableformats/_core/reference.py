@@ -6,7 +6,9 @@ kernel promises can be read here. Tests run every case over both twins; nothing 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
 
@@ -136,6 +138,7 @@ def _combine(operator: Callable[[int, int], int], a: UInt8, b: UInt8, out: UInt8
 class FileKeySet:
     def __init__(self, *, seed: bytes | None = None) -> None:
         self._keys: set[bytes] = set()
+        self._seed = os.urandom(32) if seed is None else seed
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -151,6 +154,16 @@ class FileKeySet:
     def probe_batch(self, offsets: Int32 | Int64, data: UInt8, validity: UInt8 | None = None) -> UInt8:
         batch = self._batch(offsets, data, validity)
         return np.array([key is not None and key not in self._keys for key in batch], np.uint8)
+
+    def hash_batch(self, offsets: Int32 | Int64, data: UInt8) -> UInt64:
+        return np.array([self._hash(key) for key in _entries(offsets, data, "offsets")], np.uint64)
+
+    def probe_hashes(self, hashes: UInt64) -> UInt8:
+        seen = {self._hash(key) for key in self._keys}
+        return np.array([value not in seen for value in hashes.tolist()], np.uint8)
+
+    def _hash(self, key: bytes) -> int:
+        return int.from_bytes(blake2b(key, key=self._seed, digest_size=8).digest(), "little")
 
     @staticmethod
     def _batch(offsets: Int32 | Int64, data: UInt8, validity: UInt8 | None) -> list[bytes | None]:

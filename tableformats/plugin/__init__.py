@@ -8,6 +8,7 @@ from .base import (
     Bounds,
     DeleteFiles,
     FileBatch,
+    FilePart,
     FormatSnapshot,
     FormatTable,
     Implied,
@@ -26,6 +27,7 @@ from .base import (
     partition_members,
     utc_datetime,
 )
+from .cache import MetadataCache
 from .changes import DELETE, INSERT, ChangeBatch, FormatChanges
 from .hookspecs import hookimpl
 
@@ -36,11 +38,13 @@ __all__ = [
     "ChangeBatch",
     "DeleteFiles",
     "FileBatch",
+    "FilePart",
     "FormatChanges",
     "FormatSnapshot",
     "FormatTable",
     "Implied",
     "ImpliedBounds",
+    "MetadataCache",
     "MetadataColumn",
     "NameMapping",
     "OpenOptions",

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..schema import Field, Schema, Type
+from .cache import MetadataCache
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from .changes import FormatChanges
 
 __all__ = [
-    "Bounds", "DeleteFiles", "FileBatch", "FormatSnapshot", "FormatTable", "Implied", "ImpliedBounds",
+    "Bounds", "DeleteFiles", "FileBatch", "FilePart", "FormatSnapshot", "FormatTable", "Implied", "ImpliedBounds",
     "MetadataColumn", "NameMapping", "OpenOptions", "PartitionField", "PartitionSpec", "ReadRequest",
     "SnapshotSelector", "SplitOptions", "Statistics", "TableFormat", "deletes_type", "partition_members",
     "utc_datetime",
@@ -41,7 +42,8 @@ class OpenOptions:
     """What the caller of ``open_table`` asked for, beyond the location."""
 
     relocate: bool | Mapping[str, str] | None = None
-    cache: bool = True
+    cache: MetadataCache = field(default_factory=MetadataCache)
+    """Where the format keeps what it decoded of files that never change; the core keeps there what it made of them."""
 
 
 @dataclass(frozen=True)
@@ -261,6 +263,29 @@ class FileBatch:
     """False: the batch only probes the set of seen keys (a checkpoint: no older batch can hold its keys again)."""
 
 
+@dataclass(frozen=True)
+class FilePart:
+    """The files that one piece of the metadata lists (a manifest, row groups of a checkpoint, some commits), unread.
+
+    Attributes
+    ----------
+    key : what tells the piece's content from every other's of the table, such as path, size and time of its file and
+        the place in it: what was made of a part serves all parts of equal key. None: nothing of it is kept
+    read : the part's batches in order; called again, they are the same. Parts are read on several threads, each with a
+        report of its own for what it notices
+    n_files : about how many files it lists; None: not known
+    adds : what of it has keys that decide about later parts, newest first (commits). Such parts are read one by one, in
+        order, and before all others, whose batches have ``insert_keys=False`` or no keys
+    keys_of : makes the keys of rows of the part's ``FileBatch.files`` again; None where batches have no keys
+    """
+
+    key: Hashable | None
+    read: Callable[[ScanReport], Iterable[FileBatch]]
+    n_files: int | None = None
+    adds: tuple[Hashable, ...] = ()
+    keys_of: Callable[[pa.RecordBatch], pa.BinaryArray] | None = None
+
+
 def deletes_type() -> pa.DataType:
     """The Arrow type of the public ``deletes`` column of ``plan.files``."""
     import pyarrow as pa
@@ -355,15 +380,27 @@ class FormatSnapshot(ABC):
         """
         return SplitOptions()
 
-    @abstractmethod
-    def read(self, request: ReadRequest) -> Iterator[FileBatch]:
-        """The files, newest batch first; fills the ``manifests``/``log`` counters of ``request.report``.
+    def parts(self, request: ReadRequest) -> Sequence[FilePart]:
+        """What lists the snapshot's files, newest first; fills the metadata counters of ``request.report``.
+
+        The core reads the parts that it does not know, several at once. A format without a cache, or of small tables,
+        implements :meth:`read` instead.
 
         Raises
         ------
         CorruptMetadataError : the metadata is damaged or incomplete
         UnsupportedFeatureError : it needs what is not built
         """
+        if type(self).read is FormatSnapshot.read:
+            from ..errors import PluginContractError
+
+            raise PluginContractError(f"{type(self).__name__} implements neither parts() nor read()", field="parts")
+        return [FilePart(None, lambda report: self.read(request), adds=(None,))]
+
+    def read(self, request: ReadRequest) -> Iterator[FileBatch]:
+        """The files, newest batch first: those of all :meth:`parts`. Raises as these do."""
+        for part in self.parts(request):
+            yield from part.read(request.report)
 
     def verify(self, report: ScanReport) -> None:  # noqa: B027
         """Called once a plan, after the last batch, when ``report`` counts all live files and their bytes.

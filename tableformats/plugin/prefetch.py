@@ -9,12 +9,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
-__all__ = ["in_order"]
+__all__ = ["in_order", "thread_count"]
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 MAX_THREADS = 8
 """More wait on a store at once than there are cores to decode; beyond this memory grows faster than speed."""
+
+
+def thread_count() -> int:
+    """How many threads :func:`in_order` has at most."""
+    return min(MAX_THREADS, os.cpu_count() or 1)
 
 
 def in_order(work: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
@@ -24,7 +29,7 @@ def in_order(work: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[
     is raised in its place and ends the rest; so does closing the iterator. A single item takes no thread.
     """
     rest = iter(items)
-    threads = min(MAX_THREADS, os.cpu_count() or 1)
+    threads = thread_count()
     first = list(islice(rest, 2 * threads))
     if len(first) < 2:
         yield from map(work, first)

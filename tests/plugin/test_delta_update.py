@@ -12,12 +12,11 @@ import pyarrow as pa
 import pytest
 from tableformats_delta import log as log_module
 from tableformats_delta import statistics
-from tableformats_delta.cache import MetadataCache
 from tableformats_delta.table import DeltaFormat
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError
-from tableformats.plugin import OpenOptions
+from tableformats.plugin import MetadataCache, OpenOptions
 from tableformats.storage import FileInfo, Storage
 from tableformats.table import Table
 from tests.plugin.delta_support import (
@@ -70,7 +69,8 @@ class CountingStorage(Storage):
 
 def open_counting(log: DeltaLog, cache: bool = True) -> tuple[Table, CountingStorage]:
     storage = CountingStorage(log.root)
-    return Table(DeltaFormat().open(storage, OpenOptions(cache=cache)), storage), storage
+    kept = MetadataCache() if cache else MetadataCache(0)
+    return Table(DeltaFormat().open(storage, OpenOptions(cache=kept)), storage, kept), storage
 
 
 def commit_names(*versions: int) -> list[str]:
@@ -240,7 +240,7 @@ class TestCache:
         table.scan().plan()
         storage.taken()
         log.commit(4, add("a4"))
-        assert len(table.scan().plan().files) == 4
+        assert len(table.scan().plan()) == 4
         assert storage.taken() == commit_names(4)
 
     def test_sidecars_and_parsed_statistics(self, tmp_path: Path) -> None:

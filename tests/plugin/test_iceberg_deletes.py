@@ -25,7 +25,7 @@ from tableformats_iceberg.paths import comparable
 from tableformats_iceberg.puffin import parse_deletion_vector
 
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
-from tableformats.plugin import DeleteFiles, PartitionField, PartitionSpec
+from tableformats.plugin import DeleteFiles, MetadataCache, PartitionField, PartitionSpec
 from tableformats.schema import Field, primitive
 from tableformats.storage import Storage
 from tableformats.transforms import parse_transform
@@ -263,7 +263,7 @@ def test_vectors_of_the_reference() -> None:
 
 
 def reader(folder: Path) -> DeleteReader:
-    files = TableFiles(Storage(folder), parse(), str(folder), None)
+    files = TableFiles(Storage(folder), parse(), str(folder), None, MetadataCache())
     fields = {1: Field(1, "a", primitive("long")), 2: Field(2, "b", primitive("string"))}
     return DeleteReader(files, fields.get)
 

@@ -12,9 +12,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
-from tableformats_iceberg.cache import ManifestCache
 from tableformats_iceberg.locate import is_metadata_name, locate
-from tableformats_iceberg.manifests import manifest_list_of_paths
 from tableformats_iceberg.metadata import TableMetadata, parse_metadata
 from tableformats_iceberg.schema import parse_name_mapping
 from tableformats_iceberg.table import IcebergFormat, IcebergTable
@@ -29,7 +27,7 @@ from tableformats.errors import (
 )
 from tableformats.plugin import OpenOptions, ReadRequest, SnapshotSelector
 from tableformats.report import ScanReport
-from tableformats.schema import Field, arrow_type
+from tableformats.schema import arrow_type
 from tableformats.storage import Storage
 
 from .iceberg_support import SYNC, entry, manifest_bytes, record
@@ -444,44 +442,24 @@ def test_paths_of_other_stores_are_refused(tmp_path: Path) -> None:
     assert relative.to_pylist() == [f"{tmp_path}/data/a b%20.parquet", "/x"]
 
 
-def test_decoded_manifests_are_kept_for_the_next_plan(tmp_path: Path) -> None:
+def test_manifests_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bound = [{"key": 1, "value": b"\1\0\0\0"}]
     table_with(tmp_path, (manifest_bytes([entry("a", lower_bounds=bound)]), {}))
+    read: list[str] = []
+    read_bytes = Storage.read_bytes
+    monkeypatch.setattr(Storage, "read_bytes", lambda self, path: read.append(path) or read_bytes(self, path))
 
-    def read(table: IcebergTable, *columns: Field) -> tuple[int, dict[int, Any]]:
-        report = ScanReport()
-        request = ReadRequest(columns, report)
-        (batch,) = table.snapshot(SnapshotSelector()).read(request)
-        assert batch.files["path"].to_pylist() == ["a"]
-        lower = batch.statistics.bounds(columns, None).lower
-        return report.metadata_files_read, {i: values.to_pylist() for i, values in lower.items()}
+    def manifests_read(snapshot: tf.Snapshot, filter: str | None) -> int:
+        read.clear()
+        plan = snapshot.scan(filter).plan()
+        assert plan.survivors["path"].to_pylist() == ["a"] and plan.report.metadata_files_read == 3
+        return sum("m0.avro" in path for path in read)
 
-    cached, uncached = open_table(tmp_path, relocate=True), open_table(tmp_path, relocate=True, cache=False)
-    column, other = parse().schema.fields
-    assert read(cached) == (3, {})
-    assert read(cached) == (2, {})
-    assert read(cached, column) == (3, {1: [1]})
-    assert read(cached, column) == (2, {1: [1]})
-    assert read(cached) == (2, {})
-    assert read(cached, other)[0] == 3
-    assert read(uncached) == read(uncached) == (3, {})
-
-
-def test_the_cache_keeps_to_its_budget() -> None:
-    class Sized:
-        def __init__(self, nbytes: int) -> None:
-            self.nbytes = nbytes
-
-    cache = ManifestCache(100)
-    manifests = manifest_list_of_paths(["a", "b", "c"]).manifests
-    for manifest in manifests:
-        cache.put(manifest, [1], Sized(40))  # type: ignore[arg-type]
-    assert [cache.get(m, [1]) is not None for m in manifests] == [False, True, True]
-    assert cache.get(manifests[1], [1, 2]) is None
-    cache.put(manifests[0], [], Sized(101))  # type: ignore[arg-type]
-    assert cache.get(manifests[0], []) is None
-    cache.put(manifests[1], [2], Sized(60))  # type: ignore[arg-type]
-    assert [cache.get(m, []) is not None for m in manifests] == [False, True, True]
+    first, second = (f.name for f in parse().schema.fields[:2])
+    cached, uncached = (tf.open_table(tmp_path, relocate=True, cache=c).snapshot() for c in (True, False))
+    assert [manifests_read(cached, f) for f in (None, f"{first} >= 1", f"{first} >= 0", None)] == [1, 1, 0, 0]
+    assert manifests_read(cached, f"{second} IS NOT NULL OR {first} = 2") == 1
+    assert [manifests_read(uncached, None) for _ in range(2)] == [1, 1]
 
 
 def test_version_1_manifests_in_the_metadata(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from tableformats.plugin import (
     DeleteFiles,
     FileBatch,
     FormatSnapshot,
+    MetadataCache,
     NameMapping,
     PartitionField,
     PartitionSpec,
@@ -130,7 +131,7 @@ def snapshot_of(
         {spec.id: spec for spec in specs},
         equality or {},
     )
-    table = SimpleNamespace(storage=Storage(root), format="fake", location=str(root))
+    table = SimpleNamespace(storage=Storage(root), format="fake", location=str(root), cache=MetadataCache())
     return Snapshot(table, fake)  # type: ignore[arg-type]
 
 

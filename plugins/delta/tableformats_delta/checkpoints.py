@@ -6,18 +6,19 @@ Absent columns are nulls. Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from tableformats.errors import CorruptMetadataError
+from tableformats.plugin import MetadataCache
 from tableformats.storage import missing_file
 
 from .actions import file_rows, file_schema
-from .cache import MetadataCache
 from .commits import Actions, parse_actions
 from .log import LOG_DIRECTORY, Checkpoint, read_log_file
+from .parquet_footers import has_sound_chunks
 from .row_groups import GroupFilter, RowGroup
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class CheckpointFile:
     cache: MetadataCache = field(default_factory=lambda: MetadataCache(0))
     _kept: tuple[Any, pa.StructArray | None] | None = None
     _footer: tuple[pq.FileMetaData, pa.Schema] | None = None
+    _sound: bool | None = None
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -103,22 +105,26 @@ class CheckpointFile:
             return 0, []
         with _guard(self.path):
             footer, schema = self._read_footer()
-            has_adds = "add" in schema.names
-            return footer.num_row_groups, groups.skipped(footer, schema.field("add").type) if has_adds else []
+            if "add" not in schema.names or not self._has_sound_chunks():
+                return footer.num_row_groups, []
+            return footer.num_row_groups, groups.skipped(footer, schema.field("add").type)
 
-    def files(self, without: Collection[int] = ()) -> Iterator[CheckpointRows]:
-        """The add actions in batches, but for those of row groups ``without``. Raises CorruptMetadataError."""
+    def groups(self) -> list[tuple[int | None, int | None]]:
+        """(number, rows) of the file's row groups; of a JSON file both are None. Raises CorruptMetadataError."""
         if self.is_json:
-            yield from self._cached(None, self._json_rows)
-            return
+            return [(None, None)]
         with _guard(self.path):
-            groups = range(self._read_footer()[0].num_row_groups)
-        for group in groups:
-            if group not in without:
-                yield from self._cached(group, lambda group=group: self._group_rows(group))  # type: ignore[misc]
+            footer = self._read_footer()[0]
+            return [(i, footer.row_group(i).num_rows) for i in range(footer.num_row_groups)]
 
-    def _cached(self, group: int | None, load: Callable[[], Iterator[CheckpointRows]]) -> Iterator[CheckpointRows]:
-        return self.cache.stream((self.key, group), load, lambda rows: rows.size_bytes)
+    def group(self, number: int | None) -> Iterator[CheckpointRows]:
+        """The add actions of a row group in batches. Raises CorruptMetadataError."""
+        return self._json_rows() if number is None else self._group_rows(number)
+
+    def files(self) -> Iterator[CheckpointRows]:
+        """The add actions of all row groups in batches. Raises CorruptMetadataError."""
+        for number, _ in self.groups():
+            yield from self.group(number)
 
     def _json_rows(self) -> Iterator[CheckpointRows]:
         yield CheckpointRows(file_rows(self.actions().adds, "add", self.path))
@@ -185,6 +191,14 @@ class CheckpointFile:
             with self._open() as parquet:
                 self._footer = parquet.metadata, parquet.schema_arrow
         return self._footer
+
+    def _has_sound_chunks(self) -> bool:
+        """Whether Arrow may be asked what the footer says of column chunks: see :mod:`.parquet_footers`."""
+        if self._sound is None:
+            with self.storage.open_file(self.path) as source:
+                size = min(self._read_footer()[0].serialized_size + 8, source.size())
+                self._sound = has_sound_chunks(bytes(source.read_at(size, source.size() - size)))
+        return self._sound
 
 
 def expand(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> list[CheckpointFile]:

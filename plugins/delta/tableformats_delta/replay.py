@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.plugin import MetadataCache
 from tableformats.plugin.prefetch import in_order
 
-from .cache import MetadataCache
 from .checkpoints import read_metadata
 from .checksums import VersionChecksum, read_checksum
 from .commits import Commit, read_commit

@@ -6,16 +6,16 @@ Reconciliation".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError
-from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest
+from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, MetadataCache, ReadRequest
 from tableformats.schema import Field
 
 from .actions import empty_rows
-from .cache import MetadataCache
 from .checkpoints import CheckpointFile, CheckpointRows, expand
 from .commits import Commit
 from .deletion_vectors import read_deletion_vector, stored_path
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DeltaSnapshot", "configuration"]
 
-_BATCH_ROWS = 65536
+_RUN_ROWS = 16_384
 _ROW_COLUMNS = ("base_row_id", "row_commit_version")
 _VECTOR_COLUMNS = ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality")
 
@@ -79,24 +79,31 @@ class DeltaSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
         return {k: v for k, v in self.__dict__.items() if k not in ("_cache", "segment", "state")}
 
-    def read(self, request: ReadRequest) -> Iterator[FileBatch]:
-        """See :meth:`tableformats.plugin.FormatSnapshot.read`."""
-        seen = _SeenKeys()
+    def parts(self, request: ReadRequest) -> list[FilePart]:
+        """See :meth:`tableformats.plugin.FormatSnapshot.parts`: runs of commits, then row groups of the checkpoint."""
         report = request.report
         for note in self.state.notes:
             report.note(note)
         for commit in self.state.commits:
             report.count_metadata(commit.file.size)
             report.log_files_read += 1
-        for commits in _in_batches(self.state.commits):
-            yield self._commit_batch(commits, request, seen)
+        newer: list[Commit] = []
+        parts = []
+        for commits in _runs(self.state.commits):
+            parts.append(self._commit_part(commits, list(newer)))
+            newer += commits
         groups = GroupFilter(self.schema, self.specs[0], request)
+        has_newer = any(commit.adds.num_rows or commit.removes.num_rows for commit in newer)
         for file in self._checkpoint_files():
             report.count_metadata(file.size)
             report.checkpoint_files_read += 1
-            skipped = _skipped_groups(file, groups, report, bool(seen))
-            for rows in file.files(skipped):
-                yield self._checkpoint_batch(rows, file.path, request, seen)
+            skipped = _skipped_groups(file, groups, report, has_newer)
+            parts += [
+                self._checkpoint_part(file, number, n_rows, newer if has_newer else [])
+                for number, n_rows in file.groups()
+                if number not in skipped
+            ]
+        return parts
 
     def _checkpoint_files(self) -> list[CheckpointFile]:
         checkpoint = self.segment.checkpoint
@@ -112,32 +119,45 @@ class DeltaSnapshot(FormatSnapshot):
             checksum.check("numFiles", report.files_total)
             checksum.check("tableSizeBytes", report.bytes_total)
 
-    def _commit_batch(self, commits: Sequence[Commit], request: ReadRequest, seen: _SeenKeys) -> FileBatch:
-        import numpy as np
-        import pyarrow as pa
+    def _commit_part(self, commits: Sequence[Commit], newer: Sequence[Commit]) -> FilePart:
+        def read(report: ScanReport) -> Iterator[FileBatch]:
+            rows, live = _actions(commits)
+            path = commits[0].file.path
+            keys = file_keys(rows, self._storage.root, path)
+            batch = self._batch(CheckpointRows(rows), _Source(path, keys, live, self._keys_of(newer)), report)
+            batch.keys, batch.live = keys, live
+            yield batch
 
-        parts = [part for commit in commits for part in (commit.adds, commit.removes)]
-        live = np.repeat([True, False] * len(commits), [part.num_rows for part in parts])
-        rows = pa.Table.from_batches(parts).combine_chunks().to_batches()
-        merged = rows[0] if rows else parts[0]
-        path = commits[0].file.path
-        keys = file_keys(merged, self._storage.root, path)
-        batch = self._batch(CheckpointRows(merged), _Source(path, keys, live, seen), request)
-        seen.add(keys)
-        batch.keys, batch.live = keys, live
-        return batch
+        files = tuple(commit.file for commit in commits)
+        n_files = sum(commit.adds.num_rows for commit in commits)
+        return FilePart(files, read, n_files, adds=files, keys_of=partial(self._file_keys, commits[0].file.path))
 
-    def _checkpoint_batch(
-        self, rows: CheckpointRows, path: str, request: ReadRequest, seen: _SeenKeys
-    ) -> FileBatch:
-        keys = file_keys(rows.rows, self._storage.root, path)
-        batch = self._batch(rows, _Source(path, keys, None, seen), request)
-        batch.insert_keys = False
-        if seen:
-            batch.keys = keys
-        return batch
+    def _checkpoint_part(
+        self, file: CheckpointFile, group: int | None, n_rows: int | None, newer: Sequence[Commit]
+    ) -> FilePart:
+        def read(report: ScanReport) -> Iterator[FileBatch]:
+            for rows in file.group(group):
+                keys = file_keys(rows.rows, self._storage.root, file.path) if newer else None
+                source = _Source(file.path, keys, None, self._keys_of(newer))
+                batch = self._batch(rows, source, report)
+                batch.insert_keys, batch.keys = False, keys
+                yield batch
 
-    def _batch(self, rows: CheckpointRows, source: _Source, request: ReadRequest) -> FileBatch:
+        return FilePart((file.key, group), read, n_rows, keys_of=partial(self._file_keys, file.path))
+
+    def _file_keys(self, path: str, rows: pa.RecordBatch) -> pa.BinaryArray:
+        return file_keys(rows, self._storage.root, path)
+
+    def _keys_of(self, commits: Sequence[Commit]) -> Callable[[], set[bytes]]:
+        """The keys of all of these commits; looked at only where a live file may be at fault."""
+
+        def keys() -> set[bytes]:
+            found = (file_keys(_actions([c])[0], self._storage.root, c.file.path) for c in commits)
+            return {key for array in found for key in array.to_pylist()}
+
+        return keys
+
+    def _batch(self, rows: CheckpointRows, source: _Source, report: ScanReport) -> FileBatch:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -149,7 +169,10 @@ class DeltaSnapshot(FormatSnapshot):
             "path": actions.column("path"),
             "size_bytes": pc.fill_null(actions.column("size"), 0),
             "partition": partition_struct(
-                actions.column("partition_values"), self._partition_fields, source.refuse_live, request.report
+                actions.column("partition_values"),
+                self._partition_fields,
+                partial(source.refuse_live, actions, self._file_keys),
+                report,
             ),
             "modification_time": actions.column("modification_time"),
             **{name: actions.column(name) for name in (*_ROW_COLUMNS, *_VECTOR_COLUMNS)},
@@ -211,33 +234,23 @@ class DeltaSnapshot(FormatSnapshot):
         return inspect_snapshot(name, self._storage, self.segment, self._checkpoint_files())
 
 
-class _SeenKeys:
-    """The keys of the newer batches, kept as they are; looked into only where a live file may be at fault."""
-
-    def __init__(self) -> None:
-        self._arrays: list[pa.BinaryArray] = []
-
-    def __bool__(self) -> bool:
-        return bool(self._arrays)
-
-    def add(self, keys: pa.BinaryArray) -> None:
-        if len(keys):
-            self._arrays.append(keys)
-
-    def as_set(self) -> set[bytes]:
-        return {key for array in self._arrays for key in array.to_pylist()}
-
-
 @dataclass
 class _Source:
-    """Where a batch came from."""
+    """Where a batch came from: ``keys`` are its own (None: not made yet), ``newer`` gives those of newer commits."""
 
     path: str
-    keys: pa.BinaryArray
+    keys: pa.BinaryArray | None
     live: np.ndarray | None
-    seen: _SeenKeys
+    newer: Callable[[], set[bytes]]
 
-    def refuse_live(self, rows: np.ndarray, texts: pa.StringArray | None, field: Field) -> None:
+    def refuse_live(
+        self,
+        actions: pa.RecordBatch,
+        keys_of: Callable[[str, pa.RecordBatch], pa.BinaryArray],
+        rows: np.ndarray,
+        texts: pa.StringArray | None,
+        field: Field,
+    ) -> None:
         """Raise CorruptMetadataError if one of ``rows``, whose partition value is no such value, is live.
 
         ``texts`` None: the rows have no partition values at all.
@@ -245,14 +258,26 @@ class _Source:
         wrong = set((rows if self.live is None else rows[self.live[rows]]).tolist())
         if not wrong:
             return
-        seen = self.seen.as_set()
-        for row, key in enumerate(self.keys.to_pylist()):
+        seen = self.newer()
+        keys = self.keys if self.keys is not None else keys_of(self.path, actions)
+        for row, key in enumerate(keys.to_pylist()):
             if row in wrong and key not in seen:
                 what = "a file has no partition values"
                 if texts is not None:
                     what = f"the partition value {texts[row].as_py()!r} is no {field.type}"
                 raise CorruptMetadataError(what, path=self.path, field=field.name)
             seen.add(key)
+
+
+def _actions(commits: Sequence[Commit]) -> tuple[pa.RecordBatch, np.ndarray]:
+    """The file actions of commits, the newest first, and which of them are live where no newer one says otherwise."""
+    import numpy as np
+    import pyarrow as pa
+
+    parts = [part for commit in commits for part in (commit.adds, commit.removes)]
+    live = np.repeat([True, False] * len(commits), [part.num_rows for part in parts])
+    rows = pa.Table.from_batches(parts).combine_chunks().to_batches()
+    return rows[0] if rows else parts[0], live
 
 
 def _skipped_groups(file: CheckpointFile, groups: GroupFilter, report: ScanReport, has_newer: bool) -> set[int]:
@@ -270,18 +295,20 @@ def _skipped_groups(file: CheckpointFile, groups: GroupFilter, report: ScanRepor
     return {group.number for group in skipped}
 
 
-def _in_batches(commits: Sequence[Commit]) -> Iterator[list[Commit]]:
-    """Runs of commits, newest first, of about ``_BATCH_ROWS`` actions: thousands of small commits are few batches."""
-    run: list[Commit] = []
-    rows = 0
-    for commit in commits:
-        run.append(commit)
+def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:
+    """Runs of commits, newest first, of about ``_RUN_ROWS`` actions: thousands of small commits are few batches.
+
+    They are counted from the oldest commit on, so that a newer one changes the newest run alone.
+    """
+    runs: list[list[Commit]] = []
+    rows = _RUN_ROWS
+    for commit in reversed(commits):
+        if rows >= _RUN_ROWS:
+            runs.append([])
+            rows = 0
+        runs[-1].append(commit)
         rows += commit.adds.num_rows + commit.removes.num_rows
-        if rows >= _BATCH_ROWS:
-            yield run
-            run, rows = [], 0
-    if run:
-        yield run
+    return [run[::-1] for run in reversed(runs)]
 
 
 def configuration(metadata: Mapping[str, Any], path: str) -> dict[str, str]:

@@ -10,9 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import TableNotFoundError
-from tableformats.plugin import FormatSnapshot, FormatTable, OpenOptions, SnapshotSelector, TableFormat
+from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, OpenOptions, SnapshotSelector, TableFormat
 
-from .cache import BUDGET_BYTES, MetadataCache
 from .change_log import check_range
 from .changes import DeltaChanges
 from .history import CommitTimes, history_table
@@ -51,7 +50,7 @@ class DeltaFormat(TableFormat):
         if isinstance(options.relocate, Mapping):
             for old, new in options.relocate.items():
                 storage.relocate(old, new)
-        return DeltaTable(storage, MetadataCache(BUDGET_BYTES if options.cache else 0))
+        return DeltaTable(storage, options.cache)
 
 
 class DeltaTable(FormatTable):

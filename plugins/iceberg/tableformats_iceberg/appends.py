@@ -7,11 +7,13 @@ deletes, for an append brings none. Source: Iceberg documentation, "Spark Querie
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tableformats.plugin import DeleteFiles, FileBatch, ReadRequest
+from tableformats.plugin import DeleteFiles, FileBatch, FilePart, ReadRequest
+from tableformats.report import ScanReport
 
 from .entries import ADDED, Entries
 from .manifests import DATA
@@ -44,13 +46,17 @@ class AppendedFiles(IcebergSnapshot):
         super().__init__(ending.files, ending.metadata, ending.snapshot, ending.schema)
         self._appends = appends
 
-    def read(self, request: ReadRequest) -> Iterator[FileBatch]:
-        """See :meth:`tableformats.plugin.FormatSnapshot.read`."""
+    def parts(self, request: ReadRequest) -> list[FilePart]:
+        """See :meth:`tableformats.plugin.FormatSnapshot.parts`."""
+
+        def read(report: ScanReport) -> Iterator[FileBatch]:
+            for snapshot in self._appends:
+                snapshot.counted_list(report)
+                for entries in added_entries(snapshot, replace(request, report=report)):
+                    yield FileBatch(entries.files, entries.spec_id, entries.statistics)
+
         request.report.count_metadata(self.metadata.size_bytes)
-        for snapshot in self._appends:
-            snapshot.counted_list(request.report)
-            for entries in added_entries(snapshot, request):
-                yield FileBatch(entries.files, entries.spec_id, entries.statistics)
+        return [FilePart(None, read, adds=(None,))]
 
     def attach_deletes(self, files: pa.Table) -> DeleteFiles:
         """None: rows are given as they were appended, whatever deleted them later."""

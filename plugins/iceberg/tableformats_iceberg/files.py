@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tableformats.storage import Storage, common_move, missing_file, normalize, scheme_of, strip_trailing
 
-from .cache import ManifestCache
-
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tableformats.plugin import MetadataCache
 
     from .metadata import TableMetadata
 
@@ -25,15 +25,15 @@ class TableFiles:
     directory : the table's directory now, absolute; relative paths start there
     relocate : None, True (the table was moved: the metadata's location means ``directory``, and what stood beside it
         stands beside it now), or {old prefix: new prefix}
-    cache : keep decoded manifests between plans
+    cache : keeps what was decoded between plans
     """
 
     def __init__(
         self, storage: Storage, metadata: TableMetadata, directory: str,
-        relocate: bool | Mapping[str, str] | None, cache: bool = True,
+        relocate: bool | Mapping[str, str] | None, cache: MetadataCache,
     ) -> None:  # fmt: skip
         self.storage = storage
-        self.cache = ManifestCache() if cache else None
+        self.cache = cache
         self.directory = directory
         if isinstance(relocate, Mapping):
             for old, new in relocate.items():
@@ -46,9 +46,6 @@ class TableFiles:
             for location in dict.fromkeys((full, without_authority(full))):
                 for old, new in common_move(location, directory):
                     storage.relocate(old, new)
-
-    def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "cache": None}
 
     def locate(self, stored: str) -> str:
         """One stored path made absolute. Raises PathNotAllowedError."""

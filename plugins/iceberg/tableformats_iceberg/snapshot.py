@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError
-from tableformats.plugin import DeleteFiles, FileBatch, FormatSnapshot, ReadRequest, SplitOptions
+from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, ReadRequest, SplitOptions
 from tableformats.plugin.prefetch import in_order
 from tableformats.report import ScanReport
 from tableformats.schema import Schema
@@ -101,11 +101,11 @@ class IcebergSnapshot(FormatSnapshot):
 
     def entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None) -> Entries:
         """The live entries of a manifest, from the cache where it has them."""
-        found = self.files.cache.get(manifest, columns) if self.files.cache else None
-        if found is None:
+        cache, key = self.files.cache, ("entries", manifest)
+        known, found = cache.find(key) or (frozenset(), None)
+        if found is None or not known.issuperset(columns):
             found = self._read_entries(manifest, columns, report)
-            if self.files.cache:
-                self.files.cache.put(manifest, columns, found)
+            cache.keep(key, (frozenset(columns), found), found.nbytes)
         return found
 
     def _read_entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None) -> Entries:
@@ -116,26 +116,35 @@ class IcebergSnapshot(FormatSnapshot):
             report.count_metadata(len(data))
         return read_entries(data, path, manifest, self.specs, self.default_spec_id, columns, report)
 
-    def read(self, request: ReadRequest) -> Iterator[FileBatch]:
-        """See :meth:`tableformats.plugin.FormatSnapshot.read`: one batch a data manifest."""
+    def parts(self, request: ReadRequest) -> list[FilePart]:
+        """See :meth:`tableformats.plugin.FormatSnapshot.parts`: the data manifests."""
         from .manifests import DATA
 
         report = request.report
         report.count_metadata(self.metadata.size_bytes)
         self._columns_asked = tuple(f.id for f in request.columns)
         kept = self.counted_list(report).kept(DATA, self.specs, request.manifest_filter, report)
-        has_deletes = any(m.content != DATA for m in self.manifest_list.manifests)
-        places = {id(m): i for i, m in enumerate(self.manifest_list.manifests)}
-        for manifest, entries in zip(kept, self.entries_of(kept, request), strict=True):
-            files = entries.with_places(places[id(manifest)]) if has_deletes else entries.files
+        manifests = self.manifest_list.manifests
+        has_deletes = any(m.content != DATA for m in manifests)
+        # Counted from the end, where the oldest stand: new manifests leave the places of others as they are.
+        places = {id(m): i - len(manifests) for i, m in enumerate(manifests)} if has_deletes else {}
+        columns = [f.id for f in request.columns if not f.type.is_nested]
+        return [self._part(manifest, places.get(id(manifest)), columns) for manifest in kept]
+
+    def _part(self, manifest: Manifest, place: int | None, columns: Sequence[int]) -> FilePart:
+        def read(report: ScanReport) -> Iterator[FileBatch]:
+            entries = self._read_entries(manifest, columns, report)
+            files = entries.files if place is None else entries.with_places(place)
             yield FileBatch(files, entries.spec_id, entries.statistics)
+
+        return FilePart((manifest, place), read, manifest.live_files or None)
 
     def entries_of(self, manifests: Sequence[Manifest], request: ReadRequest) -> Iterator[Entries]:
         """The live entries of ``manifests`` in their order, with the statistics that ``request`` needs."""
         columns = [f.id for f in request.columns if not f.type.is_nested]
 
         for entries, read in in_order(lambda m: self.counted_entries(m, columns), manifests):
-            request.report.add_metadata(read)
+            request.report.add(read)
             yield entries
 
     def counted_entries(self, manifest: Manifest, columns: Sequence[int]) -> tuple[Entries, ScanReport]:
@@ -228,4 +237,4 @@ class ManifestReader:
 
     def _keep(self, place: int, columns: Sequence[int], entries: Entries, read: ScanReport) -> None:
         self._found[place] = frozenset(columns), entries
-        self._report.add_metadata(read)
+        self._report.add(read)

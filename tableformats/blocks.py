@@ -1,0 +1,362 @@
+"""Blocks: files of one partition spec out of one or more batches, in the columns that pruning looks at.
+
+A block has the partition values, sizes and record counts of its files, and of their bounds those that some predicate
+asked for. Small batches share a block, so that a step of planning costs no more for a thousand manifests than for ten.
+Which columns of ``FileBatch.files`` a survivor has stays with the batch: they are taken once, for survivors alone. A
+block whose parts have keys may be kept and pruned again, on any thread; what it learns of bounds it adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .errors import PluginContractError
+from .plugin.base import Bounds, FileBatch, PartitionSpec
+from .pruning import ALL, NONE, Program
+from .schema import Field, arrow_type
+
+if TYPE_CHECKING:
+    from .report import ScanReport
+
+__all__ = ["TARGET_FILES", "BatchOf", "Block", "Pruned", "Source", "blocks_of", "check_batch", "empty_struct", "flat"]
+
+TARGET_FILES = 65_536
+_REQUIRED = {"path": pa.string(), "size_bytes": pa.int64()}
+_OPTIONAL = {"record_count": pa.int64()}
+_SIDES = ("lower", "upper", "null_count", "nan_count", "value_count")
+
+
+@dataclass
+class Source:
+    """Where rows of a block come from: the ``number``-th batch of the part ``key``.
+
+    ``rows`` are those of the batch (int64[stop - start]; None: all of them) that are rows ``start`` to ``stop`` of the
+    block.
+    """
+
+    key: Hashable
+    number: int
+    start: int
+    stop: int
+    rows: np.ndarray | None
+
+    def places(self, rows: np.ndarray) -> np.ndarray:
+        """Rows of the batch for these rows of the block, which are the source's."""
+        own = rows - self.start
+        return own if self.rows is None else self.rows[own]
+
+
+BatchOf = Callable[[Source], FileBatch]
+
+
+@dataclass
+class _Known:
+    """The bounds of one column, for the files ``rows`` (int64, ascending; None: for all)."""
+
+    rows: np.ndarray | None
+    bounds: Bounds
+
+    def places(self, rows: np.ndarray | None) -> np.ndarray | None:
+        """Where ``rows`` stand; None where they are all that is known, in order. Only for rows that are covered."""
+        if self.rows is None or rows is None or rows is self.rows:
+            return rows if self.rows is None else None
+        places = np.searchsorted(self.rows, rows)
+        return None if len(places) == len(self.rows) else places
+
+    def covers(self, rows: np.ndarray | None) -> bool:
+        if self.rows is None or rows is self.rows:
+            return True
+        if rows is None or not len(self.rows):
+            return rows is not None and not len(rows)
+        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return bool(np.array_equal(self.rows[places], rows))
+
+
+@dataclass
+class Pruned:
+    """What pruning left of a block: its ``rows`` (int64, ascending), ``matched`` (bool: all rows of the file do), and
+    the files' record counts where they are known without a look at statistics."""
+
+    block: Block
+    rows: np.ndarray
+    matched: np.ndarray
+    counts: pa.Array | None
+
+
+@dataclass
+class Block:
+    """``partition`` has members called by field id, in the types of ``spec``'s fields; ``hashes`` (uint64[n]) are those
+    of the files' keys, where they have keys."""
+
+    spec: PartitionSpec
+    partition: pa.StructArray
+    sizes: np.ndarray
+    record_count: pa.Array | None
+    sources: list[Source]
+    hashes: np.ndarray | None = None
+    _known: dict[Field, _Known] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the block holds."""
+        arrays = [self.partition, self.sizes, self.record_count, self.hashes, *(s.rows for s in self.sources)]
+        for known in list(self._known.values()):
+            sides = [side for name in _SIDES for side in getattr(known.bounds, name).values()]
+            arrays += [known.rows, known.bounds.record_count, *sides]
+        return sum(int(array.nbytes) for array in arrays if array is not None)
+
+    def prune(
+        self,
+        program: Program | None,
+        spec: PartitionSpec,
+        alive: np.ndarray | None,
+        batch_of: BatchOf,
+        report: ScanReport,
+    ) -> Pruned:
+        """The files of the block that may match.
+
+        Parameters
+        ----------
+        program : the predicate; None: there is none
+        spec : the snapshot's spec of the block's id
+        alive : bool[n], the files that the snapshot has; None: all
+        batch_of : gives the batch of a source whose statistics must be read
+        report : counts the files and those that are dropped
+        """
+        candidates = _Candidates(len(self), alive)
+        self._count(alive, report)
+        if program is None:
+            every = candidates.all_rows()
+            return Pruned(self, every, np.ones(len(every), bool), _taken(self.record_count, every))
+        if program.uses_partitions(spec):
+            with report.stage("partitions"):
+                verdicts = program.partition_verdicts(spec, _taken(self.partition, candidates.rows))
+                report.files_dropped_by_partition += candidates.keep(verdicts != NONE)
+        with report.stage("bounds"):
+            rows = candidates.rows
+            bounds = self._bounds(program.columns, rows, batch_of)
+            counts = bounds.record_count if self.record_count is None else _taken(self.record_count, rows)
+            known = pa.nulls(candidates.n, pa.int64()) if counts is None else counts
+            verdicts = program.verdicts(spec, _taken(self.partition, rows), bounds, known)
+            report.files_dropped_by_bounds += candidates.keep(verdicts != NONE, at_last=True)
+        left = candidates.places
+        return Pruned(self, candidates.all_rows(), verdicts[left] == ALL, _taken(counts, left))
+
+    def of_sources(self, rows: np.ndarray) -> Iterator[tuple[Source, np.ndarray]]:
+        """The sources of ``rows`` (int64, ascending) that have any, each with those rows."""
+        starts = np.array([source.start for source in self.sources] + [len(self)])
+        cuts = np.searchsorted(rows, starts)
+        for source, first, last in zip(self.sources, cuts[:-1], cuts[1:], strict=True):
+            if first < last:
+                yield source, rows[first:last]
+
+    def _count(self, alive: np.ndarray | None, report: ScanReport) -> None:
+        report.files_total += len(self) if alive is None else int(np.count_nonzero(alive))
+        report.bytes_total += int(self.sizes.sum() if alive is None else self.sizes[alive].sum())
+        if report.rows_listed is not None and len(self):
+            counts = self.record_count
+            if counts is not None and alive is not None:
+                counts = counts.filter(pa.array(alive))
+            listed = None if counts is None or counts.null_count else pc.sum(counts).as_py() or 0
+            report.rows_listed = None if listed is None else report.rows_listed + listed
+
+    def _bounds(self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf) -> Bounds:
+        """The bounds of ``columns`` for ``rows`` (None: all)."""
+        n = len(self) if rows is None else len(rows)
+        missing = [f for f in columns if n and not (f in self._known and self._known[f].covers(rows))]
+        if missing:
+            decoded = self._decode(missing, rows, batch_of)
+            for f in missing:
+                self._known[f] = _Known(rows, _only(decoded, f))
+        found = Bounds()
+        for f in columns if n else ():
+            known = self._known[f]
+            places = known.places(rows)
+            for name in _SIDES:
+                for field_id, side in getattr(known.bounds, name).items():
+                    getattr(found, name)[field_id] = _taken(side, places)
+            if found.record_count is None:
+                found.record_count = _taken(known.bounds.record_count, places)
+        return found
+
+    def _decode(self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf) -> Bounds:
+        """The bounds of ``columns`` as the batches' statistics have them."""
+        parts: list[tuple[int, Bounds]] = []
+        for source, own in self.of_sources(np.arange(len(self)) if rows is None else rows):
+            statistics = batch_of(source).statistics
+            places = None if source.rows is None and len(own) == source.stop - source.start else source.places(own)
+            parts.append((len(own), Bounds() if statistics is None else statistics.bounds(columns, places)))
+        if len(parts) == 1:
+            return parts[0][1]
+        decoded = Bounds()
+        for name in _SIDES:
+            for f in columns:
+                sides = [getattr(bounds, name).get(f.id) for _, bounds in parts]
+                if any(side is not None for side in sides):
+                    kind = arrow_type(f.type) if name in ("lower", "upper") else pa.int64()
+                    getattr(decoded, name)[f.id] = _joined(sides, [n for n, _ in parts], kind)
+        counts = [bounds.record_count for _, bounds in parts]
+        if all(count is not None for count in counts):
+            decoded.record_count = pa.concat_arrays(counts)
+        return decoded
+
+
+class _Candidates:
+    """Which of ``n`` files may still match: evaluated all of them while most may (``mask``), or the ``rows`` that may.
+
+    ``rows`` (int64, ascending; None: all ``n``) are those that the next step looks at.
+    """
+
+    def __init__(self, size: int, alive: np.ndarray | None) -> None:
+        self.rows: np.ndarray | None = None
+        self.places = np.zeros(0, np.int64)
+        self._size = size
+        self._mask: np.ndarray | None = None
+        if alive is not None:
+            self.keep(alive)
+
+    @property
+    def n(self) -> int:
+        """How many files the next step looks at."""
+        return self._size if self.rows is None else len(self.rows)
+
+    def keep(self, kept: np.ndarray, at_last: bool = False) -> int:
+        """Keep these (bool[n]) of what was looked at; returns how many are dropped. ``places`` are those that stay,
+        among what was looked at, once no step follows."""
+        before = self.n
+        if self._mask is not None:
+            before = int(np.count_nonzero(self._mask))
+            kept = kept & self._mask
+        count = int(np.count_nonzero(kept))
+        if at_last or 4 * count < 3 * self.n:
+            self.places = np.flatnonzero(kept)
+            self.rows = self.places if self.rows is None else self.rows[self.places]
+            self._mask = None
+        else:
+            self._mask = kept if count < self.n else None
+        return before - count
+
+    def all_rows(self) -> np.ndarray:
+        """int64, ascending: the files that may match."""
+        if self.rows is not None:
+            return self.rows if self._mask is None else self.rows[self._mask]
+        return np.arange(self._size) if self._mask is None else np.flatnonzero(self._mask)
+
+
+def blocks_of(
+    batches: Iterator[tuple[Hashable, int, FileBatch, np.ndarray | None, np.ndarray | None]],
+    specs: Any,
+) -> Iterator[tuple[Block, list[FileBatch]]]:
+    """Blocks of about :data:`TARGET_FILES` files, or of one batch that has more, and the batch of each source.
+
+    ``batches`` are (key of the part, number of the batch in it, batch, rows of it that are live (None: all), hashes of
+    these rows' keys or None).
+
+    Raises
+    ------
+    PluginContractError : a batch that is none
+    """
+    waiting: list[tuple[Hashable, int, FileBatch, np.ndarray | None, np.ndarray | None]] = []
+    files = 0
+    for item in batches:
+        batch, rows = item[2], item[3]
+        n = batch.files.num_rows if rows is None else len(rows)
+        if waiting and (files + n > TARGET_FILES or _kind(waiting[0][2]) != _kind(batch)):
+            yield _block(waiting, specs)
+            waiting, files = [], 0
+        waiting.append(item)
+        files += n
+    if waiting:
+        yield _block(waiting, specs)
+
+
+def _kind(batch: FileBatch) -> tuple[int, bool]:
+    """Batches of one kind may share a block."""
+    return batch.spec_id, "record_count" in batch.files.schema.names
+
+
+def _block(items: Sequence[Any], specs: Any) -> tuple[Block, list[FileBatch]]:
+    spec_id = items[0][2].spec_id
+    spec = specs.get(spec_id, PartitionSpec(spec_id, ()))
+    sources, start = [], 0
+    partitions, sizes, counts, hashes = [], [], [], []
+    for key, number, batch, rows, hashed in items:
+        n = batch.files.num_rows if rows is None else len(rows)
+        sources.append(Source(key, number, start, start + n, rows))
+        start += n
+        files = batch.files
+        partitions.append(_typed_partition(_taken(files["partition"], rows), spec))
+        sizes.append(_taken(pc.fill_null(files["size_bytes"], 0), rows).to_numpy())
+        counts.append(_taken(files["record_count"], rows) if "record_count" in files.schema.names else None)
+        hashes.append(hashed)
+    single = len(items) == 1
+    known = all(count is not None for count in counts)
+    block = Block(
+        spec,
+        partitions[0] if single else pa.concat_arrays(partitions),
+        sizes[0] if single else np.concatenate(sizes),
+        None if not known else counts[0] if single else pa.concat_arrays(counts),
+        sources,
+        None if any(h is None for h in hashes) else hashes[0] if single else np.concatenate(hashes),
+    )
+    return block, [item[2] for item in items]
+
+
+def check_batch(batch: FileBatch) -> None:
+    """Raises PluginContractError unless the batch has the columns that every batch has."""
+    for name, kind in (*_REQUIRED.items(), *_OPTIONAL.items()):
+        index = batch.files.schema.get_field_index(name)
+        if (index < 0 and name in _REQUIRED) or (index >= 0 and batch.files.schema.field(index).type != kind):
+            raise PluginContractError(f"FileBatch.files needs a column {name!r} of type {kind}", field=name)
+    index = batch.files.schema.get_field_index("partition")
+    if index < 0 or not pa.types.is_struct(batch.files.schema.field(index).type):
+        raise PluginContractError("FileBatch.files needs a struct column 'partition'", field="partition")
+    if batch.keys is not None and len(batch.keys) != batch.files.num_rows:
+        raise PluginContractError("FileBatch.keys must have one key a file", field="keys")
+
+
+def _typed_partition(partition: pa.StructArray, spec: PartitionSpec) -> pa.StructArray:
+    """Members in the types of the spec's fields (writers store the days of a transform as int or as date)."""
+    wanted = [pa.field(str(f.id), arrow_type(f.type)) for f in spec.fields]
+    found = [(f, partition.type.get_field_index(f.name)) for f in wanted]
+    if not any(index >= 0 for _, index in found):
+        return empty_struct(len(partition))
+    if not partition.null_count and partition.type == pa.struct(wanted):
+        return partition
+    present = [(f, partition.field(index)) for f, index in found if index >= 0]
+    arrays = [values if values.type == f.type else values.cast(f.type) for f, values in present]
+    return pa.StructArray.from_arrays(arrays, fields=[f for f, _ in present])
+
+
+def empty_struct(length: int) -> pa.StructArray:
+    """Structs without members."""
+    return pa.Array.from_buffers(pa.struct([]), length, [None], children=[])
+
+
+def flat(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    combined = column.combine_chunks()
+    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def _only(bounds: Bounds, column: Field) -> Bounds:
+    sides = {name: {i: side for i, side in getattr(bounds, name).items() if i == column.id} for name in _SIDES}
+    return Bounds(**sides, record_count=bounds.record_count)
+
+
+def _joined(arrays: Sequence[pa.Array | None], lengths: Sequence[int], kind: pa.DataType) -> pa.Array:
+    """One array after the other; nulls where there is none."""
+    return pa.concat_arrays([pa.nulls(n, kind) if a is None else a for a, n in zip(arrays, lengths, strict=True)])
+
+
+def _taken(values: Any, rows: np.ndarray | None) -> Any:
+    return values if values is None or rows is None else values.take(pa.array(rows))

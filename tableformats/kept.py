@@ -1,0 +1,240 @@
+"""What a plan leaves behind for the next one: the blocks and file columns of parts that it read.
+
+A part's entry is found by its key and by all that adds keys in the snapshot (its commits): under the same commits, the
+same files are left. Where a snapshot has newer ones on top of those, only these are looked up in what is kept: by the
+hashes of their keys first, and where a hash is found, by the keys themselves.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from ._core.filekeys import FileKeySet
+from .blocks import BatchOf, Block, Source
+from .plugin.base import FileBatch, FilePart, PartitionSpec
+from .plugin.cache import MetadataCache
+from .report import ScanReport
+
+__all__ = ["Kept", "KeptPart", "Place", "Reconciler", "Reread"]
+
+_MOST_NEWER = 32
+"""So many commits on top of those that an entry was made under are looked for."""
+_NOT_KEPT = ("partition", "record_count")
+"""Columns of files that blocks have already."""
+_CONTEXTS = itertools.count()
+
+
+@dataclass
+class Place:
+    """Rows ``start`` to ``stop`` of a block; those that are ``alive`` (bool; None: all) are in the snapshot."""
+
+    block: Block
+    start: int
+    stop: int
+    alive: np.ndarray | None = None
+
+
+@dataclass
+class KeptPart:
+    """Where a part's files are, and what reading it counted and noticed."""
+
+    places: list[Place]
+    report: ScanReport = field(default_factory=ScanReport)
+
+    @property
+    def nbytes(self) -> int:
+        """The part's share of its blocks."""
+        shares = (p.block.nbytes * (p.stop - p.start) // max(len(p.block), 1) for p in self.places)
+        masks = sum(p.alive.nbytes for p in self.places if p.alive is not None)
+        return 512 + masks + sum(shares)
+
+
+class Reconciler:
+    """Which rows of a log's batches are live: newest batch first, the first row of a key decides.
+
+    Parameters
+    ----------
+    seed : of the hashes, which then may be kept; None: none is given out
+    """
+
+    def __init__(self, seed: bytes | None) -> None:
+        self._seed = seed
+        self._seen = FileKeySet(seed=seed)
+        self._n_added = 0
+
+    def catch_up(self, adding: Sequence[FilePart]) -> None:
+        """Add the keys of those of these parts, the newest first, that were not read."""
+        for part in adding[self._n_added :]:
+            for batch in part.read(ScanReport()):
+                if batch.keys is not None:
+                    self._seen.add_batch(*_buffers(batch.keys))
+        self._n_added = len(adding)
+
+    def live(self, batch: FileBatch) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The rows that are live (int64, ascending; None: all), and the hashes of their keys (None: not known)."""
+        if batch.keys is None:
+            return None if batch.live is None else np.flatnonzero(batch.live), None
+        keys = _buffers(batch.keys)
+        first = (self._seen.add_batch if batch.insert_keys else self._seen.probe_batch)(*keys).view(bool)
+        if batch.live is not None:
+            first &= np.asarray(batch.live, bool)
+        hashes = None if self._seed is None else self._seen.hash_batch(*keys)
+        if first.all():
+            return None, hashes
+        return np.flatnonzero(first), None if hashes is None else hashes[first]
+
+    def read(self, part: FilePart) -> None:
+        """All batches of a part that adds keys were given to :meth:`live`."""
+        self._n_added += bool(part.adds)
+
+
+class Reread:
+    """Batches of parts that were read before, read again when something else of them is asked for; for one thread."""
+
+    def __init__(self, parts: Mapping[Hashable, FilePart]) -> None:
+        self._parts = parts
+        self._read: dict[Hashable, list[FileBatch]] = {}
+
+    def __call__(self, source: Source) -> FileBatch:
+        if source.key not in self._read:
+            self._read[source.key] = list(self._parts[source.key].read(ScanReport()))
+        return self._read[source.key][source.number]
+
+
+class Kept:
+    """The entries of one table's cache, for a snapshot with these ``specs``."""
+
+    def __init__(self, cache: MetadataCache, specs: Mapping[int, PartitionSpec]) -> None:
+        self._cache = cache
+        self._specs = specs
+        self._adds: tuple[Hashable, ...] = ()
+        self._contexts: list[tuple[int, int]] = []  # (commits on top, what stands for the rest of them in keys)
+        self._newest: dict[int, FileKeySet] = {}
+
+    @property
+    def keeps(self) -> bool:
+        return self._cache.budget_bytes > 0
+
+    @property
+    def seed(self) -> bytes | None:
+        """For hashes of keys; None where none are kept."""
+        return self._cache.seed if self.keeps else None
+
+    def look_at(self, parts: Sequence[FilePart]) -> None:
+        """These are the parts of the snapshot."""
+        self._adds = tuple(add for part in parts for add in part.adds)
+        self._contexts = []
+        if not self.keeps or None in self._adds:
+            return
+        for more in range(min(len(self._adds), _MOST_NEWER) + 1):
+            context = self._cache.find(("commits", self._adds[more:]))
+            if context is None and not more:
+                context = next(_CONTEXTS)
+                self._cache.keep(("commits", self._adds), context, 256 + 64 * len(self._adds))
+            if context is not None:
+                self._contexts.append((more, context))
+
+    def find(self, part: FilePart, newer: Sequence[FilePart]) -> KeptPart | None:
+        """The entry of ``part``, below the ``newer`` ones of the snapshot that add keys."""
+        for more, context in self._contexts if part.key is not None else ():
+            found: KeptPart | None = self._cache.find(("part", part.key, context))
+            if found is None:
+                continue
+            if not all(self._fits(place.block) for place in found.places):
+                return None
+            if more:
+                on_top = _covering(newer, more)
+                if on_top is None:
+                    continue
+                found = self._without(found, part, on_top)
+                self.keep(part, found)
+            return found
+        return None
+
+    def keep(self, part: FilePart, kept: KeptPart) -> None:
+        """Keep what was made of ``part`` in this snapshot."""
+        if part.key is not None and self._contexts:
+            self._cache.keep(("part", part.key, self._contexts[0][1]), kept, kept.nbytes)
+
+    def files(self, source: Source, batch_of: BatchOf) -> pa.RecordBatch:
+        """The columns of a batch's files, but for those that blocks have."""
+        key = ("files", source.key, source.number)
+        found: pa.RecordBatch | None = None if source.key is None else self._cache.find(key)
+        if found is None:
+            files = batch_of(source).files
+            found = files.select([name for name in files.schema.names if name not in _NOT_KEPT])
+            if source.key is not None:
+                self._cache.keep(key, found, int(found.nbytes))
+        return found
+
+    def _fits(self, block: Block) -> bool:
+        """Whether the block's partition values have the types that the snapshot gives them."""
+        spec = self._specs.get(block.spec.id)
+        return spec is not None and spec.fields == block.spec.fields
+
+    def _without(self, kept: KeptPart, part: FilePart, newer: Sequence[FilePart]) -> KeptPart:
+        """The entry without the files about which the parts ``newer`` decide."""
+        keys = self._keys_of(newer)
+        reread = Reread({part.key: part})
+        places = []
+        for place in kept.places:
+            rows = np.arange(place.start, place.stop)
+            if place.block.hashes is not None:
+                rows = rows[keys.probe_hashes(place.block.hashes[place.start : place.stop]) == 0]
+            if place.alive is not None:
+                rows = rows[place.alive[rows - place.start]]
+            dead = [
+                own[keys.probe_batch(*_buffers(self._keys(part, source, own, reread))) == 0]
+                for source, own in place.block.of_sources(rows)
+            ]
+            gone = np.concatenate(dead) if dead else rows[:0]
+            alive = place.alive
+            if len(gone):
+                alive = np.ones(place.stop - place.start, bool) if alive is None else alive.copy()
+                alive[gone - place.start] = False
+            places.append(Place(place.block, place.start, place.stop, alive))
+        return KeptPart(places, kept.report)
+
+    def _keys_of(self, newer: Sequence[FilePart]) -> FileKeySet:
+        if len(newer) not in self._newest:
+            keys = FileKeySet(seed=self._cache.seed)
+            for part in newer:
+                for batch in part.read(ScanReport()):
+                    if batch.keys is not None:
+                        keys.add_batch(*_buffers(batch.keys))
+            self._newest[len(newer)] = keys
+        return self._newest[len(newer)]
+
+    def _keys(self, part: FilePart, source: Source, rows: np.ndarray, reread: Reread) -> pa.BinaryArray:
+        """The keys of these rows of a block."""
+        places = pa.array(source.places(rows))
+        if part.keys_of is not None:
+            return part.keys_of(self.files(source, reread).take(places))
+        keys = reread(source).keys
+        assert keys is not None, "parts below those that add keys have keys"
+        return keys.take(places)
+
+
+def _covering(newer: Sequence[FilePart], more: int) -> Sequence[FilePart] | None:
+    """The first parts, with at least ``more`` commits; None where the parts have less."""
+    commits = 0
+    for i, part in enumerate(newer):
+        commits += len(part.adds)
+        if commits >= more:
+            return newer[: i + 1]
+    return None
+
+
+def _buffers(keys: pa.BinaryArray) -> tuple[np.ndarray, np.ndarray]:
+    """(offsets, data), as the kernels take them."""
+    keys = keys.cast(pa.binary())
+    _, offsets, data = keys.buffers()
+    if offsets is None or not len(keys):
+        return np.zeros(0, np.int32), np.zeros(0, np.uint8)
+    window = np.frombuffer(offsets, np.int32)[keys.offset : keys.offset + len(keys) + 1]
+    return window, np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)

@@ -1,0 +1,53 @@
+"""``plan.files``: the survivors of a plan under public names, made when somebody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .blocks import flat
+from .plugin.base import deletes_type, partition_members
+from .scan import ScanPlan
+from .schema import Field
+
+__all__ = ["public_files"]
+
+
+def public_files(plan: ScanPlan) -> pa.Table:
+    """``plan.files``; see :attr:`tableformats.scan.ScanPlan.files`."""
+    snapshot, survivors = plan.snapshot.format_snapshot, plan.survivors
+    columns: dict[str, Any] = {
+        "path": plan.paths,
+        "size_bytes": survivors["size_bytes"],
+        "record_count": plan.record_counts,
+        "spec_id": survivors["spec_id"],
+        "partition": _named_partition(flat(survivors["partition"]), partition_members(snapshot.specs)),
+        "deletes": _public_deletes(plan),
+        "fully_matched": survivors["fully_matched"],
+    }
+    columns.update({name: survivors[name] for name in snapshot.extra_columns if name in survivors.column_names})
+    return pa.table(columns)
+
+
+def _named_partition(partition: pa.StructArray, fields: Sequence[Field]) -> pa.StructArray:
+    if not fields:
+        return partition
+    arrays = [partition.field(i) for i in range(len(fields))]
+    return pa.StructArray.from_arrays(arrays, names=[f.name for f in fields])
+
+
+def _public_deletes(plan: ScanPlan) -> pa.Array:
+    files, kind = plan.delete_files.files, deletes_type()
+    columns = {name: flat(files[name]) for name in ("kind", "path", "offset", "cardinality")}
+    known = pc.drop_null(columns["path"])
+    if len(known):
+        resolved = plan.snapshot.format_snapshot.resolve_paths(known)
+        columns["path"] = pc.replace_with_mask(columns["path"], pc.is_valid(columns["path"]), resolved)
+    structs = pa.StructArray.from_arrays(
+        [columns[f.name].cast(f.type) for f in kind.value_type], fields=list(kind.value_type)
+    )
+    chosen = structs.take(pa.array(plan.delete_files.indices))
+    return pa.ListArray.from_arrays(pa.array(plan.delete_files.offsets, pa.int32()), chosen, type=kind)
