@@ -53,8 +53,10 @@ def text(cases: Sequence[Case], results: Measured, machine: str, versions: str) 
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; columns of numbers stand to the right."""
     lines = ["| " + " | ".join(row) + " |" for row in [head, *rows]]
-    rule = "|-|" + "--:|" * (len(head) - 1)
+    numbers = [all(row[i][:1] in "–0123456789" for row in rows) for i in range(len(head))]
+    rule = "|" + "|".join("--:" if right else "-" for right in numbers) + "|"
     return "\n".join([lines[0], rule, *lines[1:]])
 
 
