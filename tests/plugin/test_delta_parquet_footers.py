@@ -1,0 +1,94 @@
+"""Footers of checkpoints that pyarrow may be asked about: sound ones all, and no damaged one that ends the process."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tableformats_delta.parquet_footers import has_sound_chunks
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+KIND = pa.struct(
+    [("path", pa.string()), ("b", pa.bool_()), ("i", pa.int32()), ("l", pa.int64()), ("f", pa.float32()),
+     ("d", pa.float64()), ("x", pa.binary(3)), ("day", pa.date32()), ("list", pa.list_(pa.int16())),
+     ("n", pa.decimal128(9, 2)), ("t", pa.timestamp("us", "UTC")), pa.field("r", pa.int64(), False)]
+)  # fmt: skip
+ROW = {"path": "a", "b": True, "i": 1, "l": 2, "f": 1.5, "d": 2.5, "x": b"abc", "day": EPOCH.date(), "list": [1, 2],
+       "n": Decimal("1.20"), "t": EPOCH, "r": 7}  # fmt: skip
+
+
+def footer_of(stored: bytes) -> bytes:
+    """What the length before the last four bytes counts, and what follows."""
+    return stored[-8 - int.from_bytes(stored[-8:-4], "little") :]
+
+
+def written(**options: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"add": pa.array([ROW, None, ROW], KIND)}), sink, row_group_size=2, **options)
+    return sink.getvalue().to_pybytes()
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.rglob("*.parquet")), ids=lambda path: path.name[-40:])
+def test_files_of_real_writers(path: Path) -> None:
+    assert has_sound_chunks(footer_of(path.read_bytes()))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"version": "1.0"}, {"write_statistics": False}, {"data_page_version": "2.0"},
+                {"write_page_index": True}, {"use_deprecated_int96_timestamps": True}, {"use_dictionary": False}],
+)  # fmt: skip
+def test_files_of_arrow(options: dict[str, Any]) -> None:
+    assert has_sound_chunks(footer_of(written(**options)))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_damage_ends_the_process(seed: int) -> None:
+    """Every byte of a footer changed: where it is sound, all of it may be looked at."""
+    stored, chance = written(store_schema=False), random.Random(seed)
+    start = len(stored) - len(footer_of(stored))
+    outcomes = dict.fromkeys(("refused", "unsound", "sound"), 0)
+    for i in range(start, len(stored) - 8):
+        damaged = bytearray(stored)
+        damaged[i] = chance.choice([damaged[i] ^ 1 << chance.randrange(8), chance.randrange(256), 1, 8, 24])
+        outcomes[_looked_at(bytes(damaged), start)] += 1
+    assert min(outcomes.values()) > 100, outcomes
+
+
+def _looked_at(stored: bytes, start: int) -> str:
+    try:
+        footer = pq.read_metadata(pa.BufferReader(stored))
+    except (pa.ArrowException, OSError, ValueError):
+        return "refused"
+    if not has_sound_chunks(stored[start:]):
+        return "unsound"
+    for number in range(footer.num_row_groups):
+        for place in range(footer.num_columns):
+            try:
+                found = footer.row_group(number).column(place).statistics
+                if found is not None and found.has_min_max:
+                    found.min, found.max  # noqa: B018
+            except (pa.ArrowException, OSError, ValueError, OverflowError):
+                continue
+    return "sound"
+
+
+@pytest.mark.parametrize("size", [0, 1, 20, 200])
+def test_cut_short(size: int) -> None:
+    assert not has_sound_chunks(footer_of(written())[:size])
+
+
+@pytest.mark.parametrize(
+    "footer",
+    [b"\x00", b"\x19\xfc\xff\xff\xff\xff\x0f", b"\x1c" * 5000, b"\x18" + b"\xff" * 9 + b"\x7f", b"\x15" + b"\xff" * 20,
+     b"\x2b\xff\xff\xff\xff\x0f"],
+    ids=["nothing", "long list", "deep", "long text", "long number", "map"],
+)  # fmt: skip
+def test_what_is_none(footer: bytes) -> None:
+    assert not has_sound_chunks(footer)
