@@ -19,6 +19,8 @@ _MAX_READER_VERSION = 3
 _HINT = "Read the table with an engine that has the feature, or a version from before it was enabled"
 
 _BY_CATALOG = "only its catalog knows which commits count, so its directory alone gives no version of it"
+_TREE = "no part of the protocol, but proposed for it: metadata as a tree of manifests beside the log"
+_SHAPES = "no part of the protocol: the types geometry and geography"
 _ASK_CATALOG = "Read the table through its catalog, with an engine that is connected to it"
 
 
@@ -47,10 +49,12 @@ READER_FEATURES: Mapping[str, Feature] = {
     "catalogManaged": Feature(False, _BY_CATALOG, _ASK_CATALOG),
     "catalogOwned": Feature(False, _BY_CATALOG, _ASK_CATALOG),
     "catalogOwned-preview": Feature(False, _BY_CATALOG, _ASK_CATALOG),
-    "adaptiveMetadata-preview": Feature(False, "its metadata is a tree of manifests, not a log"),
-    "geospatial": Feature(False, "the types geometry and geography are not built"),
-    "timestampNanos": Feature(False, "the type timestamp_nanos is not built"),
-    "redirectReaderWriter-preview": Feature(False, "its rows are in another table"),
+    "adaptiveMetadata": Feature(False, _TREE),
+    "adaptiveMetadata-preview": Feature(False, _TREE),
+    "timestampNanos": Feature(False, "no part of the protocol, but proposed for it: timestamps of nanoseconds"),
+    "geospatial": Feature(False, _SHAPES),
+    "geospatial-dev": Feature(False, _SHAPES),
+    "redirectReaderWriter-preview": Feature(False, "no part of the protocol: the rows are in another table"),
 }
 
 WRITER_FEATURES: Mapping[str, str] = {
@@ -68,6 +72,9 @@ WRITER_FEATURES: Mapping[str, str] = {
     "icebergCompatV2": "as icebergCompatV1",
     "icebergCompatV3": "as icebergCompatV1",
     "icebergWriterCompatV1": "as icebergCompatV1",
+    "icebergWriterCompatV3": "as icebergCompatV1",
+    "coordinatedCommits-preview": "accepted: what is read are the commits that are in the log",
+    "redirectWriterOnly-preview": "accepted",
     "appendOnly": "accepted",
     "invariants": "accepted",
     "checkConstraints": "accepted",
