@@ -123,7 +123,7 @@ def pairs(values: dict[int, Cells], n: int) -> Cells:
         for (key, cells), has in zip(values.items(), present, strict=True)
     ]
     count = np.sum(present, axis=0)
-    return beside(longs(count), *items, constant(b"\0", n))
+    return beside(longs(count), *items, constant(b"\0", n).where(count > 0))
 
 
 def container(path: Path, schema: str, header: dict[str, str], records: Cells, codec: str) -> int:
