@@ -34,7 +34,7 @@ from .log import LogListing
 from .partition_values import partition_struct
 from .schema import FIRST_PARTITION_ID
 from .snapshot import DeltaSnapshot
-from .statistics import LogStatistics
+from .statistics import LogStatistics, TextStatistics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -223,7 +223,7 @@ class DeltaChanges(FormatChanges):
         import pyarrow.compute as pc
 
         has_vector = pc.is_valid(actions.column("dv_storage"))
-        return LogStatistics(self.snapshot.schema, actions.column("stats"), None, has_vector)
+        return LogStatistics(self.snapshot.schema, TextStatistics(actions.column("stats")), has_vector)
 
     def _refusing(self, versions: np.ndarray) -> Callable[[np.ndarray, pa.Array | None, Field], None]:
         paths = {commit.file.version: commit.file.path for commit in self._commits}

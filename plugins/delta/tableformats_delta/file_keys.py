@@ -65,10 +65,24 @@ def path_keys(rows: pa.RecordBatch, log_path: str) -> pa.BinaryArray:
 def _paths(rows: pa.RecordBatch, log_path: str) -> pa.StringArray:
     import pyarrow.compute as pc
 
+    if _are_plain(rows.column("path")):
+        return rows.column("path")
     paths = _canonical(rows.column("path"))
     if pc.any(pc.match_substring(paths, "\0")).as_py():
         raise CorruptMetadataError("a path holds a NUL character", path=log_path, field="add.path")
     return paths
+
+
+def _are_plain(paths: pa.StringArray) -> bool:
+    """Whether no path holds a byte that is part of an escape, of a scheme or no text: one look at the buffer."""
+    import numpy as np
+
+    _, offsets, data = paths.buffers()
+    if data is None or not len(paths):
+        return True
+    window = np.frombuffer(offsets, np.int32)[[paths.offset, paths.offset + len(paths)]]
+    octets = np.frombuffer(data, np.uint8)[window[0] : window[1]]
+    return not any((octets == ord(awkward)).any() for awkward in "%:\0")
 
 
 def _canonical(paths: pa.StringArray) -> pa.StringArray:

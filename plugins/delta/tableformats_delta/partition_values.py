@@ -48,7 +48,7 @@ def partition_struct(
 
     Parameters
     ----------
-    values : map<string, string>[n_files] of physical names to texts
+    values : map<string, string>[n_files] of physical names to texts; either may be encoded by a dictionary
     fields : the table's columns by the id of their partition field
     refuse : called with the rows (int64[]) that have no partition values (texts None), or a text that is no value of
         the field; raises where that is damage
@@ -68,7 +68,7 @@ def partition_struct(
     refuse(absent, None, next(iter(fields.values())))
     arrays = []
     for field in fields.values():
-        texts = pc.map_lookup(values, pa.scalar(field.stored_name), "first")
+        texts = _texts_of(values, field.stored_name)
         column = parse_partition_values(texts, field)
         refuse(column.bad, texts, field)
         if column.without_zone:
@@ -76,6 +76,28 @@ def partition_struct(
         arrays.append(column.values)
     members = [pa.field(str(field_id), arrow_type(f.type)) for field_id, f in fields.items()]
     return pa.StructArray.from_arrays(arrays, fields=members)
+
+
+def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
+    """The value of each map's first entry called ``name``, null where it has none; encoded as the map's values are."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    keys = values.keys if pa.types.is_dictionary(values.type.key_type) else values.keys.dictionary_encode()
+    named = pc.fill_null(pc.equal(keys.dictionary, name), False).to_numpy(zero_copy_only=False)
+    codes = pc.fill_null(keys.indices, 0).to_numpy()
+    is_named = named[codes] if len(named) else np.zeros(len(codes), bool)
+    if keys.null_count:
+        is_named &= pc.is_valid(keys).to_numpy(zero_copy_only=False)
+    entries = np.flatnonzero(is_named)
+    offsets = values.offsets.to_numpy()
+    first = np.searchsorted(entries, offsets[:-1])
+    found = np.append(entries, len(codes))[first]
+    absent = found >= offsets[1:]
+    if values.null_count:
+        absent |= pc.is_null(values).to_numpy(zero_copy_only=False)
+    return values.items.take(pa.array(found, mask=absent))
 
 
 def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:

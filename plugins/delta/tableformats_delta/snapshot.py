@@ -16,10 +16,11 @@ from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot
 from tableformats.schema import Field
 
 from .actions import empty_rows
-from .checkpoints import CheckpointFile, CheckpointRows, expand
+from .checkpoints import CheckpointFile, expand
 from .commits import Commit
 from .deletion_vectors import read_deletion_vector, stored_path
 from .file_keys import file_keys
+from .group_reader import CheckpointRows
 from .inspection import inspect_snapshot
 from .log import LogSegment
 from .partition_values import partition_struct
@@ -27,7 +28,7 @@ from .replay import TableState
 from .row_groups import GroupFilter
 from .row_tracking import row_columns
 from .schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
-from .statistics import LogStatistics
+from .statistics import LogStatistics, TextStatistics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,7 +125,8 @@ class DeltaSnapshot(FormatSnapshot):
             rows, live = _actions(commits)
             path = commits[0].file.path
             keys = file_keys(rows, self._storage.root, path)
-            batch = self._batch(CheckpointRows(rows), _Source(path, keys, live, self._keys_of(newer)), report)
+            source = _Source(path, keys, live, self._keys_of(newer))
+            batch = self._batch(CheckpointRows(rows, TextStatistics(rows.column("stats"))), source, report)
             batch.keys, batch.live = keys, live
             yield batch
 
@@ -164,7 +166,7 @@ class DeltaSnapshot(FormatSnapshot):
         actions = rows.rows
         has_vector = pc.is_valid(actions.column("dv_storage"))
         partitioned = [field.id for field in self._partition_fields.values()]
-        statistics = LogStatistics(self.schema, actions.column("stats"), rows.parsed, has_vector, partitioned)
+        statistics = LogStatistics(self.schema, rows.statistics, has_vector, partitioned)
         columns = {
             "path": actions.column("path"),
             "size_bytes": pc.fill_null(actions.column("size"), 0),
@@ -197,21 +199,18 @@ class DeltaSnapshot(FormatSnapshot):
         has_vector = pc.is_valid(files.column("dv_storage"))
         offsets = np.zeros(files.num_rows + 1, np.int64)
         np.cumsum(has_vector.to_numpy(), out=offsets[1:])
-        vectors = files.filter(has_vector)
-        storage = vectors.column("dv_storage").to_pylist()
-        stored = vectors.column("dv_path").to_pylist()
-        paths = [stored_path(kind, text) for kind, text in zip(storage, stored, strict=True)]
-        inline = [text if kind == "i" else None for kind, text in zip(storage, stored, strict=True)]
+        vectors = files.select(_VECTOR_COLUMNS).filter(has_vector)
+        paths, inline = _vector_paths(vectors)
         cardinality = vectors.column("dv_cardinality")
         table = pa.table(
             {
-                "kind": pa.array(["deletion_vector"] * len(paths), pa.string()),
-                "path": pa.array(paths, pa.string()),
+                "kind": pa.repeat(pa.scalar("deletion_vector"), len(paths)),
+                "path": paths,
                 "offset": vectors.column("dv_offset"),
                 "cardinality": cardinality,
                 "record_count": cardinality,
                 "size_bytes": vectors.column("dv_size"),
-                "inline": pa.array(inline, pa.string()),
+                "inline": inline,
             }
         )
         return DeleteFiles(table, offsets, np.arange(len(paths), dtype=np.int32))
@@ -232,6 +231,19 @@ class DeltaSnapshot(FormatSnapshot):
     def inspect(self, name: str) -> pa.Table:
         """See :func:`tableformats_delta.inspection.inspect_snapshot`."""
         return inspect_snapshot(name, self._storage, self.segment, self._checkpoint_files())
+
+
+def _vector_paths(vectors: pa.Table) -> tuple[pa.StringArray, pa.StringArray]:
+    """(path as stored, inline text), one of them null, of deletion vectors; many of them share a file."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    spelled = pc.binary_join_element_wise(vectors.column("dv_storage"), vectors.column("dv_path"), "\0")
+    spelled = spelled.combine_chunks().dictionary_encode()
+    stored = [text.partition("\0")[::2] for text in spelled.dictionary.to_pylist()]
+    paths = pa.array([stored_path(kind, text) for kind, text in stored], pa.string())
+    inline = pa.array([text if kind == "i" else None for kind, text in stored], pa.string())
+    return paths.take(spelled.indices), inline.take(spelled.indices)
 
 
 @dataclass

@@ -7,12 +7,14 @@ are known to cut them. Source: Delta PROTOCOL.md, "Per-file Statistics".
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from tableformats.plugin import Bounds, Statistics
 from tableformats.schema import Field, Schema, arrow_type
 
+from .json_columns import Path
 from .stats_json import Leaf, RawStatistics, leaf_of, raw_type, scan
 from .stats_values import bound_pair
 
@@ -20,9 +22,35 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from .checkpoints import ParsedStatistics
+__all__ = ["LogStatistics", "StatisticsSource", "TextStatistics"]
 
-__all__ = ["LogStatistics"]
+_RECORDS: Path = ("numRecords",)
+_TIGHT: Path = ("tightBounds",)
+
+
+class StatisticsSource(Protocol):
+    """Where the statistics of a batch's files stand, as text and perhaps parsed. ``rows`` are int64 indices,
+    ascending; None means all. Both raise CorruptMetadataError where the container is damaged."""
+
+    def scan(self, leaves: Sequence[Leaf], rows: np.ndarray | None) -> RawStatistics:
+        """What the texts (``add.stats``) of ``rows`` say of ``leaves``."""
+
+    def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> pa.StructArray | None:
+        """``add.stats_parsed`` of ``rows``, of it only the leaves with these paths below it; None: there is none."""
+
+
+class TextStatistics:
+    """Statistics that stand as text in memory: string[n_files], ``add.stats``."""
+
+    def __init__(self, text: pa.StringArray) -> None:
+        self._text = text
+
+    def scan(self, leaves: Sequence[Leaf], rows: np.ndarray | None) -> RawStatistics:
+        """See :meth:`StatisticsSource.scan`."""
+        return scan(self._text, leaves, rows)
+
+    def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> None:
+        """See :meth:`StatisticsSource.parsed`."""
 
 
 class LogStatistics(Statistics):
@@ -31,38 +59,29 @@ class LogStatistics(Statistics):
     Parameters
     ----------
     schema : the table's schema, whose physical names the statistics use
-    text : string[n_files], ``add.stats``
-    parsed : gives ``add.stats_parsed`` of the same rows; None where there is none
+    source : gives the statistics as the log has them
     has_vector : bool[n_files], files with a deletion vector
     without : ids of columns that stand in no statistics: the partition columns
     """
 
     def __init__(
-        self,
-        schema: Schema,
-        text: pa.StringArray,
-        parsed: ParsedStatistics | None,
-        has_vector: pa.BooleanArray,
-        without: Collection[int] = (),
+        self, schema: Schema, source: StatisticsSource, has_vector: pa.BooleanArray, without: Collection[int] = ()
     ) -> None:
         self._without = without
         self._schema = schema
-        self._text = text
-        self._parsed = parsed
+        self._source = source
         self._has_vector = has_vector
 
     def record_counts(self, rows: np.ndarray | None = None) -> pa.Int64Array:
-        """int64: ``numRecords`` of ``rows`` (None: all), null = unknown. Cost: see :func:`scan`."""
+        """int64: ``numRecords`` of ``rows`` (None: all), null = unknown."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        counts = self._parsed_member(self._read_parsed([("numRecords",)], rows), ("numRecords",), pa.int64())
-        text = self._text if rows is None else self._text.take(pa.array(rows))
+        counts = _member(self._source.parsed([_RECORDS], rows), _RECORDS, pa.int64())
         if counts is None:
-            counts = scan(text, ()).record_counts
-        elif counts.null_count and text.null_count < len(text):
-            missing = pc.if_else(pc.is_null(counts), text, None)
-            counts = pc.coalesce(counts, scan(missing, ()).record_counts)
+            counts = self._source.scan((), rows).record_counts
+        elif counts.null_count:
+            counts = pc.coalesce(counts, self._source.scan((), rows).record_counts)
         return _not_negative(counts)
 
     def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
@@ -74,80 +93,103 @@ class LogStatistics(Statistics):
         leaves = [leaf for f in named if (leaf := leaf_of(self._schema, f)) is not None]
         if not leaves:
             return Bounds()
-        text, has_vector = self._text, self._has_vector
-        if rows is not None:
-            text, has_vector = text.take(pa.array(rows)), has_vector.take(pa.array(rows))
-        wanted: list[tuple[str, ...]] = [("numRecords",), ("tightBounds",)]
-        for leaf in leaves:
-            wanted += [(kind, *leaf.path) for kind in ("minValues", "maxValues", "nullCount")]
-        parsed = self._read_parsed(wanted, rows)
-        from_text = self._needs_text(parsed, leaves, text)
-        asked = text if pc.all(from_text).as_py() else pc.if_else(from_text, text, None)
-        found = scan(asked, leaves) if asked.null_count < len(asked) else RawStatistics.unknown(len(asked), leaves)
-
-        def merged(ours: pa.Array, path: tuple[str, ...], kind: pa.DataType) -> pa.Array:
-            other = self._parsed_member(parsed, path, kind)
-            return ours if other is None else pc.if_else(from_text, ours, other)
-
-        records = _not_negative(merged(found.record_counts, ("numRecords",), pa.int64()))
-        tight = pc.fill_null(merged(found.tight, ("tightBounds",), pa.bool_()), True)
-        known = pc.is_valid(records)
-        wide = pc.or_(pc.invert(tight), has_vector)
+        has_vector = self._has_vector if rows is None else self._has_vector.take(pa.array(rows))
+        found = _Evidence.of(self._source, leaves, rows)
+        records = _not_negative(found.counts(lambda raw: raw.record_counts, _RECORDS))
+        tight = found.either(lambda raw: raw.tight, _TIGHT, pa.bool_())
+        wide = has_vector if tight is None else pc.or_(pc.invert(pc.fill_null(tight, True)), has_vector)
         bounds = Bounds(record_count=records)
         for leaf in leaves:
-            lower, upper = bound_pair(leaf, found.lower[leaf.id], found.upper[leaf.id])
-            if parsed is not None:
-                low = self._parsed_member(parsed, ("minValues", *leaf.path), None)
-                high = self._parsed_member(parsed, ("maxValues", *leaf.path), None)
-                if low is not None and high is not None:
-                    other_lower, other_upper = bound_pair(leaf, low, high)
-                    lower = pc.if_else(from_text, lower, other_lower)
-                    upper = pc.if_else(from_text, upper, other_upper)
-            nulls = merged(found.null_counts[leaf.id], ("nullCount", *leaf.path), pa.int64())
-            bounds.lower[leaf.id] = pc.if_else(known, lower, pa.scalar(None, arrow_type(leaf.type)))
-            bounds.upper[leaf.id] = pc.if_else(known, upper, pa.scalar(None, arrow_type(leaf.type)))
+            lower, upper = found.bound_pair(leaf)
+            if records.null_count:
+                known, unknown = pc.is_valid(records), pa.scalar(None, arrow_type(leaf.type))
+                lower, upper = (pc.if_else(known, side, unknown) for side in (lower, upper))
+            bounds.lower[leaf.id], bounds.upper[leaf.id] = lower, upper
+            nulls = found.counts(lambda raw, i=leaf.id: raw.null_counts[i], ("nullCount", *leaf.path))  # type: ignore[misc]
             bounds.null_count[leaf.id] = _null_counts(nulls, records, wide)
             bounds.value_count[leaf.id] = records
         return bounds
 
-    def _needs_text(self, parsed: Any, leaves: Sequence[Leaf], text: pa.StringArray) -> pa.BooleanArray:
-        """Which files ``stats_parsed`` does not describe; where it lacks a column, all that have text."""
+
+@dataclass
+class _Evidence:
+    """What text and ``stats_parsed`` say of ``n`` files. ``from_text`` (bool[n]) are those that the text speaks
+    of; None: it speaks of all, or, where there is no ``raw``, of none."""
+
+    n: int
+    raw: RawStatistics | None
+    parsed: pa.StructArray | None = None
+    from_text: pa.BooleanArray | None = None
+
+    @classmethod
+    def of(cls, source: StatisticsSource, leaves: Sequence[Leaf], rows: np.ndarray | None) -> _Evidence:
+        """Of the files that ``stats_parsed`` does not describe by the text; where that lacks a column, of all that have
+        a text. No text is read where nobody needs it."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        counts = self._parsed_member(parsed, ("numRecords",), pa.int64())
+        sides = [(kind, *leaf.path) for leaf in leaves for kind in ("minValues", "maxValues", "nullCount")]
+        parsed = source.parsed([_RECORDS, _TIGHT, *sides], rows)
+        counts = _member(parsed, _RECORDS, pa.int64())
         if counts is None:
-            return pa.repeat(pa.scalar(True), len(text))
-        wanted = [("nullCount", *leaf.path) for leaf in leaves]
-        for leaf in leaves:
-            if raw_type(leaf.type) is not None:
-                wanted += [("minValues", *leaf.path), ("maxValues", *leaf.path)]
-        without = pc.is_null(counts)
-        if all(self._parsed_member(parsed, path, None) is not None for path in wanted):
-            return without
-        return pc.or_(without, pc.is_valid(text))
+            raw = source.scan(leaves, rows)
+            return cls(len(raw.record_counts), raw)
+        bounded = {leaf.path for leaf in leaves if raw_type(leaf.type) is not None}
+        needed = [path for path in sides if path[0] == "nullCount" or path[1:] in bounded]
+        if all(_member(parsed, path, None) is not None for path in needed):
+            if not counts.null_count:
+                return cls(len(counts), None, parsed)
+            return cls(len(counts), source.scan(leaves, rows), parsed, pc.is_null(counts))
+        raw = source.scan(leaves, rows)
+        return cls(len(counts), raw, parsed, pc.or_(pc.is_null(counts), raw.has_text))
 
-    def _read_parsed(self, leaves: Sequence[tuple[str, ...]], rows: np.ndarray | None) -> pa.StructArray | None:
+    def either(self, ours: Callable[[RawStatistics], pa.Array], path: Path, kind: pa.DataType) -> pa.Array | None:
+        """One column, from the text by ``ours`` or parsed at ``path``; None: nothing is known."""
+        import pyarrow.compute as pc
+
+        other = _member(self.parsed, path, kind)
+        if self.raw is None or other is None:
+            return other if self.raw is None else ours(self.raw)
+        return pc.if_else(self.from_text, ours(self.raw), other)
+
+    def counts(self, ours: Callable[[RawStatistics], pa.Array], path: Path) -> pa.Int64Array:
+        """A column of counts; null = unknown."""
         import pyarrow as pa
 
-        found = self._parsed(leaves) if self._parsed is not None else None
-        return found if found is None or rows is None else found.take(pa.array(rows))
+        found = self.either(ours, path, pa.int64())
+        return pa.nulls(self.n, pa.int64()) if found is None else found
 
-    def _parsed_member(self, parsed: Any, path: Sequence[str], kind: pa.DataType | None) -> pa.Array | None:
-        """The leaf ``path`` below ``stats_parsed`` as ``kind``; None where it is absent or of another type."""
+    def bound_pair(self, leaf: Leaf) -> tuple[pa.Array, pa.Array]:
+        """Lower and upper bound of a leaf, in its type."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        for name in path:
-            if parsed is None or not pa.types.is_struct(parsed.type) or parsed.type.get_field_index(name) < 0:
-                return None
-            parsed = pc.struct_field(parsed, [parsed.type.get_field_index(name)])
-        if parsed is None or kind is None:
-            return parsed
-        try:
-            return parsed.cast(kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        low, high = (_member(self.parsed, (side, *leaf.path), None) for side in ("minValues", "maxValues"))
+        if self.raw is None:
+            nothing = pa.nulls(self.n)
+            return bound_pair(leaf, nothing if low is None else low, nothing if high is None else high)
+        lower, upper = bound_pair(leaf, self.raw.lower[leaf.id], self.raw.upper[leaf.id])
+        if low is None or high is None:
+            return lower, upper
+        others = bound_pair(leaf, low, high)
+        return pc.if_else(self.from_text, lower, others[0]), pc.if_else(self.from_text, upper, others[1])
+
+
+def _member(parsed: pa.StructArray | None, path: Sequence[str], kind: pa.DataType | None) -> pa.Array | None:
+    """The leaf ``path`` below ``stats_parsed`` as ``kind``; None where it is absent or of another type."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name in path:
+        if parsed is None or not pa.types.is_struct(parsed.type) or parsed.type.get_field_index(name) < 0:
             return None
+        parsed = pc.struct_field(parsed, [parsed.type.get_field_index(name)])
+    if parsed is None or kind is None or parsed.type == kind:
+        return parsed
+    try:
+        return parsed.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
 
 
 def _not_negative(counts: pa.Int64Array) -> pa.Int64Array:

@@ -6,7 +6,7 @@ one that names an asked member twice. Decimals never pass through a double, inte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -40,27 +40,22 @@ class Leaf:
 
 @dataclass
 class RawStatistics:
-    """Columns of n rows; ``lower`` and ``upper`` have the raw type of the leaf (:func:`raw_type`)."""
+    """Columns of n rows; ``lower`` and ``upper`` have the raw type of the leaf (:func:`raw_type`). ``has_text`` says
+    which files have a text at all."""
 
+    has_text: pa.BooleanArray
     record_counts: pa.Int64Array
     tight: pa.BooleanArray
     lower: dict[int, pa.Array] = field(default_factory=dict)
     upper: dict[int, pa.Array] = field(default_factory=dict)
     null_counts: dict[int, pa.Int64Array] = field(default_factory=dict)
 
-    def take(self, rows: np.ndarray) -> RawStatistics:
-        """Those of ``rows`` (int64 indices)."""
-        import pyarrow as pa
-
-        indices = pa.array(rows)
-        return self._mapped(lambda parts: parts[0].take(indices))
-
     @classmethod
     def unknown(cls, n: int, leaves: Sequence[Leaf]) -> RawStatistics:
         """Those of ``n`` files without any."""
         import pyarrow as pa
 
-        raw = cls(pa.nulls(n, pa.int64()), pa.nulls(n, pa.bool_()))
+        raw = cls(pa.repeat(pa.scalar(False), n), pa.nulls(n, pa.int64()), pa.nulls(n, pa.bool_()))
         for leaf in leaves:
             raw.null_counts[leaf.id] = raw.record_counts
             raw.lower[leaf.id] = raw.upper[leaf.id] = pa.nulls(n, raw_type(leaf.type) or pa.null())
@@ -71,25 +66,14 @@ class RawStatistics:
         """One behind the other; of one part at least, and of the same leaves."""
         import pyarrow as pa
 
-        return parts[0]._mapped(pa.concat_arrays, parts) if len(parts) > 1 else parts[0]
-
-    def _mapped(
-        self, change: Callable[[list[pa.Array]], pa.Array], parts: Sequence[RawStatistics] | None = None
-    ) -> RawStatistics:
-        parts = parts or [self]
-        return RawStatistics(
-            change([part.record_counts for part in parts]),
-            change([part.tight for part in parts]),
-            *({i: change([getattr(part, side)[i] for part in parts]) for i in getattr(self, side)}
-              for side in ("lower", "upper", "null_counts")),
-        )  # fmt: skip
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes in memory."""
-        sides = (self.lower, self.upper, self.null_counts)
-        arrays = [self.record_counts, self.tight, *(array for side in sides for array in side.values())]
-        return sum(int(array.nbytes) for array in arrays)
+        if len(parts) == 1:
+            return parts[0]
+        sides = (
+            {i: pa.concat_arrays([getattr(part, side)[i] for part in parts]) for i in getattr(parts[0], side)}
+            for side in ("lower", "upper", "null_counts")
+        )
+        return cls(*(pa.concat_arrays([getattr(part, name) for part in parts])
+                     for name in ("has_text", "record_counts", "tight")), *sides)  # fmt: skip
 
 
 def leaf_of(schema: Schema, column: Field) -> Leaf | None:
@@ -129,6 +113,7 @@ def scan(text: pa.StringArray, leaves: Sequence[Leaf], rows: np.ndarray | None =
     Cost: O(bytes of the texts), GIL released; memory beyond the answer is bounded by chunks of 8192 texts.
     """
     import numpy as np
+    import pyarrow as pa
 
     paths = _paths(leaves)
     count = len(text) if rows is None else len(rows)
@@ -136,10 +121,12 @@ def scan(text: pa.StringArray, leaves: Sequence[Leaf], rows: np.ndarray | None =
     for start in range(0, max(count, 1), _CHUNK_ROWS):
         stop = start + _CHUNK_ROWS
         if rows is None:
-            columns = JsonColumns(text.slice(start, _CHUNK_ROWS), paths)
+            some = text.slice(start, _CHUNK_ROWS)
+            columns, has_text = JsonColumns(some, paths), some.is_valid()
         else:
-            columns = JsonColumns(text, paths, np.ascontiguousarray(rows[start:stop], np.int64))
-        parts.append(_raw(columns, leaves))
+            chosen = np.ascontiguousarray(rows[start:stop], np.int64)
+            columns, has_text = JsonColumns(text, paths, chosen), text.is_valid().take(pa.array(chosen))
+        parts.append(_raw(columns, has_text, leaves))
     return RawStatistics.concat(parts)
 
 
@@ -152,10 +139,10 @@ def _paths(leaves: Sequence[Leaf]) -> list[Path]:
     return list(dict.fromkeys(paths))
 
 
-def _raw(columns: JsonColumns, leaves: Sequence[Leaf]) -> RawStatistics:
+def _raw(columns: JsonColumns, has_text: pa.BooleanArray, leaves: Sequence[Leaf]) -> RawStatistics:
     import pyarrow as pa
 
-    raw = RawStatistics(columns.integers(_RECORDS), columns.booleans(_TIGHT))
+    raw = RawStatistics(has_text, columns.integers(_RECORDS), columns.booleans(_TIGHT))
     for leaf in leaves:
         kind = raw_type(leaf.type)
         raw.null_counts[leaf.id] = columns.integers(("nullCount", *leaf.path))

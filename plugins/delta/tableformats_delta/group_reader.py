@@ -1,0 +1,324 @@
+"""Add actions of one row group of a Parquet checkpoint: what every plan needs, and statistics when they are asked for.
+
+Columns are decoded in pieces of bounded size, so that a row group of any size passes through little memory; of the
+text of statistics nothing stays but what was asked for. Absent columns are nulls. Source: Delta PROTOCOL.md,
+"Checkpoint Schema".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from tableformats.errors import CorruptMetadataError
+
+from .actions import file_schema
+from .stats_json import Leaf, RawStatistics, scan
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from .statistics import StatisticsSource
+
+__all__ = ["HINT", "CheckpointRows", "RowGroupReader", "damaged_column", "guard"]
+
+BATCH_ROWS = 131_072
+# Small enough for the pages and the texts of a piece to stay in the processor's cache.
+_PIECE_ROWS = 16_384
+HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
+_VECTOR = {
+    "dv_storage": "storageType", "dv_path": "pathOrInlineDv", "dv_offset": "offset", "dv_size": "sizeInBytes",
+    "dv_cardinality": "cardinality",
+}  # fmt: skip
+_PLAIN = {
+    "path": "path", "partition_values": "partitionValues", "size": "size", "modification_time": "modificationTime",
+    "base_row_id": "baseRowId", "row_commit_version": "defaultRowCommitVersion",
+}  # fmt: skip
+_COLUMNS = [f"add.{name}" for name in _PLAIN.values()] + [f"add.deletionVector.{name}" for name in _VECTOR.values()]
+
+Open = Callable[[], "pq.ParquetFile"]
+
+
+@dataclass
+class CheckpointRows:
+    """The add actions of one batch: ``rows`` has the columns of :func:`file_schema` but for ``stats``; the partition
+    values may be encoded by dictionaries. ``statistics`` gives those of these rows."""
+
+    rows: pa.RecordBatch
+    statistics: StatisticsSource
+
+
+class RowGroupReader:
+    """One row group.
+
+    Parameters
+    ----------
+    open_file : opens the Parquet file
+    path : for errors
+    number : of the row group
+    kind : the type of the column ``add``
+    """
+
+    def __init__(self, open_file: Open, path: str, number: int, kind: pa.DataType) -> None:
+        self._open = open_file
+        self._path = path
+        self._number = number
+        self._kind = kind
+        self._ways: dict[tuple[str, ...], _Way] = {}
+        self._lock = Lock()
+
+    def batches(self) -> Iterator[CheckpointRows]:
+        """The add actions. Raises CorruptMetadataError."""
+        with guard(self._path), self._open() as parquet:
+            start = 0
+            # Not a whole row group: Arrow has no strings of more than 2 GiB in a struct.
+            for batch in parquet.iter_batches(BATCH_ROWS, [self._number], _COLUMNS, use_threads=False):
+                add = batch.column("add")
+                mask = _is_action(add, self._path)
+                source = _GroupStatistics(self, start, mask)
+                start += len(add)
+                rows = _columns(add if source.is_whole else add.filter(mask), self._path)
+                yield CheckpointRows(rows, source)
+
+    def pieces(self, columns: Sequence[str], start: int, stop: int) -> Iterator[tuple[int, pa.StructArray]]:
+        """``add`` of rows ``start`` to ``stop`` with these members, piece by piece with the place of its first row.
+
+        The way that was last taken through the same columns is gone on with where it leads to ``start``. Raises
+        CorruptMetadataError.
+        """
+        key = tuple(columns)
+        with self._lock:
+            way = self._ways.pop(key, None)
+        if way is None or way.place > start:
+            way = _Way(self._open, self._number, columns)
+        with guard(self._path):
+            yield from way.pieces(start, stop)
+        if not way.is_over:
+            with self._lock:
+                self._ways[key] = way
+
+    def has(self, name: str) -> bool:
+        """Whether ``add`` has this member."""
+        import pyarrow as pa
+
+        return pa.types.is_struct(self._kind) and self._kind.get_field_index(name) >= 0
+
+    def damaged(self, name: str) -> CorruptMetadataError:
+        return damaged_column(self._path, name)
+
+
+class _Way:
+    """A way through columns of a row group, forwards."""
+
+    def __init__(self, open_file: Open, number: int, columns: Sequence[str]) -> None:
+        self._parquet = open_file()
+        self._left = self._parquet.metadata.row_group(number).num_rows
+        self._batches = self._parquet.iter_batches(_PIECE_ROWS, [number], list(columns), use_threads=False)
+        self._rest: pa.StructArray | None = None
+        self.place = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self._left == 0 and self._rest is None
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, pa.StructArray]]:
+        while self.place < stop and not self.is_over:
+            add = self._rest if self._rest is not None else self._next()
+            if add is None:
+                return
+            skipped, taken = max(start - self.place, 0), min(stop - self.place, len(add))
+            self._rest = add.slice(taken) if taken < len(add) else None
+            self.place += taken
+            if skipped < taken:
+                yield self.place - taken + skipped, add.slice(skipped, taken - skipped)
+
+    def _next(self) -> pa.StructArray | None:
+        batch = next(self._batches, None)
+        self._left = 0 if batch is None else max(self._left - batch.num_rows, 0)
+        if not self._left:
+            self._parquet.close()
+        return None if batch is None or "add" not in batch.schema.names else batch.column("add")
+
+
+class _GroupStatistics:
+    """Statistics of a batch that begins at row ``start`` of a row group; see :class:`StatisticsSource`."""
+
+    def __init__(self, group: RowGroupReader, start: int, mask: pa.BooleanArray) -> None:
+        import numpy as np
+
+        self._group = group
+        self._start = start
+        self._size = len(mask)
+        actions = mask.to_numpy(zero_copy_only=False)
+        self._places = None if actions.all() else np.flatnonzero(actions)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows of the batch are add actions."""
+        return self._places is None
+
+    def scan(self, leaves: Sequence[Leaf], rows: np.ndarray | None) -> RawStatistics:
+        import numpy as np
+
+        places = self._wanted(rows)
+        count = self._size if places is None else len(places)
+        if not self._group.has("stats"):
+            return RawStatistics.unknown(count, leaves)
+        parts = []
+        for place, add in self._pieces(["add.stats"], places):
+            text = self._text(add)
+            chosen = None
+            if places is not None:
+                first, last = np.searchsorted(places, (place, place + len(add)))
+                if first == last:
+                    continue
+                chosen = None if last - first == len(add) else places[first:last] - place
+            parts.append(scan(text, leaves, chosen))
+        return RawStatistics.concat(parts) if parts else RawStatistics.unknown(count, leaves)
+
+    def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> pa.StructArray | None:
+        import pyarrow as pa
+
+        if not self._group.has("stats_parsed"):
+            return None
+        places = self._wanted(rows)
+        columns = [".".join(("add", "stats_parsed", *leaf)) for leaf in leaves]
+        found = []
+        for place, add in self._pieces(columns, places):
+            member = _member(add, "stats_parsed")
+            if member is None:
+                return None
+            if places is not None:
+                within = places[(places >= place) & (places < place + len(add))] - place
+                member = member.take(pa.array(within))
+            found.append(member)
+        if len(found) == 1:
+            return found[0]
+        return pa.concat_arrays(found) if found else None
+
+    def _wanted(self, rows: np.ndarray | None) -> np.ndarray | None:
+        """Rows of the batch as places in what was read of the group; None: all."""
+        if self._places is None:
+            return rows
+        return self._places if rows is None else self._places[rows]
+
+    def _pieces(self, columns: list[str], places: np.ndarray | None) -> Iterator[tuple[int, pa.StructArray]]:
+        """Pieces up to the last place that is wanted, placed from the start of the batch."""
+        stop = self._size if places is None else int(places[-1]) + 1 if len(places) else 0
+        for place, add in self._group.pieces(columns, self._start, self._start + stop):
+            yield place - self._start, add
+
+    def _text(self, add: pa.StructArray) -> pa.StringArray:
+        import pyarrow as pa
+
+        text = _member(add, "stats")
+        if text is None:
+            raise self._group.damaged("add.stats")
+        if pa.types.is_string(text.type):
+            return text
+        return _cast(text, pa.string(), "add.stats", self._group.damaged)
+
+
+def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
+    """Which rows are add actions: a struct that is not null and whose path is not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    path, size = (_member(add, name) for name in ("path", "size"))
+    if path is None:
+        raise damaged_column(file, "add.path")
+    if size is not None and pc.any(pc.and_(pc.is_null(path), pc.is_valid(size))).as_py():
+        raise damaged_column(file, "add.path")
+    return pa.array(pc.is_valid(path))
+
+
+def _columns(add: pa.StructArray, file: str) -> pa.RecordBatch:
+    """The members of ``add`` as columns of :func:`file_schema`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    vector = _member(add, "deletionVector")
+    arrays, names = [], []
+    for wanted in file_schema():
+        if wanted.name in _PLAIN:
+            found = _member(add, _PLAIN[wanted.name])
+        elif wanted.name in _VECTOR:
+            found = None if vector is None else _member(vector, _VECTOR[wanted.name])
+        else:
+            continue
+        if found is None:
+            found = pa.nulls(len(add), wanted.type)
+        elif found.type != wanted.type and not _is_encoded(found.type, wanted.type):
+            found = _cast(found, wanted.type, f"add.{wanted.name}", lambda name: damaged_column(file, name))
+        arrays.append(found)
+        names.append(wanted.name)
+    rows = pa.RecordBatch.from_arrays(arrays, names=names)
+    rows.validate(full=True)  # strings of damaged pages need not be UTF-8
+    if rows.column("size").null_count:
+        raise damaged_column(file, "add.size")
+    incomplete = pc.and_(pc.is_valid(rows.column("dv_storage")), pc.is_null(rows.column("dv_path")))
+    if pc.any(incomplete).as_py():
+        raise damaged_column(file, "add.deletionVector.pathOrInlineDv")
+    return rows
+
+
+def _is_encoded(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether it is the same map but for keys and values that are encoded by a dictionary."""
+    import pyarrow as pa
+
+    if not pa.types.is_map(wanted) or not pa.types.is_map(found):
+        return False
+    kinds = [(found.key_type, wanted.key_type), (found.item_type, wanted.item_type)]
+    return all(have == want or (pa.types.is_dictionary(have) and have.value_type == want) for have, want in kinds)
+
+
+def _cast(found: pa.Array, wanted: pa.DataType, name: str, damaged: Callable[[str], CorruptMetadataError]) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        if pa.types.is_string(wanted) and pa.types.is_primitive(found.type):
+            raise pa.ArrowTypeError("a number is no text")
+        return found.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise damaged(name) from error
+
+
+def _member(array: pa.Array, name: str) -> pa.Array | None:
+    """The member ``name`` of a struct column, null where the struct is; None where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    index = array.type.get_field_index(name) if pa.types.is_struct(array.type) else -1
+    return None if index < 0 else pc.struct_field(array, [index])
+
+
+def damaged_column(path: str, name: str) -> CorruptMetadataError:
+    """The error for a column that a checkpoint needs."""
+    return CorruptMetadataError(
+        "a checkpoint lacks a column or has one of the wrong type", path=path, field=name, hint=HINT
+    )
+
+
+class guard:
+    """Turns what Parquet readers raise on damaged bytes into CorruptMetadataError."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(error, CorruptMetadataError) or error is None:
+            return
+        if isinstance(error, (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)):
+            raise CorruptMetadataError(
+                f"a checkpoint is damaged or cut off: {str(error).splitlines()[0] if str(error) else kind.__name__}",
+                path=self.path, hint=HINT,
+            ) from error  # fmt: skip
