@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from tests.plugin.change_support import data_file, id_file, inline_vector, mapped, mapping
 from tests.plugin.delta_support import (
+    ADD_FIELDS,
     METADATA_TYPE,
     PROTOCOL,
     UUIDS,
@@ -45,11 +46,15 @@ TIMESTAMP = pa.timestamp("us", "UTC")
 
 @dataclass(frozen=True)
 class Case:
-    """``rows`` is the whole table; ``answers`` names for each filter the ids of its rows, in order."""
+    """``rows`` is the whole table; ``answers`` names for each filter the ids of its rows, in order.
+
+    ``columns`` are the columns of ``rows`` where these are not those of the table.
+    """
 
     root: Path
     rows: pa.Table
     answers: dict[str, list[Any]]
+    columns: tuple[str, ...] | None = None
 
 
 # ---- values and their statistics ------------------------------------------------------------------------------------
@@ -349,6 +354,61 @@ def add_again_with_new_statistics(root: Path) -> Case:
     return of_ids(log, 2, 3, 4, 5)
 
 
+def add_again_with_the_same_vector(root: Path) -> Case:
+    """One path and vector, added three times: with wrong statistics, without any, and with those of the live rows."""
+    log = with_vectors(root)
+    stored = inline_vector(0)
+    wrong = json.dumps({"numRecords": 4, "minValues": {"id": 90}, "maxValues": {"id": 99}, "nullCount": {"id": 0}})
+    log.commit(1, id_file(log, "a", range(4), deletionVector=stored, stats=wrong))
+    log.checkpoint(f"{1:020d}.checkpoint.parquet", *start_of(log), *log.actions(1))
+    log.commit(2, id_file(log, "a", range(4), deletionVector=stored, stats=None, dataChange=False))
+    live = json.dumps({"numRecords": 4, "minValues": {"id": 1}, "maxValues": {"id": 3}, "tightBounds": True})
+    log.commit(3, id_file(log, "a", range(4), deletionVector=stored, stats=live, dataChange=False))
+    return of_ids(log, 1, 2, 3)
+
+
+def empty_checkpoint(root: Path) -> Case:
+    """The newest checkpoint has no bytes, and the hint names it."""
+    log = DeltaLog(root).start()
+    log.commit(1, id_file(log, "a", [1, 3])).commit(2, id_file(log, "b", [5, 7])).commit(3, remove("a"))
+    log.checkpoint(f"{1:020d}.checkpoint.parquet", *start_of(log), *log.actions(1))
+    log.write(f"{2:020d}.checkpoint.parquet", b"")
+    last_checkpoint(log, 2)
+    return of_ids(log, 5, 7)
+
+
+def times_enabled_later(root: Path) -> Case:
+    """The clock of the files and that of the commits differ by years; a checkpoint between the two."""
+    log = DeltaLog(root).start()
+    log.commit(1, id_file(log, "a", [1, 3]), mtime_ms=1_700_000_000_000)
+    on = {"delta.enableInCommitTimestamps": "true", "delta.inCommitTimestampEnablementVersion": "2",
+          "delta.inCommitTimestampEnablementTimestamp": "1600000000000"}  # fmt: skip
+    log.commit(2, {"commitInfo": {"inCommitTimestamp": 1_600_000_000_000}}, {"metaData": metadata(configuration=on)})
+    log.commit(3, {"commitInfo": {"inCommitTimestamp": 1_600_000_000_001}}, id_file(log, "b", [5, 11]))
+    return of_ids(log, 1, 3, 5, 11)
+
+
+def row_tracking_enabled_later(root: Path) -> Case:
+    """Files from before get their base in a commit that changes no data; later a row keeps its id in a new file."""
+    log = with_vectors(root)
+    log.commit(1, id_file(log, "a", [0, 1, 2])).commit(2, id_file(log, "b", [3, 4], deletionVector=inline_vector(1)))
+    log.checkpoint(f"{2:020d}.checkpoint.parquet", *start_of(log), *log.actions(1), *log.actions(2))
+    log.commit(3, *(
+        {"add": {**log.actions(v)[0]["add"], "baseRowId": base, "defaultRowCommitVersion": 3, "dataChange": False}}
+        for v, base in ((1, 10), (2, 0))
+    ))  # fmt: skip
+    names = {"delta.rowTracking.materializedRowIdColumnName": "_row-id-1",
+             "delta.rowTracking.materializedRowCommitVersionColumnName": "_version-1"}  # fmt: skip
+    log.commit(4, {"metaData": metadata(configuration={"delta.enableRowTracking": "true", **names})})
+    moved = pa.table({"id": [11, 12], "_row-id-1": [11, None], "_version-1": pa.nulls(2, pa.int64())})
+    log.commit(5, remove("a"), data_file(log, "c", moved, baseRowId=13, defaultRowCommitVersion=5),
+               id_file(log, "a", [0, 1, 2], deletionVector=inline_vector(1), baseRowId=10, defaultRowCommitVersion=3))
+    rows = pa.table({"id": [0, 2, 3, 11, 12], "_metadata.row_id": [10, 12, 0, 11, 14],
+                     "_metadata.row_commit_version": [3, 3, 3, 5, 5]})  # fmt: skip
+    answers = {where: [i for i in (0, 2, 3, 11, 12) if matches(i)] for where, matches in IDS.items()}
+    return Case(root, rows, answers, tuple(rows.column_names))
+
+
 def incomplete_multi_part_checkpoint(root: Path) -> Case:
     log = DeltaLog(root).start()
     log.commit(1, id_file(log, "a", [1, 3])).commit(2, id_file(log, "b", [5, 7]))
@@ -398,6 +458,30 @@ def type_widening(root: Path) -> Case:
     log.commit(3, data_file(log, "new", new, stats=bounds("c", 2**31, 2**53 + 1)))
     rows = pa.concat_tables([old, new], promote_options="permissive")
     answers = {"c = 9007199254740993": [3], "c > 2147483647": [2, 3], "c <= 2147483647": [0, 1], "c = -2147483648": [0]}
+    return Case(root, rows, answers)
+
+
+def type_widening_in_a_checkpoint(root: Path) -> Case:
+    """The checkpoint parsed its statistics when the column had the old type; so did one with the new type since."""
+    log = DeltaLog(root).start(field("id", "long"), field("c", "integer"), protocol=features("typeWidening"))
+    old = pa.table({"id": [0, 1], "c": pa.array([-(2**31), 2**31 - 1], pa.int32())})
+    log.commit(1, data_file(log, "old", old, stats=bounds("c", -(2**31), 2**31 - 1)))
+    log.commit(2, {"metaData": metadata(field("id", "long"), widened("integer", "long"))})
+    (first,) = log.actions(1)
+    parsed = {"numRecords": 2, "minValues": {"c": -(2**31)}, "maxValues": {"c": 2**31 - 1}, "nullCount": {"c": 0}}
+    action = {"add": {**{k: v for k, v in first["add"].items() if k != "stats"}, "stats_parsed": parsed}}
+    of = pa.struct([("c", pa.int32())])
+    kind = pa.struct([("numRecords", pa.int64()), ("minValues", of), ("maxValues", of),
+                      ("nullCount", pa.struct([("c", pa.int64())]))])  # fmt: skip
+    protocol = start_of(log)[0]
+    meta = {k: v for k, v in log.actions(2)[0]["metaData"].items() if k in {f.name for f in METADATA_TYPE}}
+    log.checkpoint(f"{2:020d}.checkpoint.parquet", protocol, {"metaData": meta}, action,
+                   add_type=pa.struct([*ADD_FIELDS, ("stats_parsed", kind)]))  # fmt: skip
+    new = pa.table({"id": [2, 3], "c": pa.array([2**31, 2**53 + 1], pa.int64())})
+    log.commit(3, data_file(log, "new", new, stats=bounds("c", 2**31, 2**53 + 1)))
+    rows = pa.concat_tables([old, new], promote_options="permissive")
+    answers = {"c = 9007199254740993": [3], "c > 2147483647": [2, 3], "c <= 2147483647": [0, 1], "c = -2147483648": [0],
+               "c < -2147483648": []}  # fmt: skip
     return Case(root, rows, answers)
 
 
@@ -496,8 +580,9 @@ def written_by_deltalake(root: Path) -> Case:
 
 HISTORIES: list[Callable[[Path], Case]] = [
     inline_vectors, two_vectors_in_one_file, vector_by_absolute_path, compaction, re_add_across_a_checkpoint,
-    add_again_with_new_statistics, incomplete_multi_part_checkpoint, stale_hint, v2_beside_classic, type_widening,
-    written_by_deltalake,
+    add_again_with_new_statistics, add_again_with_the_same_vector, empty_checkpoint, times_enabled_later,
+    row_tracking_enabled_later, incomplete_multi_part_checkpoint, stale_hint, v2_beside_classic, type_widening,
+    type_widening_in_a_checkpoint, written_by_deltalake,
 ]  # fmt: skip
 
 CASES: dict[str, Callable[[Path], Case]] = {

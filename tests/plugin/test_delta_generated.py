@@ -24,12 +24,12 @@ def chosen(case: Case, where: str, schema: pa.Schema) -> list[str]:
 def test_rows(tmp_path: Path, name: str) -> None:
     case = CASES[name](tmp_path / "t")
     table = open_table(case.root)
-    found = table.scan().to_arrow()
+    found = table.scan(columns=case.columns).to_arrow()
     assert found.column_names == case.rows.column_names
     assert rows(found) == rows(case.rows.cast(found.schema))
     assert table.scan().count() == case.rows.num_rows
     for where in case.answers:
-        scan = table.scan(where)
+        scan = table.scan(where, columns=case.columns)
         assert rows(scan.to_arrow()) == chosen(case, where, found.schema), where
         assert scan.count() == len(case.answers[where]), where
 

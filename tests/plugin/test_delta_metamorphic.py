@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -326,3 +327,26 @@ def test_the_rewritings_are_seen(tmp_path: Path) -> None:
         rewrite(log, 4, random.Random(i))
         assert log.snapshot().segment.checkpoint is not None
         assert log.paths() == ["f0", "f1", "f2", "f3"]
+
+
+EVENTS: list[tuple[str, int]] = [
+    ("append", 0), ("append", 1), ("delete", 0), ("append", 2), ("remove", 1), ("delete", 0), ("restate", 2),
+    ("append", 3), ("restore", 1), ("remove", 3), ("delete", 2), ("remove", 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rewrite", [without_statistics, permuted, compacted, classic, v2, copied])
+@pytest.mark.parametrize("seed", range(6))
+def test_one_history_that_has_everything(tmp_path: Path, rewrite: Any, seed: int) -> None:
+    """Files that are removed, come back, and lose rows again and again: what random histories may miss."""
+    log = DeltaLog(tmp_path / "t").start(*FIELDS[:4], protocol=PROTOCOL)
+    history = History(log, partitioned=False)
+    for kind, number in EVENTS:
+        if kind == "append":
+            history.append([(number, "a", 0.5), (number + 10, "é", None), (None, None, math.nan)], None, described=True)
+        else:
+            history.change(kind, number, described=True)
+    rewrite(log, history.versions, random.Random(seed))
+    assert read(log, None) == canonical([row[:4] for row in history.rows()])
+    for where in ("x = 12", "x IS NULL", "s = 'é'", "NOT (x > 5)", "f > 0.5"):
+        assert read(log, where) == matching(log, [row[:4] for row in history.rows()], where), where

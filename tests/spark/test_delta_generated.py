@@ -27,12 +27,12 @@ def test_rows(spark: Any, settings: Any, tmp_path: Path, name: str) -> None:
         settings({"spark.sql.parquet.filterPushdown": "false"})
     case = CASES[name](tmp_path / "t")
     table = open_table(case.root)
-    schema = table.snapshot().schema.to_arrow()
-    frame = table.scan().to_spark(spark)
+    schema = table.scan(columns=case.columns).schema.to_arrow()
+    frame = table.scan(columns=case.columns).to_spark(spark)
     assert frame.columns == case.rows.column_names
     assert spark_rows(frame) == rows(case.rows.cast(schema))
     for where in case.answers:
-        filtered = table.scan(where).to_spark(spark)
+        filtered = table.scan(where, columns=case.columns).to_spark(spark)
         assert spark_rows(filtered) == chosen(case, where, schema), where
     # The last filter once more, as a count, which reads no column.
     assert filtered.count() == len(case.answers[where])
