@@ -1,13 +1,29 @@
 #include "tf_avro.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define TRY(call)                              \
-    do {                                       \
-        tf_avro_status tried_ = (call);        \
-        if (tried_ != TF_AVRO_OK) return tried_; \
+#include "tf_bytes.h"
+
+/* Readers take the cursor and return it behind what they read, or NULL after fail(). */
+#define TRY(cursor)                \
+    do {                           \
+        if (!(cursor)) return NULL; \
     } while (0)
+
+#define CONTINUES 0x8080808080808080u /* the bit of every byte of eight that says "more follows" */
+#define ONES 0x0101010101010101u
+
+static const uint8_t *fail(tf_avro_decoder *d, tf_avro_status status, const uint8_t *at) {
+    d->status = status;
+    d->cursor = at;
+    return NULL;
+}
+
+/* ---- numbers and lengths ------------------------------------------------------------------------------------- */
+
+static inline int64_t unzigzag(uint64_t bits) {
+    return (int64_t)(bits >> 1) ^ -(int64_t)(bits & 1);
+}
 
 tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_t *value) {
     const uint8_t *p = *cursor;
@@ -20,192 +36,169 @@ tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_
         bits |= (uint64_t)(byte & 0x7F) << shift;
         if (byte < 0x80) {
             *cursor = p;
-            *value = (int64_t)(bits >> 1) ^ -(int64_t)(bits & 1);
+            *value = unzigzag(bits);
             return TF_AVRO_OK;
         }
     }
     return TF_AVRO_BAD_VARINT;
 }
 
-static inline tf_avro_status read_long(tf_avro_decoder *d, int64_t *value) {
-    if (d->cursor < d->end && *d->cursor < 0x80) { /* one byte, the usual length */
-        uint8_t byte = *d->cursor++;
-        *value = (int64_t)(byte >> 1) ^ -(int64_t)(byte & 1);
-        return TF_AVRO_OK;
+static inline const uint8_t *read_long(tf_avro_decoder *d, const uint8_t *p, int64_t *value) {
+    if (p < d->end && *p < 0x80) { /* one byte, the usual length */
+        *value = unzigzag(*p);
+        return p + 1;
     }
-    return tf_avro_varint(&d->cursor, d->end, value);
+    tf_avro_status status = tf_avro_varint(&p, d->end, value);
+    return status == TF_AVRO_OK ? p : fail(d, status, p);
 }
 
-static inline tf_avro_status take(tf_avro_decoder *d, int64_t size, const uint8_t **start) {
-    if (size > d->end - d->cursor) return TF_AVRO_TRUNCATED;
-    *start = d->cursor;
-    d->cursor += size;
-    return TF_AVRO_OK;
+static inline const uint8_t *skip_long(tf_avro_decoder *d, const uint8_t *p) {
+    if (d->end - p >= 8) {
+        uint64_t last = ~tf_load64(p) & CONTINUES;
+        if (last) return p + (tf_trailing_zeros(last) >> 3) + 1;
+    }
+    int64_t value;
+    return read_long(d, p, &value);
 }
 
-static inline tf_avro_status take_bytes(tf_avro_decoder *d, const uint8_t **start, int32_t *size) {
-    const uint8_t *at = d->cursor;
+/* `count` varints. Eight bytes at a time: those that end among them are at most eight bytes long, so all are well
+ * formed; the cursor goes behind the last of them. */
+static const uint8_t *skip_longs(tf_avro_decoder *d, const uint8_t *p, int64_t count) {
+    while (count >= 8 && d->end - p >= 8) {
+        uint64_t last = ~tf_load64(p) & CONTINUES;
+        if (!last) break;
+        count -= (int64_t)(((last >> 7) * ONES) >> 56);
+        p += (tf_highest_bit(last) >> 3) + 1;
+    }
+    for (; count > 0; count--) TRY(p = skip_long(d, p));
+    return p;
+}
+
+static inline const uint8_t *take(tf_avro_decoder *d, const uint8_t *p, int64_t size) {
+    return size > d->end - p ? fail(d, TF_AVRO_TRUNCATED, p) : p + size;
+}
+
+/* A length and so many bytes; *start and *size say which. */
+static inline const uint8_t *take_bytes(tf_avro_decoder *d, const uint8_t *p, const uint8_t **start, int32_t *size) {
+    const uint8_t *at = p;
     int64_t length;
-    TRY(read_long(d, &length));
-    if (length < 0 || length > d->end - d->cursor || length > INT32_MAX) {
-        d->cursor = at;
-        return TF_AVRO_BAD_LENGTH;
+    if (p < d->end && *p <= 2 * 8 && !(*p & 1)) { /* up to 8 bytes, as most bounds have */
+        *size = *p >> 1;
+        *start = ++p;
+        return *size <= d->end - p ? p + *size : fail(d, TF_AVRO_BAD_LENGTH, at);
     }
-    *start = d->cursor;
+    TRY(p = read_long(d, p, &length));
+    if (length < 0 || length > d->end - p || length > INT32_MAX) return fail(d, TF_AVRO_BAD_LENGTH, at);
+    *start = p;
     *size = (int32_t)length;
-    d->cursor += length;
-    return TF_AVRO_OK;
+    return p + length;
 }
 
-/* ---- columns ------------------------------------------------------------------------------------------------ */
+/* ---- columns -------------------------------------------------------------------------------------------------- */
 
-static tf_avro_status charge(tf_avro_decoder *d, int64_t more) {
-    if (more > d->memory_limit - d->memory) return TF_AVRO_LIMIT;
-    d->memory += more;
-    return TF_AVRO_OK;
+static tf_avro_status status_of(tf_column_status status) {
+    return status == TF_COLUMN_OK ? TF_AVRO_OK : status == TF_COLUMN_LIMIT ? TF_AVRO_LIMIT : TF_AVRO_NO_MEMORY;
 }
 
-static tf_avro_status grow_rows(tf_avro_decoder *d, tf_avro_column *c) {
-    int64_t capacity = c->capacity < 64 ? 64 : c->capacity * 2;
-    int64_t width = (int64_t)sizeof(int64_t) + 1 + (c->has_data ? (int64_t)sizeof(int32_t) : 0);
-    TRY(charge(d, (capacity - c->capacity) * width));
-    int64_t *values = realloc(c->values, (size_t)capacity * sizeof(int64_t));
-    if (!values) return TF_AVRO_NO_MEMORY;
-    c->values = values;
-    uint8_t *valid = realloc(c->valid, (size_t)capacity);
-    if (!valid) return TF_AVRO_NO_MEMORY;
-    c->valid = valid;
-    if (c->has_data) {
-        int32_t *sizes = realloc(c->sizes, (size_t)capacity * sizeof(int32_t));
-        if (!sizes) return TF_AVRO_NO_MEMORY;
-        c->sizes = sizes;
-    }
-    c->capacity = capacity;
-    return TF_AVRO_OK;
+static inline const uint8_t *append_number(tf_avro_decoder *d, int32_t column, const uint8_t *p, int64_t value) {
+    tf_column_status status = tf_column_append(&d->columns[column], value, 1, &d->memory);
+    return status == TF_COLUMN_OK ? p : fail(d, status_of(status), p);
 }
 
-static inline tf_avro_status append(tf_avro_decoder *d, tf_avro_column *c, int64_t value, uint8_t valid) {
-    if (c->length == c->capacity) TRY(grow_rows(d, c));
-    c->values[c->length] = value;
-    c->valid[c->length] = valid;
-    if (c->has_data) c->sizes[c->length] = 0;
-    c->length++;
-    return TF_AVRO_OK;
+static const uint8_t *append_bytes(tf_avro_decoder *d, int32_t column, const uint8_t *p, const uint8_t *bytes,
+                                   int32_t size) {
+    tf_column *c = &d->columns[column];
+    tf_column_status status = tf_column_append(c, 0, 1, &d->memory);
+    if (status == TF_COLUMN_OK) status = tf_column_put(c, c->length - 1, bytes, size, &d->memory);
+    return status == TF_COLUMN_OK ? p : fail(d, status_of(status), p);
 }
 
-static tf_avro_status store(tf_avro_decoder *d, tf_avro_column *c, const uint8_t *bytes, int32_t size) {
-    if (size > c->data_capacity - c->data_length) {
-        int64_t capacity = c->data_capacity < 1024 ? 1024 : c->data_capacity * 2;
-        while (capacity - c->data_length < size) capacity *= 2;
-        TRY(charge(d, capacity - c->data_capacity));
-        uint8_t *data = realloc(c->data, (size_t)capacity);
-        if (!data) return TF_AVRO_NO_MEMORY;
-        c->data = data;
-        c->data_capacity = capacity;
-    }
-    if (size) memcpy(c->data + c->data_length, bytes, (size_t)size);
-    c->data_length += size;
-    return TF_AVRO_OK;
-}
-
-static tf_avro_status append_bytes(tf_avro_decoder *d, tf_avro_column *c, const uint8_t *bytes, int32_t size) {
-    int64_t start = c->data_length;
-    TRY(store(d, c, bytes, size));
-    TRY(append(d, c, start, 1));
-    c->sizes[c->length - 1] = size;
-    return TF_AVRO_OK;
+static const uint8_t *append_null(tf_avro_decoder *d, const uint8_t *p, int32_t column) {
+    tf_column *c = &d->columns[column];
+    /* A null list is empty, where the row before it ended. */
+    tf_column_status status = tf_column_append(c, c->items, 0, &d->memory);
+    if (status != TF_COLUMN_OK) return fail(d, status_of(status), p);
+    if (c->kind != TF_COLUMN_NUMBERS) tf_column_fill(c, c->length);
+    return p;
 }
 
 void tf_avro_free(tf_avro_decoder *d) {
-    for (int32_t i = 0; i < d->column_count; i++) {
-        tf_avro_column *c = &d->columns[i];
-        free(c->values);
-        free(c->sizes);
-        free(c->valid);
-        free(c->data);
-        memset(c, 0, sizeof *c);
-    }
-    d->memory = 0;
+    for (int32_t i = 0; i < d->column_count; i++) tf_column_free(&d->columns[i]);
+    d->memory.used = 0;
 }
 
-/* ---- the interpreter ---------------------------------------------------------------------------------------- */
+/* ---- the interpreter ------------------------------------------------------------------------------------------ */
 
-static tf_avro_status run(tf_avro_decoder *d, int32_t pc, int32_t stop);
+static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *pc, const int32_t *stop);
 
 /* The next block of an array: *count items, 0 at the end. *size is the block's bytes, -1 where not said. */
-static tf_avro_status block_head(tf_avro_decoder *d, int64_t min_size, int64_t *count, int64_t *size) {
-    const uint8_t *at = d->cursor;
+static inline const uint8_t *block_head(tf_avro_decoder *d, const uint8_t *p, int64_t min_size, int64_t *count,
+                                 int64_t *size) {
+    const uint8_t *at = p;
     *size = -1;
-    TRY(read_long(d, count));
+    TRY(p = read_long(d, p, count));
+    if (*count == 0) return p;
     if (*count < 0) {
-        if (*count == INT64_MIN) {
-            d->cursor = at;
-            return TF_AVRO_BAD_COUNT;
-        }
+        if (*count == INT64_MIN) return fail(d, TF_AVRO_BAD_COUNT, at);
         *count = -*count;
-        TRY(read_long(d, size));
-        if (*size < 0 || *size > d->end - d->cursor) {
-            d->cursor = at;
-            return TF_AVRO_BAD_LENGTH;
-        }
+        TRY(p = read_long(d, p, size));
+        if (*size < 0 || *size > d->end - p) return fail(d, TF_AVRO_BAD_LENGTH, at);
     }
-    int64_t remaining = *size >= 0 ? *size : d->end - d->cursor;
-    if (min_size > 0 && *count > remaining / min_size) {
-        d->cursor = at;
-        return TF_AVRO_BAD_COUNT;
+    int64_t remaining = *size >= 0 ? *size : d->end - p;
+    /* No overflow: both factors are below 2^31. */
+    if (min_size > 0 && (*count > remaining || *count > INT32_MAX || *count * min_size > remaining)) {
+        return fail(d, TF_AVRO_BAD_COUNT, at);
     }
-    return TF_AVRO_OK;
+    return p;
 }
 
-/* Items of an int key and a long or bytes value: the statistics of columns that nobody asked for, most of the bytes
- * of a manifest. */
-static tf_avro_status skip_pairs(tf_avro_decoder *d, int64_t count, int has_bytes) {
+/* Items of an int key and a bytes value: with skip_longs the statistics of columns that nobody asked for, most of the
+ * bytes of a manifest. */
+static const uint8_t *skip_key_bytes(tf_avro_decoder *d, const uint8_t *p, int64_t count) {
     const uint8_t *bytes;
-    int64_t value;
     int32_t size;
     for (int64_t i = 0; i < count; i++) {
-        TRY(read_long(d, &value));
-        if (has_bytes) {
-            TRY(take_bytes(d, &bytes, &size));
-        } else {
-            TRY(read_long(d, &value));
-        }
+        TRY(p = skip_long(d, p));
+        TRY(p = take_bytes(d, p, &bytes, &size));
     }
-    return TF_AVRO_OK;
+    return p;
 }
 
-static tf_avro_status skip_array(tf_avro_decoder *d, int64_t min_size, int32_t body, int32_t stop) {
+static const uint8_t *skip_array(tf_avro_decoder *d, const uint8_t *p, int64_t min_size, const int32_t *body,
+                                 const int32_t *stop) {
+    int is_pair = stop - body == 2 && body[0] == TF_AVRO_SKIP_VARINT;
     int64_t count, size;
     for (;;) {
-        TRY(block_head(d, min_size, &count, &size));
-        if (count == 0) return TF_AVRO_OK;
+        TRY(p = block_head(d, p, min_size, &count, &size));
+        if (count == 0) return p;
         if (size >= 0) {
-            d->cursor += size;
-        } else if (body + 2 == stop && d->program[body] == TF_AVRO_SKIP_VARINT &&
-                   (d->program[body + 1] == TF_AVRO_SKIP_VARINT || d->program[body + 1] == TF_AVRO_SKIP_BYTES)) {
-            TRY(skip_pairs(d, count, d->program[body + 1] == TF_AVRO_SKIP_BYTES));
+            p += size;
+        } else if (is_pair && body[1] == TF_AVRO_SKIP_VARINT) {
+            /* No overflow: there are not more items than bytes. */
+            TRY(p = skip_longs(d, p, 2 * count));
+        } else if (is_pair && body[1] == TF_AVRO_SKIP_BYTES) {
+            TRY(p = skip_key_bytes(d, p, count));
         } else if (body < stop) {
-            for (int64_t i = 0; i < count; i++) TRY(run(d, body, stop));
+            for (int64_t i = 0; i < count; i++) TRY(p = run(d, p, body, stop));
         }
     }
 }
 
-/* After a block that declared its size, the cursor must stand at its end. */
-static tf_avro_status check_block(tf_avro_decoder *d, const uint8_t *start, int64_t size) {
-    return size >= 0 && d->cursor - start != size ? TF_AVRO_BAD_LENGTH : TF_AVRO_OK;
-}
-
-static tf_avro_status read_list(tf_avro_decoder *d, tf_avro_column *c, int64_t min_size, int32_t body, int32_t stop) {
+static const uint8_t *read_list(tf_avro_decoder *d, const uint8_t *p, int32_t column, int64_t min_size,
+                                const int32_t *body, const int32_t *stop) {
+    tf_column *c = &d->columns[column];
     int64_t count, size;
     for (;;) {
-        TRY(block_head(d, min_size, &count, &size));
-        if (count == 0) return append(d, c, c->items, 1);
-        const uint8_t *start = d->cursor;
-        for (int64_t i = 0; i < count; i++) TRY(run(d, body, stop));
-        TRY(check_block(d, start, size));
+        TRY(p = block_head(d, p, min_size, &count, &size));
+        if (count == 0) return append_number(d, column, p, c->items);
+        const uint8_t *start = p;
+        for (int64_t i = 0; i < count; i++) TRY(p = run(d, p, body, stop));
+        if (size >= 0 && p - start != size) return fail(d, TF_AVRO_BAD_LENGTH, p);
         c->items += count;
     }
 }
+
+/* ---- maps ----------------------------------------------------------------------------------------------------- */
 
 static int32_t find_key(const tf_avro_decoder *d, int64_t key) {
     int32_t low = 0, high = d->key_count;
@@ -220,185 +213,310 @@ static int32_t find_key(const tf_avro_decoder *d, int64_t key) {
     return low < d->key_count && d->keys[low] == key ? low : -1;
 }
 
-static tf_avro_status set_map_value(tf_avro_decoder *d, int32_t slot) {
-    int32_t index = d->map_has_key && d->map_value_kind ? find_key(d, d->map_key) : -1;
-    if (index < 0) return TF_AVRO_OK;
-    tf_avro_column *c = &d->columns[slot + index];
-    int64_t row = c->length - 1;
-    if (d->map_value_kind == 2) {
-        int64_t start = c->data_length;
-        TRY(store(d, c, d->map_bytes, d->map_size));
-        c->values[row] = start;
-        c->sizes[row] = d->map_size;
-    } else {
-        c->values[row] = d->map_value;
-    }
-    c->valid[row] = 1;
-    return TF_AVRO_OK;
+/* The last value of a key that stands twice in a map counts. */
+static const uint8_t *set_bytes(tf_avro_decoder *d, const uint8_t *p, int32_t column, const uint8_t *bytes,
+                                int32_t size) {
+    tf_column *c = &d->columns[column];
+    c->present += !c->valid[d->row];
+    tf_column_status status = tf_column_put(c, d->row, bytes, size, &d->memory);
+    return status == TF_COLUMN_OK ? p : fail(d, status_of(status), p);
 }
 
-static tf_avro_status read_map(tf_avro_decoder *d, int32_t slot, int64_t min_size, int32_t body, int32_t stop) {
+static void set_number(tf_avro_decoder *d, int32_t column, int64_t value) {
+    tf_column *c = &d->columns[column];
+    c->present += !c->valid[d->row];
+    c->valid[d->row] = 1;
+    c->values[d->row] = value;
+}
+
+/* Items that are a key and a value and nothing else. */
+static const uint8_t *read_pairs(tf_avro_decoder *d, const uint8_t *p, int32_t slot, int64_t count, int has_bytes) {
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *bytes;
+        int64_t key, value;
+        int32_t index, size;
+        if (p < d->end && *p < 0x80) {
+            index = d->small_keys[*p++];
+        } else {
+            TRY(p = read_long(d, p, &key));
+            index = find_key(d, key);
+        }
+        if (has_bytes) {
+            TRY(p = take_bytes(d, p, &bytes, &size));
+            if (index >= 0) TRY(p = set_bytes(d, p, slot + index, bytes, size));
+        } else if (index >= 0) {
+            TRY(p = read_long(d, p, &value));
+            set_number(d, slot + index, value);
+        } else {
+            TRY(p = skip_long(d, p));
+        }
+    }
+    return p;
+}
+
+/* One item of any other shape. */
+static const uint8_t *read_item(tf_avro_decoder *d, const uint8_t *p, int32_t slot, const int32_t *body,
+                                const int32_t *stop) {
+    d->map_has_key = 0;
+    d->map_value_kind = 0;
+    TRY(p = run(d, p, body, stop));
+    int32_t index = d->map_has_key && d->map_value_kind ? find_key(d, d->map_key) : -1;
+    if (index < 0) return p;
+    if (d->map_value_kind == 2) return set_bytes(d, p, slot + index, d->map_bytes, d->map_size);
+    set_number(d, slot + index, d->map_value);
+    return p;
+}
+
+static const uint8_t *read_map(tf_avro_decoder *d, const uint8_t *p, int32_t slot, int64_t min_size,
+                               const int32_t *body, const int32_t *stop) {
+    int is_pair = stop - body == 2 && body[0] == TF_AVRO_KEY;
     int64_t count, size;
     for (;;) {
-        TRY(block_head(d, min_size, &count, &size));
-        if (count == 0) return TF_AVRO_OK;
-        const uint8_t *start = d->cursor;
-        for (int64_t i = 0; i < count; i++) {
-            d->map_has_key = 0;
-            d->map_value_kind = 0;
-            TRY(run(d, body, stop));
-            TRY(set_map_value(d, slot));
+        TRY(p = block_head(d, p, min_size, &count, &size));
+        if (count == 0) return p;
+        const uint8_t *start = p;
+        if (is_pair && (body[1] == TF_AVRO_VALUE_LONG || body[1] == TF_AVRO_VALUE_BYTES)) {
+            TRY(p = read_pairs(d, p, slot, count, body[1] == TF_AVRO_VALUE_BYTES));
+        } else {
+            for (int64_t i = 0; i < count; i++) TRY(p = read_item(d, p, slot, body, stop));
         }
-        TRY(check_block(d, start, size));
+        if (size >= 0 && p - start != size) return fail(d, TF_AVRO_BAD_LENGTH, p);
     }
 }
 
-static tf_avro_status read_union(tf_avro_decoder *d, int32_t pc) {
-    const int32_t *words = d->program + pc;
-    const uint8_t *at = d->cursor;
+/* ---- single values -------------------------------------------------------------------------------------------- */
+
+static const uint8_t *read_union(tf_avro_decoder *d, const uint8_t *p, const int32_t *words) {
+    const uint8_t *at = p;
     int64_t branch;
-    TRY(read_long(d, &branch));
-    if (branch < 0 || branch >= words[1]) {
-        d->cursor = at;
-        return TF_AVRO_BAD_BRANCH;
-    }
+    TRY(p = read_long(d, p, &branch));
+    if (branch < 0 || branch >= words[1]) return fail(d, TF_AVRO_BAD_BRANCH, at);
     int32_t stop = branch + 1 < words[1] ? words[3 + branch + 1] : words[2];
-    return run(d, words[3 + branch], stop);
+    return run(d, p, d->program + words[3 + branch], d->program + stop);
 }
 
-static tf_avro_status read_enum(tf_avro_decoder *d, int64_t symbols, int64_t *value) {
-    TRY(read_long(d, value));
-    return *value < 0 || *value >= symbols ? TF_AVRO_BAD_BRANCH : TF_AVRO_OK;
+static const uint8_t *read_enum(tf_avro_decoder *d, const uint8_t *p, int64_t symbols, int64_t *value) {
+    const uint8_t *at = p;
+    TRY(p = read_long(d, p, value));
+    return *value < 0 || *value >= symbols ? fail(d, TF_AVRO_BAD_BRANCH, at) : p;
 }
 
-static tf_avro_status read_scalar(tf_avro_decoder *d, const int32_t *words) {
-    tf_avro_column *c = &d->columns[words[1]];
-    const uint8_t *bytes;
+static const uint8_t *read_scalar(tf_avro_decoder *d, const uint8_t *p, const int32_t *words) {
+    const uint8_t *bytes = p;
     int64_t value = 0;
     int32_t size;
     switch (words[0]) {
-    case TF_AVRO_LONG:
-        TRY(read_long(d, &value));
-        break;
     case TF_AVRO_INT:
-        TRY(read_long(d, &value));
-        if (value < INT32_MIN || value > INT32_MAX) return TF_AVRO_BAD_INT;
+        TRY(p = read_long(d, p, &value));
+        if (value < INT32_MIN || value > INT32_MAX) return fail(d, TF_AVRO_BAD_INT, bytes);
         break;
     case TF_AVRO_BOOL:
-        TRY(take(d, 1, &bytes));
-        if (bytes[0] > 1) return TF_AVRO_BAD_BOOLEAN;
+        TRY(p = take(d, p, 1));
+        if (bytes[0] > 1) return fail(d, TF_AVRO_BAD_BOOLEAN, bytes);
         value = bytes[0];
         break;
     case TF_AVRO_FLOAT:
+        TRY(p = take(d, p, 4));
+        value = tf_load32(bytes);
+        break;
     case TF_AVRO_DOUBLE:
-        size = words[0] == TF_AVRO_FLOAT ? 4 : 8;
-        TRY(take(d, size, &bytes));
-        for (int32_t i = 0; i < size; i++) value |= (int64_t)((uint64_t)bytes[i] << (8 * i));
+        TRY(p = take(d, p, 8));
+        value = (int64_t)tf_load64(bytes);
         break;
     case TF_AVRO_BYTES:
-        TRY(take_bytes(d, &bytes, &size));
-        return append_bytes(d, c, bytes, size);
+        TRY(p = take_bytes(d, p, &bytes, &size));
+        return append_bytes(d, words[1], p, bytes, size);
     case TF_AVRO_FIXED:
-        TRY(take(d, words[2], &bytes));
-        return append_bytes(d, c, bytes, words[2]);
-    case TF_AVRO_ENUM:
-        TRY(read_enum(d, words[2], &value));
-        break;
-    default: /* TF_AVRO_NULL; null lists and bytes are empty, where the row before them ended */
-        return append(d, c, c->has_data ? c->data_length : c->items, 0);
+        TRY(p = take(d, p, words[2]));
+        return append_bytes(d, words[1], p, bytes, words[2]);
+    default: /* TF_AVRO_ENUM */
+        TRY(p = read_enum(d, p, words[2], &value));
     }
-    return append(d, c, value, 1);
+    return append_number(d, words[1], p, value);
 }
 
-static tf_avro_status read_value(tf_avro_decoder *d, const int32_t *words) {
+static const uint8_t *read_member(tf_avro_decoder *d, const uint8_t *p, const int32_t *words) {
     switch (words[0]) {
     case TF_AVRO_KEY:
         d->map_has_key = 1;
-        return read_long(d, &d->map_key);
+        return read_long(d, p, &d->map_key);
     case TF_AVRO_VALUE_LONG:
         d->map_value_kind = 1;
-        return read_long(d, &d->map_value);
+        return read_long(d, p, &d->map_value);
     case TF_AVRO_VALUE_BYTES:
         d->map_value_kind = 2;
-        return take_bytes(d, &d->map_bytes, &d->map_size);
+        return take_bytes(d, p, &d->map_bytes, &d->map_size);
     default: /* TF_AVRO_VALUE_FIXED */
         d->map_value_kind = 2;
         d->map_size = words[1];
-        return take(d, words[1], &d->map_bytes);
+        d->map_bytes = p;
+        return take(d, p, words[1]);
     }
 }
 
-static tf_avro_status skip_value(tf_avro_decoder *d, const int32_t *words) {
+static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *pc, const int32_t *stop) {
     const uint8_t *bytes;
     int64_t value;
     int32_t size;
-    switch (words[0]) {
-    case TF_AVRO_SKIP_VARINT:
-        return read_long(d, &value);
-    case TF_AVRO_SKIP_BYTES:
-        return take_bytes(d, &bytes, &size);
-    case TF_AVRO_SKIP_FIXED:
-        return take(d, words[1], &bytes);
-    default: /* TF_AVRO_SKIP_ENUM */
-        return read_enum(d, words[1], &value);
-    }
-}
-
-static tf_avro_status run(tf_avro_decoder *d, int32_t pc, int32_t stop) {
-    /* Words that an operation takes, by operation; arrays and unions carry bodies on top. */
-    static const int8_t width[] = {0, 1, 1, 2, 2, 0, 0, 2, 2, 2, 2, 2, 2, 3, 3, 2, 0, 0, 1, 1, 1, 2};
     while (pc < stop) {
-        const int32_t *words = d->program + pc;
-        switch (words[0]) {
+        switch (pc[0]) {
         case TF_AVRO_SKIP_VARINT:
+            TRY(p = skip_long(d, p));
+            pc += 1;
+            break;
         case TF_AVRO_SKIP_BYTES:
+            TRY(p = take_bytes(d, p, &bytes, &size));
+            pc += 1;
+            break;
         case TF_AVRO_SKIP_FIXED:
+            TRY(p = take(d, p, pc[1]));
+            pc += 2;
+            break;
         case TF_AVRO_SKIP_ENUM:
-            TRY(skip_value(d, words));
+            TRY(p = read_enum(d, p, pc[1], &value));
+            pc += 2;
             break;
         case TF_AVRO_SKIP_ARRAY:
-            TRY(skip_array(d, words[1], pc + 3, pc + 3 + words[2]));
-            pc += 3 + words[2];
-            continue;
+            TRY(p = skip_array(d, p, pc[1], pc + 3, pc + 3 + pc[2]));
+            pc += 3 + pc[2];
+            break;
+        case TF_AVRO_OPTIONAL:
+            bytes = p;
+            TRY(p = read_long(d, p, &value));
+            if (value != 0 && value != 1) return fail(d, TF_AVRO_BAD_BRANCH, bytes);
+            pc += value == pc[1] ? 3 : 3 + pc[2];
+            break;
+        case TF_AVRO_JUMP:
+            pc += 2 + pc[1];
+            break;
         case TF_AVRO_UNION:
-            TRY(read_union(d, pc));
-            pc = words[2];
-            continue;
+            TRY(p = read_union(d, p, pc));
+            pc = d->program + pc[2];
+            break;
+        case TF_AVRO_LONG:
+            TRY(p = read_long(d, p, &value));
+            TRY(p = append_number(d, pc[1], p, value));
+            pc += 2;
+            break;
+        case TF_AVRO_NULL:
+            TRY(p = append_null(d, p, pc[1]));
+            pc += 2;
+            break;
+        case TF_AVRO_INT:
+        case TF_AVRO_BOOL:
+        case TF_AVRO_FLOAT:
+        case TF_AVRO_DOUBLE:
+        case TF_AVRO_BYTES:
+            TRY(p = read_scalar(d, p, pc));
+            pc += 2;
+            break;
+        case TF_AVRO_FIXED:
+        case TF_AVRO_ENUM:
+            TRY(p = read_scalar(d, p, pc));
+            pc += 3;
+            break;
         case TF_AVRO_LIST:
-            TRY(read_list(d, &d->columns[words[1]], words[2], pc + 4, pc + 4 + words[3]));
-            pc += 4 + words[3];
-            continue;
+            TRY(p = read_list(d, p, pc[1], pc[2], pc + 4, pc + 4 + pc[3]));
+            pc += 4 + pc[3];
+            break;
         case TF_AVRO_MAP:
-            TRY(read_map(d, words[1], words[2], pc + 4, pc + 4 + words[3]));
-            pc += 4 + words[3];
-            continue;
+            TRY(p = read_map(d, p, pc[1], pc[2], pc + 4, pc + 4 + pc[3]));
+            pc += 4 + pc[3];
+            break;
         case TF_AVRO_KEY:
         case TF_AVRO_VALUE_LONG:
         case TF_AVRO_VALUE_BYTES:
         case TF_AVRO_VALUE_FIXED:
-            TRY(read_value(d, words));
+            TRY(p = read_member(d, p, pc));
+            pc += pc[0] == TF_AVRO_VALUE_FIXED ? 2 : 1;
             break;
         default:
-            if (words[0] < TF_AVRO_LONG || words[0] > TF_AVRO_NULL) return TF_AVRO_BAD_PROGRAM;
-            TRY(read_scalar(d, words));
+            return fail(d, TF_AVRO_BAD_PROGRAM, p);
         }
-        pc += width[words[0]];
+    }
+    return p;
+}
+
+/* ---- records -------------------------------------------------------------------------------------------------- */
+
+void tf_avro_begin(tf_avro_decoder *d) {
+    for (int32_t byte = 0; byte < 128; byte++) d->small_keys[byte] = find_key(d, unzigzag((uint64_t)byte));
+    for (int32_t i = 0; i < d->column_count; i++) tf_column_begin(&d->columns[i]);
+}
+
+void tf_avro_expect(tf_avro_decoder *d, int64_t records) {
+    for (int32_t i = 0; i < d->column_count; i++) {
+        /* What cannot be had now will be asked for again. */
+        if (i >= d->sparse_start || d->parents[i] < 0) (void)tf_column_reserve(&d->columns[i], records, &d->memory);
+    }
+}
+
+/* Room for `count` rows; those of the sparse columns are null until they are set. */
+static tf_avro_status begin_block(tf_avro_decoder *d, int64_t count) {
+    for (int32_t i = d->sparse_start; i < d->column_count; i++) {
+        tf_column *c = &d->columns[i];
+        tf_column_status status = tf_column_reserve(c, count, &d->memory);
+        if (status != TF_COLUMN_OK) return status_of(status);
+        if (!count) continue;
+        memset(c->valid + c->length, 0, (size_t)count);
+        if (c->kind == TF_COLUMN_NUMBERS) memset(c->values + c->length, 0, (size_t)count * sizeof(int64_t));
     }
     return TF_AVRO_OK;
 }
 
+static void end_block(tf_avro_decoder *d) {
+    for (int32_t i = d->sparse_start; i < d->column_count; i++) {
+        tf_column *c = &d->columns[i];
+        c->length = d->row;
+        if (c->kind != TF_COLUMN_NUMBERS && c->capacity) tf_column_fill(c, d->row);
+    }
+}
+
+/* Take back the record that was read last. */
+static void drop(tf_avro_decoder *d) {
+    for (int32_t i = 0; i < d->sparse_start; i++) {
+        tf_column *c = &d->columns[i];
+        int64_t length = d->parents[i] < 0 ? d->row : d->columns[d->parents[i]].items;
+        for (; c->length > length; c->length--) c->present -= c->valid[c->length - 1];
+        /* Where the row before it ended; of a column that is no list this says nothing. */
+        c->items = c->kind == TF_COLUMN_NUMBERS && length ? c->values[length - 1] : 0;
+        if (c->filled > length) c->filled = length;
+    }
+    for (int32_t i = d->sparse_start; i < d->column_count; i++) {
+        tf_column *c = &d->columns[i];
+        c->present -= c->valid[d->row];
+        c->valid[d->row] = 0;
+        if (c->filled > d->row) c->filled = d->row;
+        if (c->kind == TF_COLUMN_NUMBERS) c->values[d->row] = 0;
+    }
+}
+
+static int is_dropped(const tf_avro_decoder *d) {
+    const tf_column *c = &d->columns[d->drop_column];
+    return c->length && c->valid[c->length - 1] && c->values[c->length - 1] == d->drop_value;
+}
+
 tf_avro_status tf_avro_decode(tf_avro_decoder *d, const uint8_t *block, int64_t size, int64_t count,
                               int64_t *offset) {
-    tf_avro_status status = TF_AVRO_OK;
-    d->cursor = block;
+    const int32_t *stop = d->program + d->program_length;
+    const uint8_t *p = block;
+    *offset = 0;
     d->end = block + size;
-    for (int64_t row = 0; row < count && status == TF_AVRO_OK; row++) {
-        for (int32_t i = d->sparse_start; i < d->column_count && status == TF_AVRO_OK; i++) {
-            status = append(d, &d->columns[i], d->columns[i].data_length, 0);
+    d->status = begin_block(d, count);
+    if (d->status != TF_AVRO_OK) return d->status;
+    for (int64_t i = 0; i < count; i++) {
+        p = run(d, p, d->program, stop);
+        if (!p) {
+            *offset = d->cursor - block;
+            return d->status;
         }
-        if (status == TF_AVRO_OK) status = run(d, 0, d->program_length);
+        if (d->drop_column >= 0 && is_dropped(d)) {
+            drop(d);
+        } else {
+            d->row++;
+        }
     }
-    if (status == TF_AVRO_OK && d->cursor != d->end) status = TF_AVRO_TRAILING;
-    *offset = d->cursor - block;
-    return status;
+    end_block(d);
+    *offset = p - block;
+    return p == d->end ? TF_AVRO_OK : TF_AVRO_TRAILING;
 }

@@ -1,6 +1,6 @@
 /* A bounded interpreter that decodes Avro records straight into columns.
  *
- * The writer's schema is compiled (in Python, once a file) into a small program of int32 words; the interpreter runs
+ * The writer's schema is compiled (in Python, once a schema) into a small program of int32 words; the interpreter runs
  * it once a record over one inflated block. What nobody asked for is skipped without being built. No I/O, no Python,
  * no recursion beyond the nesting of the program, every read checked against the end of the block, memory counted
  * against a limit.
@@ -13,6 +13,9 @@
  *
  *   SKIP_VARINT                           SKIP_BYTES                      SKIP_FIXED n        SKIP_ENUM symbols
  *   SKIP_ARRAY min_size len body...       items of at least min_size bytes (0: the item is empty)
+ *   OPTIONAL null len body...             a union of null (branch `null`) and something: the body for null, which
+ *                                         ends in a JUMP over what follows, the reading of the other branch
+ *   JUMP n                                skip n words
  *   UNION n end start_0 ... start_n-1     branch i is the words [start_i, start_i+1 or end)
  *   LONG col   INT col   BOOL col   FLOAT col   DOUBLE col   BYTES col   FIXED col n   ENUM col symbols
  *   NULL col                              append a null
@@ -24,6 +27,8 @@
 #define TF_AVRO_H
 
 #include <stdint.h>
+
+#include "tf_columns.h"
 
 typedef enum {
     TF_AVRO_OK = 0,
@@ -61,37 +66,28 @@ typedef enum {
     TF_AVRO_KEY = 18,
     TF_AVRO_VALUE_LONG = 19,
     TF_AVRO_VALUE_BYTES = 20,
-    TF_AVRO_VALUE_FIXED = 21
+    TF_AVRO_VALUE_FIXED = 21,
+    TF_AVRO_OPTIONAL = 22,
+    TF_AVRO_JUMP = 23
 } tf_avro_op;
-
-/* One growing column. `values`: int64[length]; integers, booleans and enum indices as they are, floats and doubles as
- * their bits, for BYTES and FIXED the start in `data`, for LIST the end offset of the row's items. `sizes`:
- * int32[length], the byte length of BYTES and FIXED (else unused, NULL). `valid`: uint8[length], 0 = null. */
-typedef struct {
-    int64_t *values;
-    int32_t *sizes;
-    uint8_t *valid;
-    uint8_t *data;
-    int64_t length;
-    int64_t capacity;
-    int64_t data_length;
-    int64_t data_capacity;
-    int64_t items;    /* LIST: child rows so far */
-    int32_t has_data; /* 1: BYTES or FIXED */
-} tf_avro_column;
 
 typedef struct {
     const int32_t *program;
     int32_t program_length;
-    tf_avro_column *columns;
+    tf_column *columns;         /* of a LIST the end offset of each row's items, of floats and doubles the bits */
+    const int32_t *parents;     /* by column: the LIST column whose items it holds, before it; -1: one row a record */
     int32_t column_count;
     int32_t sparse_start;       /* columns from here on are filled by MAP: one row a record, null unless set */
+    int32_t drop_column;        /* records whose value of this NUMBERS column is `drop_value` are left out; -1: none */
+    int64_t drop_value;
     const int32_t *keys;        /* wanted keys of the maps, ascending, distinct */
     int32_t key_count;
-    int64_t memory;             /* bytes allocated so far */
-    int64_t memory_limit;
-    const uint8_t *cursor;      /* where decoding stands; on an error, near the culprit */
-    const uint8_t *end;
+    int32_t small_keys[128];    /* index in `keys` by the key's single byte of varint, -1 where not wanted */
+    tf_budget memory;
+    int64_t row;                /* rows so far that were not dropped */
+    const uint8_t *end;         /* of the block */
+    tf_avro_status status;      /* why a reader returned NULL, and where */
+    const uint8_t *cursor;
     int64_t map_key;            /* of the map item being read */
     int32_t map_has_key;
     int32_t map_value_kind;     /* 0 none, 1 long, 2 bytes */
@@ -100,8 +96,14 @@ typedef struct {
     int32_t map_size;
 } tf_avro_decoder;
 
-/* Decode exactly `count` records from [block, block + size). IN: decoder with program, columns, keys and limit set.
- * OUT: every top-level column grows by `count` rows. On an error the columns are unusable; `*offset` is where. */
+/* Make a zeroed decoder ready: program, columns (with kinds), parents, keys and limits are set. */
+void tf_avro_begin(tf_avro_decoder *decoder);
+
+/* Room for so many records more, which are known to come. Only saves work. */
+void tf_avro_expect(tf_avro_decoder *decoder, int64_t records);
+
+/* Decode exactly `count` records from [block, block + size). OUT: every top-level column grows by the rows that are
+ * not dropped. On an error the columns are unusable; `*offset` is where. */
 tf_avro_status tf_avro_decode(tf_avro_decoder *decoder, const uint8_t *block, int64_t size, int64_t count,
                               int64_t *offset);
 

@@ -1,5 +1,10 @@
 """Compressed bytes inflated to a bound, whatever size they declare; for the containers that Arrow does not open.
 
+Deflate is most of what reading Iceberg's manifests costs. ISA-L inflates them 2.3 times as fast as zlib does, and its
+Python binding is zlib's drop-in: it stops at a bound, tells where the data ended, and lets go of the GIL. (libdeflate
+is another 15 % faster, but its binding has neither a bound apart from guessing the size nor the place of the end.)
+Where there is no wheel of it, zlib does the same work.
+
 Sources: RFC 1951 and 1952; Snappy format description; RFC 8878; Apache Avro specification, "Required Codecs" and
 "Optional Codecs".
 """
@@ -10,10 +15,16 @@ import zlib
 
 import pyarrow as pa
 
+try:
+    from isal import isal_zlib as deflate
+except ImportError:
+    import zlib as deflate  # type: ignore[no-redef]
+
 __all__ = ["AVRO_CODECS", "DAMAGE", "inflate", "inflate_avro"]
 
 AVRO_CODECS = ("null", "deflate", "snappy", "zstandard")
-DAMAGE = (zlib.error, pa.ArrowException, OSError, ValueError)
+_DEFLATE_ERROR: type[Exception] = deflate.error  # type: ignore[assignment]  # the stub calls the class an instance
+DAMAGE = (_DEFLATE_ERROR, pa.ArrowException, OSError, ValueError)
 """What :func:`inflate` and :func:`inflate_avro` raise."""
 
 _CRC_BYTES = 4
@@ -29,7 +40,7 @@ def inflate(codec: str, data: bytes | memoryview, limit: int) -> bytes | memoryv
 
     Raises
     ------
-    zlib.error, pyarrow.ArrowException, OSError, ValueError : the data are damaged, cut short, or followed by others
+    one of DAMAGE : the data are damaged, cut short, or followed by others
     """
     if codec == "null":
         return data if len(data) <= limit else None
@@ -49,14 +60,14 @@ def inflate_avro(codec: str, block: bytes | memoryview, limit: int) -> bytes | m
 
 
 def _deflate(data: bytes | memoryview, limit: int, window: int) -> bytes | None:
-    inflater = zlib.decompressobj(window)
+    inflater = deflate.decompressobj(window)
     plain = inflater.decompress(data, limit + 1)
     if len(plain) > limit:
         return None
     if not inflater.eof:
         raise ValueError("it is cut short")
     # Python's Avro writers cut deflate data out of a zlib stream and leave the beginning of its checksum behind it.
-    if inflater.unused_data and not zlib.adler32(plain).to_bytes(4, "big").startswith(inflater.unused_data):
+    if inflater.unused_data and not deflate.adler32(plain).to_bytes(4, "big").startswith(inflater.unused_data):
         raise ValueError(f"{len(inflater.unused_data)} bytes follow its end")
     return plain
 

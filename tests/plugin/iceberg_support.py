@@ -13,8 +13,9 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
-from tableformats_iceberg.avro import AvroColumns, RawColumn, Want
+from tableformats_iceberg.avro import AvroColumns, Want
 from tableformats_iceberg.avro_schema import Path
+from tableformats_iceberg.columns import RawColumn
 
 SYNC = bytes(range(16))
 
@@ -189,7 +190,7 @@ def find(schema: Any, want: Want) -> tuple[str | None, Any]:
 
 def plain(column: RawColumn) -> list[Any]:
     """A decoded column as Python values: integers, floats or bytes."""
-    if column.sizes is not None:
+    if column.is_bytes:
         values = column.bytes_array(pa.binary()).to_pylist()
     elif column.avro.get("type") == "float":
         values = [struct.unpack("<f", struct.pack("<I", v))[0] for v in column.values.tolist()]

@@ -342,7 +342,7 @@ def test_broken_schemas(schema: Any) -> None:
 def test_unions_in_any_order_and_wrapped_types() -> None:
     schema = record(("a", 1, [{"type": "long"}, "null"]), ("c", 3, {"type": "string"}))
     data = varint(0) + varint(7) + text("x") + varint(1) + text("y")
-    columns = read_columns(container(schema, [(2, data)]), (*LONG, Want(3, ("c",), "bytes")), [], "x")
+    columns = read_columns(container(schema, [(2, data)]), (*LONG, Want(3, ("c",), "text")), [], "x")
     assert columns[(1,)].int_array().to_pylist() == [7, None]
     assert columns.strings((3,), "c").to_pylist() == ["x", "y"]
 
@@ -369,7 +369,7 @@ def test_map_with_keys_behind_values_and_repeated_keys() -> None:
 def test_a_path_that_is_no_text(value: bytes) -> None:
     data = container(record(("a", 1, "string")), [(1, text(value))])
     with pytest.raises(CorruptMetadataError) as caught:
-        read_columns(data, (Want(1, ("a",), "bytes"),), [], "x").strings((1,), "a")
+        read_columns(data, (Want(1, ("a",), "text"),), [], "x").strings((1,), "a")
     assert caught.value.field == "a"
 
 

@@ -355,11 +355,12 @@ def test_inheritance(tmp_path: Path) -> None:
         entry("d", status=1, sequence_number=3, records=1, first_row_id=7),
         entry("e", status=1, records=5),
     ])  # fmt: skip
-    found = read_files(table_with(tmp_path, (data, {"first_row_id": 100})))
+    folder = table_with(tmp_path, (data, {"first_row_id": 100}))
+    found = read_files(folder)
     assert [r["path"] for r in found] == ["a", "b", "d", "e"]
     assert [r["data_sequence_number"] for r in found] == [5, 2, 3, 5]
     assert [r["first_row_id"] for r in found] == [100, 110, 7, 130]
-    assert {r["snapshot_id"] for r in found} == {7}
+    assert tf.open_table(folder, relocate=True).inspect.entries()["snapshot_id"].to_pylist() == [7] * 5
     without = read_files(table_with(tmp_path, (data, {})))
     assert [r["first_row_id"] for r in without] == [None] * 4
 

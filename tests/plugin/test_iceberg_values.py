@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tableformats_iceberg.avro import RawColumn
+from tableformats_iceberg.columns import RawColumn
 from tableformats_iceberg.entries import read_entries
 from tableformats_iceberg.manifests import DATA, Manifest, parse_manifest_list
 from tableformats_iceberg.values import decode_bounds, decode_partition
@@ -31,15 +31,22 @@ EPOCH = dt.datetime(1970, 1, 1)
 
 
 def raw_bytes(values: list[bytes | None], avro: str = "bytes") -> RawColumn:
-    sizes = np.array([len(v or b"") for v in values], np.int32)
+    sizes = [len(v or b"") for v in values]
     data = np.frombuffer(b"".join(v or b"" for v in values), np.uint8)
-    starts = np.cumsum(sizes, dtype=np.int64) - sizes
-    return RawColumn(starts, np.array([v is not None for v in values], bool), sizes, data, {"type": avro})
+    widths = {len(v) for v in values if v is not None}
+    width = widths.pop() if len(widths) == 1 else None
+    offsets = np.cumsum([0, *sizes], dtype=np.int32)
+    return RawColumn(None, offsets, data, known(values), width, 0, {"type": avro})
 
 
 def raw_ints(values: list[int | None], avro: str = "long") -> RawColumn:
     numbers = np.array([v or 0 for v in values], np.int64)
-    return RawColumn(numbers, np.array([v is not None for v in values], bool), None, None, {"type": avro})
+    return RawColumn(numbers, None, None, known(values), None, 0, {"type": avro})
+
+
+def known(values: list[Any]) -> np.ndarray | None:
+    found = np.array([v is not None for v in values], bool)
+    return None if found.all() else found
 
 
 def decoded(kind: Type, values: list[bytes | None], is_lower: bool = True) -> list[Any]:

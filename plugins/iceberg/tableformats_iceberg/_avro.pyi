@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -7,11 +7,32 @@ class AvroDecodeError(ValueError):
     limit: bool
     def __init__(self, message: str, offset: int, limit: bool = ...) -> None: ...
 
+class Buffers(NamedTuple):
+    values: np.ndarray | None
+    offsets: np.ndarray | None
+    data: np.ndarray | None
+    valid: np.ndarray | None
+    width: int | None
+    flaws: int | None
+
+HAS_NUL: int
+NOT_UTF8: int
+
 def read_varint(data: Any, offset: int) -> tuple[int, int]: ...
 
 class BlockDecoder:
+    rows: int
     def __init__(
-        self, program: np.ndarray, has_data: np.ndarray, sparse_start: int, keys: np.ndarray, memory_limit: int
+        self,
+        program: np.ndarray,
+        kinds: np.ndarray,
+        parents: np.ndarray,
+        sparse_start: int,
+        keys: np.ndarray,
+        memory_limit: int,
+        drop_column: int = ...,
+        drop_value: int = ...,
     ) -> None: ...
+    def expect(self, records: int) -> None: ...
     def decode(self, block: Any, count: int) -> None: ...
-    def column(self, index: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]: ...
+    def column(self, index: int) -> Buffers: ...

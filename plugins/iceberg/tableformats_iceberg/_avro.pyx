@@ -5,9 +5,11 @@ decodes inflated blocks into growing columns with the GIL released. Source: Apac
 Container Files" and "Binary Encoding".
 """
 
+from cpython.buffer cimport PyBuffer_FillInfo
 from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
+from libc.stdlib cimport calloc, free, realloc
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,30 +28,50 @@ cdef extern from "tf_avro.h" nogil:
         TF_AVRO_LIMIT
         TF_AVRO_BAD_PROGRAM
 
-    ctypedef struct tf_avro_column:
+    enum:
+        TF_COLUMN_NUMBERS
+        TF_COLUMN_TEXT
+        TF_TEXT_HAS_NUL
+        TF_TEXT_NOT_UTF8
+
+    ctypedef struct tf_budget:
+        int64_t limit
+
+    ctypedef struct tf_column:
         int64_t *values
-        int32_t *sizes
+        int32_t *offsets
         uint8_t *valid
         uint8_t *data
         int64_t length
-        int64_t data_length
-        int32_t has_data
+        int64_t present
+        int32_t kind
+        int32_t width
+        int32_t flaws
 
     ctypedef struct tf_avro_decoder:
         const int32_t *program
         int32_t program_length
-        tf_avro_column *columns
+        tf_column *columns
+        const int32_t *parents
         int32_t column_count
         int32_t sparse_start
+        int32_t drop_column
+        int64_t drop_value
         const int32_t *keys
         int32_t key_count
-        int64_t memory_limit
+        tf_budget memory
+        int64_t row
 
+    void tf_avro_begin(tf_avro_decoder *decoder)
+    void tf_avro_expect(tf_avro_decoder *decoder, int64_t records)
     tf_avro_status tf_avro_decode(tf_avro_decoder *decoder, const uint8_t *block, int64_t size, int64_t count,
                                   int64_t *offset)
     tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_t *value)
     void tf_avro_free(tf_avro_decoder *decoder)
 
+
+HAS_NUL = TF_TEXT_HAS_NUL
+NOT_UTF8 = TF_TEXT_NOT_UTF8
 
 REASONS = {
     TF_AVRO_TRUNCATED: "a value passes the end of the data",
@@ -72,6 +94,19 @@ class AvroDecodeError(ValueError):
         self.limit = limit
 
 
+class Buffers(NamedTuple):
+    """A column's memory. Numbers have ``values`` int64[n]; byte values have ``offsets`` int32[n + 1] into ``data``
+    uint8[m], as Arrow lays binary out, ``width``, the size of every value that is not null (None: they differ, or
+    there is none), and for text ``flaws``, ``HAS_NUL | NOT_UTF8`` (None: nobody looked). ``valid`` is bool[n], None where no row is null."""
+
+    values: object
+    offsets: object
+    data: object
+    valid: object
+    width: object
+    flaws: object
+
+
 def read_varint(const uint8_t[::1] data not None, int64_t offset):
     """The zig-zag varint at ``offset`` of ``data``, and the offset after it.
 
@@ -91,45 +126,92 @@ def read_varint(const uint8_t[::1] data not None, int64_t offset):
     return value, cursor - start
 
 
+cdef class _Memory:
+    """Owns memory of the decoder's, for the arrays that look at it."""
+
+    cdef void *start
+    cdef Py_ssize_t size
+
+    def __dealloc__(self):
+        free(self.start)
+
+    def __getbuffer__(self, Py_buffer *view, int flags):
+        PyBuffer_FillInfo(view, self, self.start, self.size, 0, flags)
+
+
+cdef object _array(void *start, int64_t count, Py_ssize_t width, object kind):
+    """An array of ``count`` items over memory that it takes over, cut to size."""
+    cdef _Memory memory
+    cdef void *cut
+    if count == 0 or start == NULL:
+        free(start)
+        return np.empty(0, kind)
+    cut = realloc(start, <size_t>count * width)
+    memory = _Memory.__new__(_Memory)
+    memory.start = start if cut == NULL else cut
+    memory.size = count * width
+    return np.frombuffer(memory, kind)
+
+
 cdef class BlockDecoder:
     """Columns that grow block by block.
 
     Parameters
     ----------
     program : int32[n], see ``tf_avro.h``; trusted: it comes from our own compiler
-    has_data : uint8[n_columns], 1 for columns of bytes
+    kinds : uint8[n_columns], what each column holds: 0 numbers, 1 bytes, 2 text
+    parents : int32[n_columns], the column of lists whose items each column holds; -1: it has one row a record
     sparse_start : columns from here on are filled by maps
     keys : int32[n_keys], wanted map keys, ascending
     memory_limit : bytes that the columns may take together
+    drop_column, drop_value : leave out the records with this value in this column of numbers (-1: none)
     """
 
     cdef tf_avro_decoder decoder
     cdef object _program
+    cdef object _parents
     cdef object _keys
 
-    def __cinit__(self, const int32_t[::1] program not None, const uint8_t[::1] has_data not None,
-                  int32_t sparse_start, const int32_t[::1] keys not None, int64_t memory_limit):
+    def __cinit__(self, const int32_t[::1] program not None, const uint8_t[::1] kinds not None,
+                  const int32_t[::1] parents not None, int32_t sparse_start, const int32_t[::1] keys not None,
+                  int64_t memory_limit, int32_t drop_column=-1, int64_t drop_value=0):
         cdef int32_t i
         # The views keep their owners alive as long as the decoder points into them.
         self._program = program
+        self._parents = parents
         self._keys = keys
+        assert parents.shape[0] == kinds.shape[0]
         self.decoder.program = &program[0] if program.shape[0] else NULL
         self.decoder.program_length = <int32_t>program.shape[0]
         self.decoder.keys = &keys[0] if keys.shape[0] else NULL
         self.decoder.key_count = <int32_t>keys.shape[0]
         self.decoder.sparse_start = sparse_start
-        self.decoder.memory_limit = memory_limit
-        self.decoder.columns = <tf_avro_column *>calloc(max(1, has_data.shape[0]), sizeof(tf_avro_column))
+        self.decoder.memory.limit = memory_limit
+        self.decoder.drop_column = drop_column
+        self.decoder.drop_value = drop_value
+        self.decoder.columns = <tf_column *>calloc(max(1, kinds.shape[0]), sizeof(tf_column))
+        self.decoder.parents = &parents[0] if parents.shape[0] else NULL
         if self.decoder.columns == NULL:
             raise MemoryError
-        self.decoder.column_count = <int32_t>has_data.shape[0]
+        self.decoder.column_count = <int32_t>kinds.shape[0]
         for i in range(self.decoder.column_count):
-            self.decoder.columns[i].has_data = has_data[i]
+            self.decoder.columns[i].kind = kinds[i]
+        tf_avro_begin(&self.decoder)
 
     def __dealloc__(self):
         if self.decoder.columns != NULL:
             tf_avro_free(&self.decoder)
-            free(self.decoder.columns)
+        free(self.decoder.columns)
+
+    @property
+    def rows(self):
+        """Records so far, without those that were left out."""
+        return self.decoder.row
+
+    def expect(self, int64_t records):
+        """Make room for so many records, which are thought to come."""
+        if records > 0:
+            tf_avro_expect(&self.decoder, records)
 
     def decode(self, const uint8_t[::1] block not None, int64_t count):
         """Append ``count`` records, which must fill ``block`` exactly.
@@ -156,32 +238,34 @@ cdef class BlockDecoder:
         if status == TF_AVRO_NO_MEMORY:
             raise MemoryError
         if status == TF_AVRO_LIMIT:
-            raise AvroDecodeError(f"the columns pass {self.decoder.memory_limit} bytes", offset, limit=True)
+            raise AvroDecodeError(f"the columns pass {self.decoder.memory.limit} bytes", offset, limit=True)
         if status == TF_AVRO_BAD_PROGRAM:
             raise AssertionError("the Avro program is malformed")
         raise AvroDecodeError(REASONS[status], offset)
 
     def column(self, int32_t index):
-        """A column's buffers, copied: (values int64[n], valid bool[n], sizes int32[n] | None, data uint8[m] | None).
-
-        ``values`` are integers, float bits, list end offsets, or the starts of byte values in ``data``.
-        """
+        """Hand a column's memory over, once, without copying it."""
         if index < 0 or index >= self.decoder.column_count:
             raise IndexError(index)
-        cdef tf_avro_column *column = &self.decoder.columns[index]
-        values = np.empty(column.length, np.int64)
-        valid = np.empty(column.length, np.uint8)
-        _copy(values.view(np.uint8), column.values, column.length * <int64_t>sizeof(int64_t))
-        _copy(valid, column.valid, column.length)
-        if not column.has_data:
-            return values, valid.view(np.bool_), None, None
-        sizes = np.empty(column.length, np.int32)
-        data = np.empty(column.data_length, np.uint8)
-        _copy(sizes.view(np.uint8), column.sizes, column.length * <int64_t>sizeof(int32_t))
-        _copy(data, column.data, column.data_length)
-        return values, valid.view(np.bool_), sizes, data
-
-
-cdef _copy(uint8_t[::1] target, const void *source, int64_t size):
-    if size > 0 and target.shape[0] == size:
-        memcpy(&target[0], source, <size_t>size)
+        cdef tf_column *column = &self.decoder.columns[index]
+        cdef int64_t length = column.length
+        values = offsets = data = valid = width = flaws = None
+        if column.kind == TF_COLUMN_NUMBERS:
+            values = _array(column.values, length, sizeof(int64_t), np.int64)
+            column.values = NULL
+        else:
+            count = column.offsets[length] if column.offsets != NULL else 0
+            data = _array(column.data, count, 1, np.uint8)
+            column.data = NULL
+            offsets = _array(column.offsets, length + 1 if length else 0, sizeof(int32_t), np.int32)
+            column.offsets = NULL
+            if length == 0:
+                offsets = np.zeros(1, np.int32)
+            if column.width >= 0:
+                width = column.width
+            if column.kind == TF_COLUMN_TEXT:
+                flaws = column.flaws
+        if column.present != length:
+            valid = _array(column.valid, length, 1, np.bool_)
+            column.valid = NULL
+        return Buffers(values, offsets, data, valid, width, flaws)

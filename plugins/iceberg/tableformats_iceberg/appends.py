@@ -34,9 +34,8 @@ def added_entries(snapshot: IcebergSnapshot, request: ReadRequest) -> Iterator[E
         DATA, snapshot.specs, request.manifest_filter, request.report, added_by=snapshot.version
     )
     for found in snapshot.entries_of(own, request):
-        status = found.files["status"].to_numpy()
-        made_by = found.files["snapshot_id"].fill_null(-1).to_numpy()
-        yield found.take(np.flatnonzero((status == ADDED) & (made_by == snapshot.version)))
+        made_by = found.snapshot_ids.fill_null(-1).to_numpy()
+        yield found.take(np.flatnonzero((found.status == ADDED) & (made_by == snapshot.version)))
 
 
 class AppendedFiles(IcebergSnapshot):

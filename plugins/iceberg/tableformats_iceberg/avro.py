@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 
-from ._avro import AvroDecodeError, BlockDecoder, read_varint
-from .avro_schema import ELEMENT, ColumnSpec, Path, Want, compile_program
+from ._avro import NOT_UTF8, AvroDecodeError, BlockDecoder, read_varint
+from .avro_schema import ELEMENT, Path, Program, Want, compile_program
 from .codecs import inflated
+from .columns import RawColumn
 from .jsontext import parse_json
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
 __all__ = ["ELEMENT", "AvroColumns", "Header", "RawColumn", "Want", "read_columns", "read_header"]
@@ -29,6 +30,7 @@ MAX_BLOCK_BYTES = 256 << 20
 """Most bytes that one block may inflate to; writers cut blocks at 16 KB to some MB."""
 MAX_COLUMN_BYTES = 2 << 30
 """Most bytes that the decoded columns of one file may take."""
+_MAP_VALUE = {"type": "bytes"}
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,14 @@ class Header:
     """The header of a container file; ``offset`` is where its first block begins."""
 
     metadata: dict[str, bytes]
-    schema: Any
     codec: str
     sync: bytes
     offset: int
+
+    @property
+    def schema(self) -> bytes:
+        """The writer's schema, JSON as it stands in the file."""
+        return self.metadata["avro.schema"]
 
     def text(self, key: str) -> str | None:
         """A header value as text, or None where it is absent or no UTF-8."""
@@ -48,73 +54,6 @@ class Header:
             return None if value is None else value.decode()
         except UnicodeDecodeError:
             return None
-
-
-@dataclass
-class RawColumn:
-    """A decoded column: ``values`` int64[n] (integers, float bits, list ends, or starts in ``data``), ``valid``
-    bool[n], and for byte values ``sizes`` int32[n] and ``data`` uint8[m]. ``avro`` is the Avro type, empty where the
-    file has no such field."""
-
-    values: np.ndarray
-    valid: np.ndarray
-    sizes: np.ndarray | None
-    data: np.ndarray | None
-    avro: dict[str, Any]
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    @property
-    def nbytes(self) -> int:
-        arrays = (self.values, self.valid, self.sizes, self.data)
-        return sum(array.nbytes for array in arrays if array is not None)
-
-    def integers(self, default: int = 0) -> np.ndarray:
-        """int64[n] with ``default`` for nulls."""
-        import numpy as np
-
-        return np.where(self.valid, self.values, default)
-
-    def int_array(self, kind: pa.DataType | None = None) -> pa.Array:
-        """The integers as an Arrow array, int64 unless ``kind`` says otherwise."""
-        import pyarrow as pa
-
-        array = pa.array(self.values, pa.int64(), mask=~self.valid)
-        return array if kind is None else array.cast(kind, safe=False)
-
-    def take(self, rows: np.ndarray) -> RawColumn:
-        """The rows ``rows`` (int64 indices); the bytes stay where they are."""
-        sizes = None if self.sizes is None else self.sizes[rows]
-        return RawColumn(self.values[rows], self.valid[rows], sizes, self.data, self.avro)
-
-    def bytes_array(self, kind: pa.DataType) -> pa.Array:
-        """The byte values as Arrow ``kind`` (string or binary), not validated."""
-        import numpy as np
-        import pyarrow as pa
-
-        if self.sizes is None or self.data is None:
-            return pa.nulls(len(self), kind)
-        sizes = np.where(self.valid, self.sizes, 0)
-        ends = np.cumsum(sizes, dtype=np.int64)
-        total = int(ends[-1]) if len(ends) else 0
-        if total > np.iinfo(np.int32).max:
-            raise LimitExceededError("a column of a manifest holds more than 2 GiB")
-        data = self.data
-        starts = ends - sizes
-        if total != len(data) or not np.array_equal(starts[self.valid], self.values[self.valid]):
-            # Rows were taken, or a map repeated a key: gather what is left.
-            data = data[np.arange(total) + np.repeat(self.values - starts, sizes)]
-        offsets = np.zeros(len(self) + 1, np.int32)
-        offsets[1:] = ends
-        validity = None if self.valid.all() else pa.array(self.valid).buffers()[1]
-        return pa.Array.from_buffers(kind, len(self), [validity, pa.py_buffer(offsets), pa.py_buffer(data)])
-
-    def list_offsets(self) -> np.ndarray:
-        """int64[n + 1] into the children of a list column."""
-        import numpy as np
-
-        return np.concatenate([np.zeros(1, np.int64), self.values])
 
 
 class AvroColumns:
@@ -146,23 +85,20 @@ class AvroColumns:
         return self._maps.get(path, {})
 
     def strings(self, path: Path, name: str) -> pa.Array:
-        """A column of paths or names: valid UTF-8 without NUL. Raises CorruptMetadataError naming field ``name``."""
+        """A column that was wanted as text: UTF-8 without NUL. Raises CorruptMetadataError naming field ``name``."""
         import pyarrow as pa
 
         column = self._columns[path]
-        array = column.bytes_array(pa.string())
-        if column.data is not None and not column.data.all():
-            raise CorruptMetadataError("a string holds NUL", path=self.source, field=name)
-        try:
-            array.validate(full=True)
-        except pa.ArrowInvalid:
-            raise CorruptMetadataError("a string is not UTF-8", path=self.source, field=name) from None
-        return array
+        assert column.flaws is not None or not column.is_bytes, "the field is wanted as bytes"
+        if column.flaws:
+            message = "a string is not UTF-8" if column.flaws & NOT_UTF8 else "a string holds NUL"
+            raise CorruptMetadataError(message, path=self.source, field=name)
+        return column.bytes_array(pa.string())
 
     def required(self, path: Path, name: str) -> RawColumn:
         """A column without nulls. Raises CorruptMetadataError naming field ``name``."""
         column = self._columns[path]
-        if not column.valid.all():
+        if column.null_count:
             raise CorruptMetadataError("a required field is missing or null", path=self.source, field=name)
         return column
 
@@ -191,8 +127,7 @@ def read_header(data: bytes, path: str) -> Header:
     if codec not in AVRO_CODECS:
         raise CorruptMetadataError(f"the Avro codec {codec[:50]!r} is none that manifests are written with",
                                    path=path, field="avro.codec", hint=f"Known: {', '.join(AVRO_CODECS)}")  # fmt: skip
-    schema = parse_json(metadata["avro.schema"], path)
-    return Header(metadata, schema, codec, data[offset : offset + SYNC_SIZE], offset + SYNC_SIZE)
+    return Header(metadata, codec, data[offset : offset + SYNC_SIZE], offset + SYNC_SIZE)
 
 
 def _read_metadata(data: bytes, offset: int) -> tuple[dict[str, bytes], int]:
@@ -223,8 +158,9 @@ def _read_bytes(data: bytes, offset: int) -> tuple[bytes, int]:
 
 
 def read_columns(
-    data: bytes, wants: Sequence[Want], keys: Sequence[int], path: str, header: Header | None = None
-) -> AvroColumns:
+    data: bytes, wants: Sequence[Want], keys: Sequence[int], path: str, header: Header | None = None,
+    drop: tuple[Path, int] | None = None, expected: int = 0,
+) -> AvroColumns:  # fmt: skip
     """Decode the fields ``wants`` of all records, and of the maps among them the entries of ``keys``.
 
     Parameters
@@ -233,49 +169,66 @@ def read_columns(
     keys : wanted keys of maps (column field ids), ascending, distinct
     path : for errors
     header : where it was read already
+    drop : leave out the records that have this value in this integer field
+    expected : about how many records there are, where something says it
 
     Raises
     ------
     CorruptMetadataError : with path and, where known, offset
     LimitExceededError : a block or the columns pass :data:`MAX_BLOCK_BYTES` or :data:`MAX_COLUMN_BYTES`
     """
-    import numpy as np
-
     header = header or read_header(data, path)
-    program = compile_program(header.schema, wants, len(keys), path)
-    has_data = [c.has_data for c in program.columns]
-    for is_bytes in program.maps.values():
-        has_data += [is_bytes] * len(keys)
-    decoder = BlockDecoder(np.array(program.words, np.int32), np.array(has_data, np.uint8), len(program.columns),
-                           np.array(keys, np.int32), MAX_COLUMN_BYTES)  # fmt: skip
-    rows = _decode_blocks(decoder, data, header, program.min_size, path)
-    columns = {c.path: _column(decoder, i, c) for i, c in enumerate(program.columns)}
+    try:
+        program = _program(header.schema, tuple(wants), len(keys))
+    except CorruptMetadataError as error:
+        error.path = path
+        raise
+    decoder = _decoder(program, keys, drop)
+    # A list's word is not to be trusted with memory: records have some bytes each.
+    decoder.expect(min(expected, len(data)))
+    _decode_blocks(decoder, data, header, program.min_size, path)
+    columns = {c.path: RawColumn(*decoder.column(i), c.avro) for i, c in enumerate(program.columns)}
     maps: dict[Path, dict[int, RawColumn]] = {}
-    index = len(program.columns)
+    index = len(columns)
     for map_path in program.maps:
         maps[map_path] = {}
         for key in keys:
-            maps[map_path][key] = _column(decoder, index, ColumnSpec(map_path, {"type": "bytes"}))
+            maps[map_path][key] = RawColumn(*decoder.column(index), _MAP_VALUE)
             index += 1
-    return AvroColumns(header, rows, columns, maps, path)
+    return AvroColumns(header, decoder.rows, columns, maps, path)
 
 
-def _column(decoder: BlockDecoder, index: int, column: ColumnSpec) -> RawColumn:
-    return RawColumn(*decoder.column(index), column.avro)
+@lru_cache(maxsize=256)
+def _program(schema: bytes, wants: tuple[Want, ...], key_count: int) -> Program:
+    """The program for a writer's schema: the files of a table have few."""
+    return compile_program(parse_json(schema, ""), wants, key_count, "")
 
 
-def _decode_blocks(decoder: BlockDecoder, data: bytes, header: Header, min_size: int, path: str) -> int:
-    """Run the decoder over all blocks; the number of records."""
+def _decoder(program: Program, keys: Sequence[int], drop: tuple[Path, int] | None) -> BlockDecoder:
+    import numpy as np
+
+    sparse = [holds for holds in program.maps.values() for _ in keys]
+    kinds = np.array([*(c.holds for c in program.columns), *sparse], np.uint8)
+    parents = np.array([*(c.parent for c in program.columns), *(-1 for _ in sparse)], np.int32)
+    column, value = -1, 0
+    if drop is not None:
+        column, value = [c.path for c in program.columns].index(drop[0]), drop[1]
+    return BlockDecoder(np.array(program.words, np.int32), kinds, parents, len(program.columns),
+                        np.array(keys, np.int32), MAX_COLUMN_BYTES, column, value)  # fmt: skip
+
+
+def _decode_blocks(decoder: BlockDecoder, data: bytes, header: Header, min_size: int, path: str) -> None:
+    """Run the decoder over all blocks."""
     view = memoryview(data)
-    offset, rows = header.offset, 0
-    while offset < len(data):
+    offset, end = header.offset, len(data)
+    while offset < end:
         start = offset
         try:
             count, offset = read_varint(data, offset)
             size, offset = read_varint(data, offset)
         except AvroDecodeError as error:
             raise CorruptMetadataError(f"an Avro block is damaged: {error}", path=path, offset=error.offset) from None
-        if count < 0 or size < 0 or size > len(data) - offset - SYNC_SIZE:
+        if count < 0 or size < 0 or size > end - offset - SYNC_SIZE:
             raise CorruptMetadataError("an Avro block is truncated, or its size is wrong", path=path, offset=start)
         if data[offset + size : offset + size + SYNC_SIZE] != header.sync:
             raise CorruptMetadataError("an Avro block does not end in the sync marker", path=path, offset=offset + size)
@@ -283,20 +236,16 @@ def _decode_blocks(decoder: BlockDecoder, data: bytes, header: Header, min_size:
         if count > len(block) // min_size:
             raise CorruptMetadataError(f"an Avro block declares {count} records in {len(block)} bytes",
                                        path=path, offset=start)  # fmt: skip
-        _decode_block(decoder, block, count, header.codec, path, offset)
-        rows += count
+        try:
+            decoder.decode(block, count)
+        except AvroDecodeError as error:
+            _refuse_block(error, header.codec, path, offset)
         offset += size + SYNC_SIZE
-    return rows
 
 
-def _decode_block(
-    decoder: BlockDecoder, block: bytes | memoryview, count: int, codec: str, path: str, offset: int
-) -> None:
-    try:
-        decoder.decode(block, count)
-    except AvroDecodeError as error:
-        where = offset + (error.offset if codec == "null" else 0)
-        inside = "" if codec == "null" else f", {error.offset} bytes into the inflated block"
-        if error.limit:
-            raise LimitExceededError(f"an Avro file is too large: {error}", path=path, offset=where) from None
-        raise CorruptMetadataError(f"an Avro record is damaged: {error}{inside}", path=path, offset=where) from None
+def _refuse_block(error: AvroDecodeError, codec: str, path: str, offset: int) -> NoReturn:
+    where = offset + (error.offset if codec == "null" else 0)
+    inside = "" if codec == "null" else f", {error.offset} bytes into the inflated block"
+    if error.limit:
+        raise LimitExceededError(f"an Avro file is too large: {error}", path=path, offset=where) from None
+    raise CorruptMetadataError(f"an Avro record is damaged: {error}{inside}", path=path, offset=where) from None

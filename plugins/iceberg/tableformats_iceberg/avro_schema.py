@@ -27,12 +27,13 @@ MAX_SIZE = 1 << 30
 
 # Operations of tf_avro.h.
 SKIP_VARINT, SKIP_BYTES, SKIP_FIXED, SKIP_ENUM, SKIP_ARRAY, UNION = 1, 2, 3, 4, 5, 6
-NULL, LIST, MAP, KEY, VALUE_LONG, VALUE_BYTES, VALUE_FIXED = 15, 16, 17, 18, 19, 20, 21
+NULL, LIST, MAP, KEY, VALUE_LONG, VALUE_BYTES, VALUE_FIXED, OPTIONAL, JUMP = 15, 16, 17, 18, 19, 20, 21, 22, 23
 _READ = {"long": 7, "int": 8, "boolean": 9, "float": 10, "double": 11, "bytes": 12, "string": 12}
 _SKIP = {
     "long": (SKIP_VARINT,), "int": (SKIP_VARINT,), "boolean": (SKIP_FIXED, 1), "float": (SKIP_FIXED, 4),
     "double": (SKIP_FIXED, 8), "bytes": (SKIP_BYTES,), "string": (SKIP_BYTES,),
 }  # fmt: skip
+NUMBERS, OCTETS, TEXT = 0, 1, 2
 _MIN_SIZE = {"float": 4, "double": 8, "null": 0}
 _PRIMITIVES = frozenset(("null", *_READ))
 
@@ -43,7 +44,8 @@ class Want:
 
     ``shape`` is ``value``, ``record`` (with ``members``), ``list`` (of records with ``members``, or of plain values)
     or ``map`` (from int keys; the value of each wanted key becomes a column). ``kind`` limits what a value may be:
-    ``int`` (int, long, boolean, enum), ``bytes`` (bytes, string, fixed) or ``any``.
+    ``int`` (int, long, boolean, enum), ``bytes`` (bytes, string, fixed), ``text`` (the same, checked to be UTF-8) or
+    ``any``.
     """
 
     id: int
@@ -52,23 +54,30 @@ class Want:
     shape: str = "value"
     members: tuple[Want, ...] = ()
 
+    def __hash__(self) -> int:
+        # Programs are looked up by what is wanted, for every file: its members need not be looked at for that.
+        return hash((self.id, self.shape))
+
 
 @dataclass
 class ColumnSpec:
-    """Where a column stands in the decoder, and the Avro type of its values (empty: the writer has none)."""
+    """Where a column stands in the decoder, the number of the column of lists whose items it holds (-1: one row a
+    record), the Avro type of its values (empty: the writer has none), and what it holds (``NUMBERS``, ``OCTETS`` or
+    ``TEXT``)."""
 
     path: Path
+    parent: int = -1
     avro: dict[str, Any] = field(default_factory=dict)
-    has_data: bool = False
+    holds: int = NUMBERS
 
 
 @dataclass
 class Program:
-    """``words`` for the decoder; ``columns`` the dense ones; ``maps``: {path: whether its values are bytes}."""
+    """``words`` for the decoder; ``columns`` the dense ones; ``maps``: {path: what its values are}."""
 
     words: list[int]
     columns: list[ColumnSpec]
-    maps: dict[Path, bool]
+    maps: dict[Path, int]
     min_size: int
 
 
@@ -90,7 +99,7 @@ class _Compiler:
         self.words: list[int] = []
         self.columns: list[ColumnSpec] = []
         self.index: dict[Path, int] = {}
-        self.maps: dict[Path, bool] = {}
+        self.maps: dict[Path, int] = {}
         self.slots: list[tuple[int, Path]] = []
         self.named: dict[str, dict[str, Any]] = {}
         self.open: list[int] = []
@@ -114,16 +123,18 @@ class _Compiler:
             self.words[position] = start + list(maps).index(map_path) * self.key_count
         return Program(self.words, self.columns, maps, size)
 
-    def declare(self, want: Want, path: Path) -> None:
-        """Number the columns of ``want``, children of lists included."""
+    def declare(self, want: Want, path: Path, parent: int = -1) -> None:
+        """Number the columns of ``want``, children of lists (``parent``) included."""
         here = (*path, want.id)
         if want.shape in ("value", "list"):
             self.index[here] = len(self.columns)
-            self.columns.append(ColumnSpec(here))
-        if want.shape == "list" and not want.members:
-            self.declare(Want(ELEMENT, (), want.kind), here)
+            self.columns.append(ColumnSpec(here, parent))
+        if want.shape == "list":
+            parent = self.index[here]
+            if not want.members:
+                self.declare(Want(ELEMENT, (), want.kind), here, parent)
         for member in want.members if want.shape != "map" else ():
-            self.declare(member, here)
+            self.declare(member, here, parent)
 
     def resolve(self, schema: Any) -> Any:
         """A union (list), or a dict whose ``type`` is the name of an Avro type."""
@@ -236,6 +247,9 @@ class _Compiler:
     def union(self, branches: list[Any], want: Want | None, path: Path, depth: int) -> int:
         if not branches:
             self.fail("an Avro union has no branches")
+        nulls = [number for number, branch in enumerate(branches) if self.is_null(branch)]
+        if len(branches) == 2 and len(nulls) == 1:
+            return self.optional(nulls[0], branches[1 - nulls[0]], want, path, depth)
         head = len(self.words)
         self.emit(UNION, len(branches), 0, *([0] * len(branches)))
         least = MAX_SIZE
@@ -252,6 +266,25 @@ class _Compiler:
         self.words[head + 2] = len(self.words)
         return 1 + least
 
+    def is_null(self, schema: Any) -> bool:
+        resolved = self.resolve(schema)
+        return isinstance(resolved, dict) and bool(resolved["type"] == "null")
+
+    def optional(self, null: int, branch: Any, want: Want | None, path: Path, depth: int) -> int:
+        """A union of null and something, as nearly all unions are."""
+        if isinstance(self.resolve(branch), list):
+            self.fail("an Avro union holds a union")
+        head = len(self.words)
+        self.emit(OPTIONAL, null, 0)
+        if want is not None:
+            self.nulls(want, path)
+        self.emit(JUMP, 0)
+        start = len(self.words)
+        self.words[head + 2] = start - head - 3
+        self.value(branch, want, path, depth + 1)
+        self.words[start - 1] = len(self.words) - start
+        return 1
+
     def scalar(self, schema: dict[str, Any], want: Want | None, path: Path) -> int:
         kind = schema["type"]
         size = self.fixed_size(schema) if kind == "fixed" else _MIN_SIZE.get(kind, 1)
@@ -265,14 +298,16 @@ class _Compiler:
             return 0
         is_bytes = kind in ("bytes", "string", "fixed")
         is_int = not is_bytes and kind not in ("float", "double")
-        if (want.kind == "bytes" and not is_bytes) or (want.kind == "int" and not is_int):
+        if (want.kind in ("bytes", "text") and not is_bytes) or (want.kind == "int" and not is_int):
             self.fail(f"a field has the wrong Avro type: {kind}", _name(want))
         place = (*path, want.id)
         number = self.index[place]
         column = self.columns[number]
-        if column.avro and (column.has_data != is_bytes or column.avro["type"] != kind):
+        if column.avro and column.avro["type"] != kind:
             self.fail("a field is a union of several types", _name(want))
-        column.avro, column.has_data = schema, is_bytes
+        column.avro = schema
+        if is_bytes:
+            column.holds = TEXT if want.kind == "text" else OCTETS
         if kind == "fixed":
             self.emit(13, number, size)
         elif kind == "enum":
@@ -374,8 +409,9 @@ class _Compiler:
             operation = (VALUE_FIXED, self.fixed_size(resolved))
         else:
             self.fail(f"an Avro map has keys or values of the wrong type: {kind}", _name(want))
-        is_bytes = operation[0] in (VALUE_BYTES, VALUE_FIXED)
-        if not is_key and (self.maps.setdefault(here, is_bytes) != is_bytes or is_bytes != (member.kind == "bytes")):
+        holds = OCTETS if operation[0] in (VALUE_BYTES, VALUE_FIXED) else NUMBERS
+        wanted = OCTETS if member.kind == "bytes" else NUMBERS
+        if not is_key and (self.maps.setdefault(here, holds) != holds or holds != wanted):
             self.fail(f"an Avro map has keys or values of the wrong type: {kind}", _name(want))
         self.emit(*operation)
         return operation[1] if kind == "fixed" else 1

@@ -25,6 +25,7 @@ from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, PartitionSpec
 
 from .entries import EQUALITY_DELETES, FILE, FILE_PATH_ID, Entries
+from .groups import flat, places, row_codes
 from .paths import comparable
 
 __all__ = ["DeleteIndex", "DELETION_VECTOR", "EQUALITY", "POSITION", "is_unpartitioned", "no_deletes"]
@@ -60,60 +61,74 @@ class DeleteIndex:
         data, deletes = pairs
         if self.files is None or not len(data):
             return DeleteFiles(no_deletes(), np.zeros(n_files + 1, np.int64), np.zeros(0, np.int32))
-        used, indices = np.unique(deletes, return_inverse=True)
+        is_used = np.zeros(self.files.num_rows, bool)
+        is_used[deletes] = True
+        used, indices = np.flatnonzero(is_used), (np.cumsum(is_used, dtype=np.int32) - 1)[deletes]
         offsets = np.zeros(n_files + 1, np.int64)
         np.cumsum(np.bincount(data, minlength=n_files), out=offsets[1:])
-        return DeleteFiles(self.files.take(pa.array(used, pa.int64())), offsets, indices.astype(np.int32))
+        return DeleteFiles(self.files.take(pa.array(used, pa.int64())), offsets, indices)
 
     def pairs(self, files: pa.Table) -> Pairs:
-        """Which rows of ``files`` and of :attr:`files` belong together, by data file, then by delete.
+        """Which rows of ``files`` and of :attr:`files` belong together, in the order of the data files.
 
         ``files`` has path, data_sequence_number, spec_id, and partition with members called by partition field id.
-        Cost: O((files + deletes) log + matches).
+        Cost: O(files + deletes log deletes + matches).
         """
         if self.files is None or not files.num_rows:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         kind = np.asarray(self.files["kind"].to_numpy())
         is_vector, is_equality = kind == DELETION_VECTOR, kind == EQUALITY
-        scope = self.files["referenced_data_file"].combine_chunks()
-        is_scoped = pc.is_valid(scope).to_numpy(zero_copy_only=False)
-        data_path, scope_path = _path_codes(files["path"], scope)
-        self._check_vectors(scope_path, is_vector)
-        data_partition, delete_partition = self._partition_codes(files)
-        data_seq = _flat(files["data_sequence_number"]).to_numpy(zero_copy_only=False)
+        is_scoped = ~flat(self.files["referenced_data_file"]).is_null().to_numpy(zero_copy_only=False)
+        is_global = is_equality & self._is_unpartitioned()
+        is_local = ~is_vector & ~is_scoped & ~is_global
         delete_seq = self.files["data_sequence_number"].to_numpy()
-        # One number for path and partition together; -1 where the file is named by no delete.
-        width = int(max(data_partition.max(), delete_partition.max())) + 1
-        data_both = np.where(data_path >= 0, data_path * width + data_partition, -1)
-        delete_both = np.where(scope_path >= 0, scope_path * width + delete_partition, -2)
-        everything = np.zeros(len(data_seq), np.int64)
+        data_seq = flat(files["data_sequence_number"]).to_numpy(zero_copy_only=False)
 
-        def match(chosen: np.ndarray, data: np.ndarray, deletes: np.ndarray, strict: bool = False) -> Pairs:
+        def match(chosen: np.ndarray, data: np.ndarray, deletes: np.ndarray, strict: bool) -> Pairs:
             rows = np.flatnonzero(chosen)
             return _match(data, data_seq, rows, deletes[rows], delete_seq[rows], strict)
 
-        vectors = match(is_vector, data_both, delete_both)
-        is_position = ~is_vector & ~is_equality
-        is_global = is_equality & self._is_unpartitioned()
-        positions = [
-            match(is_position & is_scoped, data_both, delete_both),
-            match(is_position & ~is_scoped, data_partition, delete_partition),
-        ]
+        named = self._by_path(files["path"], data_seq, delete_seq, is_vector)
+        # Partitions are compared for all files only where a delete is not bound to one of them.
+        rows = None if is_local.any() else np.unique(named[0])
+        data_partition, delete_partition = self._partition_codes(files, rows)
+        same = data_partition[named[0]] == delete_partition[named[1]]
+        named = named[0][same], named[1][same]
         has_vector = np.zeros(len(data_seq), bool)
-        has_vector[vectors[0]] = True
-        pairs = [vectors]
-        pairs += [(d[~has_vector[d]], s[~has_vector[d]]) for d, s in positions]
-        pairs.append(match(is_equality & ~is_global, data_partition, delete_partition, strict=True))
-        pairs.append(match(is_global, everything, np.zeros(len(delete_seq), np.int64), strict=True))
-        return _in_order(pairs)
+        has_vector[named[0][is_vector[named[1]]]] = True
+        loose = match(is_local & ~is_equality, data_partition, delete_partition, False)
+        everything = np.zeros(len(data_seq), np.int64), np.zeros(len(delete_seq), np.int64)
+        return _in_order([
+            _where(named, ~has_vector[named[0]] | is_vector[named[1]]), _where(loose, ~has_vector[loose[0]]),
+            match(is_local & is_equality, data_partition, delete_partition, True), match(is_global, *everything, True),
+        ])  # fmt: skip
 
-    def _check_vectors(self, scope_path: np.ndarray, is_vector: np.ndarray) -> None:
+    def _by_path(
+        self, paths: pa.ChunkedArray, data_seq: np.ndarray, delete_seq: np.ndarray, is_vector: np.ndarray
+    ) -> Pairs:
+        """Pairs by the path that a delete names, whatever their partitions."""
+        assert self.files is not None
+        data, scope = comparable(flat(paths), flat(self.files["referenced_data_file"]))
+        if scope.null_count == len(scope):
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        encoded = scope.dictionary_encode()
+        codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        found = pc.index_in(data, value_set=encoded.dictionary)
+        hits = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+        hit_codes = found.take(pa.array(hits)).to_numpy(zero_copy_only=False).astype(np.int64)
+        present = np.zeros(len(encoded.dictionary), bool)
+        present[hit_codes] = True
+        rows = np.flatnonzero((codes >= 0) & present[codes])
+        self._check_vectors(rows[is_vector[rows]], codes)
+        data_rows, deletes = _match(hit_codes, data_seq[hits], rows, codes[rows], delete_seq[rows], False)
+        return hits[data_rows], deletes
+
+    def _check_vectors(self, rows: np.ndarray, codes: np.ndarray) -> None:
         """At most one vector a data file, among the files that are planned."""
         assert self.files is not None
-        found = scope_path[is_vector & (scope_path >= 0)]
-        values, counts = np.unique(found, return_counts=True)
+        _, first, counts = np.unique(codes[rows], return_index=True, return_counts=True)
         if (counts > 1).any():
-            row = int(np.flatnonzero(is_vector & (scope_path == values[counts > 1][0]))[0])
+            row = int(rows[first[counts > 1][0]])
             raise CorruptMetadataError(
                 "two deletion vectors are written for one data file",
                 path=self.files["referenced_data_file"][row].as_py(), field="referenced_data_file",
@@ -124,27 +139,26 @@ class DeleteIndex:
         spec_ids = self.files["spec_id"].to_numpy()
         return np.isin(spec_ids, [i for i, spec in self._specs.items() if is_unpartitioned(spec)])
 
-    def _partition_codes(self, files: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-        """A number for each distinct (spec, partition), of data files and of deletes alike."""
-        partition = _flat(files["partition"])
-        data_spec = _flat(files["spec_id"]).to_numpy(zero_copy_only=False)
+    def _partition_codes(self, files: pa.Table, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """A number for each distinct (spec, partition), of the data files ``rows`` (None: all) and of all deletes."""
+        partition, data_spec = flat(files["partition"]), flat(files["spec_id"]).to_numpy(zero_copy_only=False)
         data_codes = np.full(files.num_rows, -1, np.int64)
-        delete_codes = []
+        delete_codes: dict[int, np.ndarray] = {}
         used = 0
-        for spec_id in dict.fromkeys([*np.unique(data_spec).tolist(), *(i for i, _ in self._tables)]):
-            data_rows = np.flatnonzero(data_spec == spec_id)
-            parts = [_flat(t["partition"]) for i, t in self._tables if i == spec_id]
+        specs = data_spec if rows is None else data_spec[rows]
+        for spec_id in dict.fromkeys([*np.unique(specs).tolist(), *(i for i, _ in self._tables)]):
+            own = np.flatnonzero(specs == spec_id)
+            data_rows = own if rows is None else rows[own]
+            chosen = partition if len(data_rows) == len(partition) else partition.take(pa.array(data_rows))
+            parts = [flat(t["partition"]) for i, t in self._tables if i == spec_id]
             columns = [
-                (pc.struct_field(partition, str(f.id)).take(pa.array(data_rows)),
-                 [pc.struct_field(p, str(f.id)) for p in parts])
-                for f in self._specs[spec_id].fields
+                [pc.struct_field(p, str(f.id)) for p in (chosen, *parts)] for f in self._specs[spec_id].fields
             ] if spec_id in self._specs else []  # fmt: skip
-            count = len(data_rows) + sum(len(p) for p in parts)
-            codes = _row_codes(columns, count) + used
-            used += count + 1
-            data_codes[data_rows] = codes[: len(data_rows)]
-            delete_codes.append((spec_id, codes[len(data_rows) :]))
-        return data_codes, self._in_table_order(dict(delete_codes))
+            codes, bound = row_codes(columns, len(data_rows) + sum(len(p) for p in parts))
+            data_codes[data_rows] = codes[: len(data_rows)] + used
+            delete_codes[spec_id] = codes[len(data_rows) :] + used
+            used += bound
+        return data_codes, self._in_table_order(delete_codes)
 
     def _in_table_order(self, by_spec: dict[int, np.ndarray]) -> np.ndarray:
         """Codes that were made spec by spec, put back into the order of the tables."""
@@ -157,10 +171,17 @@ class DeleteIndex:
         return np.concatenate(ordered)
 
 
+def _where(pairs: Pairs, chosen: np.ndarray) -> Pairs:
+    return pairs if chosen.all() else (pairs[0][chosen], pairs[1][chosen])
+
+
 def _in_order(found: Sequence[Pairs]) -> Pairs:
-    data = np.concatenate([p[0] for p in found])
-    deletes = np.concatenate([p[1] for p in found])
-    order = np.lexsort((deletes, data))
+    found = [pairs for pairs in found if len(pairs[0])]
+    if len(found) == 1:
+        return found[0]
+    data = np.concatenate([np.zeros(0, np.int64), *(p[0] for p in found)])
+    deletes = np.concatenate([np.zeros(0, np.int64), *(p[1] for p in found)])
+    order = np.argsort(data, kind="stable")
     return data[order], deletes[order]
 
 
@@ -172,67 +193,25 @@ def _match(
     data_group: np.ndarray, data_seq: np.ndarray, rows: np.ndarray, group: np.ndarray, seq: np.ndarray, strict: bool
 ) -> Pairs:
     """Pairs of data files and deletes (``rows``) of one group, where the delete's sequence number is not less than
-    (``strict``: greater than) the file's.
+    (``strict``: greater than) the file's; in the order of the data files.
 
     Deletes are sorted by group, then sequence number: those of one file are a run, found by two binary searches.
     """
     if not len(rows):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    numbers = np.unique(seq)
-    groups = np.unique(group)
+    groups, of_delete = np.unique(group, return_inverse=True)
+    chosen, place = places(groups, data_group)
+    numbers, rank_of_delete = np.unique(seq, return_inverse=True)
     step = len(numbers) + 1
-    key = np.searchsorted(groups, group) * step + np.searchsorted(numbers, seq)
+    key = of_delete * step + rank_of_delete
     order = np.argsort(key, kind="stable")
     key, rows = key[order], rows[order]
-    place = np.searchsorted(groups, data_group)
-    known = (place < len(groups)) & (groups[np.minimum(place, len(groups) - 1)] == data_group)
-    rank = np.searchsorted(numbers, data_seq, side="right" if strict else "left")
+    rank = np.searchsorted(numbers, data_seq[chosen], side="right" if strict else "left")
     start = np.searchsorted(key, place * step + rank)
-    count = np.where(known, np.searchsorted(key, (place + 1) * step) - start, 0)
-    data = np.repeat(np.arange(len(data_group)), count)
+    count = np.searchsorted(key, (place + 1) * step) - start
+    data = np.repeat(chosen, count)
     within = np.arange(len(data)) - np.repeat(np.cumsum(count) - count, count)
     return data, rows[np.repeat(start, count) + within]
-
-
-def _path_codes(data: pa.ChunkedArray, scope: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """A number for each distinct path that a delete names; -1 for other data files, and for deletes without one
-    or whose file is not among ``data``."""
-    if scope.null_count == len(scope):
-        return np.full(len(data), -1, np.int64), np.full(len(scope), -1, np.int64)
-    paths, scope = comparable(_flat(data), scope)
-    distinct = pc.unique(scope.drop_null())
-    data_codes = pc.fill_null(pc.index_in(paths, value_set=distinct), -1).to_numpy(zero_copy_only=False)
-    scope_codes = pc.fill_null(pc.index_in(scope, value_set=distinct), -1).to_numpy(zero_copy_only=False)
-    present = np.isin(scope_codes, data_codes)
-    return data_codes.astype(np.int64), np.where(present, scope_codes, -1).astype(np.int64)
-
-
-def _row_codes(columns: Sequence[tuple[pa.Array, list[pa.Array]]], count: int) -> np.ndarray:
-    """int64[count]: equal numbers for rows that are equal in all columns, each below ``count``."""
-    codes = np.zeros(count, np.int64)
-    for first, others in columns:
-        arrays = [_by_bits(first), *(_by_bits(a.cast(first.type)) for a in others)]
-        encoded = pa.concat_arrays(arrays).dictionary_encode(null_encoding="encode")
-        own = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        # Renumbered at every column, so that the product stays small.
-        codes = np.unique(codes * (len(encoded.dictionary) + 1) + own, return_inverse=True)[1].astype(np.int64)
-    return codes
-
-
-def _by_bits(values: pa.Array) -> pa.Array:
-    """Floats as the integers of their bits, with one NaN; other types as they are."""
-    if pa.types.is_null(values.type):
-        return values.cast(pa.int32())
-    if not pa.types.is_floating(values.type):
-        return values
-    nan = pa.scalar(float("nan"), values.type)
-    one = pc.if_else(pc.fill_null(pc.is_nan(values), False), nan, values)
-    return one.view(pa.int32() if values.type == pa.float32() else pa.int64())
-
-
-def _flat(column: pa.ChunkedArray) -> pa.Array:
-    flat = column.combine_chunks()
-    return flat if isinstance(flat, pa.Array) else pa.concat_arrays(flat.chunks)
 
 
 # ---- the table of deletes -------------------------------------------------------------------------------------------
@@ -280,7 +259,7 @@ def _delete_table(entries: Entries, manifest: int) -> pa.Table:
     }  # fmt: skip
     table = pa.table(columns)
     wanted = _delete_schema()
-    typed = pa.table([_flat(table[f.name]).cast(f.type) for f in wanted], schema=wanted)
+    typed = pa.table([flat(table[f.name]).cast(f.type) for f in wanted], schema=wanted)
     return typed.append_column("partition", table["partition"])
 
 

@@ -7,9 +7,9 @@ Inheritance", "First Row ID Inheritance".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,13 +22,14 @@ from tableformats.schema import Field
 
 from .avro import ELEMENT, AvroColumns, Header, Want, read_columns, read_header
 from .avro_schema import Path
+from .columns import RawColumn
 from .manifests import DATA, Manifest
 from .values import decode_bounds, decode_partition
 
 if TYPE_CHECKING:
     from tableformats.report import ScanReport
 
-__all__ = ["Entries", "ManifestStatistics", "manifest_spec_id", "read_entries"]
+__all__ = ["Entries", "ManifestStatistics", "file_formats", "manifest_spec_id", "read_entries"]
 
 EXISTING, ADDED, DELETED = 0, 1, 2
 DATA_FILE, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
@@ -43,7 +44,7 @@ def _map(field_id: int, name: str, key: int, value: int, kind: str) -> Want:
 
 
 _FILE_WANTS = (
-    Want(134, ("content",)), Want(100, ("file_path",), "bytes"), Want(101, ("file_format",), "bytes"),
+    Want(134, ("content",)), Want(100, ("file_path",), "text"), Want(101, ("file_format",), "text"),
     Want(103, ("record_count",)), Want(104, ("file_size_in_bytes",)), Want(142, ("first_row_id",)),
     Want(132, ("split_offsets",), "int", "list"),
     _map(109, "value_counts", 119, 120, "int"), _map(110, "null_value_counts", 121, 122, "int"),
@@ -51,7 +52,7 @@ _FILE_WANTS = (
     _map(128, "upper_bounds", 129, 130, "bytes"),
 )  # fmt: skip
 _DELETE_WANTS = (
-    Want(135, ("equality_ids",), "int", "list"), Want(143, ("referenced_data_file",), "bytes"),
+    Want(135, ("equality_ids",), "int", "list"), Want(143, ("referenced_data_file",), "text"),
     Want(144, ("content_offset",)), Want(145, ("content_size_in_bytes",)),
 )  # fmt: skip
 
@@ -60,24 +61,36 @@ _DELETE_WANTS = (
 class Entries:
     """The entries of one manifest that are live (or all of them), one row each.
 
-    ``files`` has path, size_bytes, record_count, partition, file_format, split_offsets, data_sequence_number,
-    first_row_id, and what :func:`read_entries` was asked to add. ``rows`` are the rows of the manifest; ``columns`` its
-    raw columns.
+    ``files`` has path, size_bytes, record_count, partition, file_format (of data files only where not all are
+    Parquet), split_offsets, data_sequence_number, first_row_id, and of deletes what applies to them. ``columns`` are
+    the raw columns, of which ``rows`` are these entries (None: all), ``added_by`` the snapshot that added the manifest.
     """
 
     spec_id: int
     files: pa.RecordBatch
-    rows: np.ndarray
     columns: AvroColumns
+    added_by: int | None
+    rows: np.ndarray | None = None
 
     @cached_property
     def nbytes(self) -> int:
         """Memory that the entries hold."""
-        return int(self.files.nbytes) + self.rows.nbytes + self.columns.nbytes
+        return int(self.files.nbytes) + self.columns.nbytes
 
     @property
     def statistics(self) -> ManifestStatistics:
         return ManifestStatistics(self.columns, self.rows)
+
+    @property
+    def status(self) -> np.ndarray:
+        """int64[n]: 0 existing, 1 added, 2 deleted."""
+        return self.columns[(0,)].take(self.rows).values
+
+    @property
+    def snapshot_ids(self) -> pa.Array:
+        """int64[n]: the snapshot that added (or deleted) each file; null where nothing says it."""
+        own = self.columns[(1,)].take(self.rows).int_array()
+        return pc.fill_null(own, pa.scalar(self.added_by, pa.int64()))
 
     def with_places(self, manifest: int) -> pa.RecordBatch:
         """``files`` and where they stand: ``manifest`` as given, and ``entry``, the place among these entries."""
@@ -89,19 +102,22 @@ class Entries:
         """The entries at ``kept`` (int64 indices)."""
         if len(kept) == self.files.num_rows:
             return self
-        return Entries(self.spec_id, self.files.take(pa.array(kept)), self.rows[kept], self.columns)
+        rows = kept if self.rows is None else self.rows[kept]
+        return Entries(self.spec_id, self.files.take(pa.array(kept)), self.columns, self.added_by, rows)
 
 
 class ManifestStatistics(Statistics):
     """Bounds and counts of the live files of one manifest; typed when asked for."""
 
-    def __init__(self, columns: AvroColumns, rows: np.ndarray) -> None:
+    def __init__(self, columns: AvroColumns, rows: np.ndarray | None) -> None:
         self._columns = columns
         self._rows = rows
 
     def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
         """See :meth:`tableformats.plugin.Statistics.bounds`. Cost: O(files x columns), no Python object a file."""
-        at = self._rows if rows is None else self._rows[rows]
+        at = self._rows if rows is None else rows if self._rows is None else self._rows[rows]
+        if at is not None and len(at) == self._columns.rows:
+            at = None
         found = Bounds()
         for name, field_id in (("value_count", 109), ("null_count", 110), ("nan_count", 137)):
             raw = self._columns.map_columns((FILE, field_id))
@@ -109,7 +125,8 @@ class ManifestStatistics(Statistics):
                 if column.id in raw:
                     taken = raw[column.id].take(at)
                     known = taken.valid & (taken.values >= 0)
-                    getattr(found, name)[column.id] = pa.array(taken.values, pa.int64(), mask=~known)
+                    mask = None if known.all() else ~known
+                    getattr(found, name)[column.id] = pa.array(taken.values, pa.int64(), mask=mask)
         for side, field_id in ((found.lower, 125), (found.upper, 128)):
             raw = self._columns.map_columns((FILE, field_id))
             for column in columns:
@@ -130,7 +147,7 @@ def manifest_spec_id(header: Header, manifest: Manifest, default: int) -> int:
 
 def read_entries(
     data: bytes, path: str, manifest: Manifest, specs: Mapping[int, PartitionSpec], default_spec_id: int,
-    columns: Sequence[int], report: ScanReport | None = None, all_statuses: bool = False,
+    columns: Iterable[int], report: ScanReport | None = None, all_statuses: bool = False,
 ) -> Entries:  # fmt: skip
     """Decode a manifest.
 
@@ -144,6 +161,7 @@ def read_entries(
     Raises
     ------
     CorruptMetadataError : damage, required values missing, a spec that the table does not have
+    LimitExceededError : see :func:`read_columns`
     """
     _check_length(data, path, manifest, report)
     header = read_header(data, path)
@@ -151,23 +169,29 @@ def read_entries(
     if spec_id not in specs:
         raise CorruptMetadataError(f"the table has no partition spec {spec_id}", path=path, field="partition_spec_id")
     spec = specs[spec_id]
-    raw = read_columns(data, _wants(spec, manifest.content), sorted(set(columns)), path, header)
+    drop = None if all_statuses else ((0,), DELETED)
+    wants = _wants(spec, manifest.content)
+    raw = read_columns(data, wants, sorted(set(columns)), path, header, drop, manifest.live_files)
     status = raw.required((0,), "status").values
-    if len(status) and not ((status >= EXISTING) & (status <= DELETED)).all():
-        raise CorruptMetadataError("an entry has an unknown status", path=path, field="status")
-    live = status != DELETED
-    _check_counts(manifest, int(live.sum()), path, report)
-    rows = np.flatnonzero(live) if not all_statuses else np.arange(raw.rows)
+    _refuse((status < EXISTING) | (status > DELETED), "an entry has an unknown status", path, "status")
+    if not all_statuses:
+        _check_counts(manifest, raw.rows, path, report)
     files = pa.RecordBatch.from_pydict(_file_columns(raw, manifest, spec, status, path))
-    return Entries(spec_id, files if len(rows) == raw.rows else files.take(pa.array(rows)), rows, raw)
+    return Entries(spec_id, files, raw, manifest.added_snapshot_id)
 
 
+def _refuse(wrong: np.ndarray, message: str, path: str, name: str) -> None:
+    if wrong.any():
+        raise CorruptMetadataError(message, path=path, field=name)
+
+
+@lru_cache(maxsize=64)
 def _wants(spec: PartitionSpec, content: int) -> tuple[Want, ...]:
     partition = Want(102, ("partition",), "any", "record", tuple(Want(f.id, (f.name,), "any") for f in spec.fields))
     members = (*_FILE_WANTS, partition, *(() if content == DATA else _DELETE_WANTS))
     return (
         Want(0, ("status",)), Want(1, ("snapshot_id",)), Want(3, ("sequence_number",)),
-        Want(4, ("file_sequence_number",)), Want(FILE, ("data_file",), "any", "record", members),
+        Want(FILE, ("data_file",), "any", "record", members),
     )  # fmt: skip
 
 
@@ -194,29 +218,25 @@ def _file_columns(
     raw: AvroColumns, manifest: Manifest, spec: PartitionSpec, status: np.ndarray, path: str
 ) -> dict[str, pa.Array]:
     content = raw[(FILE, 134)].integers(DATA_FILE)
-    allowed = (DATA_FILE,) if manifest.content == DATA else (POSITION_DELETES, EQUALITY_DELETES)
-    if not np.isin(content, allowed).all():
-        raise CorruptMetadataError("a file's content does not fit its manifest's", path=path, field="content")
+    is_data = manifest.content == DATA
+    strange = content != DATA_FILE if is_data else (content != POSITION_DELETES) & (content != EQUALITY_DELETES)
+    _refuse(strange, "a file's content does not fit its manifest's", path, "content")
     record_count = raw.required((FILE, 103), "record_count").values
     size = raw.required((FILE, 104), "file_size_in_bytes").values
-    if len(size) and (record_count.min() < 0 or size.min() < 0):
-        raise CorruptMetadataError("a file has a negative size or record count", path=path, field="record_count")
+    _refuse((record_count | size) < 0, "a file has a negative size or record count", path, "record_count")
     raw.required((FILE, 100), "file_path")
     columns = {
         "path": raw.strings((FILE, 100), "file_path"),
-        "size_bytes": pa.array(size, pa.int64()),
-        "record_count": pa.array(record_count, pa.int64()),
+        "size_bytes": pa.array(size),
+        "record_count": pa.array(record_count),
         "partition": _partition(raw, spec, path),
-        "file_format": _file_format(raw, path),
         "split_offsets": _int_lists(raw, (FILE, 132), pa.int64()),
-        "data_sequence_number": pa.array(_sequence_numbers(raw, manifest, status, path), pa.int64()),
+        "data_sequence_number": pa.array(_sequence_numbers(raw, manifest, status, path)),
         "first_row_id": _first_row_ids(raw, manifest, status, record_count),
-        "status": pa.array(status, pa.int32()),
-        "snapshot_id": pc.fill_null(raw[(1,)].int_array(), pa.scalar(manifest.added_snapshot_id, pa.int64())),
     }  # fmt: skip
-    if manifest.content != DATA:
-        columns |= _delete_columns(raw, content)
-    return columns
+    if not is_data or not _all_parquet(raw[(FILE, 101)]):
+        columns["file_format"] = file_formats(raw)
+    return columns if is_data else columns | _delete_columns(raw, content)
 
 
 def _partition(raw: AvroColumns, spec: PartitionSpec, path: str) -> pa.Array:
@@ -226,18 +246,29 @@ def _partition(raw: AvroColumns, spec: PartitionSpec, path: str) -> pa.Array:
     return pa.StructArray.from_arrays(values, names=[str(f.id) for f in spec.fields])
 
 
-def _file_format(raw: AvroColumns, path: str) -> pa.Array:
+def _all_parquet(formats: RawColumn) -> bool:
+    """Whether every file is Parquet, in the spelling that writers use."""
+    if formats.known is not None or formats.width != 7 or formats.data is None:
+        return False
+    return formats.data.tobytes() == b"PARQUET" * len(formats)
+
+
+def file_formats(raw: AvroColumns) -> pa.Array:
+    """string[rows]: the files' formats in lower case."""
     return pc.utf8_lower(raw.strings((FILE, 101), "file_format")).fill_null("parquet")
 
 
 def _sequence_numbers(raw: AvroColumns, manifest: Manifest, status: np.ndarray, path: str) -> np.ndarray:
     """int64[n]: data sequence numbers; 0 for files of version 1 manifests."""
-    own = raw[(3,)]
-    inherits = ~own.valid & ((status == ADDED) | (manifest.sequence_number == 0))
-    if raw.has((3,)) and (~own.valid & ~inherits & (status != DELETED)).any():
-        raise CorruptMetadataError("an existing file has no sequence number", path=path, field="sequence_number")
-    inherited = manifest.sequence_number if raw.has((3,)) else 0
-    return np.where(own.valid, own.values, inherited)
+    own, inherited = raw[(3,)], manifest.sequence_number
+    if not raw.has((3,)):
+        return np.zeros(raw.rows, np.int64)
+    if own.known is None:
+        return own.values
+    if inherited:
+        orphans = ~own.known & (status == EXISTING)
+        _refuse(orphans, "an existing file has no sequence number", path, "sequence_number")
+    return np.where(own.known, own.values, inherited)
 
 
 def _first_row_ids(raw: AvroColumns, manifest: Manifest, status: np.ndarray, record_count: np.ndarray) -> pa.Array:

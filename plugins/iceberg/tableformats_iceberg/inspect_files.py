@@ -18,7 +18,17 @@ from tableformats.plugin import Bounds, partition_members
 from tableformats.schema import Field, arrow_type
 
 from .avro import ELEMENT, AvroColumns, Want, read_columns
-from .entries import ADDED, DATA_FILE, DELETED, EQUALITY_DELETES, FILE, POSITION_DELETES, Entries, read_entries
+from .entries import (
+    ADDED,
+    DATA_FILE,
+    DELETED,
+    EQUALITY_DELETES,
+    FILE,
+    POSITION_DELETES,
+    Entries,
+    file_formats,
+    read_entries,
+)
 from .manifests import Manifest
 
 if TYPE_CHECKING:
@@ -42,7 +52,7 @@ _WANTS = (
           for name in _BOUNDS),
         Want(131, ("key_metadata",), "bytes"), Want(132, ("split_offsets",), "int", "list"),
         Want(135, ("equality_ids",), "int", "list"), Want(140, ("sort_order_id",)),
-        Want(143, ("referenced_data_file",), "bytes"), Want(144, ("content_offset",)),
+        Want(143, ("referenced_data_file",), "text"), Want(144, ("content_offset",)),
         Want(145, ("content_size_in_bytes",)),
     )),
 )  # fmt: skip
@@ -64,7 +74,7 @@ def entries_table(snapshot: IcebergSnapshot) -> pa.Table:
         metrics = columns.pop("readable_metrics")
         members = [columns[f.name].cast(f.type) for f in file]
         found = [
-            entries.files["status"], entries.files["snapshot_id"], entries.files["data_sequence_number"],
+            pa.array(entries.status, pa.int32()), entries.snapshot_ids, entries.files["data_sequence_number"],
             _file_sequence_numbers(entries, raw, manifest),
             pa.StructArray.from_arrays(members, fields=list(file)), metrics,
         ]  # fmt: skip
@@ -87,7 +97,7 @@ def files_table(snapshot: IcebergSnapshot, contents: Sequence[int] | None = None
         entries, raw = _read(snapshot, manifest)
         columns = _file_columns(snapshot, entries, raw)
         table = pa.table([columns[f.name].cast(f.type) for f in schema], schema=schema)
-        tables.append(table.filter(pc.not_equal(entries.files["status"], DELETED)))
+        tables.append(table.filter(pa.array(entries.status != DELETED)))
     return pa.concat_tables([schema.empty_table(), *tables])
 
 
@@ -134,7 +144,7 @@ def _file_columns(snapshot: IcebergSnapshot, entries: Entries, raw: AvroColumns)
     columns = {
         "content": files["content"] if "content" in files.schema.names else pa.array(np.zeros(count, np.int32)),
         "file_path": files["path"],
-        "file_format": pc.utf8_upper(files["file_format"]),
+        "file_format": pc.utf8_upper(file_formats(entries.columns)),
         "spec_id": pa.array(np.full(count, entries.spec_id, np.int32)),
         "record_count": files["record_count"],
         "file_size_in_bytes": files["size_bytes"],
@@ -177,7 +187,7 @@ def _list_column(raw: AvroColumns, field_id: int) -> pa.Array:
 def _file_sequence_numbers(entries: Entries, raw: AvroColumns, manifest: Manifest) -> pa.Array:
     """int64[n]: null is the manifest's for added files, and 0 in version 1."""
     own = raw[(4,)]
-    inherits = (entries.files["status"].to_numpy() == ADDED) | (manifest.sequence_number == 0) | (not raw.has((4,)))
+    inherits = (entries.status == ADDED) | (manifest.sequence_number == 0) | (not raw.has((4,)))
     inherited = manifest.sequence_number if raw.has((4,)) else 0
     return pa.array(np.where(own.valid, own.values, inherited), pa.int64(), mask=~own.valid & ~inherits)
 
@@ -262,9 +272,9 @@ def _counts(snapshot: IcebergSnapshot, manifest: Manifest, members: Sequence[Fie
         kind = arrow_type(f.type)
         columns[f"p{f.id}"] = own.get(str(f.id), pa.nulls(files.num_rows, kind)).cast(kind)
     known = snapshot.metadata.snapshots
-    times = [known[i].timestamp_ms if i in known else None for i in files["snapshot_id"].to_pylist()]
+    times = [known[i].timestamp_ms if i in known else None for i in entries.snapshot_ids.to_pylist()]
     columns["at"] = pa.array(times, pa.int64())
-    columns["by"] = pc.if_else(columns["at"].is_valid(), files["snapshot_id"], pa.scalar(None, pa.int64()))
+    columns["by"] = pc.if_else(columns["at"].is_valid(), entries.snapshot_ids, pa.scalar(None, pa.int64()))
     records, sizes = files["record_count"].to_numpy(), files["size_bytes"].to_numpy()
     prefixes = {DATA_FILE: "", POSITION_DELETES: "position_delete_", EQUALITY_DELETES: "equality_delete_"}
     for number, prefix in prefixes.items():

@@ -17,7 +17,8 @@ from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import Field, arrow_type
 
-from .avro import AvroColumns, RawColumn, Want, read_columns
+from .avro import AvroColumns, Want, read_columns
+from .columns import RawColumn
 from .values import decode_bounds
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _COUNTS = {
     514: ("deleted_rows_count",),
 }
 _WANTS = (
-    Want(500, ("manifest_path",), "bytes"),
+    Want(500, ("manifest_path",), "text"),
     Want(501, ("manifest_length",)),
     Want(502, ("partition_spec_id",)),
     Want(503, ("added_snapshot_id",)),
@@ -174,7 +175,7 @@ def _bounds(raw: RawColumn, field: PartitionField, is_lower: bool) -> pa.Array:
 
 
 def _booleans(raw: RawColumn) -> pa.Array:
-    return pa.array(raw.values != 0, mask=~raw.valid)
+    return pa.array(raw.values != 0, mask=raw.mask)
 
 
 def _is_valid(values: pa.Array) -> np.ndarray:

@@ -7,6 +7,9 @@ where one side has none, both are compared without.
 
 from __future__ import annotations
 
+import re
+from itertools import takewhile
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +17,8 @@ from tableformats.storage import normalize, normalize_all, scheme_of
 
 __all__ = ["comparable", "without_authority"]
 
+_ROOT = re.compile(r"(?:[a-z][a-z0-9+.-]+://[^/]*|file:)?/[^/]")
+"""Scheme and authority, or none, and the first character of a name."""
 _AUTHORITY = r"^[A-Za-z][A-Za-z0-9+.-]+:/(?:/[^/]*)?/?"
 
 
@@ -28,10 +33,23 @@ def without_authority(path: str) -> str:
 
 def comparable(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Two arrays of paths (string[n], string[m]; nulls stay) in spellings that are equal where the files are."""
+    if _spelled_alike(left, right):
+        return left, right
     left, right = normalize_all(left), normalize_all(right)
     if _have_scheme(left) == _have_scheme(right) and _have_scheme(left) is not None:
         return left, right
     return _bare(left), _bare(right)
+
+
+def _spelled_alike(left: pa.Array, right: pa.Array) -> bool:
+    """Whether all paths begin with the same scheme and authority, or the same directory at the root, in one spelling:
+    then they are equal where they are the same."""
+    ends = [end for paths in (left, right) for end in pc.min_max(paths).as_py().values() if end is not None]
+    if not ends:
+        return False
+    # What the least and the greatest begin with, all begin with.
+    common = "".join(a for a, b in takewhile(lambda pair: pair[0] == pair[1], zip(min(ends), max(ends), strict=False)))
+    return _ROOT.match(common) is not None
 
 
 def _have_scheme(paths: pa.Array) -> bool | None:

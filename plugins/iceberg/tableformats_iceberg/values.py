@@ -18,7 +18,7 @@ import pyarrow as pa
 from tableformats.errors import CorruptMetadataError
 from tableformats.schema import DecimalType, Field, FixedType, PrimitiveType, Type, arrow_type
 
-from .avro import RawColumn
+from .columns import RawColumn
 
 __all__ = ["decode_bounds", "decode_partition"]
 
@@ -39,7 +39,7 @@ def decode_bounds(raw: RawColumn, field: Field, is_lower: bool) -> pa.Array | No
     any[n] : null = unknown, also for NaN and for bytes of an impossible length
     """
     kind = field.type
-    if kind.is_nested or "iceberg.type" in field.metadata or raw.sizes is None:
+    if kind.is_nested or "iceberg.type" in field.metadata or not raw.is_bytes:
         return None
     if isinstance(kind, DecimalType):
         return _decimals(raw, kind)
@@ -58,9 +58,11 @@ def decode_bounds(raw: RawColumn, field: Field, is_lower: bool) -> pa.Array | No
 
 def _gather(raw: RawColumn, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Rows whose value has exactly ``width`` bytes, and those bytes as uint8[k, width]."""
-    assert raw.sizes is not None and raw.data is not None
+    assert raw.offsets is not None and raw.data is not None
+    if raw.width == width and width:
+        return np.flatnonzero(raw.valid), raw.data.reshape(-1, width)
     rows = np.flatnonzero(raw.valid & (raw.sizes == width))
-    return rows, raw.data[raw.values[rows][:, None] + np.arange(width)]
+    return rows, raw.data[raw.offsets[rows][:, None] + np.arange(width)]
 
 
 def _read(raw: RawColumn, width: int, dtype: str, out: np.ndarray, known: np.ndarray, factor: int = 1) -> None:
@@ -75,9 +77,14 @@ def _read(raw: RawColumn, width: int, dtype: str, out: np.ndarray, known: np.nda
 
 
 def _numbers(*widths: tuple[int, str, int]) -> Callable[[RawColumn, pa.DataType], pa.Array]:
-    """A reader of little-endian numbers: (stored bytes, NumPy type, factor to the unit of today)."""
+    """A reader of little-endian numbers: (stored bytes, NumPy type, factor to the unit of today); today's is first."""
+
+    usual, stored, _ = widths[0]
 
     def read(raw: RawColumn, target: pa.DataType) -> pa.Array:
+        if raw.known is None and raw.width == usual > 1 and not pa.types.is_floating(target):
+            assert raw.data is not None
+            return pa.array(raw.data.view(stored)).view(target)
         storage = {1: np.uint8, 4: np.int32, 8: np.int64}[max(1, target.bit_width // 8)]
         dtype = np.dtype(target.to_pandas_dtype()) if pa.types.is_floating(target) else np.dtype(storage)
         out, known = np.zeros(len(raw), dtype), np.zeros(len(raw), bool)
@@ -112,10 +119,10 @@ _NUMBERS = {
 
 def _decimals(raw: RawColumn, kind: DecimalType) -> pa.Array:
     """Unscaled big-endian two's complement of 1 to 16 bytes -> decimal128."""
-    assert raw.sizes is not None
     words = np.zeros((len(raw), 16), np.uint8)
     known = np.zeros(len(raw), bool)
-    for width in np.unique(raw.sizes[raw.valid]).tolist():
+    sizes = raw.sizes[raw.valid] if raw.width is None else [raw.width]
+    for width in np.unique(sizes).tolist():
         if not 1 <= width <= 16:
             continue
         rows, octets = _gather(raw, width)
@@ -183,7 +190,7 @@ def decode_partition(raw: RawColumn, kind: Type, path: str, name: str) -> pa.Arr
     CorruptMetadataError : a value is none of the type; ``field`` is ``partition.<name>``
     """
     target = arrow_type(kind)
-    if not raw.avro or not raw.valid.any():
+    if not raw.avro or raw.null_count == len(raw):
         return pa.nulls(len(raw), target)
     try:
         return _partition_values(raw, kind, target)
@@ -196,20 +203,20 @@ def decode_partition(raw: RawColumn, kind: Type, path: str, name: str) -> pa.Arr
 
 def _partition_values(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Array:
     avro = raw.avro["type"]
-    if raw.sizes is not None:
+    if raw.is_bytes:
         return _partition_bytes(raw, kind, target)
     if avro in ("float", "double"):
         floats = raw.values.astype(np.uint32).view(np.float32) if avro == "float" else raw.values.view(np.float64)
-        return pa.array(floats, mask=~raw.valid).cast(target)
+        return pa.array(floats, mask=raw.mask).cast(target)
     if pa.types.is_boolean(target):
-        return pa.array(raw.values != 0, mask=~raw.valid)
+        return pa.array(raw.values != 0, mask=raw.mask)
     if pa.types.is_binary(target):
         # The source column is forgotten: its values only need to be told apart.
-        return pa.array([v.to_bytes(8, "little", signed=True) for v in raw.values.tolist()], target, mask=~raw.valid)
+        return pa.array([v.to_bytes(8, "little", signed=True) for v in raw.values.tolist()], target, mask=raw.mask)
     values = raw.values
     if isinstance(kind, PrimitiveType) and kind.name in _TIMESTAMPS and avro == "int":
         values = values * (_MICROS_A_DAY * _TIMESTAMPS[kind.name])
-    integers = pa.array(values, pa.int64(), mask=~raw.valid)
+    integers = pa.array(values, pa.int64(), mask=raw.mask)
     if target.bit_width == 32:
         return integers.cast(pa.int32()).view(target)
     return integers.view(target)
@@ -229,7 +236,7 @@ def _partition_bytes(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Arra
         found.validate(full=True)
     else:
         raise ValueError("bytes")
-    if found.null_count != len(raw) - int(raw.valid.sum()):
+    if found.null_count != raw.null_count:
         raise ValueError("a wrong length or precision")
     return found
 
