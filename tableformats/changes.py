@@ -14,8 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
+from .expressions import TRUE
 from .plugin.base import Bounds, DeleteFiles, FileBatch, FormatSnapshot, PartitionField, Statistics
-from .scan import Scan
+from .scan import Scan, ScanTask
 from .schema import Field, ListType, MapType, Schema, StructType, Type, arrow_type, primitive
 from .transforms import parse_transform
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
 
+    from .arrow.matching import KeyMatcher
     from .plugin.base import ReadRequest
     from .plugin.changes import ChangeBatch, FormatChanges
     from .storage import Storage
@@ -40,6 +42,10 @@ CHANGE_COLUMNS = (_TYPE, _VERSION, _TIMESTAMP)
 
 SELECTED = "selected_rows"
 """Kind of a delete in ``Changes.files``: the rows that it deletes are those that changed, no others are read."""
+
+EQUALITY = "equality"
+_OF_DATA_FILE = ("data_file_format", "data_spec_id", "data_partition")
+"""Columns of ``DeleteFiles.files``: what an equality delete that selects rows says of the data file it selects from."""
 
 MAX_ROWS = 1 << 31
 """Rows of a file of which only some changed, at most."""
@@ -144,7 +150,7 @@ class ChangesSnapshot(FormatSnapshot):
 
     def __getstate__(self) -> dict[str, Any]:
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
-        return {k: v for k, v in self.__dict__.items() if k != "changes"}
+        return {k: v for k, v in self.__dict__.items() if k not in ("changes", "_matcher")}
 
     def read(self, request: ReadRequest) -> Iterator[FileBatch]:
         """See :meth:`tableformats.plugin.FormatSnapshot.read`: oldest version first, and no keys to reconcile."""
@@ -175,13 +181,8 @@ class ChangesSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`; what selects rows is of kind SELECTED."""
         import pyarrow.compute as pc
 
-        found = self.changes.attach_deletes(files)
+        found = _with_data_files(self.changes.attach_deletes(files), files)
         kind, selects = found.files["kind"], found.files["selects"]
-        if pc.any(pc.and_(selects, pc.equal(kind, "equality"))).as_py():
-            raise UnsupportedFeatureError(
-                "the rows that equality deletes deleted are not found yet", path=self._storage.root,
-                field="changes by equality deletes", hint="Compare two snapshots instead",
-            )  # fmt: skip
         table = found.files.append_column("own_kind", kind)
         index = table.column_names.index("kind")
         table = table.set_column(index, "kind", pc.if_else(selects, SELECTED, kind))
@@ -205,7 +206,7 @@ class ChangesSnapshot(FormatSnapshot):
         selecting, others = own.filter(own["selects"]), own.filter(pc.invert(own["selects"]))
         if selecting.num_rows and record_count is None:
             record_count = self._physical_rows(path)
-        left_out = self._base.deleted_positions(path, record_count, others) if others.num_rows else BitMap64()
+        left_out = self._positions(path, record_count, others)
         if not selecting.num_rows:
             return left_out
         assert record_count is not None
@@ -213,10 +214,39 @@ class ChangesSnapshot(FormatSnapshot):
             raise LimitExceededError(
                 f"some rows changed in a file of {record_count}, and at most {MAX_ROWS} are looked through", path=path
             )
-        changed = self._base.deleted_positions(path, record_count, selecting) - left_out
+        by_key = pc.equal(selecting["kind"], EQUALITY)
+        changed = self._positions(path, record_count, selecting.filter(pc.invert(by_key)))
+        changed |= self._matching(path, record_count, selecting.filter(by_key))
+        changed -= left_out
         unchanged = BitMap64()
         unchanged.add_range(0, record_count)
         return unchanged - changed
+
+    def _positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
+        from pyroaring import BitMap64
+
+        return self._base.deleted_positions(path, record_count, deletes) if deletes.num_rows else BitMap64()
+
+    def _matching(self, path: str, record_count: int, deletes: pa.Table) -> BitMap64:
+        """The positions of the rows of one file that equality deletes match; reads the file's key columns."""
+        import pyarrow as pa
+        from pyroaring import BitMap64
+
+        if not deletes.num_rows:
+            return BitMap64()
+        file_format, spec_id, partition = (deletes[name][0] for name in _OF_DATA_FILE)
+        task = ScanTask(
+            index=0, path=self.resolve_paths(pa.array([path]))[0].as_py(), stored_path=path, size_bytes=0, start=0,
+            length=0, record_count=record_count, file_format=file_format.as_py(), spec_id=spec_id.as_py(),
+            partition={int(name): partition[name] for name in partition}, deletes=deletes, residual=TRUE,
+        )  # fmt: skip
+        return self._matcher.positions(task)
+
+    @cached_property
+    def _matcher(self) -> KeyMatcher:
+        from .arrow.matching import KeyMatcher
+
+        return KeyMatcher(self, self._base.schema, self._storage)
 
     def _physical_rows(self, path: str) -> int:
         import pyarrow as pa
@@ -235,6 +265,30 @@ class ChangesSnapshot(FormatSnapshot):
     def equality_deletes(self, delete: Any) -> pa.Table:
         """See :meth:`tableformats.plugin.FormatSnapshot.equality_deletes`."""
         return self._base.equality_deletes(delete)
+
+
+def _with_data_files(found: DeleteFiles, files: pa.Table) -> DeleteFiles:
+    """``found`` with a row of its own for each file from which an equality delete selects rows, in which stands what
+    must be known to read that file."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = found.files
+    by_key = pc.and_(table["selects"], pc.equal(table["kind"], EQUALITY)).to_numpy()
+    owners = np.repeat(np.arange(files.num_rows), np.diff(found.offsets))
+    chosen = by_key[found.indices]
+    if not chosen.any():
+        return found
+    rows = np.concatenate([np.arange(table.num_rows), found.indices[chosen]])
+    data_files = pa.array(np.concatenate([np.zeros(table.num_rows, np.int64), owners[chosen]]))
+    table = table.take(pa.array(rows))
+    for name in _OF_DATA_FILE:
+        table = table.append_column(name, files[name.removeprefix("data_")].take(data_files))
+    indices = found.indices.astype(np.int64)
+    indices[chosen] = len(by_key) + np.arange(int(chosen.sum()))
+    used, indices = np.unique(indices, return_inverse=True)
+    return replace(found, files=table.take(pa.array(used)), indices=indices.astype(np.int32))
 
 
 class _TableStatistics(Statistics):

@@ -31,6 +31,7 @@ RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
 UPWARD_WHEN_CALLED = {
     "scan": {"plan_files", "planning", "splits", "tasks", "counting", "arrow", "spark", "inspect"},
     "table": {"inspect"},
+    "changes": {"arrow"},
 }
 PURE = {"errors", "datetimes", "schema", "expressions", "literals", "binding", "predicates", "transforms"}
 DOES_IO = {"fsspec", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}

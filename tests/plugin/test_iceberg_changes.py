@@ -69,13 +69,13 @@ def test_every_kind_of_snapshot(history: History) -> None:
 
 @st.composite
 def actions(draw: st.DrawFn) -> list[dict[str, Any]]:
-    kind = st.sampled_from(["append", "rewrite", "position", "vector", "equality", "compact", "upsert"])
+    kind = st.sampled_from(["append", "rewrite", "position", "vector", "equality", "compact", "upsert", "both"])
     return draw(st.lists(st.fixed_dictionaries({"kind": kind, "a": st.integers(0, 9), "b": st.integers(0, 9)}),
                          min_size=1, max_size=6))  # fmt: skip
 
 
-def apply(history: History, action: dict[str, Any], fresh: int) -> bool:
-    """Commit what ``action`` says; True where rows of older files are deleted by key."""
+def apply(history: History, action: dict[str, Any], fresh: int) -> None:
+    """Commit what ``action`` says."""
     paths = sorted(history.files)
     path = paths[action["a"] % len(paths)] if paths else ""
     kind, position = action["kind"], action["b"] % 3
@@ -93,10 +93,13 @@ def apply(history: History, action: dict[str, Any], fresh: int) -> bool:
     elif kind in ("equality", "upsert"):
         added = [[action["b"], fresh]] if kind == "upsert" else []
         history.commit("overwrite", keys=[action["b"], fresh - 1], add=added)
-        return True
+    elif kind == "both":
+        by_vector = path in history.vectors
+        place = [(path, 0)]
+        deletes = {"vectors": place} if by_vector else {"positions": place}
+        history.commit("overwrite", keys=[action["b"]], add=[[fresh]], **deletes)
     else:
         history.commit("append", add=[[action["b"]]])
-    return False
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -104,16 +107,16 @@ def apply(history: History, action: dict[str, Any], fresh: int) -> bool:
 def test_random_histories(plan: list[dict[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         history = History(Path(folder) / "t")
-        by_key = [apply(history, action, 10 * (i + 1)) for i, action in enumerate(plan)]
+        for i, action in enumerate(plan):
+            apply(history, action, 10 * (i + 1))
         table = tf.open_table(history.root)
-        for commit, deletes_by_key in zip(history.commits, by_key, strict=True):
+        for commit in history.commits:
             assert sorted(table.scan(version=commit.id).to_arrow()["id"].to_pylist()) == commit.rows
-            if deletes_by_key:
-                with pytest.raises(UnsupportedFeatureError) as caught:
-                    table.changes(commit.id, commit.id).to_arrow()
-                assert caught.value.field == "changes by equality deletes"
-            else:
-                check(history, [commit])
+            check(history, [commit])
+        check(history, history.commits)
+        assert table.changes(history.commits[0].id).count() == sum(
+            len(c.deleted) + len(c.inserted) for c in history.commits
+        )
 
 
 @pytest.mark.parametrize("filter", ["id > 3", "_change_type = 'delete' AND id < 9", "_commit_version = 104"])
@@ -140,6 +143,21 @@ def test_a_delete_that_is_taken_back_inserts(tmp_path: Path) -> None:
     history.commit("overwrite")
     found = tf.open_table(history.root).changes(103).to_arrow()
     assert (ids_of(found, "insert"), ids_of(found, "delete")) == ([1, 3], [])
+
+
+def test_deletes_by_key_that_are_taken_back_insert(tmp_path: Path) -> None:
+    """Of rows that another delete takes too, nothing changes."""
+    history = History(tmp_path / "t")
+    history.commit("append", add=[[1, 2, 3, 2]])
+    history.commit("delete", positions=[("f1-0.parquet", 1)])
+    history.commit("delete", keys=[2, 3])
+    assert history.commits[-1].deleted == [2, 3]
+    history._rewrite({"e3.parquet"}, 4, 104)
+    history.dead["f1-0.parquet"] = {1}
+    history.commit("overwrite")
+    check(history, history.commits[:3])
+    found = tf.open_table(history.root).changes(104).to_arrow()
+    assert (ids_of(found, "insert"), ids_of(found, "delete")) == ([2, 3], [])
 
 
 # ---- ranges ---------------------------------------------------------------------------------------------------------

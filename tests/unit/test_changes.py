@@ -194,9 +194,16 @@ def test_files_that_say_it_themselves(tmp_path: Path) -> None:
 
 
 def test_rows_selected_by_key(tmp_path: Path, path: str) -> None:
-    with pytest.raises(tf.UnsupportedFeatureError) as caught:
-        changes(tmp_path, Change(path, 3, DELETE, selected=[1], kind="equality")).plan()
-    assert caught.value.field == "changes by equality deletes"
+    """Each file is looked through for the keys; rows that were deleted before are left out."""
+    one = Change(path, 3, DELETE, selected=[1], kind="equality")
+    two = Change(path, 4, DELETE, gone=[1], selected=[1, 4], kind="equality")
+    scan = changes(tmp_path, one, two, Change(path, 5, DELETE, selected=[1], kind="equality"))
+    keys = {"(1,)": pa.table({"1": [1]}), "(1, 4)": pa.table({"1": [1, 4]})}
+    scan._format_changes.snapshot.equality = keys  # type: ignore[attr-defined]
+    assert ids(scan) == [(DELETE, 3, 1), (DELETE, 4, 4), (DELETE, 5, 1)]
+    assert [[d["kind"] for d in deletes] for deletes in scan.files["deletes"].to_pylist()] == [
+        ["selected_rows"], ["equality", "selected_rows"], ["selected_rows"]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
