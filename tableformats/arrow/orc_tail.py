@@ -22,6 +22,7 @@ _UTC = frozenset(("", "UTC", "GMT", "Etc/UTC", "Etc/GMT", "Z"))
 # Two days less than what 64 bits of nanoseconds hold: bounds may be in the writer's zone.
 _MAX_MILLIS = 2**63 // 10**6 - 2 * 86_400_000
 _TIMESTAMP = 9
+_DATE_STATISTICS, _TIMESTAMP_STATISTICS = 7, 9
 
 
 class OrcTail:
@@ -69,6 +70,24 @@ class OrcTail:
                 if zone is None or zone not in _UTC:
                     return f"they are wall clocks of the writer's time zone {zone or ''!r}"
         return None
+
+    def least(self, column: int, columns: int) -> tuple[bool, int | None]:
+        """(whether it is known, the least value of a column of dates (days) or timestamps (milliseconds in UTC)).
+
+        The least value is None where the column has no values. Parameters as of :meth:`doubts`.
+        """
+        statistics = [] if self._footer is None else list(_messages(self._footer, 7))
+        if len(statistics) != columns:
+            return False, None
+        if _numbers(statistics[column]).get(1) == 0:
+            return True, None
+        found: dict[int, int] = {}
+        for number in (_DATE_STATISTICS, _TIMESTAMP_STATISTICS):
+            for message in _messages(statistics[column], number):
+                found |= _numbers(message)
+        # Of timestamps the fields 3 and 4 are in UTC; 1 and 2, of old writers, are wall clocks.
+        bounds = [(found[k] >> 1) ^ -(found[k] & 1) for k in (1, 3) if k in found]
+        return bool(bounds), min(bounds, default=None)
 
     def _writer_zones(self) -> Iterator[str | None]:
         assert self._footer is not None

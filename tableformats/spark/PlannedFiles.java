@@ -17,6 +17,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Predicate$;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
@@ -40,6 +41,8 @@ public class PlannedFiles implements FileIndex {
     private FileStatus[] files;
     private InternalRow[] values;
     private Function planner;
+    private boolean byId;
+    private boolean nested;
     private long totalSize;
 
     /**
@@ -47,8 +50,12 @@ public class PlannedFiles implements FileIndex {
      * @param paths rows of (decoded path, size in bytes)
      * @param values a row of partition values for each file
      * @param planner JSON (a list of {@link CatalystFilters} nodes) to byte[files]; null keeps all
+     * @param byId whether the reader finds columns by Parquet field id; nested: and reads nested ones
      */
-    public PlannedFiles open(String label, List paths, List values, StructType partitionSchema, Function planner) {
+    public PlannedFiles open(String label, List paths, List values, StructType partitionSchema, Function planner,
+            boolean byId, boolean nested) {
+        this.byId = byId;
+        this.nested = nested;
         this.root = new Path(label);
         this.partitionSchema = partitionSchema;
         this.planner = planner;
@@ -68,7 +75,21 @@ public class PlannedFiles implements FileIndex {
         return sequence(Collections.singletonList(root));
     }
 
+    /** The setting under which Spark's reader of rows takes over, which finds no column by field id; null: none. */
+    public static String offendingSetting(SQLConf conf, boolean nested) {
+        if (!conf.parquetVectorizedReaderEnabled()) {
+            return SQLConf.PARQUET_VECTORIZED_READER_ENABLED().key();
+        }
+        return nested && !conf.parquetVectorizedReaderNestedColumnEnabled()
+                ? SQLConf.PARQUET_VECTORIZED_READER_NESTED_COLUMN_ENABLED().key() : null;
+    }
+
     public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+        String offending = byId ? offendingSetting(SQLConf.get(), nested) : null;
+        if (offending != null) {
+            throw new IllegalStateException("the table's columns are found by field id, which Spark's Parquet reader "
+                    + "does for vectors alone: set " + offending + " to true");
+        }
         byte[] keep = ask(partitionFilters, dataFilters);
         Constant[] constants = new Constant[partitionFilters.size()];
         for (int i = 0; i < constants.length; i++) {

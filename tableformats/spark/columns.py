@@ -10,19 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import UnsupportedFeatureError
 from ..schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column
-
-    from .jvm import Bridge
-
 __all__ = [
-    "HIDDEN", "ROW_INDEX", "Naming", "Path", "check_readable", "logical_type", "naming_by_id", "output_column",
-    "quoted", "spark_struct",
+    "HIDDEN", "ROW_INDEX", "Naming", "Path", "check_readable", "logical_type", "naming_by_id", "quoted", "spark_struct",
 ]  # fmt: skip
 
 Path = tuple[Field, ...]
@@ -43,12 +37,14 @@ class Naming:
 
     ``by_id``: by Parquet field id. ``names``: {field id: name to read it under}; None: the stored name. Ids that
     are missing in ``names`` get a name that no file holds: by id they are found all the same, by name they are NULL.
-    ``by_name``: ids of the columns that are found by name in any case.
+    ``by_name``: ids of the columns that are found by name in any case. ``missing``: ids of the fields that these files
+    lack and that have an initial default; what stands below such a field is not told of.
     """
 
     by_id: bool = False
     names: Mapping[int, str] | None = field(default=None, hash=False)
     by_name: frozenset[int] = frozenset()
+    missing: frozenset[int] = frozenset()
 
     def name(self, f: Field) -> str:
         if self.names is None:
@@ -167,11 +163,6 @@ def check_readable(f: Field, version: tuple[int, int] = (3, 5)) -> None:
                     f"values of type {kind} inside of a nested column are not read with Spark yet", field=name,
                     hint="Leave the column out with columns=[...], or read with to_arrow()",
                 )  # fmt: skip
-        if path[-1].initial_default is not None:
-            raise UnsupportedFeatureError(
-                "columns with an initial default are not read with Spark yet", field=name,
-                hint="Leave the column out with columns=[...], or read with to_arrow()",
-            )  # fmt: skip
 
 
 def _leaf_kinds(kind: Type) -> Iterator[str]:
@@ -187,32 +178,3 @@ def _leaf_kinds(kind: Type) -> Iterator[str]:
 
 def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
-
-
-def output_column(f: Field, naming: Naming, bridge: Bridge) -> Column:
-    """The column ``f`` of the result, out of the relation that ``naming`` reads."""
-    from pyspark.sql import functions as F
-
-    if str(f.type) == "void":
-        return F.lit(None).alias(f.name)
-    column = F.col(quoted(naming.name(f)))
-    if str(f.type) == "uuid":
-        column = _uuid_text(column)
-    elif str(f.type) in ("float", "double"):
-        # The same value. Spark's filters on a bare column reach Parquet's row-group bounds, which pass over NaN and
-        # take -0.0 for less than 0.0: rows that match would be lost. CatalystFilters.java sees through it.
-        column = F.nanvl(column, column)
-    elif f.type.is_nested and naming.spark_type(f.type) != logical_type(f.type):
-        # From struct to struct a cast goes by position: it renames, and the field ids stay behind.
-        column = column.cast(bridge.spark_type(logical_type(f.type)))
-    return column.alias(f.name)
-
-
-def _uuid_text(column: Column) -> Column:
-    from pyspark.sql import functions as F
-
-    digits = F.lower(F.hex(column))
-    parts = [F.substring(digits, start, length) for start, length in [(1, 8), (9, 4), (13, 4), (17, 4), (21, 12)]]
-    # concat is NULL for NULL, concat_ws is not.
-    dash = F.lit("-")
-    return F.concat(parts[0], dash, parts[1], dash, parts[2], dash, parts[3], dash, parts[4])

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from ..schema import Schema
-from .columns import HIDDEN, Naming, Path, check_readable, quoted, spark_struct
+from .columns import HIDDEN, Naming, Path, check_readable, spark_struct
+from .output import renamed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -151,9 +152,9 @@ def without_deleted(frame: DataFrame, group: KeyGroup, naming: Naming, bridge: B
     if pc.max(keys[names[0]]).as_py() > 0:
         terms.append(F.col(group.hidden("chain")) == F.col(names[0]))
     for name, path in zip(names[2:], group.columns, strict=True):
-        column: Any = F.col(quoted(naming.name(path[0])))
+        column: Any = renamed(path[0], naming, bridge)
         for member in path[1:]:
-            column = column.getField(naming.name(member))
+            column = column.getField(member.name)
         # Where no key is NULL, = says the same as <=>, and Spark hashes one number instead of two values.
         terms.append(column.eqNullSafe(F.col(name)) if keys[name].null_count else column == F.col(name))
     condition = reduce(lambda left, term: left & term, terms)

@@ -34,7 +34,7 @@ from ..schema import DecimalType, FixedType
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["to_spark_column"]
+__all__ = ["literal_column", "to_spark_column"]
 
 
 def to_spark_column(expression: Expression) -> Column:
@@ -45,6 +45,12 @@ def to_spark_column(expression: Expression) -> Column:
     UnsupportedFeatureError : the predicate uses a type that Spark has no values of (time, nanoseconds)
     """
     return _Translator().predicate(expression)
+
+
+def literal_column(literal: Literal) -> Column:
+    """A bound literal as a Spark column. Raises UnsupportedFeatureError as :func:`to_spark_column` does."""
+    found: Column = _Translator().literal(literal)
+    return found
 
 
 class _Translator:
@@ -66,7 +72,7 @@ class _Translator:
             return self._comparison(node)
         if isinstance(node, In):
             column = _bound(node.column)
-            return self._column(column).isin([self._literal(literal) for literal in node.literals])
+            return self._column(column).isin([self.literal(literal) for literal in node.literals])
         if isinstance(node, IsNull):
             return self._column(_bound(node.column)).isNull()
         if isinstance(node, IsNaN):
@@ -86,7 +92,7 @@ class _Translator:
     def _comparison(self, node: Comparison) -> Any:
         column = _bound(node.column)
         if isinstance(node.right, Literal):
-            return _operate(node.op, self._column(column), self._literal(node.right))
+            return _operate(node.op, self._column(column), self.literal(node.right))
         other = _bound(node.right)
         left, right = self._column(column), self._column(other)
         kinds = (str(column.type), str(other.type))
@@ -101,7 +107,7 @@ class _Translator:
         text = column.cast("timestamp_ntz").cast("string")
         return self._functions.concat(text, self._functions.lit("Z")).cast("timestamp")
 
-    def _literal(self, literal: Literal) -> Any:
+    def literal(self, literal: Literal) -> Any:
         functions, kind, name = self._functions, literal.type, str(literal.type)
         if is_integer(kind) or isinstance(kind, DecimalType):
             return functions.lit(literal.value).cast(name)

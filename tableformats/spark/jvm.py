@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from ..errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +24,9 @@ __all__ = ["Bridge", "Planner"]
 
 _SOURCES = ("ArrowRows", "CatalystFilters", "PlannedFiles")
 _PIECE_BYTES = 16 << 20
+_READERS = {"parquet": "execution.datasources.parquet.ParquetFileFormat",
+            "orc": "execution.datasources.orc.OrcFileFormat"}  # fmt: skip
+"""Spark's readers by file format, below ``org.apache.spark.sql``."""
 _loaders: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
@@ -64,8 +70,9 @@ class Bridge:
         data_schema: Mapping[str, Any],
         options: Mapping[str, str],
         planner: Planner,
+        file_format: str = "parquet",
     ) -> DataFrame:
-        """A DataFrame over Parquet files.
+        """A DataFrame over data files.
 
         Parameters
         ----------
@@ -73,6 +80,12 @@ class Bridge:
         files : ``path`` (as Hadoop spells it, decoded), ``size`` (int64, bytes), then the partition columns
         partition_schema, data_schema : Spark's JSON of the struct types; their columns together are the DataFrame's
         options : of the reader; they win over the session's settings, for this DataFrame only
+        file_format : of the files, parquet or orc
+
+        Raises
+        ------
+        UnsupportedFeatureError : columns have Parquet field ids, and the session's settings choose a reader that knows
+            of none; the query fails if they do later
         """
         from pyspark.java_gateway import ensure_callback_server_started
 
@@ -80,15 +93,28 @@ class Bridge:
         sources = self._jvm.org.apache.spark.sql.execution.datasources
         head = {"type": "struct", "fields": [_plain("path", "string"), _plain("size", "long")]}
         partitions = self._struct(partition_schema)
-        index = self._instance("PlannedFiles").open(
+        planned, by_id, nested = self._instance("PlannedFiles"), _has_ids(data_schema), _is_nested(data_schema)
+        if by_id:
+            self._check_reader(planned, nested)
+        index = planned.open(
             label, self._rows(files.select(["path", "size"]), self._struct(head)),
             self._rows(files.drop_columns(["path", "size"]), partitions), partitions, planner,
+            by_id, nested,
         )  # fmt: skip
+        reader = reduce(getattr, _READERS[file_format].split("."), self._jvm.org.apache.spark.sql)
         relation = sources.HadoopFsRelation(
             index, partitions, self._struct(data_schema), self._jvm.scala.Option.empty(),
-            sources.parquet.ParquetFileFormat(), self._jvm.PythonUtils.toScalaMap(dict(options)), self._session,
+            reader(), self._jvm.PythonUtils.toScalaMap(dict(options)), self._session,
         )  # fmt: skip
         return self._frame(self._session.baseRelationToDataFrame(relation))
+
+    def _check_reader(self, planned: Any, nested: bool) -> None:
+        offending = planned.offendingSetting(self._session.sessionState().conf(), nested)
+        if offending is not None:
+            raise UnsupportedFeatureError(
+                "the table's columns are found by field id, which Spark's Parquet reader does for vectors alone",
+                field=offending, hint=f'Set it: spark.conf.set("{offending}", "true")',
+            )  # fmt: skip
 
     def local_frame(self, table: pa.Table, schema: Mapping[str, Any]) -> DataFrame:
         """A DataFrame of rows that the driver holds; the plan does not print them."""
@@ -154,6 +180,14 @@ class Bridge:
             compiler.cook(source)
             loader = compiler.getClassLoader()
         return loader
+
+
+def _has_ids(struct: Mapping[str, Any]) -> bool:
+    return "parquet.field.id" in json.dumps(struct)
+
+
+def _is_nested(struct: Mapping[str, Any]) -> bool:
+    return any(isinstance(f["type"], Mapping) for f in struct["fields"])
 
 
 def _plain(name: str, kind: str) -> dict[str, Any]:

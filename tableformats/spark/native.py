@@ -22,11 +22,12 @@ from .. import expressions as ex
 from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..schema import Field, arrow_type
 from .branches import Branch, flat, split
-from .columns import HIDDEN, ROW_INDEX, Naming, check_readable, output_column, quoted, spark_struct
+from .columns import HIDDEN, ROW_INDEX, Naming, check_readable, quoted, spark_struct
 from .equality import KeyGroup, load_key_groups, without_deleted
 from .filters import to_spark_column
 from .jvm import Bridge, Planner
 from .metadata_columns import check_metadata_columns, file_constants, metadata_column, stored_fields
+from .output import check_defaults, default_constant, output_column
 from .positions import PAGES, WORDS, WORDS_FIELDS, deleted_words, is_live
 from .pushdown import FilterReader, PlanPruner
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ..plugin.base import MetadataColumn
     from ..scan import Scan, ScanPlan
 
-__all__ = ["to_spark"]
+__all__ = ["frame_of", "to_spark"]
 
 _ORDINAL = f"{HIDDEN}ordinal"
 _ARRAYS_AS_CONSTANTS = (4, 2)
@@ -44,16 +45,19 @@ _ARRAYS_AS_CONSTANTS = (4, 2)
 _MIN_PARQUET_BYTES = 12
 # The spelling of stores in Hadoop; plans say s3, gs and abfs for all of their aliases.
 _HADOOP_SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
+# Files that were planned are never left out in silence, whatever the session says.
+_NO_FILE_IS_LEFT_OUT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
 _OPTIONS = {
-    "spark.sql.parquet.fieldId.read.enabled": "true",
-    # A file without ids is an error, never a column of NULLs.
-    "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
-    # Files that were planned are never left out in silence, whatever the session says.
-    "ignoreMissingFiles": "false",
-    "ignoreCorruptFiles": "false",
-    # Both formats count days and instants in the proleptic Gregorian calendar.
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
+    "parquet": {
+        **_NO_FILE_IS_LEFT_OUT,
+        "spark.sql.parquet.fieldId.read.enabled": "true",
+        # A file without ids is an error, never a column of NULLs.
+        "spark.sql.parquet.fieldId.read.ignoreMissing": "false",
+        # Both formats count days and instants in the proleptic Gregorian calendar.
+        "datetimeRebaseMode": "CORRECTED",
+        "int96RebaseMode": "CORRECTED",
+    },
+    "orc": {**_NO_FILE_IS_LEFT_OUT, "orc.force.positional.evolution": "false"},
 }
 
 
@@ -74,10 +78,13 @@ def to_spark(scan: Scan, spark: SparkSession) -> DataFrame:
     The files are planned once, here; a query's own filters only narrow them. All columns are nullable.
     """
     _check_session(spark)
-    plan = scan.plan()
+    return frame_of(scan.plan(), Bridge(spark))
+
+
+def frame_of(plan: ScanPlan, bridge: Bridge) -> DataFrame:
+    """The rows of ``plan`` out of what ``bridge`` makes of its files. Raises as :func:`to_spark`."""
     wanted = _wanted_columns(plan)
     check_metadata_columns(plan.metadata_columns)
-    bridge = Bridge(spark)
     for f in wanted:
         check_readable(f, bridge.version)
     frame = _Assembly(plan, bridge, wanted).frame()
@@ -120,9 +127,10 @@ class _Assembly:
         return {column.field.id: column for column in self.plan.metadata_columns}
 
     def frame(self) -> DataFrame:
-        branches = split(self.plan)
-        if any(branch.has_keys for branch in branches):
-            self.groups = load_key_groups(self.plan.snapshot.format_snapshot, self.plan.delete_files)
+        self.groups = load_key_groups(self.plan.snapshot.format_snapshot, self.plan.delete_files)
+        branches = split(self.plan, self._columns(self.groups))
+        for branch in branches:
+            self._check(branch)
         pruner = PlanPruner(self.plan)
         return reduce(lambda above, below: above.unionAll(below), (self._branch(b, pruner) for b in branches))
 
@@ -130,13 +138,13 @@ class _Assembly:
         from pyspark.sql import functions as F
 
         groups = self.groups if branch.has_keys else []
-        columns = self._columns(branch)
+        columns = self._columns(groups)
         relation = self._relation(branch, columns, groups)
         deleted = deleted_words(self.plan, branch.rows) if branch.has_positions else None
         if deleted is not None:
             relation.add_words(deleted, self.bridge)
         planner = Planner(pruner.callback(FilterReader(columns, branch.naming), branch.rows))
-        frame = relation.frame(self.bridge, self._label(), planner)
+        frame = relation.frame(self.bridge, self._label(), planner, branch.file_format)
         if deleted is not None:
             if self.bridge.version < _ARRAYS_AS_CONSTANTS:
                 frame = _join_words(frame, deleted, self.bridge)
@@ -156,6 +164,11 @@ class _Assembly:
             stored = branch.naming.spark_field(f)
             if f.id in branch.constants:
                 relation.add_constant(stored, self._constants(f, branch.constants[f.id], branch.rows))
+            elif f.id in branch.naming.missing:
+                default = default_constant(f)
+                if default is not None:
+                    values = pa.repeat(_readable(default)[0], len(branch.rows))
+                    relation.add_constant(stored, values)
             elif str(f.type) != "void":
                 relation.data.append(stored)
         relation.data += stored_fields(self.metadata.values(), branch.naming)
@@ -169,12 +182,31 @@ class _Assembly:
                 relation.add_constant(_hidden(group.hidden(name), "integer"), of_files)
         return relation
 
-    def _columns(self, branch: Branch) -> list[Field]:
-        """What the branch's relation holds: the columns of the result, and those of delete keys."""
+    def _columns(self, groups: Sequence[KeyGroup]) -> list[Field]:
+        """What a relation holds: the columns of the result, and those of delete keys."""
         needed = {f.id: f for f in self.wanted if f.id not in self.metadata}
-        if branch.has_keys:
-            needed.update((path[0].id, path[0]) for group in self.groups for path in group.columns)
+        needed.update((path[0].id, path[0]) for group in groups for path in group.columns)
         return list(needed.values())
+
+    def _check(self, branch: Branch) -> None:
+        """Raise UnsupportedFeatureError for what Spark lacks to read the branch rightly."""
+        for f in self.wanted:
+            check_defaults(f, branch.naming)
+        for group in self.groups if branch.has_keys else ():
+            for path in group.columns:
+                if len(path) > 1 and any(f.id in branch.naming.missing for f in path):
+                    raise UnsupportedFeatureError(
+                        "equality deletes over members of structs with an initial default are not read with Spark",
+                        field=".".join(f.name for f in path), hint="Read with to_arrow(), or compact the table",
+                    )  # fmt: skip
+        counts_rows = branch.has_positions or any(column.counts_rows for column in self.metadata.values())
+        if counts_rows and branch.file_format != "parquet":
+            name = f"positions in {branch.file_format} data files"
+            raise UnsupportedFeatureError(
+                "rows are deleted or numbered by position, and Spark counts the rows of Parquet files alone",
+                path=self.plan.paths[int(branch.rows[0])].as_py(), field=name,
+                hint='Use mode="portable" or to_arrow(), or rewrite the table to Parquet',
+            )  # fmt: skip
 
     def _label(self) -> str:
         """A short name of the table for EXPLAIN; a path of Hadoop's, so without ':' and '/'."""
@@ -186,8 +218,12 @@ class _Assembly:
         """One column's values in the files ``rows``, in a type that Spark's Arrow vectors read."""
         values = pc.struct_field(flat(self.plan.survivors["partition"]), str(partition_field)).take(pa.array(rows))
         kind = arrow_type(f.type)
-        values = values if values.type == kind else values.cast(kind)
-        return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(kind) else values
+        return _readable(values if values.type == kind else values.cast(kind))
+
+
+def _readable(values: pa.Array) -> pa.Array:
+    """The same values in a type that Spark's Arrow vectors read."""
+    return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
 
 
 @dataclass
@@ -216,10 +252,11 @@ class _Relation:
         for stored in WORDS_FIELDS:
             self.add_constant(stored, deleted[stored["name"]])
 
-    def frame(self, bridge: Bridge, label: str, planner: Planner) -> DataFrame:
+    def frame(self, bridge: Bridge, label: str, planner: Planner, file_format: str) -> DataFrame:
         return bridge.relation(
-            label, self.files, spark_struct(self.partition), spark_struct(self.data), _OPTIONS, planner
-        )
+            label, self.files, spark_struct(self.partition), spark_struct(self.data), _OPTIONS[file_format], planner,
+            file_format,
+        )  # fmt: skip
 
 
 def _join_words(frame: DataFrame, deleted: pa.Table, bridge: Bridge) -> DataFrame:

@@ -12,7 +12,7 @@ from tests.golden.write import answers
 
 from .rows import collect
 
-REFUSED = {"iceberg-deletion-vectors": "level", "iceberg-position-deletes": "ORC data files"}
+REFUSED = {"iceberg-position-deletes": "Avro data files"}
 
 
 @pytest.fixture
@@ -37,9 +37,3 @@ def test_refusals(spark: Any, name: str) -> None:
     with pytest.raises(UnsupportedFeatureError) as caught:
         opened(name).scan().to_spark(spark)
     assert caught.value.field == REFUSED[name]
-
-
-def test_deletion_vectors_without_the_default_column(spark: Any) -> None:
-    name = "iceberg-deletion-vectors"
-    wanted = [{"id": row["id"], "name": row["name"]} for row in EXPECTED[name]["current"]]
-    assert answers(collect(opened(name).scan(columns=["id", "name"]).to_spark(spark))) == wanted

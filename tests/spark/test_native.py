@@ -163,6 +163,21 @@ def test_renamed_nested_columns_by_id(spark: Any, tmp_path: Path) -> None:
     assert snapshot.scan().to_spark(spark).where("`S.s`.p = 'one'").count() == 1
 
 
+def test_a_reader_that_knows_no_ids_is_refused(spark: Any, tmp_path: Path, settings: Any) -> None:
+    path = write(tmp_path, _ids(pa.table({"x": [1], "s": [{"a": 1}]}), 1, 2))
+    fields = [X, Field(2, "s", StructType((Field(3, "a", primitive("long")),)))]
+    scan = _by_id(tmp_path, fields, [path], None).scan()
+    for setting in ("spark.sql.parquet.enableVectorizedReader", "spark.sql.parquet.enableNestedColumnVectorizedReader"):
+        before = scan.to_spark(spark)
+        settings({setting: "false"})
+        with pytest.raises(UnsupportedFeatureError) as caught:
+            scan.to_spark(spark)
+        assert caught.value.field == setting
+        with pytest.raises(Exception, match=f"set {setting} to true"):
+            before.collect()
+        settings({setting: "true"})
+
+
 def test_physical_names_nested(spark: Any, tmp_path: Path) -> None:
     path = write(tmp_path, pa.table({"c1": [{"c2": 1, "c3": [{"c4": "x"}]}, None], "c5": [1.5, math.nan]}))
     deep = StructType((Field(4, "d", primitive("string"), physical_name="c4"),))
@@ -412,6 +427,20 @@ def test_equality_deletes_by_id_of_a_dropped_column(spark: Any, tmp_path: Path) 
     assert spark_rows(snapshot.scan().to_spark(spark)) == ["(1,)"]
 
 
+def test_equality_deletes_by_id_of_a_member(spark: Any, tmp_path: Path) -> None:
+    """The struct is not in the result: Spark, asked for a part of a column alone, forgets the column's id."""
+    inner = pa.struct([with_id(pa.field("n", pa.int64()), 4), with_id(pa.field("o", pa.int64()), 5)])
+    stored = pa.schema([with_id(pa.field("x", pa.int64()), 1), with_id(pa.field("s", inner), 3)])
+    data = [{"x": 1, "s": {"n": 7, "o": 1}}, {"x": 2, "s": None}, {"x": 3, "s": {"n": 8, "o": 2}}]
+    path = write(tmp_path, pa.Table.from_pylist(data, schema=stored))
+    members = StructType((Field(4, "n", primitive("long")), Field(5, "o", primitive("long"))))
+    files = [FakeFile(path, 3, keys=["e"])]
+    fields, keys_of = [X, Field(3, "renamed", members)], {"e": pa.table({"4": pa.array([8, None], pa.int64())})}
+    snapshot = snapshot_of(tmp_path, fields, files, by="id", equality=keys_of)
+    assert spark_rows(snapshot.scan(columns=["x"]).to_spark(spark)) == ["(1,)"]
+    assert len(same_rows(spark, snapshot.scan())) == 1
+
+
 # ---- what queries and sessions may do -----------------------------------------------------------------------------
 
 
@@ -491,7 +520,6 @@ REFUSED: list[tuple[Field, str]] = [
     (Field(3, "n", primitive("timestamp_ns")), "n"),
     (Field(3, "s", StructType((Field(4, "u", primitive("uuid")),))), "s.u"),
     (Field(3, "l", ListType(Field(4, "element", primitive("time")))), "l"),
-    (Field(3, "d", primitive("int"), initial_default=7), "d"),
     (Field(3, "_tmp_metadata_row_index", primitive("long")), "_tmp_metadata_row_index"),
 ]
 
@@ -508,8 +536,8 @@ def test_columns_that_are_refused_by_name(spark: Any, tmp_path: Path, column: Fi
 
 def test_other_file_formats_and_modes_are_refused(spark: Any, tmp_path: Path) -> None:
     path = write(tmp_path, pa.table({"a": [1]}))
-    snapshot = snapshot_of(tmp_path, [A], [FakeFile(path, 1, file_format="orc")])
-    with pytest.raises(UnsupportedFeatureError, match="ORC data files"):
+    snapshot = snapshot_of(tmp_path, [A], [FakeFile(path, 1, file_format="vortex")])
+    with pytest.raises(UnsupportedFeatureError, match="vortex data files"):
         snapshot.scan().to_spark(spark)
     with pytest.raises(UnsupportedFeatureError, match="fast"):
         snapshot.scan().to_spark(spark, mode="fast")
