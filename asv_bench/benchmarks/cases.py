@@ -16,7 +16,7 @@ MILLION = 1_000_000
 HOWS = {
     "plan": "a fresh process opens the table and plans, with all modules loaded",
     "again": "the second plan of the same snapshot in one process",
-    "commit": "the plan after one more version of a table that was planned before",
+    "commit": "the plan after one more version: `snapshot.update()`; Iceberg: the table opened again with its cache",
     "process": "a whole process: start, imports, plan, exit",
 }
 
@@ -49,6 +49,8 @@ class Case:
     question: str
     how: str = "plan"
     goal: Goal = Goal()
+    alone: bool = False
+    """Only ours is asked."""
 
     @property
     def key(self) -> str:
@@ -102,8 +104,9 @@ def _cases(files: int) -> Iterator[Case]:
         name = spec.format.capitalize()
         for question in ("P0", "P2"):
             at_tenth = small[spec.format] if question == "P2" else Goal()
-            yield Case(f"{name}, {hundredth:,}, {question}", replace(spec, files=hundredth), question)
-            yield Case(f"{name}, {tenth:,}, {question}", replace(spec, files=tenth), question, goal=at_tenth)
+            alone = at_tenth == Goal()
+            yield Case(f"{name}, {hundredth:,}, {question}", replace(spec, files=hundredth), question, alone=True)
+            yield Case(f"{name}, {tenth:,}, {question}", replace(spec, files=tenth), question, "plan", at_tenth, alone)
         for question in ("P1", "P2"):
             yield Case(f"{name}, {question}, second plan", spec, question, "again", Goal(0.03))
         yield Case(f"{name}, P2, one commit on top", spec, "P2", "commit", Goal(0.05))

@@ -1,21 +1,18 @@
 """The table of docs/performance.md, measured: ``python -m benchmarks.report --write`` in ``asv_bench``.
 
-Every measurement is a process of its own; rounds go through the planners in turn, so that what disturbs one disturbs
-all, and medians are given. What takes long is measured once; what is known to take very long comes last, as far as
-``--minutes`` reach. Results are kept: the next call measures only what is missing, or what has another version by now
-(``--fresh`` forgets them). A machine that runs out of memory stops the measurement that did it, and only that.
+Every measurement is a process of its own; rounds go through all cases and planners in turn, so that what disturbs one
+disturbs all, and medians are given. What takes very long is measured once. When ``--minutes`` are over, no further
+round begins; results are kept, so the next call goes on, and measures again what has another version by now
+(``--fresh`` forgets all). A measurement that leaves the machine no memory is stopped, and the others go on.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import platform
 import shutil
-import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,16 +21,13 @@ from typing import Any
 
 from . import limits, table_text, worker
 from .cases import MILLION, Case, cases
-from .generate import GENERATOR, tables_folder
+from .generate import tables_folder
 from .planners import OURS, PEERS, Planner, version
+from .processes import run_module, run_worker
+from .results import Results
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "performance.md"
 RUNS = 5
-LONG_SECONDS = (2.0, 8.0)
-"""From the first on, a measurement is made three times; from the second on, once."""
-STOP_SECONDS = 400
-KEEP_FREE = 1.5e9
-"""Bytes of memory that a measurement must leave to the machine."""
 
 VERY_LONG = (
     ("duckdb", "delta", "P4"), ("duckdb", "delta", "P5"), ("pyiceberg", "iceberg", "P2"), ("duckdb", "iceberg", "P2"),
@@ -41,110 +35,60 @@ VERY_LONG = (
     ("pyiceberg", "iceberg", "P4"), ("pyiceberg", "iceberg", "P3"), ("duckdb", "iceberg", "P0"),
     ("duckdb", "iceberg", "P1"), ("duckdb", "iceberg", "P3"), ("duckdb", "iceberg", "P4"), ("duckdb", "iceberg", "P5"),
 )  # fmt: skip
-"""Who takes half a minute or more for a million files: measured last, in this order."""
+"""Who takes half a minute or more for a million files; in the order of measuring."""
+FIRST_OF_THEM = 4
+"""So many are measured before second rounds begin."""
+
+Task = tuple[Case, Planner]
 
 
-def fingerprint(planner: Planner) -> str:
-    """What a measurement depends on besides its case and the machine: the code, or the versions of a peer."""
-    if planner is OURS:
-        return f"{GENERATOR} {_digest(_our_files())}"
-    if planner is limits.LIMIT:
-        here = Path(__file__).parent
-        return f"{GENERATOR} {_digest([here / 'limits.py', here / 'limits.c'])}"
-    return " ".join([str(GENERATOR), *(f"{name} {version(name)}" for name in planner.needs)])
+def measure(
+    chosen: Sequence[Case], planners: Sequence[Planner], results: Results, files: int, runs: int, minutes: float
+) -> None:
+    """Fill ``results``: a first round of everything, then what there is time for."""
+    for spec in dict.fromkeys(spec for case in chosen for spec in (case.spec, case.warm_up)):
+        say(f"table {spec.name}")
+        run_module("benchmarks.generate", repr(spec))
+    end = time.monotonic() + 60 * minutes
+    tasks = [(case, planner) for case in chosen for planner in planners if reason(case, planner) is None]
+    long = {name: task for task in tasks if (name := very_long(*task, files)) is not None}
+    quick = [task for task in tasks if very_long(*task, files) is None]
+    in_order = [long[name] for name in VERY_LONG if name in long]
+    run_round(1, quick, results, files)
+    look_closer(chosen, results, files)
+    run_round(1, in_order[:FIRST_OF_THEM], results, files, end)
+    for number in range(2, runs + 1):
+        run_round(number, quick, results, files, end)
+    run_round(1, in_order[FIRST_OF_THEM:], results, files, end)
+    left = sum(results.wants(*task, runs) for task in tasks)
+    say(f"{left} of {len(tasks)} wait for another call" if left else "everything is measured", keep=True)
 
 
-def _our_files() -> list[Path]:
-    import tableformats_delta
-    import tableformats_iceberg
-
-    import tableformats
-
-    folders = [Path(package.__path__[0]) for package in (tableformats, tableformats_delta, tableformats_iceberg)]
-    return sorted(path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".so", ".pyd"))
-
-
-def _digest(paths: Sequence[Path]) -> str:
-    digest = hashlib.sha1()
-    for path in paths:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:12]
+def run_round(number: int, tasks: Sequence[Task], results: Results, files: int, end: float = float("inf")) -> None:
+    """Measure once what has not been measured ``number`` times, until the time is over."""
+    due = [task for task in tasks if results.wants(*task, number)]
+    for k, (case, planner) in enumerate(due, 1):
+        if time.monotonic() > end:
+            return
+        say(f"round {number}, {k} of {len(due)}: {case.label}, {planner.name}")
+        results.add(case, planner, run_worker(case, planner, files))
 
 
-class Results:
-    """Measurements by case and planner, kept as lines of JSON; another fingerprint makes them void.
-
-    steps : table, step, seconds and size, of :mod:`benchmarks.steps`
-    profiles : by key of a case, shares of our functions, of :mod:`benchmarks.sampling`
-
-    A line has ``case``, ``planner``, ``fingerprint``, ``when``, and either what the worker says or ``error``.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.steps: list[tuple[str, str, float, str]] = []
-        self.profiles: dict[str, dict[str, float]] = {}
-        self._runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
-        self._fingerprints = {planner.name: fingerprint(planner) for planner in (OURS, limits.LIMIT, *PEERS)}
-        for line in path.read_text().splitlines() if path.exists() else []:
-            run = json.loads(line)
-            if run["fingerprint"] != self._fingerprints[run["planner"]]:
-                continue
-            if "steps" in run:
-                self.steps = run["steps"]
-            elif "profile" in run:
-                self.profiles[run["case"]] = run["profile"]
-            else:
-                self._runs.setdefault((run["case"], run["planner"]), []).append(run)
-
-    def add(self, case: Case, planner: Planner, run: dict[str, Any]) -> None:
-        run = {"case": case.key, "planner": planner.name, "when": time.strftime("%Y-%m-%d %H:%M:%S"), **run}
-        self._runs.setdefault((case.key, planner.name), []).append(run)
-        self._keep(run)
-
-    def add_steps(self, steps: list[tuple[str, str, float, str]]) -> None:
-        """What :mod:`benchmarks.steps` measured."""
-        self.steps = steps
-        self._keep({"planner": "limit", "steps": steps})
-
-    def add_profile(self, case: Case, profile: dict[str, float]) -> None:
-        """What :mod:`benchmarks.sampling` saw of ours."""
-        self.profiles[case.key] = profile
-        self._keep({"case": case.key, "planner": OURS.name, "profile": profile})
-
-    def _keep(self, line: dict[str, Any]) -> None:
-        with self.path.open("a") as file:
-            file.write(json.dumps({"fingerprint": self._fingerprints[line["planner"]], **line}) + "\n")
-
-    def runs(self, case: Case, name: str) -> list[dict[str, Any]]:
-        return self._runs.get((case.key, name), [])
-
-    def wants(self, case: Case, planner: Planner, runs: int) -> bool:
-        """Whether another run is due."""
-        done = self.runs(case, planner.name)
-        if not done:
-            return True
-        if "error" in done[0] or case.how in ("again", "commit"):  # these are medians already
-            return False
-        longest = max(run["wall"] for run in done)
-        few = sum(longest >= seconds for seconds in LONG_SECONDS)
-        return len(done) < (runs, min(runs, 3), 1)[few]
-
-    def median(self, case: Case, name: str) -> dict[str, Any] | None:
-        """The median of each number over the runs that ended well; None where there is none."""
-        runs = [run for run in self.runs(case, name) if "error" not in run]
-        if not runs:
-            return None
-        names = {k for run in runs for k, v in run.items() if isinstance(v, int | float) and not isinstance(v, bool)}
-        found: dict[str, Any] = {k: statistics.median(r[k] for r in runs if r.get(k) is not None) for k in names}
-        stages = [run["stages"] for run in runs if "stages" in run]
-        if stages:
-            found["stages"] = {k: statistics.median(s.get(k, 0.0) for s in stages) for k in stages[0]}
-        return {**found, "runs": len(runs)}
+def look_closer(chosen: Sequence[Case], results: Results, files: int) -> None:
+    """Profiles of ours, and what the bytes cost."""
+    for case in chosen:
+        if case.how == "plan" and not case.alone and case.key not in results.profiles:
+            say(f"profile of {case.label}")
+            results.add_profile(case, run_worker(case, OURS, files, "--profile").get("profile", {}))
+    if not results.steps and limits.missing(limits.QUESTIONS[0]) is None:
+        say("what the bytes cost")
+        results.add_steps(json.loads(run_module("benchmarks.steps", str(files)))["steps"])
 
 
 def reason(case: Case, planner: Planner) -> str | None:
     """Why this planner is not asked."""
+    if case.alone and planner is not OURS:
+        return "not asked"
     if case.how in ("again", "commit") and planner is not OURS:
         return "only ours keeps metadata between plans"
     if case.how == "process" and planner.name not in worker.SCRIPTS:
@@ -154,103 +98,10 @@ def reason(case: Case, planner: Planner) -> str | None:
     return planner.missing(case.spec.format)
 
 
-def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[str, Any]:
-    """One measurement, or ``{"error": why}``."""
-    if case.how == "process":
-        command = [sys.executable, "-c", worker.script(case, planner)]
-    else:
-        command = [sys.executable, "-m", "benchmarks.worker", str(files), case.key, planner.name, *options]
-    start = time.perf_counter()
-    # Files, because a pipe that is not read while we watch the memory would fill up.
-    with open(os.devnull) as nothing, _scratch() as out, _scratch() as err:
-        process = subprocess.Popen(command, cwd=Path(__file__).parents[1], stdin=nothing, stdout=out, stderr=err)
-        why = _watch(process, start)
-        wall = time.perf_counter() - start
-        if process.returncode and why is None:
-            err.seek(0)
-            lines = err.read().decode(errors="replace").strip().splitlines()
-            why = lines[-1][:300] if lines else f"exit code {process.returncode}"
-        out.seek(0)
-        text = out.read().decode()
-    if why is not None:
-        return {"error": why}
-    return {"wall": wall} if case.how == "process" else dict(json.loads(text.splitlines()[-1]))
-
-
-def _scratch() -> Any:
-    import tempfile
-
-    return tempfile.TemporaryFile()
-
-
-def _watch(process: subprocess.Popen[bytes], start: float) -> str | None:
-    """Wait for the end; kill the process where it takes too long or too much, and say so."""
-    while True:
-        try:
-            process.wait(0.25 if time.perf_counter() - start > 2 else 0.002)
-            return None
-        except subprocess.TimeoutExpired:
-            why = None
-            if time.perf_counter() - start > STOP_SECONDS:
-                why = f"stopped after {STOP_SECONDS} s"
-            elif available_memory() < KEEP_FREE:
-                why = "stopped: out of memory"
-            if why is not None:
-                process.kill()
-                process.wait()
-                return why
-
-
-def available_memory() -> float:
-    """Bytes that processes can still get; endless where the system does not say."""
-    info = Path("/proc/meminfo")
-    if not info.exists():
-        return float("inf")
-    line = next(line for line in info.read_text().splitlines() if line.startswith("MemAvailable"))
-    return int(line.split()[1]) * 1024
-
-
-def measure(
-    chosen: Sequence[Case], planners: Sequence[Planner], results: Results, files: int, runs: int, minutes: float
-) -> None:
-    """Fill ``results``; what is very long only until the time is over."""
-    for case in chosen:
-        say(f"table {case.spec.name}")
-        for spec in (case.spec, case.warm_up):
-            code = f"from benchmarks.generate import *; build({spec!r}).warm()"
-            subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], check=True)
-    start = time.monotonic()
-    asked = [(case, [p for p in planners if reason(case, p) is None]) for case in chosen]
-    for number, (case, able) in enumerate(asked, 1):
-        quick = [p for p in able if rank(case, p, files) is None]
-        for _ in range(runs):
-            for planner in quick:
-                if results.wants(case, planner, runs):
-                    say(f"{number}/{len(asked)} {case.label}: {planner.name}")
-                    results.add(case, planner, run_worker(case, planner, files))
-    for case in chosen:
-        if case.how == "plan" and case.key not in results.profiles:
-            say(f"profile of {case.label}")
-            results.add_profile(case, run_worker(case, OURS, files, "--profile").get("profile", {}))
-    if not results.steps and limits.missing(limits.QUESTIONS[0]) is None:
-        say("what the bytes cost")
-        command = [sys.executable, "-m", "benchmarks.steps", str(files)]
-        done = subprocess.run(command, cwd=Path(__file__).parents[1], check=True, stdout=subprocess.PIPE)
-        results.add_steps(json.loads(done.stdout)["steps"])
-    slow = [(rank(case, p, files), case, p) for case, able in asked for p in able if results.wants(case, p, runs)]
-    for _, case, planner in sorted((entry for entry in slow if entry[0] is not None), key=lambda entry: entry[0] or 0):
-        if time.monotonic() - start > 60 * minutes:
-            say(f"left out, the time is over: {case.label}, {planner.name}", keep=True)
-        else:
-            say(f"{case.label}: {planner.name}, which takes long")
-            results.add(case, planner, run_worker(case, planner, files))
-    say(f"measured in {(time.monotonic() - start) / 60:.1f} minutes", keep=True)
-
-
-def rank(case: Case, planner: Planner, files: int) -> int | None:
-    """The place in VERY_LONG, for tables of full size."""
+def very_long(case: Case, planner: Planner, files: int) -> tuple[str, str, str] | None:
+    """Its name in VERY_LONG, for the tables of full size that have no special form."""
     name = (planner.name, case.spec.format, case.question)
-    return VERY_LONG.index(name) if case.spec.files == files and name in VERY_LONG else None
+    return name if case.spec == type(case.spec)(files) and name in VERY_LONG else None
 
 
 def say(text: str, keep: bool = False) -> None:
@@ -299,7 +150,7 @@ def main() -> None:
     parser.add_argument("--cases", help="words of their labels, separated by commas, for example 'Iceberg, P1'")
     parser.add_argument("--peers", help="names, separated by commas; 'none' asks ours and the limits alone")
     parser.add_argument("--runs", type=int, default=RUNS)
-    parser.add_argument("--minutes", type=float, default=10.0, help="after which nothing very long begins")
+    parser.add_argument("--minutes", type=float, default=11.0, help="after which nothing begins but the first round")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument("--no-measure", action="store_true", help="print what is there")
     parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")

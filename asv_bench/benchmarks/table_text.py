@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -39,6 +40,7 @@ def text(cases: Sequence[Case], results: Measured, machine: str, versions: str) 
         "\n".join(f"- {how}: {meaning}" for how, meaning in HOWS.items() if how != "plan"),
         markdown(OTHER_HEAD, [other_row(case, results) for case in others]),
         "### Where our time goes",
+        "Stages count the time of all threads; `plan.files` is built afterwards, when it is asked for.",
         markdown(STAGE_HEAD, [stage_row(case, results) for case in plans]),
         "Shares of the time in which threads were at work, by our innermost function:",
         markdown(
@@ -61,9 +63,11 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def when(cases: Sequence[Case], results: Measured) -> str:
-    """The days of our measurements."""
+    """The days of our measurements, and how busy the machine was: more than our own two threads disturb."""
     days = sorted({run["when"][:10] for case in cases for run in results.runs(case, OURS.name)})
-    return "Measured " + (" to ".join(dict.fromkeys([days[0], days[-1]])) if days else time.strftime("%Y-%m-%d"))
+    loads = [run["load"] for case in cases for run in results.runs(case, OURS.name) if "load" in run]
+    busy = f", while {statistics.median(loads):.1f} threads wanted to run" if loads else ""
+    return "Measured " + (" to ".join(dict.fromkeys([days[0], days[-1]])) if days else time.strftime("%Y-%m-%d")) + busy
 
 
 MAIN_HEAD = ("case", "files kept", "ours s", "CPU s", "peak MB", "limit s", "best peer", "s", "CPU s", "peak MB",
