@@ -296,8 +296,9 @@ class Snapshot:
     def update(self) -> Snapshot:
         """The table's newest version, reading only what is new; this very snapshot where nothing is.
 
-        An Iceberg table is opened at one metadata file: the newest version is that of the file, until it is opened
-        again.
+        An Iceberg table that was opened at its directory moves on to the newest metadata file there, and so do
+        :meth:`Table.snapshot` and the other methods of ``table``; one that was opened at a metadata file, or through a
+        catalog, stays at that file.
 
         Raises
         ------

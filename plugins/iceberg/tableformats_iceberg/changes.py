@@ -2,8 +2,9 @@
 
 A snapshot is compared with its parent. Rows of a file that only the snapshot has are inserts, rows that lived in a
 file that only the parent has are deletes. Of a file that both have, the rows that deletes of the snapshot select and
-those of the parent did not are deletes, be it by position or by key; the other way round (a delete was taken back) they are inserts. A snapshot
-whose operation is ``replace`` changed no rows by definition. Source: Iceberg spec, "Snapshots", "operation".
+those of the parent did not are deletes, be it by position or by key; the other way round (a delete was taken back) they
+are inserts. A snapshot whose operation is ``replace`` changed no rows by definition.
+Source: Iceberg spec, "Snapshots", "operation".
 """
 
 from __future__ import annotations

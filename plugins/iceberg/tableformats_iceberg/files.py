@@ -35,17 +35,22 @@ class TableFiles:
         self.storage = storage
         self.cache = cache
         self.directory = directory
-        if isinstance(relocate, Mapping):
-            for old, new in relocate.items():
-                storage.relocate(old, new)
-        elif relocate:
+        self._relocate = relocate
+        self.follow(metadata)
+
+    def follow(self, metadata: TableMetadata) -> None:
+        """From now on paths are those that ``metadata`` names, a metadata file of the same table."""
+        if isinstance(self._relocate, Mapping):
+            for old, new in self._relocate.items():
+                self.storage.relocate(old, new)
+        elif self._relocate:
             from .paths import without_authority
 
             # Metadata and file paths may spell the store differently, so the bare path is a prefix too.
             full = strip_trailing(normalize(metadata.location))
             for location in dict.fromkeys((full, without_authority(full))):
-                for old, new in common_move(location, directory):
-                    storage.relocate(old, new)
+                for old, new in common_move(location, self.directory):
+                    self.storage.relocate(old, new)
 
     def locate(self, stored: str) -> str:
         """One stored path made absolute. Raises PathNotAllowedError."""

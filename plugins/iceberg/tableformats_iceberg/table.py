@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.errors import SnapshotNotFoundError
-from tableformats.plugin import FormatTable, OpenOptions, SnapshotSelector, TableFormat, utc_datetime
+from tableformats.plugin import FormatSnapshot, FormatTable, OpenOptions, SnapshotSelector, TableFormat, utc_datetime
 from tableformats.schema import Schema
 from tableformats.storage import Storage
 
@@ -44,7 +44,7 @@ class IcebergFormat(TableFormat):
 
 
 class IcebergTable(FormatTable):
-    """A table at one metadata file."""
+    """A table at one metadata file: the newest of its directory, until :meth:`update`, or the one it was opened at."""
 
     format = "iceberg"
 
@@ -73,6 +73,17 @@ class IcebergTable(FormatTable):
             return self._of_id(selector.version)
         current = self._metadata.current_snapshot_id
         return self._open(None if current is None else self._metadata.snapshots[current], self._metadata.schema)
+
+    def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
+        """See :meth:`tableformats.plugin.FormatTable.update`: the current snapshot of the newest metadata file in the
+        directory, at which the table is from then on. A table that was opened at a metadata file (a catalog names one)
+        stays at it: which file is newer, and committed, only its catalog knows."""
+        located = locate(self._files.storage)
+        if located.metadata_path == self._metadata.path:
+            return super().update(snapshot) if snapshot.version != -1 else snapshot
+        self._metadata = read_metadata(self._files.storage, located.metadata_path)
+        self._files.follow(self._metadata)
+        return self.snapshot(SnapshotSelector())
 
     def _open(self, snapshot: Snapshot | None, schema: Schema) -> IcebergSnapshot:
         return IcebergSnapshot(self._files, self._metadata, snapshot, schema)
