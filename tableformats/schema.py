@@ -271,10 +271,14 @@ def number_fields(fields: Iterable[Field], start: int = 1) -> tuple[Field, ...]:
 
 
 def arrow_field(f: Field) -> pa.Field:
-    """The Arrow field of ``f``, its id kept under the metadata key ``PARQUET:field_id``."""
+    """The Arrow field of ``f``, its id kept under the metadata key ``PARQUET:field_id``, and under ``logical_type`` the
+    format's own type where ``Field.metadata`` says that the values are more than binary (geometry)."""
     import pyarrow as pa
 
-    return pa.field(f.name, arrow_type(f.type), not f.required, {"PARQUET:field_id": str(f.id)})
+    metadata = {"PARQUET:field_id": str(f.id)}
+    if "logical_type" in f.metadata:
+        metadata["logical_type"] = str(f.metadata["logical_type"])
+    return pa.field(f.name, arrow_type(f.type), not f.required, metadata)
 
 
 def arrow_type(kind: Type) -> pa.DataType:

@@ -137,7 +137,7 @@ def test_types_without_bounds(kind: Type) -> None:
 
 
 def test_geometry_has_no_bounds() -> None:
-    shape = Field(1, "a", primitive("binary"), metadata={"iceberg.type": "geometry"})
+    shape = Field(1, "a", primitive("binary"), metadata={"logical_type": "geometry"})
     assert decode_bounds(raw_bytes([b"x"]), shape, True) is None
 
 

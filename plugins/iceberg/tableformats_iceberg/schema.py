@@ -2,7 +2,8 @@
 
 Types: Iceberg spec, "Schemas and Data Types" and appendix C. Default values: appendix D, "JSON single-value
 serialization". ``geometry`` and ``geography`` are kept as binary (they are stored as WKB) with Iceberg's name of the
-type in ``Field.metadata["iceberg.type"]``; nothing is known of their bounds.
+type, with its coordinate reference system, in ``Field.metadata["logical_type"]`` and so in the metadata of Arrow
+fields; nothing is known of their bounds.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _field(node: Node, depth: int) -> Field:
 
 
 def _geo_metadata(text: Any) -> dict[str, Any]:
-    return {"iceberg.type": text} if isinstance(text, str) and _GEO.match(text) else {}
+    return {"logical_type": text} if isinstance(text, str) and _GEO.match(text) else {}
 
 
 def _type(node: Node, depth: int) -> Type:

@@ -39,7 +39,7 @@ def decode_bounds(raw: RawColumn, field: Field, is_lower: bool) -> pa.Array | No
     any[n] : null = unknown, also for NaN and for bytes of an impossible length
     """
     kind = field.type
-    if kind.is_nested or "iceberg.type" in field.metadata or not raw.is_bytes:
+    if kind.is_nested or "logical_type" in field.metadata or not raw.is_bytes:
         return None
     if isinstance(kind, DecimalType):
         return _decimals(raw, kind)
