@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from .errors import PluginContractError
 from .plugin.base import Bounds, FileBatch, PartitionSpec
-from .pruning import ALL, NONE, Program
+from .pruning import ALL, NONE, Program, Range, ranges_of
 from .schema import Field, arrow_type
 
 if TYPE_CHECKING:
@@ -57,10 +57,12 @@ BatchOf = Callable[[Source], FileBatch]
 
 @dataclass
 class _Known:
-    """The bounds of one column, for the files ``rows`` (int64, ascending; None: for all)."""
+    """The range of one column, for the files ``rows`` (int64, ascending; None: for all), and their record counts where
+    the column's bounds came with them."""
 
     rows: np.ndarray | None
-    bounds: Bounds
+    range: Range
+    counts: pa.Array | None
 
     def places(self, rows: np.ndarray | None) -> np.ndarray | None:
         """Where ``rows`` stand; None where they are all that is known, in order. Only for rows that are covered."""
@@ -110,8 +112,7 @@ class Block:
         """Memory that the block holds."""
         arrays = [self.partition, self.sizes, self.record_count, self.hashes, *(s.rows for s in self.sources)]
         for known in list(self._known.values()):
-            sides = [side for name in _SIDES for side in getattr(known.bounds, name).values()]
-            arrays += [known.rows, known.bounds.record_count, *sides]
+            arrays += [known.rows, known.range, known.counts]
         return sum(int(array.nbytes) for array in arrays if array is not None)
 
     def prune(
@@ -143,10 +144,8 @@ class Block:
                 report.files_dropped_by_partition += candidates.keep(verdicts != NONE)
         with report.stage("bounds"):
             rows = candidates.rows
-            bounds = self._bounds(program.columns, rows, batch_of)
-            counts = bounds.record_count if self.record_count is None else _taken(self.record_count, rows)
-            known = pa.nulls(candidates.n, pa.int64()) if counts is None else counts
-            verdicts = program.verdicts(spec, _taken(self.partition, rows), bounds, known)
+            ranges, counts = self._ranges(program.columns, rows, batch_of)
+            verdicts = program.verdicts_of(spec, _taken(self.partition, rows), ranges, candidates.n)
             report.files_dropped_by_bounds += candidates.keep(verdicts != NONE, at_last=True)
         left = candidates.places
         return Pruned(self, candidates.all_rows(), verdicts[left] == ALL, _taken(counts, left))
@@ -169,24 +168,27 @@ class Block:
             listed = None if counts is None or counts.null_count else pc.sum(counts).as_py() or 0
             report.rows_listed = None if listed is None else report.rows_listed + listed
 
-    def _bounds(self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf) -> Bounds:
-        """The bounds of ``columns`` for ``rows`` (None: all)."""
-        n = len(self) if rows is None else len(rows)
-        missing = [f for f in columns if n and not (f in self._known and self._known[f].covers(rows))]
+    def _ranges(
+        self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf
+    ) -> tuple[dict[int, Range], pa.Array | None]:
+        """The ranges of ``columns`` for ``rows`` (None: all) by field id, and the record counts where they are known."""
+        columns = [f for f in columns if not f.type.is_nested]
+        missing = [f for f in columns if not (f in self._known and self._known[f].covers(rows))]
         if missing:
             decoded = self._decode(missing, rows, batch_of)
+            n = len(self) if rows is None else len(rows)
+            records = decoded.record_count if self.record_count is None else _taken(self.record_count, rows)
+            found = ranges_of(decoded, pa.nulls(n, pa.int64()) if records is None else records, missing)
             for f in missing:
-                self._known[f] = _Known(rows, _only(decoded, f))
-        found = Bounds()
-        for f in columns if n else ():
+                self._known[f] = _Known(rows, found[f.id], decoded.record_count)
+        ranges: dict[int, Range] = {}
+        counts = _taken(self.record_count, rows)
+        for f in columns:
             known = self._known[f]
             places = known.places(rows)
-            for name in _SIDES:
-                for field_id, side in getattr(known.bounds, name).items():
-                    getattr(found, name)[field_id] = _taken(side, places)
-            if found.record_count is None:
-                found.record_count = _taken(known.bounds.record_count, places)
-        return found
+            ranges[f.id] = known.range if places is None else known.range.take(places)
+            counts = _taken(known.counts, places) if counts is None else counts
+        return ranges, counts
 
     def _decode(self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf) -> Bounds:
         """The bounds of ``columns`` as the batches' statistics have them."""
@@ -346,11 +348,6 @@ def flat(column: pa.ChunkedArray) -> pa.Array:
     """A column in one piece."""
     combined = column.combine_chunks()
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
-
-
-def _only(bounds: Bounds, column: Field) -> Bounds:
-    sides = {name: {i: side for i, side in getattr(bounds, name).items() if i == column.id} for name in _SIDES}
-    return Bounds(**sides, record_count=bounds.record_count)
 
 
 def _joined(arrays: Sequence[pa.Array | None], lengths: Sequence[int], kind: pa.DataType) -> pa.Array:

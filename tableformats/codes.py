@@ -20,7 +20,7 @@ from ._core import pruning as kernels
 from .expressions import Literal
 from .schema import DecimalType, FixedType, PrimitiveType, Type
 
-__all__ = ["Accepted", "accept_comparison", "accept_in", "accept_prefix", "domain_of", "locate"]
+__all__ = ["Accepted", "accept_comparison", "accept_in", "accept_prefix", "domain_of", "integers_of", "into_domain", "locate", "validity_of"]
 
 _INTEGERS = (
     "boolean", "byte", "short", "int", "long", "date", "time",
@@ -71,7 +71,7 @@ def accept_comparison(op: str, literal: Literal, kind: Type) -> Accepted | None:
     if domain is None:
         return None
     first, last = {"<": (0, 0), "<=": (0, 1), "=": (1, 1), ">": (2, 2), ">=": (1, 2)}[op]
-    return Accepted(domain, (_into_domain(literal.value, kind, domain),), first, last)
+    return Accepted(domain, (into_domain(literal.value, kind, domain),), first, last)
 
 
 def accept_in(literals: Iterable[Literal], kind: Type) -> Accepted | None:
@@ -79,7 +79,7 @@ def accept_in(literals: Iterable[Literal], kind: Type) -> Accepted | None:
     domain = domain_of(kind)
     if domain is None:
         return None
-    distinct = {_into_domain(literal.value, kind, domain) for literal in literals}
+    distinct = {into_domain(literal.value, kind, domain) for literal in literals}
     return Accepted(domain, _ascending(distinct), 1, 0, odd_only=True)
 
 
@@ -93,7 +93,8 @@ def accept_prefix(prefix: str | bytes) -> Accepted:
     return Accepted("bytes", (start, cut[:-1] + bytes([cut[-1] + 1])), 1, 2)
 
 
-def _into_domain(value: Any, kind: Type, domain: str) -> Any:
+def into_domain(value: Any, kind: Type, domain: str) -> Any:
+    """A value of type ``kind`` as :attr:`Accepted.literals` has it."""
     if domain == "bytes":
         return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
     if isinstance(kind, DecimalType):
@@ -106,14 +107,14 @@ def _ascending(values: set[Any]) -> tuple[Any, ...]:
     return (*sorted(v for v in values if v == v), *nan)
 
 
-def locate(values: pa.Array, accepted: Accepted) -> np.ndarray:
-    """int32[n]: the code of every value; those of null values mean nothing.
+def locate(values: pa.Array, accepted: Accepted, unknown: int) -> np.ndarray:
+    """int32[n]: the code of every value, ``unknown`` of nulls.
 
     ``values`` has the Arrow type of the column (see :func:`tableformats.schema.arrow_type`).
     """
-    out = np.zeros(len(values), np.int32)
     if values.null_count == len(values):
-        return out
+        return np.full(len(values), unknown, np.int32)
+    out = np.empty(len(values), np.int32)
     literals = accepted.literals
     if accepted.domain == "int64":
         kernels.locate_int64(_integers(values), np.array(literals, np.int64), out)
@@ -126,7 +127,20 @@ def locate(values: pa.Array, accepted: Accepted) -> np.ndarray:
         offsets, data = _bytes(values)
         literal_offsets, literal_data = _bytes(pa.array(literals, pa.binary()))
         kernels.locate_bytes(offsets, data, literal_offsets, literal_data, out)
+    validity, first = validity_of(values)
+    kernels.fill_unknown(out, validity, first, unknown)
     return out
+
+
+def validity_of(values: pa.Array) -> tuple[np.ndarray | None, int]:
+    """Arrow's validity bitmap (uint8; None: no nulls) and the bit of the first value."""
+    bitmap = values.buffers()[0] if values.null_count else None
+    return None if bitmap is None else np.frombuffer(bitmap, np.uint8), values.offset
+
+
+def integers_of(values: pa.Array) -> np.ndarray:
+    """int64[n]: the values of an int64 array; those of nulls mean nothing."""
+    return _numbers(values, np.int64)
 
 
 def _integers(values: pa.Array) -> np.ndarray:

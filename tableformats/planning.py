@@ -112,8 +112,7 @@ class _Planner:
         known: list[tuple[int, KeptPart]] = []
         unread: list[tuple[int, FilePart]] = []
         for order, part in enumerate(parts):
-            with report.stage("reconcile"):
-                kept = self.kept.find(part, adding)
+            kept = self.kept.find(part, adding)
             if kept is not None:
                 known.append((order, kept))
                 report.add(kept.report)

@@ -20,8 +20,8 @@ Spark's order throughout: NaN is the greatest number, -0.0 = 0.0, strings and bi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -32,16 +32,26 @@ import pyarrow.compute as pc
 from . import expressions as ex
 from ._core import pruning as kernels
 from ._core.masks import ALL, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOME
-from .codes import Accepted, accept_comparison, accept_in, accept_prefix, locate
+from .codes import (
+    Accepted,
+    accept_comparison,
+    accept_in,
+    accept_prefix,
+    integers_of,
+    into_domain,
+    locate,
+    validity_of,
+)
 from .expressions import BoundColumn, Expression
 from .schema import Field, arrow_type
 
 if TYPE_CHECKING:
     from .plugin.base import Bounds, ImpliedBounds, PartitionField, PartitionSpec
 
-__all__ = ["ALL", "NONE", "SOME", "ManifestFilter", "Program"]
+__all__ = ["ALL", "NONE", "SOME", "ManifestFilter", "Program", "Range", "ranges_of"]
 
 _FLOATS = ("float", "double")
+_FEW = 1024
 _NAN = pa.scalar(float("nan"), pa.float64())
 
 
@@ -51,7 +61,8 @@ class Range:
 
     ``lower`` and ``upper`` (column type, inclusive, null = unknown) bound the values that are not NULL; a NaN that
     may occur is an upper bound, being the greatest number. ``may_value``, ``may_null``, ``may_nan``: uint8[n], 0
-    where none can occur.
+    where none can occur. With ``places`` (intp[n]) the other members have an entry for each distinct range, and file i
+    has the entry ``places[i]``.
     """
 
     lower: pa.Array
@@ -59,20 +70,39 @@ class Range:
     may_value: np.ndarray
     may_null: np.ndarray
     may_nan: np.ndarray
+    places: np.ndarray | None = None
 
-    def outcomes(self, accepted: Accepted) -> np.ndarray:
-        """uint8[n]: masks of a leaf that is TRUE for the accepted codes."""
-        lower, upper = locate(self.lower, accepted), locate(self.upper, accepted)
-        if self.lower.null_count:
-            lower[_is_null(self.lower)] = 0
-        if self.upper.null_count:
-            upper[_is_null(self.upper)] = accepted.top
-        out = np.empty(len(lower), np.uint8)
+    def take(self, rows: np.ndarray) -> Range:
+        """What is known of these files (int64 indices)."""
+        at = pa.array(rows)
+        lower = self.lower.take(at)
+        upper = lower if self.upper is self.lower else self.upper.take(at)
+        return Range(lower, upper, self.may_value[rows], self.may_null[rows], self.may_nan[rows])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the range holds."""
+        return int(self.lower.nbytes + self.upper.nbytes) + 3 * len(self.may_value)
+
+    def codes(self, accepted: Accepted) -> tuple[np.ndarray, np.ndarray]:
+        """int32[n], int32[n]: the codes of ``lower`` and ``upper``; the least and the greatest where unknown."""
+        lower = locate(self.lower, accepted, 0)
+        if self.upper is self.lower and not self.lower.null_count:
+            return lower, lower
+        return lower, locate(self.upper, accepted, accepted.top)
+
+    def outcomes(self, accepted: Accepted, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """uint8: masks of a leaf that is TRUE for the accepted codes."""
+        out = np.empty(len(self.may_value), np.uint8)
         kernels.leaf_mask(
-            lower, upper, accepted.top, self.may_value, self.may_null,
+            *codes, accepted.top, self.may_value, self.may_null,
             accepted.first, accepted.last, accepted.odd_only, False, out,
         )  # fmt: skip
         return out
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """[n]: what each file's entry has."""
+        return values if self.places is None else values[self.places]
 
 
 class _Evidence:
@@ -112,46 +142,63 @@ class _ImpliedEvidence(_Evidence):
 class _BoundsEvidence(_Evidence):
     """The files' own bounds and counts."""
 
+    def __init__(self, ranges: Mapping[int, Range], n: int) -> None:
+        self.n = n
+        self._ranges = ranges
+
+    def ranges(self, column: BoundColumn) -> Sequence[Range]:
+        known = self._ranges.get(column.id)
+        return () if known is None or column.type.is_nested else (known,)
+
+
+class _Counted:
+    """Bounds and counts of ``n`` files, turned into ranges."""
+
     def __init__(self, bounds: Bounds, record_count: pa.Array) -> None:
         self.n = len(record_count)
         self._bounds = bounds
         self._records = record_count
-        self._cache: dict[int, Range] = {}
 
-    def ranges(self, column: BoundColumn) -> Sequence[Range]:
-        if column.type.is_nested:
-            return ()
-        if column.id not in self._cache:
-            self._cache[column.id] = self._range(column.field)
-        return (self._cache[column.id],)
-
-    def _range(self, field: Field) -> Range:
+    def range(self, field: Field) -> Range:
         kind = arrow_type(field.type)
         unknown = pa.nulls(self.n, kind)
         lower = self._bounds.lower.get(field.id, unknown)
         upper = self._bounds.upper.get(field.id, unknown)
-        counts = pa.nulls(self.n, pa.int64())
-        nulls = self._bounds.null_count.get(field.id, counts)
-        values = pc.coalesce(self._bounds.value_count.get(field.id, counts), self._records)
-        nans = self._bounds.nan_count.get(field.id, counts)
-        if str(field.type) in _FLOATS:
+        is_float = str(field.type) in _FLOATS
+        may_value, may_null, may_nan = self._flags(field.id, is_float)
+        if is_float:
             lower, upper = _without_nan(lower), _without_nan(upper)
-            may_nan = _flag(pc.fill_null(pc.greater(nans, 0), True))
-        else:
-            may_nan = np.zeros(self.n, np.uint8)
-        contradictory = pc.fill_null(pc.greater(lower, upper), False) if _ordered(kind) else None
+        contradictory = pc.greater(lower, upper) if _ordered(kind) else None
         if contradictory is not None and pc.any(contradictory).as_py():
-            lower, upper = (pc.if_else(contradictory, pa.scalar(None, kind), side) for side in (lower, upper))
-        if may_nan.any():
+            wrong = pc.fill_null(contradictory, False)
+            lower, upper = (pc.if_else(wrong, pa.scalar(None, kind), side) for side in (lower, upper))
+        if is_float and may_nan.any():
             upper = pc.if_else(pa.array(may_nan.view(bool)), _NAN.cast(kind), upper)
-        # As many NULLs as values: there is no value to compare. Rows that were not counted may hold anything.
-        uncounted = _flag(pc.fill_null(pc.less(values, self._records), False))
-        may_value = 1 - _flag(pc.fill_null(pc.equal(nulls, values), False)) | uncounted
-        may_null = _flag(pc.fill_null(pc.greater(nulls, 0), True)) | uncounted
-        # Neither a value nor a NULL in a file that has rows: the counts contradict themselves and prove nothing.
-        silent = (may_value | may_null) == 0
-        occupied = 1 - _flag(pc.fill_null(pc.equal(self._records, 0), False))
-        return Range(lower, upper, (may_value | silent) & occupied, (may_null | silent) & occupied, may_nan & occupied)
+        return Range(lower, upper, may_value, may_null, may_nan)
+
+    def _flags(self, field_id: int, has_nan: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """uint8[n] thrice: whether a row may hold a value, a NULL, a NaN."""
+        bounds = self._bounds
+        columns = [side.get(field_id) for side in (bounds.null_count, bounds.value_count, bounds.nan_count)]
+        columns.append(self._records)
+        # Counts that are null everywhere need have no values in memory.
+        known = [c if c is not None and c.null_count < len(c) else None for c in columns]
+        validities = [(None, 0) if c is None else validity_of(c) for c in known]
+        flags = [np.empty(self.n, np.uint8) for _ in range(3)]
+        kernels.count_flags(
+            [None if c is None else integers_of(c) for c in known],
+            [bitmap for bitmap, _ in validities],
+            [first for _, first in validities],
+            has_nan,
+            *flags,
+        )
+        return flags[0], flags[1], flags[2]
+
+
+def ranges_of(bounds: Bounds, record_count: pa.Array, columns: Sequence[Field]) -> dict[int, Range]:
+    """What bounds and counts say of leaf ``columns``, by field id. Cost: O(n) a column, GIL released."""
+    counted = _Counted(bounds, record_count)
+    return {f.id: counted.range(f) for f in columns if not f.type.is_nested}
 
 
 class _PartitionEvidence(_Evidence):
@@ -161,18 +208,29 @@ class _PartitionEvidence(_Evidence):
         self.n = n
         self._fields = [f for f in spec.fields if f.id in columns and f.transform.name not in ("void", "unknown")]
         self._columns = columns
+        self._cache: dict[int, list[Range]] = {}
 
     def _of(self, column: BoundColumn) -> list[PartitionField]:
         return [f for f in self._fields if f.source_id == column.id and not column.type.is_nested]
 
     def ranges(self, column: BoundColumn) -> Sequence[Range]:
-        found = []
-        for field in self._of(column):
-            known = self._columns[field.id]
-            lower = field.transform.preimage(known.lower, column.type)[0]
-            upper = field.transform.preimage(known.upper, column.type)[1]
-            found.append(Range(lower, upper, known.may_value, known.may_null, known.may_nan))
-        return found
+        if column.id not in self._cache:
+            self._cache[column.id] = [self._preimage(field, column) for field in self._of(column)]
+        return self._cache[column.id]
+
+    def _preimage(self, field: PartitionField, column: BoundColumn) -> Range:
+        """Where the values of files have few distinct ones (days, months), a transform is turned back for these alone."""
+        known = self._columns[field.id]
+        if field.transform.name == "identity":
+            return known
+        places = None
+        if field.transform.is_order_preserving and known.lower is known.upper and len(known.lower) > _FEW:
+            encoded = known.lower.dictionary_encode("encode")
+            places = integers_of(encoded.indices.cast(pa.int64()))
+            known = _of_values(encoded.dictionary)
+        lower = field.transform.preimage(known.lower, column.type)[0]
+        upper = field.transform.preimage(known.upper, column.type)[1]
+        return Range(lower, upper, known.may_value, known.may_null, known.may_nan, places)
 
     def buckets(self, column: BoundColumn) -> Sequence[tuple[PartitionField, pa.Array, pa.Array]]:
         return [
@@ -190,26 +248,35 @@ class _Leaf:
     column: BoundColumn
     accepted: Accepted | None = None
     values: tuple[Any, ...] = ()
+    _buckets: dict[PartitionField, np.ndarray | None] = field(default_factory=dict, compare=False)
 
-    def mask(self, evidence: _Evidence) -> np.ndarray:
-        out = np.full(evidence.n, MAY_ANY, np.uint8)
-        for known in evidence.ranges(self.column):
-            out = _intersect(out, self._of_range(known))
-        if self.values:
-            for field, least, greatest in evidence.buckets(self.column):
-                out = _intersect(out, self._of_buckets(field, least, greatest))
-        return out
+    def mask(self, sources: Sequence[_Evidence], n: int) -> np.ndarray:
+        """uint8[n]: the outcomes that all sources allow."""
+        ranges = [known for source in sources for known in source.ranges(self.column)]
+        codes = [None if self.accepted is None else known.codes(self.accepted) for known in ranges]
+        masks = [known.spread(self._of_range(known, at)) for known, at in zip(ranges, codes, strict=True)]
+        for source in sources if self.values else ():
+            for partition, least, greatest in source.buckets(self.column):
+                masks.append(self._of_buckets(partition, least, greatest))
+                if least is greatest:
+                    within = (self._within_buckets(partition, least, *pair) for pair in zip(ranges, codes, strict=True))
+                    masks += [mask for mask in within if mask is not None]
+        if not masks:
+            return np.full(n, MAY_ANY, np.uint8)
+        for other in masks[1:]:
+            kernels.intersect_masks(masks[0], other, masks[0])
+        return masks[0]
 
-    def _of_range(self, known: Range) -> np.ndarray:
+    def _of_range(self, known: Range, codes: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
         node = self.node
         if isinstance(node, ex.IsNull):
             return known.may_null * MAY_TRUE | known.may_value * MAY_FALSE
         if isinstance(node, ex.IsNaN):
             return known.may_nan * MAY_TRUE | (known.may_null | known.may_value) * MAY_FALSE
-        if self.accepted is None:
+        if self.accepted is None or codes is None:
             # No order to use; but a value is needed for TRUE or FALSE, and NULL for NULL.
             return known.may_value * (MAY_TRUE | MAY_FALSE) | known.may_null * MAY_NULL
-        mask = known.outcomes(self.accepted)
+        mask = known.outcomes(self.accepted, codes)
         if isinstance(node, ex.Comparison) and node.op == "<=>":
             # NULL <=> literal is FALSE.
             mask = mask & (MAY_TRUE | MAY_FALSE) | (mask & MAY_NULL) // MAY_NULL * MAY_FALSE
@@ -220,15 +287,45 @@ class _Leaf:
 
     def _of_buckets(self, field: PartitionField, least: pa.Array, greatest: pa.Array) -> np.ndarray:
         """An equality is FALSE or NULL in every file whose buckets hold none of the literals' buckets."""
-        unconstrained = np.full(len(least), MAY_ANY, np.uint8)
-        try:
-            wanted = sorted({field.transform.bucket(v, self.column.type) for v in self.values})
-        except (ValueError, ArithmeticError):
-            return unconstrained
-        accepted = Accepted("int64", tuple(wanted), 1, 0, odd_only=True)
+        buckets = self._buckets_of(field)
+        if buckets is None:
+            return np.full(len(least), MAY_ANY, np.uint8)
+        accepted = Accepted("int64", tuple(np.unique(buckets).tolist()), 1, 0, odd_only=True)
         ones = np.ones(len(least), np.uint8)
-        mask = Range(least, greatest, ones, ones, ones).outcomes(accepted)
-        return mask | MAY_FALSE | MAY_NULL
+        known = Range(least, greatest, ones, ones, ones)
+        return known.outcomes(accepted, known.codes(accepted)) | MAY_FALSE | MAY_NULL
+
+    def _within_buckets(
+        self, field: PartitionField, bucket: pa.Array, known: Range, codes: tuple[np.ndarray, np.ndarray] | None
+    ) -> np.ndarray | None:
+        """Of several literals, only those of the file's bucket can be equal to a row, and only where they lie within its
+        bounds: each of the two may hold for some literal, and both for none. None: nothing is known."""
+        buckets = self._buckets_of(field)
+        if buckets is None or len(buckets) < 2 or codes is None or known.lower.null_count == len(known.lower):
+            return None
+        out = np.empty(len(bucket), np.uint8)
+        of_files = integers_of(pc.fill_null(bucket.cast(pa.int64()), -1))
+        lower, upper = known.spread(codes[0]), known.spread(codes[1])
+        kernels.bucket_hits(lower, upper, of_files, buckets, field.transform.width, out)
+        return out * MAY_TRUE | MAY_FALSE | MAY_NULL
+
+    def _buckets_of(self, field: PartitionField) -> np.ndarray | None:
+        """int32[k]: the bucket of each accepted literal (of each value, where values have no order); None: not known."""
+        if field not in self._buckets:
+            self._buckets[field] = self._hashed(field)
+        return self._buckets[field]
+
+    def _hashed(self, field: PartitionField) -> np.ndarray | None:
+        kind = self.column.type
+        try:
+            found = [field.transform.bucket(v, kind) for v in self.values]
+        except (ValueError, ArithmeticError):
+            return None
+        if self.accepted is not None:
+            domain = self.accepted.domain
+            by_literal = {into_domain(v, kind, domain): b for v, b in zip(self.values, found, strict=True)}
+            found = [by_literal[literal] for literal in self.accepted.literals]
+        return np.array(found, np.int32)
 
 
 class Program:
@@ -296,13 +393,12 @@ class Program:
         return self._leaf_outcomes(node, sources, n)
 
     def _leaf_outcomes(self, node: Expression, sources: Sequence[_Evidence], n: int) -> np.ndarray:
-        mask = np.full(n, MAY_ANY, np.uint8)
         leaf = self._leaves.get(node)
-        if leaf is not None:
-            for source in sources:
-                mask = _intersect(mask, leaf.mask(source))
-            if isinstance(node, ex.Comparison) and node.op == "!=":
-                kernels.not_mask(mask, mask)
+        if leaf is None:
+            return np.full(n, MAY_ANY, np.uint8)
+        mask = leaf.mask(sources, n)
+        if isinstance(node, ex.Comparison) and node.op == "!=":
+            kernels.not_mask(mask, mask)
         return mask
 
     def _verdicts(self, sources: Sequence[_Evidence], n: int) -> np.ndarray:
@@ -315,7 +411,11 @@ class Program:
 
         ``partition`` has members called by partition field id, in the fields' types.
         """
-        return self._verdicts(_of_partitions(spec, partition), len(partition))
+        return self._verdicts(self._of_partitions(spec, partition), len(partition))
+
+    def _of_partitions(self, spec: PartitionSpec, partition: pa.StructArray) -> list[_Evidence]:
+        evidence: list[_Evidence] = [partition_evidence(spec, partition, {f.id for f in self.columns})]
+        return [*evidence, _ImpliedEvidence(spec, partition)] if spec.implied else evidence
 
     def partition_outcomes(self, spec: PartitionSpec, partition: pa.StructArray) -> dict[Expression, np.ndarray]:
         """uint8[n] for each leaf: the outcomes that it may have in each file by the partition values alone, as masks.
@@ -328,9 +428,14 @@ class Program:
     def verdicts(
         self, spec: PartitionSpec, partition: pa.StructArray, bounds: Bounds, record_count: pa.Array
     ) -> np.ndarray:
-        """uint8[n]: NONE, SOME or ALL by partition values and bounds together. Cost: O(n) a leaf, GIL released."""
-        sources = [*_of_partitions(spec, partition), _BoundsEvidence(bounds, record_count)]
-        return self._verdicts(sources, len(record_count))
+        """uint8[n]: NONE, SOME or ALL by partition values and bounds together; see :meth:`verdicts_of`."""
+        return self.verdicts_of(spec, partition, ranges_of(bounds, record_count, self.columns), len(record_count))
+
+    def verdicts_of(
+        self, spec: PartitionSpec, partition: pa.StructArray, ranges: Mapping[int, Range], n: int
+    ) -> np.ndarray:
+        """uint8[n]: NONE, SOME or ALL by partition values and ranges together. Cost: O(n) a leaf, GIL released."""
+        return self._verdicts([*self._of_partitions(spec, partition), _BoundsEvidence(ranges, n)], n)
 
     def uses_partitions(self, spec: PartitionSpec) -> bool:
         """Whether any leaf can be decided by the spec's partition values: buckets decide equalities alone."""
@@ -342,25 +447,26 @@ class Program:
         )
 
 
-def _of_partitions(spec: PartitionSpec, partition: pa.StructArray) -> list[_Evidence]:
-    evidence: list[_Evidence] = [partition_evidence(spec, partition)]
-    return [*evidence, _ImpliedEvidence(spec, partition)] if spec.implied else evidence
-
-
-def partition_evidence(spec: PartitionSpec, partition: pa.StructArray) -> _PartitionEvidence:
-    """Evidence of files' own partition values."""
+def partition_evidence(
+    spec: PartitionSpec, partition: pa.StructArray, sources: Container[int] | None = None
+) -> _PartitionEvidence:
+    """Evidence of files' own partition values, of those that come from the columns ``sources`` (None: any)."""
     columns = {}
     for field in spec.fields:
         index = partition.type.get_field_index(str(field.id))
-        if index < 0:
+        if index < 0 or (sources is not None and field.source_id not in sources):
             continue
-        values = partition.field(index)
-        null = _is_null(values).view(np.uint8)
-        may_nan = np.zeros(len(values), np.uint8)
-        if pa.types.is_floating(values.type):
-            may_nan = _flag(pc.fill_null(pc.is_nan(values), False))
-        columns[field.id] = Range(values, values, 1 - null, null, may_nan)
+        columns[field.id] = _of_values(partition.field(index))
     return _PartitionEvidence(spec, len(partition), columns)
+
+
+def _of_values(values: pa.Array) -> Range:
+    """Files that have one value in all rows."""
+    null = _is_null(values).view(np.uint8)
+    may_nan = np.zeros(len(values), np.uint8)
+    if pa.types.is_floating(values.type):
+        may_nan = _flag(pc.fill_null(pc.is_nan(values), False))
+    return Range(values, values, 1 - null, null, may_nan)
 
 
 class ManifestFilter:
@@ -396,7 +502,7 @@ class ManifestFilter:
         columns = {i: self._range(lower[i], upper[i], contains_null[i], contains_nan[i]) for i in lower}
         sources: list[_Evidence] = [_PartitionEvidence(self._specs[spec_id], n, columns)]
         if bounds is not None:
-            sources.append(_BoundsEvidence(bounds, pa.nulls(n, pa.int64())))
+            sources.append(_BoundsEvidence(ranges_of(bounds, pa.nulls(n, pa.int64()), self._program.columns), n))
         return self._program._verdicts(sources, n) != NONE
 
     @staticmethod
@@ -412,15 +518,6 @@ class ManifestFilter:
         # Neither a value nor a NULL nor a NaN: the summary contradicts itself and proves nothing.
         silent = (may_value | may_null) == 0
         return Range(lower, upper, may_value | silent, may_null | silent, may_nan)
-
-
-def _intersect(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """What both sources allow. Where they leave nothing although each allows something, neither proves anything."""
-    both = a & b
-    empty = both == 0
-    if empty.any():
-        both[empty & (a != 0) & (b != 0)] = MAY_ANY
-    return both
 
 
 def _is_null(values: pa.Array) -> np.ndarray:

@@ -94,12 +94,11 @@ class ScanReport:
 
     def add(self, other: ScanReport) -> None:
         """Add the counters, times and notes of a part of the work that was done on another thread."""
-        for f in fields(self):
-            if f.name != "version" and isinstance(value := getattr(other, f.name), int):
-                own = getattr(self, f.name)
-                setattr(self, f.name, None if own is None else own + value)
-        if other.rows_listed is None:
-            self.rows_listed = None
+        mine, others = self.__dict__, other.__dict__
+        for name in _COUNTERS:
+            mine[name] += others[name]
+        unknown = self.rows_listed is None or other.rows_listed is None
+        self.rows_listed = None if unknown else (self.rows_listed or 0) + (other.rows_listed or 0)
         for name, seconds in other.seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         for text in other.notes:
@@ -111,3 +110,6 @@ class ScanReport:
         counters = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in hidden}
         counters["seconds"], counters["notes"] = dict(self.seconds), list(self.notes)
         return {**counters, "rows_total": self.rows_total, "rows_planned": self.rows_planned}
+
+
+_COUNTERS = tuple(f.name for f in fields(ScanReport) if f.default == 0 and f.name != "rows_listed")

@@ -12,7 +12,7 @@ import difflib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -300,6 +300,7 @@ def arrow_type(kind: Type) -> pa.DataType:
     return _arrow_primitives()[kind.name]
 
 
+@cache
 def _arrow_primitives() -> dict[str, pa.DataType]:
     import pyarrow as pa
 

@@ -1,5 +1,7 @@
 """Stub of the compiled pruning kernels; shapes and rules stand in the docstrings of ``pruning.pyx``."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -30,3 +32,16 @@ def or_masks(a: UInt8, b: UInt8, out: UInt8) -> None: ...
 def not_mask(mask: UInt8, out: UInt8) -> None: ...
 def intersect_masks(a: UInt8, b: UInt8, out: UInt8) -> None: ...
 def verdicts(mask: UInt8, out: UInt8) -> None: ...
+def fill_unknown(codes: Int32, validity: UInt8 | None, first: int, code: int) -> None: ...
+def count_flags(
+    counts: Sequence[Int64 | None],
+    validities: Sequence[UInt8 | None],
+    firsts: Sequence[int],
+    has_nan: bool,
+    may_value: UInt8,
+    may_null: UInt8,
+    may_nan: UInt8,
+) -> None: ...
+def bucket_hits(
+    lower_code: Int32, upper_code: Int32, bucket: Int64, buckets: Int32, n_buckets: int, out: UInt8
+) -> None: ...

@@ -13,6 +13,8 @@ strictly ascending, release the GIL, and cost O(n log k). ``out`` may be an inpu
 must not overlap one in part.
 """
 
+import numpy as np
+
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
@@ -336,10 +338,179 @@ def verdicts(const uint8_t[::1] mask not None, uint8_t[::1] out not None):
 
 
 def intersect_masks(const uint8_t[::1] a not None, const uint8_t[::1] b not None, uint8_t[::1] out not None):
-    """Outcomes that two sources of evidence for one and the same leaf both allow; all uint8[n], ``out`` written."""
+    """Outcomes that two sources of evidence for one and the same leaf both allow; all uint8[n], ``out`` written.
+
+    Where they leave nothing although each allows something, they contradict each other and neither proves anything:
+    MAY_TRUE, MAY_FALSE and MAY_NULL. Where one allows nothing (a file without rows), nothing is possible.
+    """
     cdef Py_ssize_t i, n = out.shape[0]
+    cdef uint8_t x, y, both
     expect(a.shape[0], n, "a")
     expect(b.shape[0], n, "b")
     with nogil:
         for i in range(n):
-            out[i] = a[i] & b[i] & 7
+            x = a[i] & 7
+            y = b[i] & 7
+            both = x & y
+            out[i] = both | (<uint8_t>((both == 0) & (x != 0) & (y != 0)) * 7)
+
+
+# --- What bounds and counts say of the values ------------------------------------------------------------------------
+
+cdef inline bint is_valid(const uint8_t *bitmap, Py_ssize_t at) noexcept nogil:
+    return bitmap is NULL or (bitmap[at >> 3] >> (at & 7)) & 1
+
+
+cdef const uint8_t *bits(const uint8_t[::1] bitmap, Py_ssize_t first, Py_ssize_t n) except? NULL:
+    """An Arrow validity bitmap that has bits ``first`` to ``first + n``; None, and NULL: all are set."""
+    if bitmap is None or n == 0:
+        return NULL
+    if first < 0 or (first + n + 7) >> 3 > bitmap.shape[0]:
+        raise ValueError(f"a bitmap of {bitmap.shape[0]} bytes has no bits {first} to {first + n}")
+    return &bitmap[0]
+
+
+def fill_unknown(int32_t[::1] codes not None, const uint8_t[::1] validity, Py_ssize_t first, int32_t code):
+    """Writes ``code`` where a value is null.
+
+    Parameters
+    ----------
+    codes : int32[n]   changed in place
+    validity : uint8[any]   Arrow's bitmap: bit ``first + i`` is 0 where value i is null; None: no nulls
+    """
+    cdef Py_ssize_t i, n = codes.shape[0]
+    cdef const uint8_t *valid = bits(validity, first, n)
+    if valid is NULL:
+        return
+    with nogil:
+        for i in range(n):
+            if not is_valid(valid, first + i):
+                codes[i] = code
+
+
+def count_flags(counts not None, validities not None, firsts not None, bint has_nan,
+                uint8_t[::1] may_value not None, uint8_t[::1] may_null not None, uint8_t[::1] may_nan not None):
+    """Which kinds of values a column may hold in a file, by its counts.
+
+    A count that is not known says nothing. As many NULLs as values: no value. Fewer values counted than the file has
+    rows: the others may be anything. Neither a value nor a NULL in a file that has rows: the counts contradict
+    themselves and prove nothing. No rows: none of all.
+
+    Parameters
+    ----------
+    counts : four int64[n] or None (unknown everywhere): NULLs, values (None or null: the physical rows), NaNs, physical
+        rows
+    validities, firsts : for each its Arrow bitmap (None: no nulls) and the bit of its first entry
+    has_nan : whether the type has NaN at all
+    may_value, may_null, may_nan : uint8[n]   written: 1 where a row may hold a value (NaN counts), a NULL, a NaN
+    """
+    cdef Py_ssize_t i, j, n = may_value.shape[0]
+    cdef const int64_t *data[4]
+    cdef const uint8_t *valid[4]
+    cdef Py_ssize_t first[4]
+    cdef const int64_t[::1] one
+    cdef int64_t nulls, values, nans, records
+    cdef bint knows_nulls, knows_values, knows_nans, knows_records, uncounted, value, null
+    expect(may_null.shape[0], n, "may_null")
+    expect(may_nan.shape[0], n, "may_nan")
+    for j in range(4):
+        one = counts[j]
+        data[j] = NULL
+        first[j] = firsts[j]
+        valid[j] = bits(validities[j], first[j], n)
+        if one is not None and n:
+            expect(one.shape[0], n, "counts")
+            data[j] = &one[0]
+    with nogil:
+        for i in range(n):
+            knows_nulls = data[0] is not NULL and is_valid(valid[0], first[0] + i)
+            knows_values = data[1] is not NULL and is_valid(valid[1], first[1] + i)
+            knows_nans = data[2] is not NULL and is_valid(valid[2], first[2] + i)
+            knows_records = data[3] is not NULL and is_valid(valid[3], first[3] + i)
+            nulls = data[0][i] if knows_nulls else 0
+            nans = data[2][i] if knows_nans else 0
+            records = data[3][i] if knows_records else 0
+            values = data[1][i] if knows_values else records
+            knows_values = knows_values or knows_records
+            uncounted = knows_values and knows_records and values < records
+            value = not (knows_nulls and knows_values and nulls == values) or uncounted
+            null = not knows_nulls or nulls > 0 or uncounted
+            if not value and not null:
+                value = null = True
+            if knows_records and records == 0:
+                may_value[i] = may_null[i] = may_nan[i] = 0
+                continue
+            may_value[i] = value
+            may_null[i] = null
+            may_nan[i] = has_nan and (not knows_nans or nans > 0)
+
+
+def bucket_hits(const int32_t[::1] lower_code not None, const int32_t[::1] upper_code not None,
+                const int64_t[::1] bucket not None, const int32_t[::1] buckets not None, int64_t n_buckets,
+                uint8_t[::1] out not None):
+    """Whether one of several literals lies within a file's bounds and in the file's bucket, both.
+
+    Parameters
+    ----------
+    lower_code, upper_code : int32[n]   codes of the bounds among the k literals, 0 and 2k where unknown; lower > upper
+        contradicts itself and counts as unknown
+    bucket : int64[n]   the bucket of all rows of the file; outside of 0 .. n_buckets - 1: unknown
+    buckets : int32[k]   the bucket of each literal, in the literals' order; all within 0 .. n_buckets - 1
+    out : uint8[n]   written: 0 where there is no such literal, so that no row equals any of them
+
+    Raises
+    ------
+    ValueError : also for codes and buckets that are none
+
+    Notes
+    -----
+    Cost: O(n log k + k), memory O(n_buckets + k), GIL released.
+    """
+    cdef Py_ssize_t i, n = out.shape[0], k = buckets.shape[0]
+    cdef int32_t low, high, start, stop, half, begin, end, top = <int32_t>(2 * k)
+    expect(lower_code.shape[0], n, "lower_code")
+    expect(upper_code.shape[0], n, "upper_code")
+    expect(bucket.shape[0], n, "bucket")
+    if n_buckets < 1:
+        raise ValueError("there must be a bucket")
+    for i in range(k):
+        if not 0 <= buckets[i] < n_buckets:
+            raise ValueError(f"buckets[{i}] is {buckets[i]}: it is not within {n_buckets} buckets")
+    for i in range(n):
+        if not (0 <= lower_code[i] <= top and 0 <= upper_code[i] <= top):
+            raise ValueError(f"the codes of entry {i} are not within 0 .. {top}")
+    # The places of the literals of each bucket, ascending: those of bucket b are places[starts[b]:starts[b + 1]].
+    order = np.argsort(buckets, kind="stable").astype(np.int32)
+    cdef const int32_t[::1] places = order
+    used, counted = np.unique(np.asarray(buckets), return_counts=True)
+    cdef const int32_t[::1] known = used
+    cdef const int64_t[::1] starts = np.concatenate([[0], np.cumsum(counted)]).astype(np.int64)
+    cdef Py_ssize_t n_known = known.shape[0]
+    with nogil:
+        for i in range(n):
+            out[i] = 1
+            if not 0 <= bucket[i] < n_buckets:
+                continue
+            low, high = lower_code[i], upper_code[i]
+            if low > high:
+                low, high = 0, top
+            start, stop = 0, <int32_t>n_known
+            while start < stop:
+                half = (start + stop) >> 1
+                if known[half] < bucket[i]:
+                    start = half + 1
+                else:
+                    stop = half
+            if start == n_known or known[start] != bucket[i]:
+                out[i] = 0
+                continue
+            # Literal j has code 2j + 1: those within the bounds are low >> 1 <= j < (high + 1) >> 1.
+            begin, end = <int32_t>starts[start], <int32_t>starts[start + 1]
+            stop = end
+            while begin < stop:
+                half = (begin + stop) >> 1
+                if places[half] < low >> 1:
+                    begin = half + 1
+                else:
+                    stop = half
+            out[i] = begin < end and places[begin] < (high + 1) >> 1

@@ -7,7 +7,7 @@ kernel promises can be read here. Tests run every case over both twins; nothing 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
@@ -114,7 +114,7 @@ def or_masks(a: UInt8, b: UInt8, out: UInt8) -> None:
 
 
 def intersect_masks(a: UInt8, b: UInt8, out: UInt8) -> None:
-    _combine(lambda x, y: x & y, a, b, out)
+    _combine(lambda x, y: x & y or (MAY_ANY if x and y else 0), a, b, out)
 
 
 def not_mask(mask: UInt8, out: UInt8) -> None:
@@ -130,6 +130,76 @@ def _combine(operator: Callable[[int, int], int], a: UInt8, b: UInt8, out: UInt8
     _expect(len(b), len(out), "b")
     for i in range(len(out)):
         out[i] = operator(int(a[i]) & MAY_ANY, int(b[i]) & MAY_ANY)
+
+
+# --- pruning: counts --------------------------------------------------------------------------------
+
+
+def _is_set(bitmap: UInt8 | None, at: int) -> bool:
+    return bitmap is None or bool(bitmap[at // 8] >> at % 8 & 1)
+
+
+def _expect_bits(bitmap: UInt8 | None, first: int, n: int) -> None:
+    if bitmap is not None and n and (first < 0 or first + n > 8 * len(bitmap)):
+        raise ValueError(f"a bitmap of {len(bitmap)} bytes has no bits {first} to {first + n}")
+
+
+def fill_unknown(codes: Int32, validity: UInt8 | None, first: int, code: int) -> None:
+    _expect_bits(validity, first, len(codes))
+    for i in range(len(codes)):
+        if not _is_set(validity, first + i):
+            codes[i] = code
+
+
+def count_flags(
+    counts: Sequence[Int64 | None],
+    validities: Sequence[UInt8 | None],
+    firsts: Sequence[int],
+    has_nan: bool,
+    may_value: UInt8,
+    may_null: UInt8,
+    may_nan: UInt8,
+) -> None:
+    n = len(may_value)
+    _expect(len(may_null), n, "may_null")
+    _expect(len(may_nan), n, "may_nan")
+    for column, validity, first in zip(counts, validities, firsts, strict=True):
+        _expect_bits(validity, first, n)
+        _expect(n if column is None else len(column), n, "counts")
+    for i in range(n):
+        nulls, values, nans, records = (
+            None if column is None or not _is_set(validity, first + i) else int(column[i])
+            for column, validity, first in zip(counts, validities, firsts, strict=True)
+        )
+        values = records if values is None else values
+        uncounted = values is not None and records is not None and values < records
+        value = nulls is None or values is None or nulls != values or uncounted
+        null = nulls is None or nulls > 0 or uncounted
+        nan = has_nan and (nans is None or nans > 0)
+        if not value and not null:
+            value = null = True
+        if records == 0:
+            value = null = nan = False
+        may_value[i], may_null[i], may_nan[i] = value, null, nan
+
+
+def bucket_hits(
+    lower_code: Int32, upper_code: Int32, bucket: Int64, buckets: Int32, n_buckets: int, out: UInt8
+) -> None:
+    top = 2 * len(buckets)
+    _expect(len(lower_code), len(out), "lower_code")
+    _expect(len(upper_code), len(out), "upper_code")
+    _expect(len(bucket), len(out), "bucket")
+    if n_buckets < 1 or not all(0 <= b < n_buckets for b in buckets.tolist()):
+        raise ValueError("a literal is in no bucket")
+    for i in range(len(out)):
+        low, high = int(lower_code[i]), int(upper_code[i])
+        if not (0 <= low <= top and 0 <= high <= top):
+            raise ValueError(f"the codes of entry {i} are not within 0 .. {top}")
+        if low > high:
+            low, high = 0, top
+        within = {b for j, b in enumerate(buckets.tolist()) if low <= 2 * j + 1 <= high}
+        out[i] = int(bucket[i]) in within or not 0 <= bucket[i] < n_buckets
 
 
 # --- filekeys ---------------------------------------------------------------------------------------
