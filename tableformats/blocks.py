@@ -171,7 +171,7 @@ class Block:
     def _ranges(
         self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf
     ) -> tuple[dict[int, Range], pa.Array | None]:
-        """The ranges of ``columns`` for ``rows`` (None: all) by field id, and the record counts where they are known."""
+        """The ranges of ``columns`` for ``rows`` (None: all) by field id, and record counts where they are known."""
         columns = [f for f in columns if not f.type.is_nested]
         missing = [f for f in columns if not (f in self._known and self._known[f].covers(rows))]
         if missing:

@@ -20,7 +20,10 @@ from ._core import pruning as kernels
 from .expressions import Literal
 from .schema import DecimalType, FixedType, PrimitiveType, Type
 
-__all__ = ["Accepted", "accept_comparison", "accept_in", "accept_prefix", "domain_of", "integers_of", "into_domain", "locate", "validity_of"]
+__all__ = [
+    "Accepted", "accept_comparison", "accept_in", "accept_prefix", "domain_of", "integers_of", "into_domain", "locate",
+    "validity_of",
+]  # fmt: skip
 
 _INTEGERS = (
     "boolean", "byte", "short", "int", "long", "date", "time",

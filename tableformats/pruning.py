@@ -219,7 +219,7 @@ class _PartitionEvidence(_Evidence):
         return self._cache[column.id]
 
     def _preimage(self, field: PartitionField, column: BoundColumn) -> Range:
-        """Where the values of files have few distinct ones (days, months), a transform is turned back for these alone."""
+        """Files share few values (days, months): a transform is turned back for the distinct ones alone."""
         known = self._columns[field.id]
         if field.transform.name == "identity":
             return known
@@ -298,8 +298,8 @@ class _Leaf:
     def _within_buckets(
         self, field: PartitionField, bucket: pa.Array, known: Range, codes: tuple[np.ndarray, np.ndarray] | None
     ) -> np.ndarray | None:
-        """Of several literals, only those of the file's bucket can be equal to a row, and only where they lie within its
-        bounds: each of the two may hold for some literal, and both for none. None: nothing is known."""
+        """Of several literals, only those of the file's bucket can be equal to a row, and only within its bounds: each of
+        the two may hold for some literal, and both for none. None: nothing is known."""
         buckets = self._buckets_of(field)
         if buckets is None or len(buckets) < 2 or codes is None or known.lower.null_count == len(known.lower):
             return None
@@ -310,7 +310,7 @@ class _Leaf:
         return out * MAY_TRUE | MAY_FALSE | MAY_NULL
 
     def _buckets_of(self, field: PartitionField) -> np.ndarray | None:
-        """int32[k]: the bucket of each accepted literal (of each value, where values have no order); None: not known."""
+        """int32[k]: the bucket of each accepted literal (of each value, where they have no order); None: not known."""
         if field not in self._buckets:
             self._buckets[field] = self._hashed(field)
         return self._buckets[field]
@@ -422,7 +422,7 @@ class Program:
 
         ``partition`` as in :meth:`partition_verdicts`; members of other specs are not looked at.
         """
-        sources = _of_partitions(spec, partition)
+        sources = self._of_partitions(spec, partition)
         return {node: self._leaf_outcomes(node, sources, len(partition)) for node in self._leaves}
 
     def verdicts(
@@ -452,11 +452,10 @@ def partition_evidence(
 ) -> _PartitionEvidence:
     """Evidence of files' own partition values, of those that come from the columns ``sources`` (None: any)."""
     columns = {}
-    for field in spec.fields:
-        index = partition.type.get_field_index(str(field.id))
-        if index < 0 or (sources is not None and field.source_id not in sources):
-            continue
-        columns[field.id] = _of_values(partition.field(index))
+    for f in spec.fields:
+        index = partition.type.get_field_index(str(f.id))
+        if index >= 0 and (sources is None or f.source_id in sources):
+            columns[f.id] = _of_values(partition.field(index))
     return _PartitionEvidence(spec, len(partition), columns)
 
 
