@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from .errors import LimitExceededError
+from .plugin.base import SplitOptions
 from .scan import ScanPlan, ScanTask
 
 __all__ = ["splits"]
@@ -30,7 +31,8 @@ def splits(
     plan: ScanPlan, target_size: str | int | None, open_cost: str | int | None, lookback: int | None
 ) -> list[list[ScanTask]]:
     """``plan.splits()``; see :meth:`tableformats.scan.ScanPlan.splits`."""
-    defaults = plan.snapshot.format_snapshot.split_options
+    given = None not in (target_size, open_cost, lookback)
+    defaults = SplitOptions() if given else plan.snapshot.format_snapshot.split_options
     target = defaults.target_size if target_size is None else size_in_bytes(target_size)
     cost = defaults.open_cost if open_cost is None else size_in_bytes(open_cost)
     window = defaults.lookback if lookback is None else lookback

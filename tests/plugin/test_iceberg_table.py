@@ -419,6 +419,19 @@ def test_encrypted_manifests_are_refused(tmp_path: Path) -> None:
     assert caught.value.field == "key_metadata"
 
 
+@pytest.mark.parametrize("name", ["snap-7.avro", "m0.avro"])
+def test_encrypted_files_of_metadata_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    """Whether or not the table's metadata says that there are keys."""
+    table_with(tmp_path, (bytes(104), {}))
+    (tmp_path / "metadata" / name).write_bytes(b"AGS1" + bytes(100))
+    with pytest.raises(UnsupportedFeatureError, match="manifest") as caught:
+        read_files(tmp_path)
+    assert caught.value.field == "encryption-keys"
+    changed = {"snapshots": [snapshot_json(7, 1, **{"key-id": "k"})], "current-snapshot-id": 7}
+    with pytest.raises(UnsupportedFeatureError):
+        parse(**changed)
+
+
 def test_missing_manifest_and_moved_table(tmp_path: Path) -> None:
     table_with(tmp_path, (manifest_bytes([entry("/old/t/data/a")]), {}))
     with pytest.raises(CorruptMetadataError, match="relocate=True"):

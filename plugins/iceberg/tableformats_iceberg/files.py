@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tableformats.errors import UnsupportedFeatureError
 from tableformats.storage import Storage, common_move, missing_file, normalize, scheme_of, strip_trailing
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from .metadata import TableMetadata
 
 __all__ = ["TableFiles"]
+
+ENCRYPTED = b"AGS1"
+"""How encrypted files of metadata begin. Source: Iceberg spec, "AES GCM Stream file format"."""
 
 
 class TableFiles:
@@ -75,9 +79,15 @@ class TableFiles:
         Raises
         ------
         CorruptMetadataError : there is no such file
+        UnsupportedFeatureError : it is encrypted
         """
         path = self.locate(stored)
         try:
-            return self.storage.read_bytes(path), path
+            data = self.storage.read_bytes(path)
         except FileNotFoundError:
             raise missing_file(f"the {what}", path) from None
+        if data.startswith(ENCRYPTED):
+            raise UnsupportedFeatureError(
+                f"the {what} is encrypted", path=path, field="encryption-keys", hint="Encrypted tables are not read yet"
+            )
+        return data, path

@@ -69,9 +69,10 @@ class IcebergSnapshot(FormatSnapshot):
 
     def _number(self, key: str) -> int | None:
         text = self.properties.get(key)
-        if text is not None and not (text.isascii() and text.isdigit() and len(text) < 19):
+        number = text is not None and text.isascii() and text.isdigit() and len(text) < 19
+        if text is not None and not (number and (int(text) or key == "read.split.open-file-cost")):
             raise CorruptMetadataError(
-                f"the table's property is no number of bytes or files: {text[:50]!r}",
+                f"the table's property is no number of bytes or groups: {text[:50]!r}",
                 path=self.metadata.path, field=key, hint="Correct the property, or give the value in the call",
             )  # fmt: skip
         return None if text is None else int(text)
