@@ -286,6 +286,9 @@ class Resolver:
     def _find(self, f: Field, parent: FileNode, column: str) -> FileNode | None:
         if self.mapping.by == "name" or f.id in self.mapping.by_name:
             found = [child for child in parent.children if child.name == f.stored_name]
+            if not found and self.mapping.by == "name":
+                # Writers that do not tell cases apart leave files like this, and Spark reads them.
+                found = [child for child in parent.children if child.name.lower() == f.stored_name.lower()]
         else:
             self._require_ids(column)
             found = [child for child in parent.children if child.id == f.id]

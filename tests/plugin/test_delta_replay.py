@@ -35,6 +35,7 @@ from .delta_support import (
 FIRST = f"{1:020d}.json"
 CHECKPOINT = f"{1:020d}.checkpoint.parquet"
 META = first_actions()
+MAPPED = {"minReaderVersion": 2, "minWriterVersion": 5}
 
 
 @pytest.fixture
@@ -403,7 +404,7 @@ class TestProtocolAndMetadata:
         ],
     )  # fmt: skip
     def test_damaged_metadata(self, tmp_path: Path, change: dict[str, Any]) -> None:
-        log = DeltaLog(tmp_path / "t").commit(0, {"protocol": PROTOCOL}, {"metaData": {**metadata(), **change}})
+        log = DeltaLog(tmp_path / "t").commit(0, {"protocol": MAPPED}, {"metaData": {**metadata(), **change}})
         with pytest.raises(CorruptMetadataError) as caught:
             log.snapshot()
         assert caught.value.path == str(log.directory / f"{0:020d}.json")
@@ -417,7 +418,7 @@ class TestProtocolAndMetadata:
         ],
     )
     def test_refused_metadata(self, tmp_path: Path, change: dict[str, Any], name: str) -> None:
-        log = DeltaLog(tmp_path / "t").commit(0, {"protocol": PROTOCOL}, {"metaData": {**metadata(), **change}})
+        log = DeltaLog(tmp_path / "t").commit(0, {"protocol": MAPPED}, {"metaData": {**metadata(), **change}})
         with pytest.raises(UnsupportedFeatureError) as caught:
             log.snapshot()
         assert caught.value.field == name

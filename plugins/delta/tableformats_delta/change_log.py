@@ -94,16 +94,19 @@ def read_change_log(
     found = [parse_actions(read_log_file(storage, file.path), file.path) for file in files]
     times = CommitTimes(storage, listing, newest.properties)
     end = Layout.of_snapshot(newest, files[-1].path)
+    protocol = newest.protocol
     if found[0].protocol is None and any(actions.protocol for actions in found):
-        at(starting)  # refuses a protocol from before the range that newer versions do not have
+        # Also refuses a protocol from before the range that newer versions do not have.
+        protocol = at(starting).protocol
     layout = _first_layout(found, files, end, at)
     commits = []
     for file, actions in zip(files, found, strict=True):
         if actions.protocol is not None:
-            check_protocol(actions.protocol, file.path)
+            protocol = actions.protocol
+            check_protocol(protocol, file.path)
         before = layout
         if actions.metadata is not None:
-            layout = Layout.of_action(actions.metadata, file.path)
+            layout = Layout.of_action(actions.metadata, protocol, file.path)
         time = times.listed(file.version, actions.commit_info)
         if abs(time) > _MAX_MS:
             raise CorruptMetadataError(

@@ -30,9 +30,9 @@ class Layout:
     partition_columns: tuple[Field, ...]
 
     @classmethod
-    def of_action(cls, metadata: Mapping[str, Any], path: str) -> Layout:
-        """That of a ``metaData`` action. Raises CorruptMetadataError, UnsupportedFeatureError."""
-        mode = mapping_mode(configuration(metadata, path), path)
+    def of_action(cls, metadata: Mapping[str, Any], protocol: Mapping[str, Any], path: str) -> Layout:
+        """That of a ``metaData`` action under a protocol. Raises CorruptMetadataError, UnsupportedFeatureError."""
+        mode = mapping_mode(configuration(metadata, path), protocol, path)
         schema = parse_schema(metadata.get("schemaString"), mode, path)
         columns = metadata.get("partitionColumns")
         _, fields = partition_spec([] if columns is None else columns, schema, path)
@@ -42,8 +42,7 @@ class Layout:
     def of_snapshot(cls, snapshot: DeltaSnapshot, path: str) -> Layout:
         """That of the files that are added to ``snapshot``."""
         fields = [snapshot.schema.find_id(f.source_id) for f in snapshot.specs[0].fields]
-        mode = mapping_mode(snapshot.properties, path)
-        return cls(mode, snapshot.schema, tuple(f for f in fields if f is not None))
+        return cls(snapshot.mapping_mode, snapshot.schema, tuple(f for f in fields if f is not None))
 
     def check_readable_by(self, newer: Layout, path: str) -> None:
         """Refuse files of this layout where ``newer`` cannot give all of their rows' columns.

@@ -45,8 +45,13 @@ _PRIMITIVES = {
 }  # fmt: skip
 
 
-def mapping_mode(configuration: Mapping[str, str], path: str) -> str:
-    """``none``, ``name`` or ``id``. Raises UnsupportedFeatureError for another mode."""
+def mapping_mode(configuration: Mapping[str, str], protocol: Mapping[str, Any], path: str) -> str:
+    """``none``, ``name`` or ``id``; the property counts where the protocol has the feature.
+
+    Raises UnsupportedFeatureError for another mode. Source: Delta PROTOCOL.md, "Column Mapping".
+    """
+    if protocol["minReaderVersion"] != 2 and "columnMapping" not in (protocol.get("readerFeatures") or ()):
+        return "none"
     mode = configuration.get("delta.columnMapping.mode", "none")
     if mode not in _MODES:
         raise UnsupportedFeatureError(

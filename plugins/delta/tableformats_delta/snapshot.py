@@ -66,7 +66,7 @@ class DeltaSnapshot(FormatSnapshot):
         self.timestamp_ms = timestamp_ms
         self.protocol = state.protocol
         self.properties = configuration(state.metadata, state.path)
-        mode = mapping_mode(self.properties, state.path)
+        self.mapping_mode = mode = mapping_mode(self.properties, state.protocol, state.path)
         self.schema = parse_schema(state.metadata.get("schemaString"), mode, state.path)
         columns = state.metadata.get("partitionColumns")
         spec, fields = partition_spec([] if columns is None else columns, self.schema, state.path)
