@@ -76,7 +76,7 @@ class TestFiles:
         (log.root / "1").unlink()
         with pytest.raises(tf.CorruptMetadataError, match="missing") as caught:
             tf.open_table(log.root).changes(0).to_arrow()
-        assert caught.value.path == str(log.root / "1") and "vacuumed" in str(caught.value)
+        assert caught.value.path == str(log.root / "1") and "cleaned up" in str(caught.value)
         assert changes_of(log.root, 2) == inserts(2, 1)
 
     def test_another_table_of_the_same_files(self, log: DeltaLog) -> None:

@@ -54,7 +54,7 @@ class TestStream:
         with pytest.raises(CorruptMetadataError, match="missing") as caught:
             reader.read_next_batch()
         assert caught.value.path == str(tmp_path / "gone.parquet")
-        assert "vacuumed" in str(caught.value) and "relocate" in str(caught.value)
+        assert "cleaned up" in str(caught.value) and "relocate" in str(caught.value)
 
     def test_table_without_files_has_its_schema(self, tmp_path: Path) -> None:
         table = snapshot_of(tmp_path, [ID, NAME], []).scan().to_arrow()
