@@ -16,7 +16,7 @@ MILLION = 1_000_000
 HOWS = {
     "plan": "a fresh process opens the table and plans, with all modules loaded",
     "again": "the second plan of the same snapshot in one process",
-    "commit": "the plan after one more version: `snapshot.update()`; Iceberg: the table opened again with its cache",
+    "commit": "`snapshot.update()` to one more version, and its plan",
     "process": "a whole process: start, imports, plan, exit",
 }
 

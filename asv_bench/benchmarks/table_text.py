@@ -43,9 +43,7 @@ def text(cases: Sequence[Case], results: Measured, machine: str, versions: str) 
         "Stages count the time of all threads; `plan.files` is built afterwards, when it is asked for.",
         markdown(STAGE_HEAD, [stage_row(case, results) for case in plans]),
         "Shares of the time in which threads were at work, by our innermost function:",
-        markdown(
-            ("case", "functions"), [[case.label, profile_text(results.profiles.get(case.key, {}))] for case in plans]
-        ),
+        markdown(("case", "functions"), list(profile_rows(plans, results))),
         "### What the bytes cost",
         markdown(STEP_HEAD, [[format_, name, seconds(wall), note] for format_, name, wall, note in results.steps]),
         "### How cost grows",
@@ -104,17 +102,17 @@ def verdict(case: Case, results: Measured) -> str:
     if goal.seconds is not None and mine["wall"] > goal.seconds:
         as_close = limit and goal.prototype and mine["wall"] / limit["wall"] <= goal.seconds / goal.prototype
         if not as_close:
-            missed.append(f"{mine['wall'] / goal.seconds:.1f} of the time")
+            missed.append(f"{mine['wall'] / goal.seconds:.1f}x the goal's time")
     if goal.memory_mb is not None and mine["peak_mb"] > goal.memory_mb:
         missed.append(f"{mb(mine['peak_mb'])} of {goal.memory_mb} MB")
     for factors, measure, word in ((goal.factors, "wall", ""), (goal.cpu_factors, "cpu", " CPU")):
         for name, found in of_peers(case, results):
             factor = found[measure] / mine[measure] if measure in mine and measure in found else None
             if factor is not None and name in factors and factor < factors[name]:
-                missed.append(f"{name}{word} {factor:.1f} of {factors[name]:.1f}x")
+                missed.append(f"{factor:.1f}x of {name}{word}, not {factors[name]:.1f}x")
     if goal == type(goal)():
         return "–"
-    return "no: " + ", ".join(missed) if missed else "yes"
+    return "no: " + "; ".join(missed) if missed else "yes"
 
 
 OTHER_HEAD = ("case", "how", "ours s", "peers s", "goal s", "met")
@@ -139,8 +137,11 @@ def stage_row(case: Case, results: Measured) -> list[str]:
             mb(mine["peak_mb"] - mine["loaded_mb"])]  # fmt: skip
 
 
-def profile_text(profile: dict[str, float]) -> str:
-    return ", ".join(f"`{name}` {share:.0%}" for name, share in profile.items() if share >= 0.02) or "–"
+def profile_rows(plans: Sequence[Case], results: Measured) -> Iterator[list[str]]:
+    for case in plans:
+        profile = results.profiles.get(case.key, {})
+        if profile:
+            yield [case.label, ", ".join(f"`{name}` {share:.0%}" for name, share in profile.items() if share >= 0.02)]
 
 
 STEP_HEAD = ("table", "step, one thread", "s", "of")
