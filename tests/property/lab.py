@@ -7,6 +7,7 @@ and data files by the format's specification alone. Values are canonical (``tabl
 
 from __future__ import annotations
 
+import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -249,7 +250,9 @@ class Lab(ABC):
     def _new_column(self, later: bool = False) -> Column:
         kind = self.draw(st.sampled_from(sorted(self.kinds)))
         self.next_id += 1
-        default = self.draw(st.none() | VALUES[kind]) if later and self.defaults else None
+        # JSON has no word for numbers that are not finite.
+        finite = VALUES[kind].filter(lambda v: not isinstance(v, float) or math.isfinite(v))
+        default = self.draw(st.none() | finite) if later and self.defaults else None
         return Column(self.next_id - 1, self._new_name(), kind, default)
 
     def _file(self, rows: list[Row], sequence: int | None) -> DataFile:
