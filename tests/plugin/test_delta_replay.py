@@ -187,18 +187,19 @@ class TestCheckpoints:
         files = {row["path"]: row["size_bytes"] for row in live_files(log.snapshot())}
         assert files == {"b": 77, "c": 10}
 
-    @pytest.mark.parametrize("form", ["parquet", "json"])
+    @pytest.mark.parametrize("form", ["3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet", "parquet",
+                                      "3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json"])  # fmt: skip
     def test_v2_checkpoint(self, log: DeltaLog, form: str) -> None:
-        """Sidecars by name, by absolute path and percent-encoded; adds in the manifest itself."""
+        """Sidecars by name, by absolute path and percent-encoded; adds in the manifest itself, also a classic one."""
         log.checkpoint("_sidecars/one.parquet", add("a"))
         log.checkpoint("_sidecars/t wo.parquet", add("b"), add("c"))
         sidecars = [
             {"sidecar": {"path": path, "sizeInBytes": 1, "modificationTime": 1}}
             for path in ("one.parquet", quote(str(log.directory / "_sidecars" / "t wo.parquet")))
         ]
-        name = f"{1:020d}.checkpoint.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.{form}"
+        name = f"{1:020d}.checkpoint.{form}"
         actions = [*META, {"checkpointMetadata": {"version": 1}}, *sidecars, add("d")]
-        if form == "json":
+        if form.endswith("json"):
             log.write(name, "\n".join(map(json.dumps, actions)).encode())
         else:
             log.checkpoint(name, *[a for a in actions if "checkpointMetadata" not in a])
