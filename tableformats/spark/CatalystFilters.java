@@ -11,6 +11,7 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.GreaterThan;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.IsNaN;
@@ -42,14 +43,30 @@ public class CatalystFilters {
     /** The predicate, or one that is TRUE wherever it is TRUE; null where there is none. */
     public static List weaker(Expression e) {
         if (e instanceof And) {
-            List left = weaker(((And) e).left());
-            List right = weaker(((And) e).right());
-            return left == null ? right : right == null ? left : node("and", left, right);
+            return either(weaker(((And) e).left()), weaker(((And) e).right()));
         }
         if (e instanceof Or) {
             return both("or", weaker(((Or) e).left()), weaker(((Or) e).right()));
         }
+        if (e instanceof If) {
+            // Members of structs come so: FALSE where the struct is NULL.
+            If choice = (If) e;
+            if (isNeverTrue(choice.trueValue())) {
+                return weaker(choice.falseValue());
+            }
+            List chosen = either(weaker(choice.predicate()), weaker(choice.trueValue()));
+            return isNeverTrue(choice.falseValue()) ? chosen : both("or", chosen, weaker(choice.falseValue()));
+        }
         return exact(e);
+    }
+
+    private static boolean isNeverTrue(Expression e) {
+        return e instanceof Literal && !Boolean.TRUE.equals(((Literal) e).value());
+    }
+
+    /** Both where both are known, otherwise the one that is. */
+    private static List either(List left, List right) {
+        return left == null ? right : right == null ? left : node("and", left, right);
     }
 
     private static List exact(Expression e) {

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["literal_column", "to_spark_column"]
 
 
+_DAY = 86_400_000_000
+_LOST = {"date": range(-141_437, -141_427), "timestamp": range(-141_438 * _DAY, -141_426 * _DAY)}
+"""1582-10-05 to 1582-10-14 as literals have it, and a day more of instants, whatever the zone."""
+
+
 def to_spark_column(expression: Expression) -> Column:
     """The condition over a DataFrame that has the predicate's columns under their names in the schema.
 
@@ -71,8 +76,8 @@ class _Translator:
         if isinstance(node, Comparison):
             return self._comparison(node)
         if isinstance(node, In):
-            column = _bound(node.column)
-            return self._column(column).isin([self.literal(literal) for literal in node.literals])
+            column, literals = self._compared(_bound(node.column), node.literals)
+            return column.isin(literals)
         if isinstance(node, IsNull):
             return self._column(_bound(node.column)).isNull()
         if isinstance(node, IsNaN):
@@ -92,13 +97,28 @@ class _Translator:
     def _comparison(self, node: Comparison) -> Any:
         column = _bound(node.column)
         if isinstance(node.right, Literal):
-            return _operate(node.op, self._column(column), self.literal(node.right))
+            left, (right,) = self._compared(column, (node.right,))
+            return _operate(node.op, left, right)
         other = _bound(node.right)
         left, right = self._column(column), self._column(other)
         kinds = (str(column.type), str(other.type))
         if "timestamp" in kinds and kinds[0] != kinds[1]:
             left, right = self._instant(left, kinds[0]), self._instant(right, kinds[1])
         return _operate(node.op, left, right)
+
+    def _compared(self, column: BoundColumn, literals: Sequence[Literal]) -> tuple[Any, list[Any]]:
+        """A column and what it is compared with.
+
+        Spark hands filters to its readers with days and instants as java.sql.Date and Timestamp, in whose calendar
+        there are none from 1582-10-05 to 1582-10-14: they would be filters for 1582-10-15. Numbers stay in Spark.
+        """
+        found = self._column(column)
+        kind = str(column.type)
+        if not any(literal.value in _LOST.get(kind, ()) for literal in literals):
+            return found, [self.literal(literal) for literal in literals]
+        to_number = self._functions.unix_date if kind == "date" else self._functions.unix_micros
+        number = "int" if kind == "date" else "bigint"
+        return to_number(found), [self._functions.lit(literal.value).cast(number) for literal in literals]
 
     def _instant(self, column: Any, kind: str) -> Any:
         """A date or timestamp without zone as the instant in UTC; Spark's own cast takes the session's zone."""

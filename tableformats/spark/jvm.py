@@ -52,15 +52,26 @@ class Planner:
 
 
 class Bridge:
-    """One session's JVM. ``version`` is Spark's, as (major, minor)."""
+    """One session's JVM. ``version`` is Spark's, as (major, minor).
+
+    Raises UnsupportedFeatureError where the session does not let Python at it.
+    """
 
     def __init__(self, spark: SparkSession) -> None:
         major, minor = spark.version.split(".")[:2]
         self.version = (int(major), int(minor))
         self._spark = spark
-        self._session = spark._jsparkSession
-        self._gateway = spark.sparkContext._gateway
-        self._jvm: Any = spark.sparkContext._jvm
+        try:
+            self._session = spark._jsparkSession
+            self._gateway = spark.sparkContext._gateway
+            self._jvm: Any = spark.sparkContext._jvm
+            self._jvm.java.lang.System.nanoTime()
+        except Exception as error:
+            # Platforms that keep Python from the JVM say so in many ways.
+            raise UnsupportedFeatureError(
+                f"the native path needs the driver's JVM, which the session keeps from Python: {_said(error)}",
+                field="Py4J", hint='Use mode="portable"',
+            ) from error  # fmt: skip
 
     def relation(
         self,
@@ -70,7 +81,7 @@ class Bridge:
         data_schema: Mapping[str, Any],
         options: Mapping[str, str],
         planner: Planner,
-        file_format: str = "parquet",
+        file_format: str,
     ) -> DataFrame:
         """A DataFrame over data files.
 
@@ -85,17 +96,18 @@ class Bridge:
         Raises
         ------
         UnsupportedFeatureError : columns have Parquet field ids, and the session's settings choose a reader that knows
-            of none; the query fails if they do later
+            of none (the query fails if they do later); the session has no Hadoop connector for a file's scheme
         """
         from pyspark.java_gateway import ensure_callback_server_started
 
         ensure_callback_server_started(self._gateway)
+        self._check_connectors(files["path"])
         sources = self._jvm.org.apache.spark.sql.execution.datasources
         head = {"type": "struct", "fields": [_plain("path", "string"), _plain("size", "long")]}
         partitions = self._struct(partition_schema)
         planned, by_id, nested = self._instance("PlannedFiles"), _has_ids(data_schema), _is_nested(data_schema)
         if by_id:
-            self._check_reader(planned, nested)
+            self._refuse_row_reader(planned, nested)
         index = planned.open(
             label, self._rows(files.select(["path", "size"]), self._struct(head)),
             self._rows(files.drop_columns(["path", "size"]), partitions), partitions, planner,
@@ -108,13 +120,30 @@ class Bridge:
         )  # fmt: skip
         return self._frame(self._session.baseRelationToDataFrame(relation))
 
-    def _check_reader(self, planned: Any, nested: bool) -> None:
+    def _refuse_row_reader(self, planned: Any, nested: bool) -> None:
         offending = planned.offendingSetting(self._session.sessionState().conf(), nested)
         if offending is not None:
             raise UnsupportedFeatureError(
                 "the table's columns are found by field id, which Spark's Parquet reader does for vectors alone",
                 field=offending, hint=f'Set it: spark.conf.set("{offending}", "true")',
             )  # fmt: skip
+
+    def _check_connectors(self, paths: pa.ChunkedArray) -> None:
+        import pyarrow.compute as pc
+
+        schemes = pc.struct_field(pc.extract_regex(paths, r"^(?P<scheme>[^:/]+):"), "scheme")
+        for scheme in set(pc.unique(schemes).to_pylist()) - {None, "file"}:
+            try:
+                self._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, self._hadoop_configuration())
+            except Exception as error:
+                raise UnsupportedFeatureError(
+                    f"the session cannot read files of {scheme}://: {_said(error)}", field=f"{scheme}://",
+                    hint="Give it the Hadoop connector (for s3a that of spark.jars.packages="
+                    "org.apache.hadoop:hadoop-aws, in Spark's Hadoop version), or use mode=\"portable\" or to_arrow()",
+                ) from error  # fmt: skip
+
+    def _hadoop_configuration(self) -> Any:
+        return self._session.sessionState().newHadoopConf()
 
     def local_frame(self, table: pa.Table, schema: Mapping[str, Any]) -> DataFrame:
         """A DataFrame of rows that the driver holds; the plan does not print them."""
@@ -180,6 +209,12 @@ class Bridge:
             compiler.cook(source)
             loader = compiler.getClassLoader()
         return loader
+
+
+def _said(error: Exception) -> str:
+    """What a Java exception says, without its stack."""
+    java = getattr(error, "java_exception", None)
+    return str(error if java is None else java.toString()).partition("\n")[0]
 
 
 def _has_ids(struct: Mapping[str, Any]) -> bool:

@@ -144,7 +144,7 @@ class _Assembly:
         if deleted is not None:
             relation.add_words(deleted, self.bridge)
         planner = Planner(pruner.callback(FilterReader(columns, branch.naming), branch.rows))
-        frame = relation.frame(self.bridge, self._label(), planner, branch.file_format)
+        frame = relation.frame(self.bridge, self._label(branch), planner, branch.file_format)
         if deleted is not None:
             if self.bridge.version < _ARRAYS_AS_CONSTANTS:
                 frame = _join_words(frame, deleted, self.bridge)
@@ -208,11 +208,12 @@ class _Assembly:
                 hint='Use mode="portable" or to_arrow(), or rewrite the table to Parquet',
             )  # fmt: skip
 
-    def _label(self) -> str:
-        """A short name of the table for EXPLAIN; a path of Hadoop's, so without ':' and '/'."""
+    def _label(self, branch: Branch) -> str:
+        """What EXPLAIN shows as the location; a path of Hadoop's, so without ':' and '/'."""
         snapshot = self.plan.snapshot
         name = os.path.basename(snapshot.table.location.rstrip("/")) or snapshot.table.format
-        return f"{name.replace(':', '_')}@v{snapshot.version}"
+        table = f"{snapshot.table.format} {name.replace(':', '_')}@v{snapshot.version}"
+        return f"{table}, {len(branch.rows)} of {self.plan.report.files_total} files"
 
     def _constants(self, f: Field, partition_field: int, rows: np.ndarray) -> pa.Array:
         """One column's values in the files ``rows``, in a type that Spark's Arrow vectors read."""

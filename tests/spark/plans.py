@@ -10,22 +10,34 @@ def files_read(frame: Any) -> int:
     execution = frame._jdf.queryExecution()
     # The metrics of one and the same plan: collect() of the DataFrame would plan a query of its own.
     execution.executedPlan().executeCollect()
-    return sum(_metric(scan, "numFiles") for scan in _scans(execution.executedPlan()))
+    return sum(_metric(scan, "numFiles") for scan in scans(execution.executedPlan()))
+
+
+def paths_read(frame: Any) -> set[str]:
+    """The names of the files that the query's scans read after all pruning. Runs the query."""
+    execution = frame._jdf.queryExecution()
+    execution.executedPlan().executeCollect()
+    found = set()
+    for scan in scans(execution.executedPlan()):
+        groups = scan.inputRDD().filePartitions()
+        for i in range(groups.size()):
+            found |= {file.urlEncodedPath().rsplit("/", 1)[-1] for file in groups.apply(i).files()}
+    return found
 
 
 def _metric(scan: Any, name: str) -> int:
     return int(scan.metrics().apply(name).value())
 
 
-def _scans(plan: Any) -> list[Any]:
+def scans(plan: Any) -> list[Any]:
     name = plan.getClass().getSimpleName()
     if name == "FileSourceScanExec":
         return [plan]
     if name == "AdaptiveSparkPlanExec":
-        return _scans(plan.finalPhysicalPlan())
+        return scans(plan.finalPhysicalPlan())
     if name.endswith("QueryStageExec"):
-        return _scans(plan.plan())
+        return scans(plan.plan())
     if name == "InMemoryTableScanExec":
-        return _scans(plan.relation().cachedPlan())
+        return scans(plan.relation().cachedPlan())
     children = plan.children()
-    return [scan for i in range(children.size()) for scan in _scans(children.apply(i))]
+    return [scan for i in range(children.size()) for scan in scans(children.apply(i))]

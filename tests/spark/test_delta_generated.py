@@ -13,18 +13,9 @@ from tests.plugin.test_delta_generated import chosen
 
 from .rows import rows, spark_rows
 
-# Plain ``spark.read.parquet`` loses rows of these files as well, unless its filters stay out of the Parquet reader.
-GREGORIAN = "Spark pushes days as java.sql.Date, whose calendar has none from 1582-10-05 to 1582-10-14"
-LOST_BY_PUSHDOWN = {
-    "values: dates at the ends of the calendar": GREGORIAN,
-    "values: timestamps at the ends of the calendar": GREGORIAN,
-}
-
 
 @pytest.mark.parametrize("name", CASES)
-def test_rows(spark: Any, settings: Any, tmp_path: Path, name: str) -> None:
-    if name in LOST_BY_PUSHDOWN:
-        settings({"spark.sql.parquet.filterPushdown": "false"})
+def test_rows(spark: Any, tmp_path: Path, name: str) -> None:
     case = CASES[name](tmp_path / "t")
     table = open_table(case.root)
     schema = table.scan(columns=case.columns).schema.to_arrow()

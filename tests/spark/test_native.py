@@ -479,7 +479,7 @@ def test_the_plan_shows_a_short_label_and_no_paths(
     frame = tf.spark.read(spark, root, filter="id < 2")
     frame.explain()
     text = capsys.readouterr().out
-    assert "[events@v0]" in text and "parquet" in text and str(tmp_path) not in text
+    assert "[delta events@v0, 2 of 3 files]" in text and "parquet" in text and str(tmp_path) not in text
     size = sum((root / f"f{i}.parquet").stat().st_size for i in range(2))
     assert frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes() == size
     assert sorted(path.rsplit("/", 1)[-1] for path in frame.inputFiles()) == ["f0.parquet", "f1.parquet"]

@@ -1,0 +1,157 @@
+"""What sessions may do to a frame: Spark's metadata columns, zones, many reads, threads; and what they cannot serve."""
+
+from __future__ import annotations
+
+import datetime as dt
+import gc
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tableformats as tf
+from tableformats.errors import UnsupportedFeatureError
+from tableformats.schema import Field, primitive
+from tests.spark.delta_log import DeltaFile, write_delta
+from tests.spark.plans import files_read
+from tests.unit.arrow_fakes import FakeFile, snapshot_of, write
+
+ID = pa.schema([("id", pa.int64())])
+
+
+def ids(*values: int) -> pa.Table:
+    return pa.table({"id": pa.array(values, pa.int64())})
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> tf.Table:
+    root = tmp_path_factory.mktemp("sessions") / "t"
+    return tf.open_table(write_delta(root, ID, [DeltaFile("a b.parquet", ids(1, 2)), DeltaFile("ü.parquet", ids(3))]))
+
+
+def test_metadata_columns_of_spark(spark: Any, table: tf.Table) -> None:
+    frame = table.scan().to_spark(spark).select("id", "_metadata.*").where("id > 1").orderBy("id")
+    found = [(row.id, row.file_name, row.row_index) for row in frame.collect()]
+    assert found == [(2, "a%20b.parquet", 1), (3, "ü.parquet", 0)], "Spark spells names as URIs"
+    sizes = [(Path(table.location) / name).stat().st_size for name in ("a b.parquet", "ü.parquet")]
+    assert [row.file_size for row in frame.collect()] == sizes
+    assert "file_path" in frame.columns and "file_block_start" in frame.columns
+
+
+def test_char_and_varchar_are_strings_as_they_are_stored(spark: Any, tmp_path: Path) -> None:
+    from tests.plugin.change_support import data_file
+    from tests.plugin.delta_support import DeltaLog, field
+
+    log = DeltaLog(tmp_path / "t").start(
+        field("c", "string", {"__CHAR_VARCHAR_TYPE_STRING": "char(5)"}),
+        field("v", "string", {"__CHAR_VARCHAR_TYPE_STRING": "varchar(2)"}),
+    )
+    log.commit(1, data_file(log, "1", pa.table({"c": ["ab   ", None], "v": ["xy", "z"]})))
+    frame = tf.open_table(log.root).scan().to_spark(spark)
+    assert frame.dtypes == [("c", "string"), ("v", "string")]
+    assert [tuple(row) for row in frame.where("c = 'ab   ' OR v = 'z'").orderBy("v").collect()] == [
+        ("ab   ", "xy"), (None, "z")]  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Kolkata", "Pacific/Apia"])
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_zones_and_ansi_move_no_value(spark: Any, settings: Any, tmp_path: Path, zone: str, ansi: str) -> None:
+    settings({"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi})
+    moments = [dt.datetime(2011, 12, 30, 10), dt.datetime(2024, 3, 10, 10, 30, 0, 1), dt.datetime(1960, 1, 1)]
+    path = write(tmp_path, pa.table({"t": pa.array(moments, pa.timestamp("us", "UTC")),
+                                     "n": pa.array(moments, pa.timestamp("us"))}))  # fmt: skip
+    fields = [Field(1, "t", primitive("timestamp")), Field(2, "n", primitive("timestamp_ntz"))]
+    scan = snapshot_of(tmp_path, fields, [FakeFile(path, 3)]).scan("t >= '1960-01-01 00:00:00' AND n < '2024-03-11'")
+    found = scan.to_spark(spark).selectExpr("unix_micros(t)", "cast(n AS string)").collect()
+    wanted = [(round(m.replace(tzinfo=dt.timezone.utc).timestamp() * 10**6), str(m)) for m in moments]
+    assert sorted(map(tuple, found)) == sorted(wanted)
+    assert scan.where("t = '2011-12-30 10:00:00'").to_spark(spark).count() == 1
+
+
+# ---- many reads ----------------------------------------------------------------------------------------------------
+
+
+def _held(spark: Any) -> tuple[int, int]:
+    """Callbacks that Python keeps for the JVM, and objects that the JVM keeps for Python, when both are tidy."""
+    from py4j.finalizer import ThreadSafeFinalizer
+
+    for _ in range(10):
+        gc.collect()
+        spark._jvm.java.lang.System.gc()
+        time.sleep(0.1)
+    return len(spark.sparkContext._gateway.gateway_property.pool), len(ThreadSafeFinalizer.finalizers)
+
+
+def test_nothing_grows_over_many_reads(spark: Any, table: tf.Table) -> None:
+    before = {row.key: row.value for row in spark.sql("SET").collect()}
+    scan = table.scan()
+    assert scan.to_spark(spark).where("id = 1").count() == 1
+    start = _held(spark)
+    for _ in range(100):
+        frame = scan.to_spark(spark).where("id = 1")
+    assert frame.count() == 1
+    del frame
+    end = _held(spark)
+    assert end[0] - start[0] < 10, "callbacks pile up in Python"
+    assert end[1] - start[1] < 100, "objects pile up in the JVM"
+    assert {row.key: row.value for row in spark.sql("SET").collect()} == before
+
+
+def test_sessions_and_threads_at_once(spark: Any, table: tf.Table) -> None:
+    other = spark.newSession()
+    other.conf.set("spark.sql.ansi.enabled", "false")
+    found: dict[int, tuple[int, int]] = {}
+
+    def read(number: int) -> None:
+        frame = table.scan().to_spark(other if number % 2 else spark).where(f"id = {number + 1}")
+        found[number] = (frame.count(), files_read(frame))
+
+    threads = [threading.Thread(target=read, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert found == {0: (1, 1), 1: (1, 1), 2: (1, 1), 3: (0, 0)}
+    table.scan().to_spark(other).createOrReplaceTempView("of_the_other_session")
+    assert other.sql("SELECT count(*) FROM of_the_other_session WHERE id > 1").collect()[0][0] == 2
+
+
+# ---- what a session cannot serve -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", ["s3", "nowhere"])
+def test_a_missing_connector_is_named(spark: Any, tmp_path: Path, scheme: str) -> None:
+    snapshot = snapshot_of(tmp_path, [Field(1, "id", primitive("long"))], [FakeFile(f"{scheme}://b/f.parquet", 1)])
+    snapshot.format_snapshot.files[0].size_bytes = 1000  # type: ignore[attr-defined]
+    with pytest.raises(UnsupportedFeatureError, match=r"connector") as caught:
+        snapshot.scan().to_spark(spark)
+    assert caught.value.field == {"s3": "s3a://"}.get(scheme, f"{scheme}://")
+
+
+def test_a_session_without_py4j(table: tf.Table) -> None:
+    class Context:
+        @property
+        def _gateway(self) -> Any:
+            raise RuntimeError("access to the JVM is not allowed here")
+
+    session: Callable[[], Any] = type("SparkSession", (), {"version": "4.0.0", "sparkContext": Context(),
+                                                           "_jsparkSession": None})  # fmt: skip
+    with pytest.raises(UnsupportedFeatureError, match="portable") as caught:
+        table.scan().to_spark(session(), mode="native")
+    assert caught.value.field == "Py4J" and "not allowed here" in str(caught.value)
+
+
+def test_plans_hold_no_bitmaps_and_no_paths(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [write(tmp_path, ids(*range(5000)), f"file-{i}.parquet") for i in range(20)]
+    files = [FakeFile(path, 5000, positions=range(0, 5000, 7)) for path in paths]
+    snapshot = snapshot_of(tmp_path, [Field(1, "id", primitive("long"))], files)
+    for arrays_as_constants in ((4, 2), (99, 0)):
+        monkeypatch.setattr("tableformats.spark.native._ARRAYS_AS_CONSTANTS", arrays_as_constants)
+        execution = snapshot.scan().to_spark(spark).where("id > 5")._jdf.queryExecution()
+        text = execution.toString()
+        assert len(text) < 6000 and "file-1" not in text, text
+        assert "1, 20 of 20 files]" in text
