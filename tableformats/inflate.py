@@ -28,7 +28,8 @@ DAMAGE = (_DEFLATE_ERROR, pa.ArrowException, OSError, ValueError)
 """What :func:`inflate` and :func:`inflate_avro` raise."""
 
 _CRC_BYTES = 4
-_WINDOWS = {"deflate": -15, "gzip": 31}
+_RAW = -15
+_WINDOWS = {"deflate": _RAW, "gzip": 31}
 
 
 def inflate(codec: str, data: bytes | memoryview, limit: int) -> bytes | memoryview | None:
@@ -51,6 +52,8 @@ def inflate(codec: str, data: bytes | memoryview, limit: int) -> bytes | memoryv
 
 def inflate_avro(codec: str, block: bytes | memoryview, limit: int) -> bytes | memoryview | None:
     """:func:`inflate` of an Avro block: behind the bytes of snappy stands the big-endian CRC-32 of the plain ones."""
+    if codec == "deflate":
+        return _deflate(block, limit, _RAW)
     if codec != "snappy":
         return inflate(codec, block, limit)
     plain = inflate(codec, block[:-_CRC_BYTES], limit)

@@ -18,6 +18,7 @@ class Buffers(NamedTuple):
 HAS_NUL: int
 NOT_UTF8: int
 
+def read_metadata(data: Any, offset: int) -> tuple[dict[str, bytes], int]: ...
 def read_varint(data: Any, offset: int) -> tuple[int, int]: ...
 
 class BlockDecoder:
@@ -29,9 +30,9 @@ class BlockDecoder:
         parents: np.ndarray,
         sparse_start: int,
         keys: np.ndarray,
+        drop_column: int,
+        drop_value: int,
         memory_limit: int,
-        drop_column: int = ...,
-        drop_value: int = ...,
     ) -> None: ...
     def expect(self, records: int) -> None: ...
     def decode(self, block: Any, count: int) -> None: ...

@@ -6,7 +6,7 @@ Container Files" and "Binary Encoding".
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, realloc
 
 from typing import NamedTuple
@@ -126,6 +126,55 @@ def read_varint(const uint8_t[::1] data not None, int64_t offset):
     return value, cursor - start
 
 
+def read_metadata(const uint8_t[::1] data not None, int64_t offset):
+    """The metadata of a container file's header, which begins at ``offset`` of ``data``: {name: bytes}, and the offset
+    behind it. A map is blocks of (count, pairs), closed by 0; a negative count is followed by the block's size.
+
+    Raises
+    ------
+    AvroDecodeError : it is truncated, or a count or length is more than the data can hold
+    """
+    found = {}
+    cdef int64_t size = data.shape[0]
+    cdef int64_t count, ignored
+    if offset < 0 or offset >= size:
+        raise AvroDecodeError(REASONS[TF_AVRO_TRUNCATED], size)
+    cdef const uint8_t *start = &data[0]
+    cdef const uint8_t *end = start + size
+    cdef const uint8_t *cursor = start + offset
+    while True:
+        offset = cursor - start
+        _take_varint(start, &cursor, end, &count)
+        if count == 0:
+            return found, cursor - start
+        if count < 0:
+            _take_varint(start, &cursor, end, &ignored)
+        # The absolute value of the least number is no number.
+        count = -count if INT64_MIN < count < 0 else count
+        if count < 0 or count > end - cursor:
+            raise AvroDecodeError("the map declares more entries than the file can hold", offset)
+        for _ in range(count):
+            key = _take_octets(start, &cursor, end)
+            found[key.decode(errors="replace")] = _take_octets(start, &cursor, end)
+
+
+cdef int _take_varint(const uint8_t *start, const uint8_t **cursor, const uint8_t *end, int64_t *value) except -1:
+    cdef tf_avro_status status = tf_avro_varint(cursor, end, value)
+    if status != TF_AVRO_OK:
+        raise AvroDecodeError(REASONS[status], cursor[0] - start)
+    return 0
+
+
+cdef bytes _take_octets(const uint8_t *start, const uint8_t **cursor, const uint8_t *end):
+    cdef int64_t size = 0
+    cdef int64_t offset = cursor[0] - start
+    _take_varint(start, cursor, end, &size)
+    if size < 0 or size > end - cursor[0]:
+        raise AvroDecodeError("a length is negative or passes the end of the file", offset)
+    cursor[0] += size
+    return (<const char *>(cursor[0] - size))[:size]
+
+
 cdef class _Memory:
     """Owns memory of the decoder's, for the arrays that look at it."""
 
@@ -163,8 +212,8 @@ cdef class BlockDecoder:
     parents : int32[n_columns], the column of lists whose items each column holds; -1: it has one row a record
     sparse_start : columns from here on are filled by maps
     keys : int32[n_keys], wanted map keys, ascending
-    memory_limit : bytes that the columns may take together
     drop_column, drop_value : leave out the records with this value in this column of numbers (-1: none)
+    memory_limit : bytes that the columns may take together
     """
 
     cdef tf_avro_decoder decoder
@@ -174,7 +223,7 @@ cdef class BlockDecoder:
 
     def __cinit__(self, const int32_t[::1] program not None, const uint8_t[::1] kinds not None,
                   const int32_t[::1] parents not None, int32_t sparse_start, const int32_t[::1] keys not None,
-                  int64_t memory_limit, int32_t drop_column=-1, int64_t drop_value=0):
+                  int32_t drop_column, int64_t drop_value, int64_t memory_limit):
         cdef int32_t i
         # The views keep their owners alive as long as the decoder points into them.
         self._program = program

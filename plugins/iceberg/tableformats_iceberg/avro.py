@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 
-from ._avro import NOT_UTF8, AvroDecodeError, BlockDecoder, read_varint
+from ._avro import NOT_UTF8, AvroDecodeError, BlockDecoder, read_metadata, read_varint
 from .avro_schema import ELEMENT, Path, Program, Want, compile_program
 from .codecs import inflated
 from .columns import RawColumn
@@ -116,7 +116,7 @@ def read_header(data: bytes, path: str) -> Header:
         hint = "It may be encrypted" if data[:4] == b"AGS1" else "The file is damaged or of another kind"
         raise CorruptMetadataError("this is no Avro file", path=path, offset=0, hint=hint)
     try:
-        metadata, offset = _read_metadata(data, 4)
+        metadata, offset = read_metadata(data, len(MAGIC))
     except AvroDecodeError as error:
         raise CorruptMetadataError(f"the Avro header is damaged: {error}", path=path, offset=error.offset) from None
     if len(data) - offset < SYNC_SIZE:
@@ -128,33 +128,6 @@ def read_header(data: bytes, path: str) -> Header:
         raise CorruptMetadataError(f"the Avro codec {codec[:50]!r} is none that manifests are written with",
                                    path=path, field="avro.codec", hint=f"Known: {', '.join(AVRO_CODECS)}")  # fmt: skip
     return Header(metadata, codec, data[offset : offset + SYNC_SIZE], offset + SYNC_SIZE)
-
-
-def _read_metadata(data: bytes, offset: int) -> tuple[dict[str, bytes], int]:
-    """The header's map of bytes: blocks of (count, pairs), closed by 0; a negative count is followed by a size."""
-    found: dict[str, bytes] = {}
-    while True:
-        start = offset
-        count, offset = read_varint(data, offset)
-        if count == 0:
-            return found, offset
-        if count < 0:
-            _, offset = read_varint(data, offset)
-            count = -count
-        if count > len(data) - offset:
-            raise AvroDecodeError("the map declares more entries than the file can hold", start)
-        for _ in range(count):
-            key, offset = _read_bytes(data, offset)
-            value, offset = _read_bytes(data, offset)
-            found[key.decode(errors="replace")] = value
-
-
-def _read_bytes(data: bytes, offset: int) -> tuple[bytes, int]:
-    start = offset
-    size, offset = read_varint(data, offset)
-    if size < 0 or size > len(data) - offset:
-        raise AvroDecodeError("a length is negative or passes the end of the file", start)
-    return data[offset : offset + size], offset + size
 
 
 def read_columns(
@@ -179,11 +152,11 @@ def read_columns(
     """
     header = header or read_header(data, path)
     try:
-        program = _program(header.schema, tuple(wants), len(keys))
+        program, layout = _compiled(header.schema, tuple(wants), tuple(keys), None if drop is None else drop[0])
     except CorruptMetadataError as error:
         error.path = path
         raise
-    decoder = _decoder(program, keys, drop)
+    decoder = BlockDecoder(*layout, drop[1] if drop else 0, MAX_COLUMN_BYTES)
     # A list's word is not to be trusted with memory: records have some bytes each.
     decoder.expect(min(expected, len(data)))
     _decode_blocks(decoder, data, header, program.min_size, path)
@@ -199,22 +172,20 @@ def read_columns(
 
 
 @lru_cache(maxsize=256)
-def _program(schema: bytes, wants: tuple[Want, ...], key_count: int) -> Program:
-    """The program for a writer's schema: the files of a table have few."""
-    return compile_program(parse_json(schema, ""), wants, key_count, "")
-
-
-def _decoder(program: Program, keys: Sequence[int], drop: tuple[Path, int] | None) -> BlockDecoder:
+def _compiled(
+    schema: bytes, wants: tuple[Want, ...], keys: tuple[int, ...], drop: Path | None
+) -> tuple[Program, tuple[Any, ...]]:
+    """The program for a writer's schema, of which the files of a table have few, and what a decoder wants of it."""
     import numpy as np
 
+    program = compile_program(parse_json(schema, ""), wants, len(keys), "")
     sparse = [holds for holds in program.maps.values() for _ in keys]
     kinds = np.array([*(c.holds for c in program.columns), *sparse], np.uint8)
     parents = np.array([*(c.parent for c in program.columns), *(-1 for _ in sparse)], np.int32)
-    column, value = -1, 0
-    if drop is not None:
-        column, value = [c.path for c in program.columns].index(drop[0]), drop[1]
-    return BlockDecoder(np.array(program.words, np.int32), kinds, parents, len(program.columns),
-                        np.array(keys, np.int32), MAX_COLUMN_BYTES, column, value)  # fmt: skip
+    column = -1 if drop is None else [c.path for c in program.columns].index(drop)
+    return program, (
+        np.array(program.words, np.int32), kinds, parents, len(program.columns), np.array(keys, np.int32), column,
+    )  # fmt: skip
 
 
 def _decode_blocks(decoder: BlockDecoder, data: bytes, header: Header, min_size: int, path: str) -> None:

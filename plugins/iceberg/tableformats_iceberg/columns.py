@@ -92,7 +92,7 @@ class RawColumn:
         import pyarrow as pa
 
         array = pa.array(self.values, pa.int64(), mask=self.mask)
-        return array if kind is None else array.cast(kind, safe=False)
+        return array if kind is None or kind == pa.int64() else array.cast(kind, safe=False)
 
     def take(self, rows: np.ndarray | None) -> RawColumn:
         """The rows ``rows`` (int64 indices; None: all)."""

@@ -176,7 +176,8 @@ def read_entries(
     _refuse((status < EXISTING) | (status > DELETED), "an entry has an unknown status", path, "status")
     if not all_statuses:
         _check_counts(manifest, raw.rows, path, report)
-    files = pa.RecordBatch.from_pydict(_file_columns(raw, manifest, spec, status, path))
+    file_columns = _file_columns(raw, manifest, spec, status, path)
+    files = pa.RecordBatch.from_arrays(list(file_columns.values()), list(file_columns))
     return Entries(spec_id, files, raw, manifest.added_snapshot_id)
 
 
@@ -285,8 +286,8 @@ def _first_row_ids(raw: AvroColumns, manifest: Manifest, status: np.ndarray, rec
 
 def _int_lists(raw: AvroColumns, path: Path, kind: pa.DataType) -> pa.ListArray:
     """list<kind>[n]; empty where there is none."""
-    elements = (*path, ELEMENT)
-    return pa.ListArray.from_arrays(pa.array(raw[path].list_offsets(), pa.int32()), raw[elements].int_array(kind))
+    offsets = pa.array(raw[path].list_offsets().astype(np.int32))
+    return pa.ListArray.from_arrays(offsets, raw[(*path, ELEMENT)].int_array(kind))
 
 
 def _delete_columns(raw: AvroColumns, content: np.ndarray) -> dict[str, pa.Array]:

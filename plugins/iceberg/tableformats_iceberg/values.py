@@ -216,10 +216,12 @@ def _partition_values(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Arr
     values = raw.values
     if isinstance(kind, PrimitiveType) and kind.name in _TIMESTAMPS and avro == "int":
         values = values * (_MICROS_A_DAY * _TIMESTAMPS[kind.name])
-    integers = pa.array(values, pa.int64(), mask=raw.mask)
     if target.bit_width == 32:
-        return integers.cast(pa.int32()).view(target)
-    return integers.view(target)
+        narrow = values.astype(np.int32)
+        if (narrow != values).any():
+            raise ValueError("more than 32 bits")
+        values = narrow
+    return pa.array(values, mask=raw.mask).view(target)
 
 
 def _partition_bytes(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Array:
