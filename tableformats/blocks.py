@@ -142,6 +142,8 @@ class Block:
             with report.stage("partitions"):
                 verdicts = program.partition_verdicts(spec, _taken(self.partition, candidates.rows))
                 report.files_dropped_by_partition += candidates.keep(verdicts != NONE)
+        if not candidates.n:
+            return Pruned(self, np.zeros(0, np.int64), np.zeros(0, bool), None)
         with report.stage("bounds"):
             rows = candidates.rows
             ranges, counts = self._ranges(program.columns, rows, batch_of)
@@ -344,8 +346,12 @@ def empty_struct(length: int) -> pa.StructArray:
     return pa.Array.from_buffers(pa.struct([]), length, [None], children=[])
 
 
-def flat(column: pa.ChunkedArray) -> pa.Array:
+def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """A column in one piece."""
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
     combined = column.combine_chunks()
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 

@@ -24,6 +24,7 @@ __all__ = ["Kept", "KeptPart", "Place", "Reconciler", "Reread"]
 
 _MOST_NEWER = 32
 """So many commits on top of those that an entry was made under are looked for."""
+_OVERHEAD_BYTES = 512
 _NOT_KEPT = ("partition", "record_count")
 """Columns of files that blocks have already."""
 _CONTEXTS = itertools.count()
@@ -51,7 +52,7 @@ class KeptPart:
         """The part's share of its blocks."""
         shares = (p.block.nbytes * (p.stop - p.start) // max(len(p.block), 1) for p in self.places)
         masks = sum(p.alive.nbytes for p in self.places if p.alive is not None)
-        return 512 + masks + sum(shares)
+        return _OVERHEAD_BYTES + masks + sum(shares)
 
 
 class Reconciler:
@@ -151,6 +152,8 @@ class Kept:
                 on_top = _covering(newer, more)
                 if on_top is None:
                     continue
+                # The newest entry answers for the blocks' memory.
+                self._cache.keep(("part", part.key, context), found, _OVERHEAD_BYTES)
                 found = self._without(found, part, on_top)
                 self.keep(part, found)
             return found
@@ -160,6 +163,12 @@ class Kept:
         """Keep what was made of ``part`` in this snapshot."""
         if part.key is not None and self._contexts:
             self._cache.keep(("part", part.key, self._contexts[0][1]), kept, kept.nbytes)
+
+    def measure(self, part: FilePart) -> None:
+        """Count again what the entry of ``part`` takes."""
+        found = self.find(part, ())
+        if found is not None:
+            self.keep(part, found)
 
     def files(self, source: Source, batch_of: BatchOf) -> pa.RecordBatch:
         """The columns of a batch's files, but for those that blocks have."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import expressions as ex
-from .blocks import TARGET_FILES, BatchOf, Block, Pruned, Source, blocks_of, check_batch, empty_struct, flat
+from .blocks import TARGET_FILES, BatchOf, Block, Pruned, Source, blocks_of, check_batch, empty_struct
 from .kept import Kept, KeptPart, Place, Reconciler, Reread
 from .plugin.base import (
     DeleteFiles,
@@ -36,12 +36,20 @@ from .report import ScanReport
 from .scan import Scan, ScanPlan
 from .schema import Field, arrow_type
 
-__all__ = ["plan_scan"]
+__all__ = ["plan_scan", "surviving_paths"]
 
 
 def plan_scan(scan: Scan) -> ScanPlan:
     """Plan ``scan``; see :meth:`tableformats.scan.Scan.plan`."""
     return _Planner(scan).plan()
+
+
+def surviving_paths(scan: Scan) -> pa.StringArray:
+    """The stored paths of the files that ``scan`` needs, without a look at their deletes or at the scan's limit.
+
+    Cheap where the snapshot was planned before and what was read is kept. Raises as :func:`plan_scan` does.
+    """
+    return _Planner(scan).paths()
 
 
 @dataclass
@@ -60,6 +68,8 @@ class _Result:
     pieces: list[_Piece] = field(default_factory=list)
     report: ScanReport = field(default_factory=ScanReport)
     entries: list[tuple[FilePart, KeptPart]] = field(default_factory=list)
+    grown: list[FilePart] = field(default_factory=list)
+    """Parts whose blocks take more memory now."""
 
 
 class _Planner:
@@ -92,7 +102,8 @@ class _Planner:
                 delete_files = self._deletes(survivors)
             survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
             with report.stage("paths"):
-                paths = self.snapshot.resolve_paths(flat(survivors["path"]))
+                resolved = [self.snapshot.resolve_paths(paths) for paths in survivors["path"].chunks]
+                paths = pa.chunked_array(resolved, pa.string())
         report.files_planned = survivors.num_rows
         report.files_fully_matched = pc.sum(survivors["fully_matched"]).as_py() or 0
         report.files_with_deletes = int(np.count_nonzero(np.diff(delete_files.offsets)))
@@ -100,6 +111,10 @@ class _Planner:
         report.bytes_planned = pc.sum(survivors["size_bytes"]).as_py() or 0
         report.count_planned = counts.total
         return ScanPlan(self.scan, survivors, delete_files, paths, report, counts)
+
+    def paths(self) -> pa.StringArray:
+        chunks = [chunk for piece in self._pieces() for chunk in piece.files["path"].chunks]
+        return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
 
     def _pieces(self) -> Iterator[_Piece]:
         """The survivors of all parts. Parts that add keys are read here, in their order, all others by threads."""
@@ -141,6 +156,8 @@ class _Planner:
             self.report.add(result.report)
             for part, kept in result.entries:
                 self.kept.keep(part, kept)
+            for part in result.grown:
+                self.kept.measure(part)
             yield from result.pieces
 
     # ---- jobs: on any thread --------------------------------------------------------------------------------------
@@ -187,7 +204,10 @@ class _Planner:
         self, order: int, block: Block, alive: np.ndarray | None, parts: dict[Hashable, FilePart]
     ) -> Iterator[_Result]:
         result = _Result()
+        before = block.nbytes
         self._prune(block, alive, order, Reread(parts), Reread(parts), result)
+        if block.nbytes != before:  # it learned the ranges of further columns
+            result.grown = [parts[source.key] for source in block.sources if source.key in parts]
         yield result
 
     def _prune(
@@ -215,7 +235,9 @@ class _Planner:
         for source, own in block.of_sources(rows):
             files = self.kept.files(source, batch_of)
             taken.append(files if len(own) == files.num_rows else files.take(pa.array(source.places(own))))
-        table = _concat([pa.Table.from_batches([files]) for files in taken])
+        table = pa.Table.from_batches(taken[:1])
+        if len(taken) > 1:
+            table = _concat([pa.Table.from_batches([files]) for files in taken]).combine_chunks()
         partition = block.partition if len(rows) == len(block) else block.partition.take(pa.array(rows))
         table = table.append_column("partition", _widen(partition, self.partition_fields))
         table = table.append_column("spec_id", pa.array(np.full(len(rows), spec.id, np.int32)))
@@ -316,11 +338,11 @@ def _bundles(parts: Sequence[tuple[int, FilePart]]) -> Iterator[list[tuple[int, 
 
 
 def _concat(tables: Sequence[pa.Table]) -> pa.Table:
-    """One table in one chunk; columns that some lack are null there."""
+    """One table; columns that some lack are null there."""
     first = tables[0].schema
     if all(table.schema.equals(first) for table in tables[1:]):
-        return pa.concat_tables(tables).combine_chunks()
-    return pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+        return pa.concat_tables(tables)
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _widen(partition: pa.StructArray, wanted: Sequence[Field]) -> pa.StructArray:

@@ -106,13 +106,16 @@ class Scan:
         connection.register(name, self.to_arrow())
         return connection
 
-    def to_spark(self, spark: pyspark.sql.SparkSession, mode: str | None = None) -> pyspark.sql.DataFrame:
-        """The rows as a Spark DataFrame; filters put on it later prune files when Spark plans the query.
+    def to_spark(
+        self, spark: pyspark.sql.SparkSession, mode: str | None = None, staging: str | None = None
+    ) -> pyspark.sql.DataFrame:
+        """The rows as a Spark DataFrame; on the native path filters put on it later prune files too.
 
         Parameters
         ----------
-        spark : a classic session (Spark 3.5 or later)
-        mode : "native"; None picks it
+        spark : a classic session (Spark 3.5 or later), or one of Spark Connect (4.0 or later)
+        mode : "native" or "portable"; None picks it
+        staging : a directory for the portable path, see :func:`tableformats.spark.modes.to_spark`
 
         Raises
         ------
@@ -120,7 +123,7 @@ class Scan:
         """
         from .spark import to_spark
 
-        return to_spark(self, spark, mode)
+        return to_spark(self, spark, mode, staging)
 
 
 @dataclass(frozen=True)
@@ -161,9 +164,9 @@ class ScanPlan:
     scan : the question
     report : the funnel, as :class:`tableformats.report.ScanReport`
     residual : the bound predicate that an engine still has to apply to rows; TRUE where pruning decided it all
-    survivors : pyarrow.Table, one row a file, as the format gave it: ``path`` (stored), ``size_bytes``, ``spec_id``,
-        ``partition`` (members called by partition field id, over all specs), ``fully_matched``, ``file_format``, and
-        the format's own columns
+    survivors : pyarrow.Table in any number of chunks, one row a file, as the format gave it: ``path`` (stored),
+        ``size_bytes``, ``spec_id``, ``partition`` (members called by partition field id, over all specs),
+        ``fully_matched``, ``file_format``, and the format's own columns
     delete_files : :class:`tableformats.plugin.DeleteFiles` for the survivors
     """
 
@@ -172,7 +175,7 @@ class ScanPlan:
         scan: Scan,
         survivors: pa.Table,
         delete_files: DeleteFiles,
-        paths: pa.Array,
+        paths: pa.ChunkedArray | pa.StringArray,
         report: ScanReport,
         counts: RecordCounts,
     ) -> None:
@@ -230,10 +233,12 @@ class ScanPlan:
         """The paths of :attr:`files` as a list."""
         return list(self._paths.to_pylist())
 
-    @property
-    def paths(self) -> pa.Array:
+    @cached_property
+    def paths(self) -> pa.StringArray:
         """string[n]: absolute paths of the survivors."""
-        return self._paths
+        from .blocks import flat
+
+        return flat(self._paths)
 
     @property
     def record_counts(self) -> pa.Int64Array:
@@ -249,9 +254,11 @@ class ScanPlan:
         """bool[n]: which of this plan's files a further ``filter`` would keep. Raises InvalidPredicateError."""
         import pyarrow.compute as pc
 
-        narrower = replace(self.scan.where(filter), limit=None).plan()
-        kept = pc.is_in(self._paths, value_set=narrower._paths)
-        return kept.to_numpy(zero_copy_only=False)
+        from .planning import surviving_paths
+
+        narrower = surviving_paths(replace(self.scan.where(filter), limit=None))
+        kept: np.ndarray = pc.is_in(self.survivors["path"], value_set=narrower).to_numpy()
+        return kept
 
     def take(self, rows: np.ndarray) -> ScanPlan:
         """The plan of the files ``rows`` (int64, places in :attr:`files`) alone, in that order; the report stays."""
@@ -262,7 +269,7 @@ class ScanPlan:
         places = pa.array(rows)
         counts = RecordCounts([self.record_counts.take(places)])
         return ScanPlan(
-            self.scan, self.survivors.take(places), self.delete_files.take(rows), self._paths.take(places),
+            self.scan, self.survivors.take(places), self.delete_files.take(rows), self.paths.take(places),
             self.report, counts,
         )  # fmt: skip
 

@@ -21,6 +21,7 @@ from urllib.parse import unquote
 from .errors import CorruptMetadataError, PathNotAllowedError, TableFormatsError, TableNotFoundError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.fs
 
@@ -269,14 +270,19 @@ class Storage:
         import pyarrow.compute as pc
 
         # Columns where they do: below a known prefix, or relative to the root. Python, path by path, for the rest.
-        left = pc.invert(pc.match_substring_regex(stored, r"(^|/)\.\.(/|$)" + ("|%" if encoded else "")))
+        kinds = _path_kinds(stored, encoded)
+        if not self._moved and not kinds.any():
+            return pc.binary_join_element_wise(self.join(""), stored, "")
+        if not self._moved and (kinds == 1).all() and pc.all(pc.starts_with(stored, self.root + "/")).as_py():
+            return stored
+        left = pa.array(kinds != 2)
         resolved = pa.nulls(len(stored), pa.string())
         for old, new in self._spelled_prefixes():
             below = pc.and_(left, pc.starts_with(stored, old + "/"))
             if pc.any(below).as_py():
                 moved = pc.binary_join_element_wise(new, pc.utf8_slice_codeunits(stored, len(old)), "")
                 resolved, left = pc.if_else(below, moved, resolved), pc.and_not(left, below)
-        relative = pc.and_not(left, pc.match_substring_regex(stored, r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/"))
+        relative = pc.and_(left, pa.array(kinds == 0))
         if pc.any(relative).as_py():
             joined = pc.binary_join_element_wise(self.join(""), stored, "")
             resolved = pc.if_else(relative, joined, resolved)
@@ -314,6 +320,19 @@ class Storage:
             hint="If the table was moved, open it with relocate=True or relocate={old: new}; "
             "if the path is right, allow it with allow_paths=[prefix]",
         )
+
+
+def _path_kinds(paths: pa.Array, encoded: bool) -> np.ndarray:
+    """See :func:`tableformats._core.paths.path_kinds`."""
+    import numpy as np
+
+    from ._core.paths import path_kinds
+
+    if not len(paths):
+        return np.zeros(0, np.uint8)
+    _, offsets, data = paths.buffers()
+    window = np.frombuffer(offsets, np.int32)[paths.offset : paths.offset + len(paths) + 1]
+    return path_kinds(window, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8), encoded)
 
 
 def _authority_is_local(path: str) -> bool:

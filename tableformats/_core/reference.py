@@ -7,6 +7,7 @@ kernel promises can be read here. Tests run every case over both twins; nothing 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -200,6 +201,18 @@ def bucket_hits(
             low, high = 0, top
         within = {b for j, b in enumerate(buckets.tolist()) if low <= 2 * j + 1 <= high}
         out[i] = int(bucket[i]) in within or not 0 <= bucket[i] < n_buckets
+
+
+# --- paths ------------------------------------------------------------------------------------------
+
+
+def path_kinds(offsets: Int32 | Int64, data: UInt8, encoded: bool) -> UInt8:
+    def kind(path: bytes) -> int:
+        if b".." in path.split(b"/") or (encoded and b"%" in path):
+            return 2
+        return int(re.match(rb"/|[A-Za-z][A-Za-z0-9+.-]+:/", path) is not None)
+
+    return np.array([kind(path) for path in _entries(offsets, data, "offsets")], np.uint8)
 
 
 # --- filekeys ---------------------------------------------------------------------------------------

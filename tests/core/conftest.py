@@ -31,3 +31,8 @@ def filekeys(request: pytest.FixtureRequest) -> ModuleType:
 @pytest.fixture(scope="session", params=twins("bitmap"))
 def bitmap(request: pytest.FixtureRequest) -> ModuleType:
     return request.param
+
+
+@pytest.fixture(scope="session", params=twins("paths"))
+def paths(request: pytest.FixtureRequest) -> ModuleType:
+    return request.param

@@ -1,0 +1,9 @@
+"""Stub of the compiled kernel that tells paths apart; shapes and rules stand in the docstring of ``paths.pyx``."""
+
+import numpy as np
+import numpy.typing as npt
+
+Offsets = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+
+def path_kinds(offsets: Offsets, data: UInt8, encoded: bool) -> UInt8: ...

@@ -1,0 +1,40 @@
+"""The kernel that tells paths apart, over both twins, against the regular expressions that define it."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+PIECES = ["..", ".", "/", ":", "%", "a", "Z", "9", "+", "-", "é", "file:/", "s3://", " "]
+PATH = st.lists(st.sampled_from(PIECES)).map("".join)
+
+
+def kinds(kernels: ModuleType, paths: list[str], encoded: bool, width: type = np.int32) -> list[int]:
+    encoded_paths = [path.encode() for path in paths]
+    offsets = np.cumsum([0, *map(len, encoded_paths)]).astype(width)
+    return list(kernels.path_kinds(offsets, np.frombuffer(b"".join(encoded_paths), np.uint8), encoded).tolist())
+
+
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+@given(found=st.lists(PATH, max_size=20), encoded=st.booleans())
+def test_as_the_expressions_say(paths: ModuleType, width: type, found: list[str], encoded: bool) -> None:
+    def expected(path: str) -> int:
+        if re.search(r"(^|/)\.\.(/|$)" + ("|%" if encoded else ""), path):
+            return 2
+        return int(re.search(r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/", path) is not None)
+
+    assert kinds(paths, found, encoded, width) == [expected(path) for path in found]
+
+
+def test_edges(paths: ModuleType) -> None:
+    found = ["", "a", "/", "..", "a/..", "../a", "a..", "...", "c:/x", "cc:/", "cc:", "1c:/", "%"]
+    assert kinds(paths, found, True) == [0, 0, 1, 2, 2, 2, 0, 0, 0, 1, 0, 0, 2]
+    assert kinds(paths, ["%41"], False) == [0]
+    assert paths.path_kinds(np.zeros(0, np.int32), np.zeros(0, np.uint8), True).tolist() == []
+    with pytest.raises(ValueError):
+        paths.path_kinds(np.array([0, 3], np.int32), np.zeros(2, np.uint8), True)
