@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 
@@ -20,6 +20,7 @@ from .columns import RawColumn
 from .jsontext import parse_json
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 __all__ = ["ELEMENT", "AvroColumns", "Header", "RawColumn", "Want", "read_columns", "read_header"]
@@ -174,7 +175,7 @@ def read_columns(
 @lru_cache(maxsize=256)
 def _compiled(
     schema: bytes, wants: tuple[Want, ...], keys: tuple[int, ...], drop: Path | None
-) -> tuple[Program, tuple[Any, ...]]:
+) -> tuple[Program, tuple[np.ndarray, np.ndarray, np.ndarray, int, np.ndarray, int]]:
     """The program for a writer's schema, of which the files of a table have few, and what a decoder wants of it."""
     import numpy as np
 

@@ -286,8 +286,9 @@ def _first_row_ids(raw: AvroColumns, manifest: Manifest, status: np.ndarray, rec
 
 def _int_lists(raw: AvroColumns, path: Path, kind: pa.DataType) -> pa.ListArray:
     """list<kind>[n]; empty where there is none."""
+    elements = (*path, ELEMENT)
     offsets = pa.array(raw[path].list_offsets().astype(np.int32))
-    return pa.ListArray.from_arrays(offsets, raw[(*path, ELEMENT)].int_array(kind))
+    return pa.ListArray.from_arrays(offsets, raw[elements].int_array(kind))
 
 
 def _delete_columns(raw: AvroColumns, content: np.ndarray) -> dict[str, pa.Array]:
