@@ -76,6 +76,7 @@ class StatisticsText:
         self.text = rows.field("stats").filter(rows.is_valid())
         schema = tf.open_table(table.entry).snapshot().schema
         self.leaves = [leaf for field in schema if (leaf := leaf_of(schema, field)) is not None][:n_columns]
+        self.time_scan(n_columns)
 
     def time_scan(self, n_columns: int) -> None:
         scan(self.text, self.leaves)
