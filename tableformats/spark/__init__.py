@@ -30,9 +30,10 @@ def read(
     allow_paths: Sequence[str] | None = None,
     cache: bool = True,
     mode: str | None = None,
+    staging: str | None = None,
     **scan: Any,
 ) -> DataFrame:
-    """A table as a DataFrame: ``open_table(location, ...).scan(...).to_spark(spark, mode)``.
+    """A table as a DataFrame: ``open_table(location, ...).scan(...).to_spark(spark, mode, staging)``.
 
     ``scan`` are the arguments of :meth:`tableformats.Table.scan` (``filter``, ``columns``, ``version``, ...); the
     others are those of :func:`tableformats.open_table`, and so are the errors of all three.
@@ -43,4 +44,4 @@ def read(
         location, format=format, catalog=catalog, storage_options=storage_options, relocate=relocate,
         allow_paths=allow_paths, cache=cache,
     )  # fmt: skip
-    return table.scan(**scan).to_spark(spark, mode)
+    return table.scan(**scan).to_spark(spark, mode, staging)

@@ -21,7 +21,7 @@ __all__ = ["to_spark"]
 _LOG = logging.getLogger("tableformats.spark")
 
 
-def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFrame:
+def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None, staging: str | None = None) -> DataFrame:
     """The rows of ``scan`` as a DataFrame of ``spark``.
 
     Parameters
@@ -29,6 +29,8 @@ def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFr
     spark : a classic session of Spark 3.5 or later, or a Spark Connect session of 4.0 or later
     mode : "native" (:mod:`tableformats.spark.native`) or "portable" (:mod:`tableformats.spark.portable`); None: native
         where the session lets Python at its JVM, otherwise portable
+    staging : a directory that this process can write and the session can read, for the portable path: lists of files
+        are put there until this process ends. None: a temporary directory for local tables, otherwise nowhere
 
     Raises
     ------
@@ -45,8 +47,9 @@ def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None) -> DataFr
     if mode is None:
         mode, why = _choose(spark)
     if mode == "portable":
-        _LOG.info("%s: the portable path, through Spark's Python data sources, because %s", name, why)
-        return portable.to_spark(scan, spark)
+        frame, how = portable.to_spark(scan, spark, staging)
+        _LOG.info("%s: the portable path, because %s; %s", name, why, how)
+        return frame
     _LOG.info("%s: the native path, by Spark's own Parquet reader, because %s", name, why)
     return native.to_spark(scan, spark)
 

@@ -1,8 +1,10 @@
-"""The portable path: a scan through the Python data source ``tableformats``, on any session of Spark 4, Connect too.
+"""The portable path: a scan on any session of Spark 4, Connect too, by Spark's own reader where that can be told of the
+files, otherwise through the Python data source ``tableformats``.
 
-The table is planned again where the session's driver is, at the version of the scan; so the session must reach the
-table's location, and the package must be installed for its Python. What the scan's filter says is an option of the
-data source, which plans with it.
+Spark's reader reads what a file log names (:mod:`tableformats.spark.staged`), which needs a place to put the log. With
+the data source the table is planned again where the session's driver is, at the version of the scan; so the session
+must reach the table's location, and the package must be installed for its Python. What the scan's filter says is an
+option of the data source, which plans with it.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import expressions as ex
-from ..errors import TableFormatsError, UnsupportedFeatureError
+from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from .batches import spark_schema_json
 from .columns import quoted
 from .filters import to_spark_column
+from .native import frame_of
+from .staged import StagedFiles, staging_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,20 +32,51 @@ __all__ = ["to_spark"]
 _NOT_FOUND = "DATA_SOURCE_NOT_FOUND"
 
 
-def to_spark(scan: Scan, spark: SparkSession) -> DataFrame:
-    """The rows of ``scan`` as a DataFrame. All columns are nullable.
+def to_spark(scan: Scan, spark: SparkSession, staging: str | None = None) -> tuple[DataFrame, str]:
+    """The rows of ``scan`` as a DataFrame, and a sentence that says how they are read. All columns are nullable.
+
+    Parameters
+    ----------
+    staging : see :func:`tableformats.spark.modes.to_spark`
 
     Raises
     ------
     UnsupportedFeatureError : Spark before 4.0; the data source is not installed for the session; it sees other columns
         than the scan has; a type that Spark lacks
     TableFormatsError : the session cannot read the table; the message says what it says
+    CorruptMetadataError, PathNotAllowedError : as the table's metadata and delete files are read
     """
+    _check_version(spark)
+    place = staging_of(scan.snapshot.storage, staging)
+    if place is None:
+        why_not = "no staging directory was given"
+    else:
+        try:
+            frame = frame_of(scan.plan(), StagedFiles(spark, place))
+            # Asks the session, which says here what it cannot do.
+            if frame.columns == scan.schema.names:
+                return frame, "Spark's own reader reads the files, which a staged log names"
+            why_not = "the session gave other columns"
+        except CorruptMetadataError:
+            raise
+        except TableFormatsError as error:
+            why_not = str(error)
+        except Exception as error:
+            if not type(error).__module__.startswith("pyspark."):
+                raise
+            why_not = f"the session cannot read the staging directory: {str(error).splitlines()[0]}"
+    return _by_data_source(scan, spark), f"the Python data source reads the files, because {why_not}"
+
+
+def _check_version(spark: SparkSession) -> None:
     if int(spark.version.split(".")[0]) < 4:
         raise UnsupportedFeatureError(
             f"Spark {spark.version} has no Python data sources", field='mode "portable"',
             hint='Use a classic session and mode="native", or Spark 4',
         )  # fmt: skip
+
+
+def _by_data_source(scan: Scan, spark: SparkSession) -> DataFrame:
     frame = spark.read.format("tableformats").options(**_options(scan)).load(scan.snapshot.storage.root)
     _check_columns(scan, frame)
     if _filter_text(scan) is None and scan.filter != ex.TRUE:

@@ -25,10 +25,10 @@ def rows(frame: Any) -> list[Any]:
     return sorted(tuple(row) for row in frame.collect())
 
 
-def scan(spark: Any, path: str, scan: dict[str, Any], table: dict[str, Any], mode: str | None, then: str | None) -> Any:
+def scan(spark: Any, path: str, scan: dict[str, Any], mode: str | None, then: str | None) -> Any:
     """The rows of ``tf.spark.read``, filtered with ``then``, its columns, and what the log said."""
     _messages.clear()
-    frame = tf.spark.read(spark, path, mode=mode, **table, **scan)
+    frame = tf.spark.read(spark, path, mode=mode, **scan)
     frame = frame if then is None else frame.where(then)
     return {"rows": rows(frame), "columns": frame.columns, "log": list(_messages)}
 
@@ -48,10 +48,11 @@ def sql(spark: Any, *statements: str) -> Any:
 
 
 def arrow(spark: Any, path: str) -> Any:
-    """Whether the rows are those of Arrow, in order of id, for every column."""
+    """Whether the rows are those of Arrow, in order of id, for every column, and what the log said."""
+    _messages.clear()
     found = tf.open_table(path, relocate=True).scan()
     expected = found.to_arrow().sort_by("id").to_pylist()
-    return found.to_spark(spark).orderBy("id").toArrow().to_pylist() == expected
+    return found.to_spark(spark).orderBy("id").toArrow().to_pylist() == expected, list(_messages)
 
 
 def main(url: str) -> None:

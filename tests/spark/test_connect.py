@@ -29,12 +29,14 @@ class Refused(Exception):
 
 
 @pytest.fixture(scope="module")
-def client(spark: Any) -> Iterator[Call]:
+def client(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call]:
     """Calls functions of ``connect_client``."""
     if not serves_connect():
         pytest.skip("needs PySpark 4 and pyspark[connect] (grpcio, grpcio-status, googleapis-common-protos)")
     port = spark.sparkContext.getConf().get("spark.connect.grpc.binding.port")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    temporary = tmp_path_factory.mktemp("temporary")
+    environment["TMPDIR"] = str(temporary)
     # A classic session leaves word of itself to processes that it starts.
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_CONNECT_MODE_ENABLED"):
         environment.pop(name, None)
@@ -54,6 +56,7 @@ def client(spark: Any) -> Iterator[Call]:
     yield call
     process.stdin.close()
     process.wait(60)
+    assert not list(temporary.iterdir())
 
 
 @pytest.fixture
@@ -67,25 +70,57 @@ def log(tmp_path: Path) -> DeltaLog:
 
 
 def read(client: Call, path: Path, then: str | None = None, mode: str | None = None, **scan: Any) -> Any:
-    table = scan.pop("table", {})
-    return client("scan", str(path), scan, table, mode, then)
+    return client("scan", str(path), scan, mode, then)
 
 
-def test_rows_columns_and_filters(client: Call, log: DeltaLog) -> None:
-    found = read(client, log.root, filter="id < 6 AND `a b` = 'it\\'s'")
+NOWHERE = "/proc/no directory can be made here"
+WAYS = {None: "Spark's own reader reads", NOWHERE: "the Python data source reads the files, because the staging"}
+
+
+@pytest.mark.parametrize("staging", WAYS, ids=["staged", "data source"])
+def test_rows_columns_and_filters(client: Call, log: DeltaLog, staging: str | None) -> None:
+    found = read(client, log.root, filter="id < 6 AND `a b` = 'it\\'s'", staging=staging)
     assert found["rows"] == [[i, "it's"] for i in (0, 2, 4, 5)]
-    assert "portable path" in found["log"][0] and "Spark Connect" in found["log"][0]
-    assert len(read(client, log.root)["rows"]) == 198
-    found = read(client, log.root, columns=["a b", "id"], filter="id >= 198")
+    assert "a Spark Connect session has no JVM" in found["log"][0] and WAYS[staging] in found["log"][0]
+    assert len(read(client, log.root, staging=staging)["rows"]) == 198
+    found = read(client, log.root, columns=["a b", "id"], filter="id >= 198", staging=staging)
     assert (found["columns"], found["rows"]) == (["a b", "id"], [["y", 198], ["y", 199]])
-    assert read(client, log.root, "id % 100 = 3")["rows"] == [[103, "y"]]
-    assert len(read(client, log.root, limit=7)["rows"]) == 7
+    assert read(client, log.root, "id % 100 = 3", staging=staging)["rows"] == [[103, "y"]]
+    assert len(read(client, log.root, limit=7, staging=staging)["rows"]) == 7
+    assert read(client, log.root, version=1, filter="id < 4", columns=["id"], staging=staging)["rows"] == [
+        [0], [1], [2], [3],
+    ]  # fmt: skip
 
 
-def test_a_frame_keeps_its_version(client: Call, log: DeltaLog) -> None:
-    assert len(read(client, log.root, version=1, filter="id < 10")["rows"]) == 10
+@pytest.mark.parametrize("staging", WAYS, ids=["staged", "data source"])
+def test_files_that_the_filter_leaves_out_are_not_read(client: Call, log: DeltaLog, staging: str | None) -> None:
     (log.root / "2").unlink()
-    assert read(client, log.root, filter="id = 0")["rows"] == [[0, "it's"]]
+    assert read(client, log.root, filter="id = 0", staging=staging)["rows"] == [[0, "it's"]]
+    with pytest.raises(Refused):
+        read(client, log.root, staging=staging)
+
+
+def test_names_that_spark_passes_over(client: Call, log: DeltaLog) -> None:
+    values = {"partitionValues": {"a b": "z"}}
+    log.commit(3, id_file(log, "_3", [300], **values), id_file(log, "_d/4", [400], **values))
+    found = read(client, log.root, filter="id >= 300")
+    assert found["rows"] == [[300, "z"], [400, "z"]]
+    assert "Spark leaves out files of such names" in found["log"][0]
+    found = read(client, log.root, filter="id >= 400")
+    assert found["rows"] == [[400, "z"]] and "Spark's own reader" in found["log"][0]
+
+
+def test_paths_that_have_to_be_encoded(client: Call, log: DeltaLog) -> None:
+    file = id_file(log, "3 %é+=&,", [300], partitionValues={"a b": "z"}, path="3%20%25%C3%A9+=&,")
+    found = read(client, log.commit(3, file).root, filter="id >= 300")
+    assert found["rows"] == [[300, "z"]] and "Spark's own reader" in found["log"][0]
+
+
+def test_a_staging_directory_of_ones_own(client: Call, log: DeltaLog, tmp_path: Path) -> None:
+    for _ in range(2):
+        assert len(read(client, log.root, staging=str(tmp_path / "staging"))["rows"]) == 198
+    # One for the files with deleted rows and one for those without, made once.
+    assert len(list((tmp_path / "staging").iterdir())) == 2
 
 
 def test_changes_and_appends(client: Call, log: DeltaLog, tmp_path: Path) -> None:
@@ -97,9 +132,15 @@ def test_changes_and_appends(client: Call, log: DeltaLog, tmp_path: Path) -> Non
     assert client("appends", str(history.root), 101) == [[2]]
 
 
-@pytest.mark.parametrize("name", ["iceberg-evolution", "iceberg-equality-deletes", "delta-column-mapping"])
-def test_tables_that_spark_wrote(client: Call, name: str) -> None:
-    assert client("arrow", opened(name).location)
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [("iceberg-evolution", "the Python data source"), ("iceberg-equality-deletes", "Spark's own reader"),
+     ("delta-column-mapping", "Spark's own reader")],
+)  # fmt: skip
+def test_tables_that_spark_wrote(client: Call, name: str, way: str) -> None:
+    """Columns that were dropped and added again under one name are told apart by their ids alone."""
+    same, log = client("arrow", opened(name).location)
+    assert same and way in log[0]
 
 
 def test_sql(client: Call, log: DeltaLog) -> None:
@@ -107,12 +148,12 @@ def test_sql(client: Call, log: DeltaLog) -> None:
     assert client("sql", view, "SELECT `a b`, count(*) AS n FROM v GROUP BY ALL") == [["it's", 100], ["y", 100]]
 
 
-def test_a_newer_schema_than_the_version_has(client: Call, log: DeltaLog) -> None:
-    """Delta's schema is that of the version."""
+@pytest.mark.parametrize("staging", WAYS, ids=["staged", "data source"])
+def test_a_new_column(client: Call, log: DeltaLog, staging: str | None) -> None:
     log.commit(3, {"metaData": metadata(field("id", "long"), field("a b", "string"), field("more", "long"),
                                         partition=("a b",))})  # fmt: skip
-    assert read(client, log.root, filter="id = 0")["rows"] == [[0, "it's", None]]
-    assert read(client, log.root, filter="id = 0", version=2)["rows"] == [[0, "it's"]]
+    assert read(client, log.root, filter="id = 0", staging=staging)["rows"] == [[0, "it's", None]]
+    assert read(client, log.root, filter="id = 0", version=2, staging=staging)["rows"] == [[0, "it's"]]
 
 
 def test_refusals(client: Call, log: DeltaLog) -> None:
@@ -127,10 +168,11 @@ def test_refusals(client: Call, log: DeltaLog) -> None:
 def test_portable_in_a_classic_session(spark: Any, log: DeltaLog, caplog: Any) -> None:
     if not serves_connect():
         pytest.skip("needs PySpark 4")
-    with caplog.at_level("INFO", "tableformats.spark"):
-        frame = tf.spark.read(spark, log.root, mode="portable", filter="id < 3")
-    assert sorted(row.id for row in frame.collect()) == [0, 2]
-    assert "portable path" in caplog.text and "asked for" in caplog.text
+    for staging, way in WAYS.items():
+        with caplog.at_level("INFO", "tableformats.spark"):
+            frame = tf.spark.read(spark, log.root, mode="portable", filter="id < 3", staging=staging)
+        assert sorted(row.id for row in frame.collect()) == [0, 2]
+        assert "asked for" in caplog.text and way in caplog.text
     with caplog.at_level("INFO", "tableformats.spark"):
         tf.spark.read(spark, log.root)
     assert "native path" in caplog.text
