@@ -94,6 +94,21 @@ def test_deletes_of_rows_that_the_filter_leaves_out_are_not_read(table: tf.Table
     assert table.scan("id <= 3 OR id = 9").to_arrow()["id"].to_pylist() == [1, 9]
 
 
+@pytest.mark.parametrize(("nulls", "values", "pruned"), [(3, 3, True), (4, 3, False), (3, 2, False), (None, 3, False)])
+def test_counts_that_contradict_themselves_prove_nothing(
+    tmp_path: Path, nulls: int | None, values: int, pruned: bool
+) -> None:
+    """A delete of values cannot touch a file that has nothing but NULLs."""
+    history = Bounded(tmp_path / "t")
+    counts = {"value_counts": values} | ({} if nulls is None else {"null_value_counts": nulls})
+    said = {name: [{"key": 1, "value": count}] for name, count in counts.items()}
+    history.said = {"f1-0.parquet": said, "e2.parquet": bounds(2, 2)}
+    history.commit("append", add=[[1, 2, 3]])
+    history.commit("delete", keys=[2])
+    plan = tf.open_table(history.root).scan().plan()
+    assert deletes_of(plan) == {"f1-0.parquet": [] if pruned else ["e2.parquet"]}
+
+
 def test_what_an_equality_delete_holds_beside_its_keys_says_nothing(tmp_path: Path) -> None:
     """The deleted rows need not have the other values that the delete file has."""
     history = Bounded(tmp_path / "t")

@@ -52,6 +52,15 @@ def check_files(plan: tf.ScanPlan, version: Version, predicate: Any) -> None:
         event("dropped" if path not in matched else "kept")
 
 
+def check_parts(plan: tf.ScanPlan, target_size: int) -> None:
+    """The parts of the files have every row once, whatever their size, and so have all groups of them."""
+    whole = canonical(plan.to_arrow())
+    groups = plan.splits(target_size, open_cost=0)
+    parts = [plan.scan.schema.to_arrow().empty_table(), *map(plan.to_arrow, groups)]
+    assert canonical(pa.concat_tables(parts)) == whole
+    event(f"parts {sum(map(len, groups)) > len(plan)}")
+
+
 def check_version(table: tf.Table, version: Version, number: Any, draw: Any) -> None:
     CASES["versions read by the laboratory"] += 1
     check_rows(table.scan(version=number), version, version.rows)
@@ -62,6 +71,7 @@ def check_version(table: tf.Table, version: Version, number: Any, draw: Any) -> 
         kept = [row for row in version.rows if rowmodel.is_kept(scan.filter, row)]
         check_rows(scan, version, kept)
         check_files(scan.plan(), version, scan.filter)
+    check_parts(scan.plan(), draw(st.integers(100, 2000)))
 
 
 @settings(max_examples=EXAMPLES)

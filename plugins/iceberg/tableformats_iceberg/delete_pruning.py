@@ -188,7 +188,7 @@ def _range(field: Field, bounds: Bounds, n: int) -> Range:
     # Rows that were not counted may hold anything.
     counted = pc.fill_null(pc.greater_equal(values, records), False)
     may_null = pc.invert(pc.and_(counted, pc.fill_null(pc.equal(nulls, 0), False)))
-    may_value = pc.invert(pc.and_(counted, pc.fill_null(pc.greater_equal(nulls, values), False)))
+    may_value = pc.invert(pc.and_(counted, pc.fill_null(pc.equal(nulls, values), False)))
     may_nan = pa.array(np.zeros(n, bool))
     if pa.types.is_floating(kind):
         may_nan = pc.invert(pc.fill_null(pc.equal(bounds.nan_count.get(field.id, counts), 0), False))
