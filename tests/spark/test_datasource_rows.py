@@ -67,12 +67,11 @@ def test_delta(case: DeltaCase) -> None:
 @pytest.mark.conformance
 @pytest.mark.parametrize("case", iceberg_cases(), ids=str)
 def test_iceberg(case: IcebergCase) -> None:
+    """The newest snapshot; that Arrow gives the others is held elsewhere."""
     table = tf.open_table(case.metadata, format="iceberg", relocate=True)
-    for line in case.snapshots:
-        version = line["snapshot_id"]
-        name = f"data source {case} at {version}"
-        options = {"path": case.metadata, "format": "iceberg", "relocate": "true", "versionAsOf": version}
-        _compare(name, table, {"version": version}, **options)
+    version = case.snapshots[-1]["snapshot_id"]
+    options = {"path": case.metadata, "format": "iceberg", "relocate": "true", "versionAsOf": version}
+    _compare(f"data source {case} at {version}", table, {"version": version}, **options)
 
 
 def _compare(name: str, table: tf.Table, at: dict[str, int], **options: Any) -> None:

@@ -250,6 +250,17 @@ def test_snapshots(tmp_path: Path) -> None:
     assert drained(reader(history.root, startingVersion=102, skipChangeCommits="true"))[0] == [[4, 5, 6, 7]]
 
 
+def test_snapshots_that_delete_by_key(tmp_path: Path) -> None:
+    history = History(tmp_path / "t")
+    history.commit("append", add=[[1, 2, 3]])
+    _, at = drained(reader(history.root))
+    history.commit("overwrite", keys=[3], add=[[30]])
+    history.commit("append", add=[[4]])
+    with pytest.raises(UnsupportedFeatureError, match="version 102 deleted or changed rows"):
+        drained(reader(history.root), at)
+    assert drained(reader(history.root, skipChangeCommits="true"), at)[0] == [[4]]
+
+
 # ---- in Spark -------------------------------------------------------------------------------------------------------
 
 
