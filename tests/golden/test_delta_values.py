@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 from collections import Counter
+from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -73,3 +76,41 @@ def test_every_version(case: DeltaCase, version: int) -> None:
     except Exception as error:
         pytest.skip(f"deltalake does not read this version: {str(error)[:80]}")
     assert bag(scan.to_arrow()) == bag(expected)
+
+
+def literal(value: Any) -> str | None:
+    """The value in SQL; None for kinds that have no literals, and for what is no number."""
+    if isinstance(value, (bool, int, Decimal)):
+        return str(value)
+    if isinstance(value, float):
+        return f"CAST('{value!r}' AS DOUBLE)" if math.isfinite(value) else None
+    if isinstance(value, dt.date):
+        return f"'{value.isoformat()}'"
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'" if isinstance(value, str) else None
+
+
+def filters(rows: list[dict[str, Any]]) -> Iterator[tuple[str, Callable[[dict[str, Any]], bool]]]:
+    """Filters by values that stand in the columns, and what they say of a row."""
+    for name in rows[0]:
+        known = [row[name] for row in rows if row[name] is not None]
+        value = known[len(known) // 2] if known else None
+        text, column = literal(value), "`" + name.replace("`", "``") + "`"
+        if text is None or any(isinstance(v, float) and math.isnan(v) for v in known):
+            continue
+        yield f"{column} = {text}", lambda row, name=name, value=value: row[name] == value
+        yield (
+            f"{column} > {text} OR {column} IS NULL",
+            lambda row, name=name, value=value: row[name] is None or row[name] > value,
+        )
+
+
+@pytest.mark.parametrize("case", [case for case in delta_cases() if case.must_fail is None], ids=str)
+def test_filters(case: DeltaCase) -> None:
+    """Whatever is pruned by what the log says, the rows are those that pass the filter."""
+    table = tf.open_table(case.path, format="delta")
+    if not has_data(table.scan().plan()) or not 0 < (case.oracle["num_rows"] or 0) <= MOST_ROWS:
+        pytest.skip("no rows, too many, or their files are not kept")
+    rows = table.scan().to_arrow().to_pylist()
+    for where, passes in filters(rows):
+        found = table.scan(where).to_arrow().to_pylist()
+        assert Counter(map(repr, found)) == Counter(repr(row) for row in rows if passes(row)), where
