@@ -280,7 +280,9 @@ class Storage:
         for old, new in self._spelled_prefixes():
             below = pc.and_(left, pc.starts_with(stored, old + "/"))
             if pc.any(below).as_py():
-                moved = pc.binary_join_element_wise(new, pc.utf8_slice_codeunits(stored, len(old)), "")
+                moved = pc.binary_replace_slice(stored, start=0, stop=len(old.encode()), replacement=new)
+                if pc.all(below).as_py():
+                    return moved
                 resolved, left = pc.if_else(below, moved, resolved), pc.and_not(left, below)
         relative = pc.and_(left, pa.array(kinds == 0))
         if pc.any(relative).as_py():

@@ -175,6 +175,39 @@ cdef bytes _take_octets(const uint8_t *start, const uint8_t **cursor, const uint
     return (<const char *>(cursor[0] - size))[:size]
 
 
+def widen_decimals(const int32_t[::1] offsets not None, const uint8_t[::1] data not None):
+    """Unscaled decimals, big-endian two's complement of 1 to 16 bytes, as the words of Arrow's decimal128.
+
+    Parameters
+    ----------
+    offsets : int32[n + 1], ascending, into ``data``
+
+    Returns
+    -------
+    words : uint8[n, 16], little-endian; 0 where nothing is known
+    known : bool[n], False where a value has no byte or more than 16
+    """
+    cdef int64_t n = offsets.shape[0] - 1
+    cdef int64_t row
+    cdef int32_t start, size, i
+    cdef uint8_t fill
+    words, known = np.zeros((n, 16), np.uint8), np.zeros(n, np.uint8)
+    cdef uint8_t[:, ::1] out = words
+    cdef uint8_t[::1] flags = known
+    if n and not 0 <= offsets[0] <= offsets[n] <= data.shape[0]:
+        raise ValueError("offsets pass the end of the data")
+    with nogil:
+        for row in range(n):
+            start, size = offsets[row], offsets[row + 1] - offsets[row]
+            if size < 1 or size > 16:
+                continue
+            fill = 0xFF if data[start] >= 0x80 else 0
+            for i in range(16):
+                out[row, i] = data[start + size - 1 - i] if i < size else fill
+            flags[row] = 1
+    return words, known.view(np.bool_)
+
+
 cdef class _Memory:
     """Owns memory of the decoder's, for the arrays that look at it."""
 

@@ -82,7 +82,7 @@ class DeleteIndex:
         is_global = is_equality & self._is_unpartitioned()
         is_local = ~is_vector & ~is_scoped & ~is_global
         delete_seq = self.files["data_sequence_number"].to_numpy()
-        data_seq = flat(files["data_sequence_number"]).to_numpy(zero_copy_only=False)
+        data_seq = files["data_sequence_number"].to_numpy()
 
         def match(chosen: np.ndarray, data: np.ndarray, deletes: np.ndarray, strict: bool) -> Pairs:
             rows = np.flatnonzero(chosen)
@@ -90,7 +90,7 @@ class DeleteIndex:
 
         named = self._by_path(files["path"], data_seq, delete_seq, is_vector)
         # Partitions are compared for all files only where a delete is not bound to one of them.
-        rows = None if is_local.any() else np.unique(named[0])
+        rows = None if is_local.any() else named[0][np.diff(named[0], prepend=-1) > 0]
         data_partition, delete_partition = self._partition_codes(files, rows)
         same = data_partition[named[0]] == delete_partition[named[1]]
         named = named[0][same], named[1][same]
@@ -108,14 +108,16 @@ class DeleteIndex:
     ) -> Pairs:
         """Pairs by the path that a delete names, whatever their partitions."""
         assert self.files is not None
-        data, scope = comparable(flat(paths), flat(self.files["referenced_data_file"]))
+        scope = flat(self.files["referenced_data_file"])
         if scope.null_count == len(scope):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        data, scope = comparable(paths, scope)
         encoded = scope.dictionary_encode()
         codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         found = pc.index_in(data, value_set=encoded.dictionary)
-        hits = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-        hit_codes = found.take(pa.array(hits)).to_numpy(zero_copy_only=False).astype(np.int64)
+        numbers = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        hits = np.flatnonzero(numbers >= 0)
+        hit_codes = numbers[hits]
         present = np.zeros(len(encoded.dictionary), bool)
         present[hit_codes] = True
         rows = np.flatnonzero((codes >= 0) & present[codes])
@@ -141,7 +143,7 @@ class DeleteIndex:
 
     def _partition_codes(self, files: pa.Table, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """A number for each distinct (spec, partition), of the data files ``rows`` (None: all) and of all deletes."""
-        partition, data_spec = flat(files["partition"]), flat(files["spec_id"]).to_numpy(zero_copy_only=False)
+        data_spec = files["spec_id"].to_numpy()
         data_codes = np.full(files.num_rows, -1, np.int64)
         delete_codes: dict[int, np.ndarray] = {}
         used = 0
@@ -149,7 +151,8 @@ class DeleteIndex:
         for spec_id in dict.fromkeys([*np.unique(specs).tolist(), *(i for i, _ in self._tables)]):
             own = np.flatnonzero(specs == spec_id)
             data_rows = own if rows is None else rows[own]
-            chosen = partition if len(data_rows) == len(partition) else partition.take(pa.array(data_rows))
+            chosen = files["partition"]
+            chosen = flat(chosen if len(data_rows) == len(chosen) else chosen.take(pa.array(data_rows)))
             parts = [flat(t["partition"]) for i, t in self._tables if i == spec_id]
             columns = [
                 [pc.struct_field(p, str(f.id)) for p in (chosen, *parts)] for f in self._specs[spec_id].fields

@@ -119,14 +119,13 @@ class ManifestStatistics(Statistics):
         if at is not None and len(at) == self._columns.rows:
             at = None
         found = Bounds()
-        for name, field_id in (("value_count", 109), ("null_count", 110), ("nan_count", 137)):
+        for side, field_id in ((found.value_count, 109), (found.null_count, 110), (found.nan_count, 137)):
             raw = self._columns.map_columns((FILE, field_id))
             for column in columns:
-                if column.id in raw:
-                    taken = raw[column.id].take(at)
-                    known = taken.valid & (taken.values >= 0)
-                    mask = None if known.all() else ~known
-                    getattr(found, name)[column.id] = pa.array(taken.values, pa.int64(), mask=mask)
+                counts = raw[column.id].take(at) if column.id in raw else None
+                if counts is not None and counts.null_count < len(counts):
+                    unknown = counts.values < 0 if counts.mask is None else counts.mask | (counts.values < 0)
+                    side[column.id] = pa.array(counts.values, mask=unknown if unknown.any() else None)
         for side, field_id in ((found.lower, 125), (found.upper, 128)):
             raw = self._columns.map_columns((FILE, field_id))
             for column in columns:

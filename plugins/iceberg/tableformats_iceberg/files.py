@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from .metadata import TableMetadata
 
 __all__ = ["TableFiles"]
+
+_ABSOLUTE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/")
 
 ENCRYPTED = b"AGS1"
 """How encrypted files of metadata begin. Source: Iceberg spec, "AES GCM Stream file format"."""
@@ -64,7 +67,10 @@ class TableFiles:
         """Stored paths made absolute. Raises PathNotAllowedError."""
         import pyarrow.compute as pc
 
-        relative = pc.invert(pc.match_substring_regex(stored, r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/"))
+        start = _ABSOLUTE.match(stored[0].as_py()) if len(stored) and stored[0].is_valid else None
+        if start is not None and pc.all(pc.starts_with(stored, start.group()), min_count=0).as_py():
+            return self.storage.resolve(stored)
+        relative = pc.invert(pc.match_substring_regex(stored, _ABSOLUTE.pattern))
         if pc.any(relative).as_py():
             stored = pc.if_else(relative, pc.binary_join_element_wise(self.directory, stored, "/"), stored)
         return self.storage.resolve(stored)

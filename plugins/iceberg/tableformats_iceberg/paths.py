@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 
 from tableformats.storage import normalize, normalize_all, scheme_of
 
+from .groups import flat
+
 __all__ = ["comparable", "without_authority"]
 
 _ROOT = re.compile(r"(?:[a-z][a-z0-9+.-]+://[^/]*|file:)?/[^/]")
@@ -31,17 +33,18 @@ def without_authority(path: str) -> str:
     return "/" + rest[2:].partition("/")[2] if rest.startswith("//") else rest
 
 
-def comparable(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
+def comparable(left: pa.ChunkedArray | pa.Array, right: pa.Array) -> tuple[pa.ChunkedArray | pa.Array, pa.Array]:
     """Two arrays of paths (string[n], string[m]; nulls stay) in spellings that are equal where the files are."""
     if _spelled_alike(left, right):
         return left, right
+    left = left if isinstance(left, pa.Array) else flat(left)
     left, right = normalize_all(left), normalize_all(right)
     if _have_scheme(left) == _have_scheme(right) and _have_scheme(left) is not None:
         return left, right
     return _bare(left), _bare(right)
 
 
-def _spelled_alike(left: pa.Array, right: pa.Array) -> bool:
+def _spelled_alike(left: pa.ChunkedArray | pa.Array, right: pa.Array) -> bool:
     """Whether all paths begin with the same scheme and authority, or the same directory at the root, in one spelling:
     then they are equal where they are the same."""
     ends = [end for paths in (left, right) for end in pc.min_max(paths).as_py().values() if end is not None]

@@ -18,6 +18,7 @@ import pyarrow as pa
 from tableformats.errors import CorruptMetadataError
 from tableformats.schema import DecimalType, Field, FixedType, PrimitiveType, Type, arrow_type
 
+from ._avro import widen_decimals
 from .columns import RawColumn
 
 __all__ = ["decode_bounds", "decode_partition"]
@@ -119,17 +120,8 @@ _NUMBERS = {
 
 def _decimals(raw: RawColumn, kind: DecimalType) -> pa.Array:
     """Unscaled big-endian two's complement of 1 to 16 bytes -> decimal128."""
-    words = np.zeros((len(raw), 16), np.uint8)
-    known = np.zeros(len(raw), bool)
-    sizes = raw.sizes[raw.valid] if raw.width is None else [raw.width]
-    for width in np.unique(sizes).tolist():
-        if not 1 <= width <= 16:
-            continue
-        rows, octets = _gather(raw, width)
-        words[rows, :width] = octets[:, ::-1]
-        words[rows, width:] = np.where(octets[:, :1] >= 0x80, 0xFF, 0)
-        known[rows] = True
-    known &= _in_precision(words, kind.precision)
+    words, known = widen_decimals(raw.offsets, raw.data)
+    known &= raw.valid & _in_precision(words, kind.precision)
     validity = pa.array(known).buffers()[1] if len(raw) else None
     buffers = [validity, pa.py_buffer(words)]
     return pa.Array.from_buffers(pa.decimal128(kind.precision, kind.scale), len(raw), buffers)
@@ -162,6 +154,9 @@ def _strings(raw: RawColumn, is_lower: bool) -> pa.Array:
     """UTF-8 strings. Writers cut bounds, some inside a character: the whole characters before the cut are a smaller
     string, so they serve as a lower bound; a cut upper bound is unknown."""
     array = raw.bytes_array(pa.string())
+    assert raw.data is not None
+    if not len(raw.data) or raw.data.max() < 0x80:
+        return array
     try:
         array.validate(full=True)
         return array
