@@ -173,8 +173,12 @@ class Block:
     def _ranges(
         self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf
     ) -> tuple[dict[int, Range], pa.Array | None]:
-        """The ranges of ``columns`` for ``rows`` (None: all) by field id, and record counts where they are known."""
-        columns = [f for f in columns if not f.type.is_nested]
+        """The ranges of ``columns`` for ``rows`` (None: all) by field id, and record counts where they are known.
+
+        Columns that are partition values themselves have none: bounds would say no more.
+        """
+        exact = {f.source_id for f in self.spec.fields if f.transform.name == "identity"}
+        columns = [f for f in columns if not f.type.is_nested and f.id not in exact]
         missing = [f for f in columns if not (f in self._known and self._known[f].covers(rows))]
         if missing:
             decoded = self._decode(missing, rows, batch_of)

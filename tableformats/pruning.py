@@ -298,8 +298,8 @@ class _Leaf:
     def _within_buckets(
         self, field: PartitionField, bucket: pa.Array, known: Range, codes: tuple[np.ndarray, np.ndarray] | None
     ) -> np.ndarray | None:
-        """Of several literals, only one of the file's bucket can be equal to a row, and only one within its bounds: there
-        may be one of each, and none of both. None: nothing is known."""
+        """Of several literals, only one of the file's bucket can equal a row, and only one within its bounds: there may
+        be one of each, and none of both. None: nothing is known."""
         buckets = self._buckets_of(field)
         if buckets is None or len(buckets) < 2 or codes is None or known.lower.null_count == len(known.lower):
             return None
