@@ -328,6 +328,13 @@ static inline const uint8_t *name_end(tf_json_reader *reader, const uint8_t *cur
     return after;
 }
 
+/* What [start, end) is; of a string without its quotes. */
+static inline int64_t value_span(const uint8_t *base, const uint8_t *start, const uint8_t *end, tf_json_kind kind)
+{
+    size_t quotes = kind == TF_JSON_TEXT || kind == TF_JSON_ESCAPED;
+    return tf_span((size_t)(start - base) + quotes, (size_t)(end - start) - 2 * quotes);
+}
+
 /* The members of the object at cur, which is `parent`; the place behind it, or NULL. */
 static const uint8_t *object(tf_json_reader *reader, const uint8_t *cur, const uint8_t *end, int32_t parent, int depth,
                              int64_t row)
@@ -352,12 +359,15 @@ static const uint8_t *object(tf_json_reader *reader, const uint8_t *cur, const u
                 return NULL;
             reader->seen[member] = row;
             if (node->count && *cur == '{') {
+                kind = TF_JSON_OBJECT;
                 cur = object(reader, cur, end, member, depth + 1, row);
-            } else if ((cur = value_end(cur, end, depth + 1, &kind)) && !node->count) {
+            } else {
+                cur = value_end(cur, end, depth + 1, &kind);
+            }
+            if (cur && node->column >= 0) {
                 int64_t cell = (int64_t)node->column * reader->rows + row;
-                int quotes = kind == TF_JSON_TEXT || kind == TF_JSON_ESCAPED;
                 reader->kinds[cell] = (uint8_t)kind;
-                reader->spans[cell] = tf_span((size_t)(start - reader->base + quotes), (size_t)(cur - start - 2 * quotes));
+                reader->spans[cell] = value_span(reader->base, start, cur, kind);
             }
         }
         if (!cur)
@@ -385,4 +395,34 @@ int tf_json_read(tf_json_reader *reader, const uint8_t *cur, const uint8_t *end,
     for (int32_t column = 0; column < reader->column_count; column++)
         reader->kinds[(int64_t)column * reader->rows + row] = TF_JSON_ABSENT;
     return 0;
+}
+
+int64_t tf_json_entries(const uint8_t *base, int64_t span, int64_t *spans, uint8_t *kinds, int64_t stride,
+                        int64_t capacity)
+{
+    const uint8_t *cur = base + tf_span_start(span), *end = cur + tf_span_size(span);
+    int64_t count = 0;
+    if (cur == end || *cur != '{')
+        return 0;
+    for (cur = space(cur + 1, end); cur < end && *cur == '"'; count++) {
+        const uint8_t *name = cur, *value;
+        tf_json_kind kind;
+        int escaped;
+        if (!(cur = string_end(cur + 1, end, &escaped)) || !(value = colon(cur, end)))
+            break;
+        if (count < capacity) {
+            kinds[count] = escaped ? TF_JSON_ESCAPED : TF_JSON_TEXT;
+            spans[count] = value_span(base, name, cur, (tf_json_kind)kinds[count]);
+        }
+        if (!(cur = value_end(value, end, 0, &kind)))
+            break;
+        if (count < capacity) {
+            kinds[stride + count] = (uint8_t)kind;
+            spans[stride + count] = value_span(base, value, cur, kind);
+        }
+        cur = space(cur, end);
+        if (cur < end && *cur == ',')
+            cur = space(cur + 1, end);
+    }
+    return count;
 }

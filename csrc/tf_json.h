@@ -54,8 +54,8 @@ static inline size_t tf_span_size(int64_t span)
 typedef struct {
     const uint8_t *name; /* UTF-8, as it is meant (without escapes) */
     size_t size;
-    int32_t first, count; /* its children; count 0: its value is wanted, as column `column` */
-    int32_t column;
+    int32_t first, count; /* its children, of which nothing is found where its value is no object */
+    int32_t column;       /* where its own value goes; -1: nobody wants it */
 } tf_json_member;
 
 /* A name as it was spelled where the text before had it, and the member that it is of `parent` (-1: none). */
@@ -80,6 +80,11 @@ typedef struct {
 /* Read the text [cur, end) into row `row`. 1, or 0 with the row all TF_JSON_ABSENT: the text is no JSON object, or
  * malformed, or ambiguous. Rows must differ from call to call. */
 int tf_json_read(tf_json_reader *reader, const uint8_t *cur, const uint8_t *end, int64_t row);
+
+/* The entries of the object that tf_json_read found at `span`, of anything else none: names to spans[0...] and
+ * kinds[0...], values to spans[stride...] and kinds[stride...], of the first `capacity` ones. Returns how many there are. */
+int64_t tf_json_entries(const uint8_t *base, int64_t span, int64_t *spans, uint8_t *kinds, int64_t stride,
+                        int64_t capacity);
 
 /* The end of the value that starts at cur, and what it is; NULL where it is malformed. `depth`: what it stands in. */
 const uint8_t *tf_json_value(const uint8_t *cur, const uint8_t *end, int depth, tf_json_kind *kind);

@@ -16,6 +16,7 @@ from tableformats._core.arrays cimport expect, expect_offsets
 cdef extern from "tf_json.h" nogil:
     enum:
         TF_JSON_TEXT
+        TF_JSON_OBJECT
     ctypedef struct tf_json_member:
         const uint8_t *name
         size_t size
@@ -33,6 +34,8 @@ cdef extern from "tf_json.h" nogil:
         int64_t *seen
         size_t ordinal
         tf_json_expected expected[1]
+    int64_t tf_json_entries(const uint8_t *base, int64_t span, int64_t *spans, uint8_t *kinds, int64_t stride,
+                            int64_t capacity)
     int tf_json_read(tf_json_reader *reader, const uint8_t *cur, const uint8_t *end, int64_t row)
 
 
@@ -102,7 +105,7 @@ cdef class MemberColumns:
         if max(column for _, _, _, column in members) >= columns:
             raise ValueError(f"a member is of a column beyond the {columns} that there are")
         self._data = data if data.shape[0] else np.zeros(1, np.uint8)
-        self._spans = np.empty((columns, n), np.int64)
+        self._spans = np.zeros((columns, n), np.int64)
         self._kinds = np.zeros((columns, n), np.uint8)
         self.sound = np.zeros(n, np.uint8)
         if n == 0:
@@ -181,6 +184,41 @@ cdef class MemberColumns:
         chosen = np.asarray(cells) == TF_CELL_LEFT
         offsets, data, _ = self._text(column, np.where(chosen, np.uint8(TF_JSON_TEXT), np.uint8(0)))
         return offsets[np.append(0, np.flatnonzero(chosen) + 1)], data
+
+    def spans(self, Py_ssize_t column):
+        """(int64[n], int64[n]): first byte in ``data`` and size of what stands in each cell, a string without its
+        quotes; unspecified where the cell is absent."""
+        self._rows(column)
+        packed = np.array(self._spans[column])
+        return packed >> 32, packed & 0xFFFFFFFF
+
+    def entries(self, Py_ssize_t column):
+        """(offsets int32[n + 1], MemberColumns): the entries of the objects in a column, one a row, names as column 0
+        and values as column 1; the entries of cell i are those from offsets[i] to offsets[i + 1]."""
+        cdef Py_ssize_t n = self._rows(column), i
+        cdef int64_t total = 0, count
+        cdef const uint8_t *base = &self._data[0]
+        cdef MemberColumns found = MemberColumns.__new__(MemberColumns)
+        offsets = np.zeros(n + 1, np.int32)
+        cdef int32_t[::1] ends = offsets
+        cdef uint8_t nowhere = 0
+        cdef int64_t nothing = 0
+        with nogil:
+            for i in range(n):
+                if self._kinds[column, i] == TF_JSON_OBJECT:
+                    total += tf_json_entries(base, self._spans[column, i], &nothing, &nowhere, 0, 0)
+                ends[i + 1] = <int32_t>total
+        found._data = self._data
+        found._spans = np.zeros((2, total), np.int64)
+        found._kinds = np.zeros((2, total), np.uint8)
+        found.sound = np.ones(total, np.uint8)
+        with nogil:
+            for i in range(n):
+                count = ends[i + 1] - ends[i]
+                if count:
+                    tf_json_entries(base, self._spans[column, i], &found._spans[0, ends[i]],
+                                    &found._kinds[0, ends[i]], total, count)
+        return offsets, found
 
     def kinds(self, Py_ssize_t column):
         """uint8[n]: what stands in each cell, a ``tf_json_kind``."""

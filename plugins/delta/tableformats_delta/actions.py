@@ -16,8 +16,9 @@ from tableformats.errors import CorruptMetadataError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["empty_rows", "file_rows", "file_schema", "iter_actions"]
+__all__ = ["BYTE_ORDER_MARK", "empty_rows", "file_rows", "file_schema", "iter_actions"]
 
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _INT64 = range(-(2**63), 2**63)
 _SPACE = " \t\r\n"
 _DAMAGED = "Restore the file from a copy, or read a version before it"
@@ -94,7 +95,7 @@ def iter_actions(data: bytes, path: str) -> Iterator[tuple[str, dict[str, Any], 
 
 def _decode(data: bytes, path: str) -> tuple[str, int]:
     """The text, and the offset at which it begins: behind a byte order mark."""
-    bom = 3 if data.startswith(b"\xef\xbb\xbf") else 0
+    bom = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     try:
         return data[bom:].decode(), bom
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Commit files: one JSON commit as its metadata actions and the columns of its file actions.
+"""Commit files: JSON commits as their metadata actions and the columns of their file actions.
 
 Within a commit the adds stand before the removes, so that an add wins for its own key: the protocol gives actions
 of one commit no order. Source: Delta PROTOCOL.md, "Delta Log Entries", "Action Reconciliation".
@@ -6,12 +6,14 @@ of one commit no order. Source: Delta PROTOCOL.md, "Delta Log Entries", "Action 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError
 
-from .actions import file_rows, iter_actions
+from .actions import BYTE_ORDER_MARK, file_rows, iter_actions
+from .commit_lines import CommitLines, read_lines
 from .file_keys import file_keys
 from .log import LogFile, read_log_file
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from tableformats.storage import Storage
 
-__all__ = ["Actions", "Commit", "parse_actions", "read_commit"]
+__all__ = ["Actions", "Commit", "parse_actions", "read_commits"]
 
 
 @dataclass
@@ -75,16 +77,27 @@ def parse_actions(data: bytes, path: str) -> Actions:
     return actions
 
 
-def read_commit(storage: Storage, file: LogFile) -> Commit:
-    """Read and decode one commit or compaction.
+def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
+    """Read and decode commits and compactions.
 
     Raises
     ------
-    CorruptMetadataError : it is empty, torn, no JSON, or a file action lacks what it needs; a compaction names a
+    CorruptMetadataError : one is empty, torn, no JSON, or a file action lacks what it needs; a compaction names a
         file twice, so that it is not reconciled
     """
-    actions = parse_actions(read_log_file(storage, file.path), file.path)
-    commit = Commit(
+    texts = [read_log_file(storage, file.path) for file in files]
+    commits = []
+    for file, text, lines in zip(files, texts, read_lines(texts), strict=True):
+        commit = None if lines is None else _of_lines(file, lines)
+        commit = commit or _of_actions(file, parse_actions(text, file.path))
+        if file.is_compaction:
+            _check_reconciled(commit, storage.root)
+        commits.append(commit)
+    return commits
+
+
+def _of_actions(file: LogFile, actions: Actions) -> Commit:
+    return Commit(
         file,
         actions.protocol,
         actions.metadata,
@@ -92,9 +105,26 @@ def read_commit(storage: Storage, file: LogFile) -> Commit:
         file_rows(actions.adds, "add", file.path),
         file_rows(actions.removes, "remove", file.path),
     )
-    if file.is_compaction:
-        _check_reconciled(commit, storage.root)
-    return commit
+
+
+def _of_lines(file: LogFile, lines: CommitLines) -> Commit | None:
+    """The commit of these lines; None where one of the others is damaged, or holds a file action after all."""
+    commit = Commit(file, None, None, None, lines.adds, lines.removes)
+    found = lines.adds.num_rows + lines.removes.num_rows
+    for offset, text in lines.others:
+        if not text.strip(b" \t\r\n"):
+            continue
+        try:
+            actions = parse_actions(text, file.path)
+        except CorruptMetadataError:
+            return None
+        if actions.adds or actions.removes or (offset and text.startswith(BYTE_ORDER_MARK)):
+            return None
+        commit.protocol = commit.protocol if actions.protocol is None else actions.protocol
+        commit.metadata = commit.metadata if actions.metadata is None else actions.metadata
+        commit.commit_info = commit.commit_info if actions.commit_info is None else actions.commit_info
+        found += 1
+    return commit if found else None
 
 
 def _check_reconciled(commit: Commit, root: str) -> None:

@@ -46,13 +46,15 @@ def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
     import pyarrow.compute as pc
 
     paths = _paths(rows, log_path)
-    storage = rows.column("dv_storage")
-    if storage.null_count == len(storage):
+    has_vector = pc.is_valid(rows.column("dv_storage"))
+    if not pc.any(has_vector).as_py():
         return paths.cast(pa.binary())
-    stored = _canonical_vectors(storage, rows.column("dv_path"), root)
-    offset = pc.binary_join_element_wise("@", rows.column("dv_offset").cast(pa.string()), "")
-    vector = pc.binary_join_element_wise("\0", stored, pc.coalesce(offset, ""), "")
-    return pc.binary_join_element_wise(paths, pc.coalesce(vector, ""), "").cast(pa.binary())
+    storage, stored, offset = (rows.column(name).filter(has_vector) for name in ("dv_storage", "dv_path", "dv_offset"))
+    place = pc.coalesce(pc.binary_join_element_wise("@", offset.cast(pa.string()), ""), "")
+    own = paths.filter(has_vector)
+    vector = pc.binary_join_element_wise("\0", _canonical_vectors(storage, stored, root), place, "")
+    keys = pc.binary_join_element_wise(own, pc.coalesce(vector, ""), "")
+    return pc.replace_with_mask(paths, has_vector, keys).cast(pa.binary())
 
 
 def path_keys(rows: pa.RecordBatch, log_path: str) -> pa.BinaryArray:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["HINT", "CheckpointRows", "RowGroupReader", "damaged_column", "guard"]
 
-BATCH_ROWS = 131_072
+BATCH_ROWS = 65_536
 # Small enough for the pages and the texts of a piece to stay in the processor's cache.
-_PIECE_ROWS = 16_384
+_PIECE_ROWS = 4096
 HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
 _VECTOR = {
     "dv_storage": "storageType", "dv_path": "pathOrInlineDv", "dv_offset": "offset", "dv_size": "sizeInBytes",

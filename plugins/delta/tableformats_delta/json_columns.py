@@ -20,40 +20,35 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-__all__ = ["JsonColumns", "Path", "member_tree"]
+__all__ = ["ABSENT", "ESCAPED", "INTEGER", "NULL", "OBJECT", "TEXT", "JsonColumns", "Path", "member_tree"]
 
 Path = tuple[str, ...]
 Member = tuple[bytes, int, int, int]
 
 _NULL, _VALUE, _LEFT = range(3)
-_FALSE, _TRUE = 2, 3
-_TEXT, _ESCAPED = 6, 7
+# What stands in a cell: tf_json_kind in csrc/tf_json.h.
+ABSENT, NULL, _FALSE, _TRUE, INTEGER, _REAL, TEXT, ESCAPED, OBJECT, _ARRAY = range(10)
 
 
 @cache
 def member_tree(paths: tuple[Path, ...]) -> tuple[Member, ...]:
     """The members on ``paths`` as the kernel takes them: (name, first child, number of children, column).
 
-    Number 0 is the text itself; children follow each other. Column i is the last member of ``paths[i]``; one that
-    other paths lead through is an object for them, and its own value is not found.
+    Number 0 is the text itself; children follow each other. Column i is the last member of ``paths[i]``.
     """
-    tree: dict[str, Any] = {}
-    for column, path in sorted(enumerate(paths), key=lambda item: -len(item[1])):
-        inner = tree
-        for name in path[:-1]:
-            inner = inner.setdefault(name, {})
-        inner.setdefault(path[-1], column)
+    columns = {path: column for column, path in enumerate(paths)}
+    below: dict[Path, dict[Path, None]] = {}
+    for path in paths:
+        for depth in range(len(path)):
+            below.setdefault(path[:depth], {})[path[: depth + 1]] = None
     members: list[Member] = [(b"", 0, 0, -1)]
-    waiting: list[tuple[int, dict[str, Any]]] = [(0, tree)]
-    while waiting:
-        place, children = waiting.pop(0)
-        members[place] = (members[place][0], len(members), len(children), -1)
-        for name, child in children.items():
-            # No text means half a surrogate pair, so such a name is never found.
-            spelled = name.encode("utf-8", "surrogatepass")
-            if isinstance(child, dict):
-                waiting.append((len(members), child))
-            members.append((spelled, 0, 0, -1 if isinstance(child, dict) else child))
+    waiting: list[Path] = [()]
+    for place, path in enumerate(waiting):  # which grows meanwhile
+        children = below.get(path, {})
+        members[place] = (members[place][0], len(members), len(children), columns.get(path, -1))
+        # No text means half a surrogate pair, so a name with one is never found.
+        members += [(child[-1].encode("utf-8", "surrogatepass"), 0, 0, -1) for child in children]
+        waiting += children
     return tuple(members)
 
 
@@ -79,6 +74,23 @@ class JsonColumns:
         self._columns = {path: i for i, path in enumerate(paths)}
         self._members = MemberColumns(offsets, data, member_tree(tuple(paths)), len(paths), rows)
         self.sound: np.ndarray = self._members.sound.view(np.bool_)
+
+    def kinds(self, path: Path) -> np.ndarray:
+        """uint8[n]: what stands there, :data:`ABSENT` and the like."""
+        return self._members.kinds(self._columns[path])
+
+    def spans(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
+        """(int64[n], int64[n]): where it stands in the bytes of the texts, and its size; unspecified where absent."""
+        return self._members.spans(self._columns[path])
+
+    def entries(self, path: Path) -> tuple[np.ndarray, JsonColumns]:
+        """(offsets int32[n + 1], columns ``("name",)`` and ``("value",)``): the entries of the objects there, one a row
+        of the columns; those of object i are from offsets[i] to offsets[i + 1]."""
+        found = JsonColumns.__new__(JsonColumns)
+        offsets, found._members = self._members.entries(self._columns[path])
+        found._columns = {("name",): 0, ("value",): 1}
+        found.sound = found._members.sound.view(bool)
+        return offsets, found
 
     def booleans(self, path: Path) -> pa.BooleanArray:
         """true and false."""
@@ -139,7 +151,7 @@ class JsonColumns:
         if not len(rows):
             return
         offsets, data = self._members.raw(column, cells)
-        quoted = np.isin(self._members.kinds(column)[rows], (_TEXT, _ESCAPED))
+        quoted = np.isin(self._members.kinds(column)[rows], (TEXT, ESCAPED))
         for i, row in enumerate(rows.tolist()):
             spelled = data[offsets[i] : offsets[i + 1]].tobytes()
             if quoted[i]:
@@ -152,7 +164,7 @@ class JsonColumns:
         import pyarrow as pa
 
         rows = np.flatnonzero(cells == _LEFT)
-        if np.isin(self._members.kinds(column)[rows], (_TEXT, _ESCAPED)).any():
+        if np.isin(self._members.kinds(column)[rows], (TEXT, ESCAPED)).any():
             return False
         offsets, data = self._members.raw(column, cells)
         spelled = pa.StringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(data))

@@ -74,7 +74,7 @@ class MemberColumns:
                 raise ValueError("a wanted member stands twice")
             if values and inner and isinstance(values[0], _Object):
                 self._walk(values[0], child, found)
-            elif values and not inner:
+            if values and column >= 0:
                 found[column] = values[0]
 
     def _column(self, column: int) -> list[Any]:

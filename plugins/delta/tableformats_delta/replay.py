@@ -6,6 +6,7 @@ PROTOCOL.md, "Action Reconciliation", "Change Metadata", "Protocol Evolution", "
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from tableformats.plugin.prefetch import in_order
 
 from .checkpoints import read_metadata
 from .checksums import VersionChecksum, read_checksum
-from .commits import Commit, read_commit
+from .commits import Commit, read_commits
 from .features import check_protocol
 from .log import Checkpoint, LogFile, LogSegment
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TableState", "load_state"]
 
+_RUN_BYTES = 4 << 20
+_RUN_FILES = 64
 _HINT = "The log is incomplete: restore its first commit or a checkpoint that holds the action"
 
 
@@ -59,9 +62,7 @@ def load_state(
     UnsupportedFeatureError : the protocol asks for what is not built
     """
     cache = cache or MetadataCache(0)
-    at_hand = {commit.file: commit for commit in older.commits} if older else {}
-    decode = map if storage.is_local else in_order  # a store is waited for, a disk is not
-    commits = list(decode(lambda file: at_hand.get(file) or _commit(storage, file, cache), segment.commits))
+    commits = _commits(storage, segment, cache, older)
     protocol = next((commit.protocol for commit in commits if commit.protocol), older.protocol if older else None)
     metadata = next((commit.metadata for commit in commits if commit.metadata), older.metadata if older else None)
     notes: list[str] = []
@@ -91,9 +92,37 @@ def load_state(
     return TableState(protocol, metadata, commits, path, checksum, notes)
 
 
-def _commit(storage: Storage, file: LogFile, cache: MetadataCache) -> Commit:
-    # About as much again as its text: asking the arrays costs more than it is worth for so many small ones.
-    return cache.get(("commit", file), lambda: read_commit(storage, file), lambda _: 2 * file.size)
+def _commits(storage: Storage, segment: LogSegment, cache: MetadataCache, older: TableState | None) -> list[Commit]:
+    """The commits of ``segment``; those that are not at hand are read and decoded many at once."""
+    found = {commit.file: commit for commit in older.commits} if older else {}
+    missing = []
+    for file in segment.commits:
+        if file not in found:
+            commit = cache.find(("commit", file))
+            if commit is None:
+                missing.append(file)
+            else:
+                found[file] = commit
+    for commits in in_order(lambda files: read_commits(storage, files), _runs(missing, storage.is_local)):
+        for commit in commits:
+            # About as much again as its text: asking the arrays costs more than it is worth for so many small ones.
+            cache.keep(("commit", commit.file), commit, 2 * commit.file.size)
+            found[commit.file] = commit
+    return [found[file] for file in segment.commits]
+
+
+def _runs(files: Sequence[LogFile], is_local: bool) -> Iterator[list[LogFile]]:
+    """Files that are read one after the other and decoded at once: few where a store is waited for."""
+    run: list[LogFile] = []
+    size = 0
+    for file in files:
+        if run and (size + file.size > _RUN_BYTES or len(run) >= (_RUN_FILES if is_local else 1)):
+            yield run
+            run, size = [], 0
+        run.append(file)
+        size += file.size
+    if run:
+        yield run
 
 
 def _checksum(storage: Storage, file: LogFile, cache: MetadataCache, notes: list[str]) -> VersionChecksum | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaf", "RawStatistics", "leaf_of", "raw_type", "scan"]
 
-_CHUNK_ROWS = 8192
+_CHUNK_ROWS = 4096
 _NO_BOUNDS = ("boolean", "binary", "variant", "unknown", "uuid", "time")
 _RECORDS: Path = ("numRecords",)
 _TIGHT: Path = ("tightBounds",)
@@ -110,7 +110,7 @@ def scan(text: pa.StringArray, leaves: Sequence[Leaf], rows: np.ndarray | None =
 
     Notes
     -----
-    Cost: O(bytes of the texts), GIL released; memory beyond the answer is bounded by chunks of 8192 texts.
+    Cost: O(bytes of the texts), GIL released; memory beyond the answer is bounded by chunks of 4096 texts.
     """
     import numpy as np
     import pyarrow as pa

@@ -1,0 +1,205 @@
+"""File actions of many commits at once, straight from their lines into columns.
+
+This is for commits as writers write them: a line an action. A commit with anything else in it (an action that is no
+object of its own on its line, a field of another type, a member that stands twice, damage of any kind) is left to
+:mod:`.commits`, which reads it action by action and says what is wrong. Both give the same rows.
+Source: Delta PROTOCOL.md, "Delta Log Entries", "Actions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .actions import empty_rows, file_schema
+from .json_columns import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, TEXT, JsonColumns, Path
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+__all__ = ["CommitLines", "read_lines"]
+
+_FIELDS = {
+    "path": "path", "partition_values": "partitionValues", "size": "size", "modification_time": "modificationTime",
+    "stats": "stats", "base_row_id": "baseRowId", "row_commit_version": "defaultRowCommitVersion",
+}  # fmt: skip
+_VECTOR_FIELDS = {
+    "dv_storage": "storageType", "dv_path": "pathOrInlineDv", "dv_offset": "offset", "dv_size": "sizeInBytes",
+    "dv_cardinality": "cardinality",
+}  # fmt: skip
+# Of removes nothing but what reconciliation has a use for.
+_ONLY_ADDS = {"partition_values", "size", "modification_time", "stats", "base_row_id", "row_commit_version"}
+_MOST_BYTES = 1 << 30  # offsets have 32 bits
+_REQUIRED_OF_ADDS = {"size", "dv_size", "dv_cardinality"}
+
+
+@dataclass
+class CommitLines:
+    """The file actions of one commit, and its other lines as (byte offset, text)."""
+
+    adds: pa.RecordBatch
+    removes: pa.RecordBatch
+    others: list[tuple[int, bytes]]
+
+
+def read_lines(files: Sequence[bytes]) -> list[CommitLines | None]:
+    """The lines of commits; None for a commit that is to be read action by action.
+
+    Notes
+    -----
+    Cost: O(bytes), most of it with the GIL released.
+    """
+    import numpy as np
+
+    if sum(map(len, files)) > _MOST_BYTES:
+        return [None] * len(files)
+    lines = _Lines(files)
+    sound = np.ones(len(files), bool)
+    adds, removes = (_Actions(lines, kind) for kind in ("add", "remove"))
+    for actions in (adds, removes):
+        sound[lines.file[actions.lines[~actions.usable]]] = False
+    rest = np.ones(len(lines.file), bool)
+    rest[adds.lines] = rest[removes.lines] = False
+    others: list[list[tuple[int, bytes]]] = [[] for _ in files]
+    for line in np.flatnonzero(rest).tolist():
+        start, stop = int(lines.starts[line]), int(lines.starts[line + 1])
+        number = int(lines.file[line])
+        others[number].append((start - lines.file_starts[number], lines.data[start:stop].tobytes()))
+    found: list[CommitLines | None] = []
+    for number in range(len(files)):
+        found.append(CommitLines(adds.of(number), removes.of(number), others[number]) if sound[number] else None)
+    return found
+
+
+class _Lines:
+    """The lines of several files in one buffer; ``file`` is the file of each line."""
+
+    def __init__(self, files: Sequence[bytes]) -> None:
+        import numpy as np
+        import pyarrow as pa
+
+        # A file may end within its last line, which is no line of the next one. Behind all of them is no line.
+        self.data = np.frombuffer(b"\n".join([*files, b"\0"]), np.uint8)
+        self.file_starts = [0]
+        for file in files:
+            self.file_starts.append(self.file_starts[-1] + len(file) + 1)
+        ends = np.flatnonzero(self.data == ord("\n")) + 1
+        self.starts = np.concatenate(([0], ends))
+        self.file = np.searchsorted(self.file_starts, self.starts[:-1], side="right") - 1
+        offsets = self.starts.astype(np.int32)
+        self.text = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(self.data))
+
+    def beginning_with(self, prefix: bytes) -> np.ndarray:
+        """int64: which lines do."""
+        import numpy as np
+
+        long = np.flatnonzero(np.diff(self.starts) > len(prefix))
+        heads = self.data[self.starts[long][:, None] + np.arange(len(prefix))]
+        return long[(heads == np.frombuffer(prefix, np.uint8)).all(axis=1)]
+
+
+class _Actions:
+    """The actions of one kind: ``lines`` (int64[n]) have one each, ``usable`` (bool[n]) says which can be taken."""
+
+    def __init__(self, lines: _Lines, kind: str) -> None:
+        import numpy as np
+
+        self._kind = kind
+        self.lines = lines.beginning_with(f'{{"{kind}":{{'.encode())
+        names = {name: (kind, *path) for name, path in _paths().items() if kind == "add" or name not in _ONLY_ADDS}
+        vector = (kind, "deletionVector")
+        self._columns = JsonColumns(lines.text, [(kind,), vector, *names.values()], self.lines)
+        self.usable = self._columns.sound & self._is_alone(lines)
+        self._vectors = self._columns.kinds(vector)
+        self._check(np.isin(self._vectors, (ABSENT, NULL, OBJECT)))
+        self._rows = self._batch(names)
+        self._ends = np.searchsorted(lines.file[self.lines], np.arange(len(lines.file_starts)))
+
+    def of(self, file: int) -> pa.RecordBatch:
+        """The rows of one file, as :func:`file_schema`."""
+        start, stop = int(self._ends[file]), int(self._ends[file + 1])
+        return self._rows.slice(start, stop - start) if start < stop else empty_rows()
+
+    def _check(self, fits: np.ndarray) -> None:
+        self.usable = self.usable & fits
+
+    def _is_alone(self, lines: _Lines) -> np.ndarray:
+        """bool[n]: behind the action nothing but the end of its object and of its line."""
+        import numpy as np
+
+        starts, sizes = self._columns.spans((self._kind,))
+        ends = starts + sizes
+        left = lines.starts[self.lines + 1] - ends
+        ends = np.where(self._columns.sound, ends, 0)
+        carriage = (left == 3) & (lines.data[ends + 1] == ord("\r"))
+        return (lines.data[ends] == ord("}")) & ((left == 2) | carriage)
+
+    def _batch(self, names: dict[str, Path]) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        arrays = []
+        for field in file_schema():
+            if field.name not in names:
+                arrays.append(pa.nulls(len(self.lines), field.type))
+            elif pa.types.is_int64(field.type):
+                arrays.append(self._integers(field.name, names[field.name]))
+            elif pa.types.is_string(field.type):
+                arrays.append(self._texts(field.name, names[field.name]))
+            else:
+                arrays.append(self._map(names[field.name], field.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
+
+    def _integers(self, name: str, path: Path) -> pa.Int64Array:
+        import numpy as np
+        import pyarrow.compute as pc
+
+        values, kinds = self._columns.integers(path), self._columns.kinds(path)
+        present = pc.is_valid(values).to_numpy(zero_copy_only=False) & (kinds == INTEGER)
+        missing = (kinds == ABSENT) | (kinds == NULL)
+        if self._kind == "add" and name in _REQUIRED_OF_ADDS:
+            missing &= self._vectors != OBJECT if name in _VECTOR_FIELDS else np.False_
+        self._check(present | missing)
+        return values
+
+    def _texts(self, name: str, path: Path) -> pa.StringArray:
+        import pyarrow.compute as pc
+
+        values = self._columns.texts(path)
+        if name != "stats":  # malformed ones are no statistics
+            present = pc.is_valid(values).to_numpy(zero_copy_only=False)
+            self._check(present if name == "path" else present | (self._vectors != OBJECT))
+        return values
+
+    def _map(self, path: Path, kind: pa.DataType) -> pa.MapArray:
+        """Maps of texts. Names must differ, and must not be spelled with escapes, so that one sees that they do."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        kinds = self._columns.kinds(path)
+        offsets, entries = self._columns.entries(path)
+        names, values = entries.texts(("name",)), entries.texts(("value",))
+        name_kinds, value_kinds = entries.kinds(("name",)), entries.kinds(("value",))
+        rows = np.repeat(np.arange(len(kinds)), np.diff(offsets))
+        codes = pc.fill_null(names.dictionary_encode().indices, 0).to_numpy().astype(np.int64)
+        pairs = rows * (len(codes) + 1) + codes
+        _, firsts = np.unique(pairs, return_index=True)
+        repeated = np.ones(len(pairs), bool)
+        repeated[firsts] = False
+        whole = np.isin(value_kinds, (NULL, TEXT, ESCAPED)) & (name_kinds == TEXT) & ~repeated
+        whole &= (value_kinds == NULL) | values.is_valid().to_numpy(zero_copy_only=False)
+        fits = np.isin(kinds, (ABSENT, NULL, OBJECT))
+        fits[rows[~whole]] = False
+        self._check(fits)
+        bitmap = pa.py_buffer(np.packbits(kinds == OBJECT, bitorder="little"))
+        struct = pa.StructArray.from_arrays([names, values], fields=[kind.key_field, kind.item_field])
+        return pa.Array.from_buffers(kind, len(kinds), [bitmap, pa.py_buffer(offsets)], children=[struct])
+
+
+def _paths() -> dict[str, Path]:
+    """Below the action, by column of :func:`file_schema`."""
+    paths: dict[str, Path] = {name: (member,) for name, member in _FIELDS.items()}
+    paths.update({name: ("deletionVector", member) for name, member in _VECTOR_FIELDS.items()})
+    return paths
