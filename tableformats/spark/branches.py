@@ -45,7 +45,7 @@ class Branch:
     has_keys: bool
 
 
-def split(plan: ScanPlan, fields: Sequence[Field]) -> list[Branch]:
+def split(plan: ScanPlan, fields: Sequence[Field], version: tuple[int, int]) -> list[Branch]:
     """The branches of ``plan`` as far as ``fields``, top-level columns, are read; one without files where it has none.
 
     Raises
@@ -54,7 +54,7 @@ def split(plan: ScanPlan, fields: Sequence[Field]) -> list[Branch]:
     """
     snapshot = plan.snapshot.format_snapshot
     constants = {spec_id: _identity_columns(snapshot, spec_id) for spec_id in snapshot.specs}
-    found, naming_of = namings(plan, fields)
+    found, naming_of = namings(plan, fields, version)
     positions, keys = _kinds_of_deletes(plan)
     if not len(plan):
         return [Branch(np.zeros(0, np.int64), "parquet", {}, found[0], False, False)]

@@ -151,9 +151,11 @@ class Bridge:
         struct = self._struct(schema)
         rows = self._jvm.PythonUtils.toSeq(self._rows(table, struct))
         arguments = [catalyst.types.DataTypeUtils.toAttributes(struct), rows, False]
-        if self.version >= (4, 1):
+        relation = catalyst.plans.logical.LocalRelation
+        # Patch releases of 4.0 differ in the last argument, a stream that the rows come from.
+        if relation._java_lang_class.getConstructors()[0].getParameterCount() > len(arguments):
             arguments.append(self._jvm.scala.Option.empty())
-        plan = catalyst.plans.logical.LocalRelation(*arguments)
+        plan = relation(*arguments)
         dataset = sql.classic.Dataset if self.version >= (4, 0) else sql.Dataset
         return self._frame(dataset.ofRows(self._session, plan))
 

@@ -128,7 +128,7 @@ class _Assembly:
 
     def frame(self) -> DataFrame:
         self.groups = load_key_groups(self.plan.snapshot.format_snapshot, self.plan.delete_files)
-        branches = split(self.plan, self._columns(self.groups))
+        branches = split(self.plan, self._columns(self.groups), self.bridge.version)
         for branch in branches:
             self._check(branch)
         pruner = PlanPruner(self.plan)

@@ -34,25 +34,27 @@ _FORMAT_NAMES = {"orc": "ORC", "avro": "Avro"}
 _ID_KEYS = {"parquet": b"PARQUET:field_id", "orc": b"iceberg.id"}
 
 
-def namings(plan: ScanPlan, fields: Sequence[Field]) -> tuple[list[Naming], np.ndarray]:
+def namings(plan: ScanPlan, fields: Sequence[Field], version: tuple[int, int]) -> tuple[list[Naming], np.ndarray]:
     """The plan's namings and, as int64[n_files], which of them each file is read by.
 
     Parameters
     ----------
     fields : the top-level columns that are read
+    version : of Spark
 
     Raises
     ------
     UnsupportedFeatureError : data files that Spark cannot read rightly; files without ids where ids are needed
     CorruptMetadataError : a data file that is opened is missing or damaged
     """
-    return _Namings(plan, fields).found()
+    return _Namings(plan, fields, version).found()
 
 
 @dataclass
 class _Namings:
     plan: ScanPlan
     fields: Sequence[Field]
+    version: tuple[int, int]
 
     def found(self) -> tuple[list[Naming], np.ndarray]:
         plan = self.plan
@@ -90,7 +92,7 @@ class _Namings:
                 from pyarrow import orc
 
                 root = self._numbered(file_tree(orc.ORCFile(source).schema, _ID_KEYS[kind], path), path)
-                check_orc(root, source, self._pairs(root), path)
+                check_orc(root, source, self._pairs(root), path, self.version)
                 return root
         name = f"{_FORMAT_NAMES.get(kind, kind)} data files"
         raise UnsupportedFeatureError(

@@ -13,16 +13,16 @@ def files_read(frame: Any) -> int:
     return sum(_metric(scan, "numFiles") for scan in scans(execution.executedPlan()))
 
 
-def paths_read(frame: Any) -> set[str]:
-    """The names of the files that the query's scans read after all pruning. Runs the query."""
+def paths_read(frame: Any) -> tuple[set[str], int]:
+    """(names of the files that the query's scans read after all pruning, the query's rows). Runs the query."""
     execution = frame._jdf.queryExecution()
-    execution.executedPlan().executeCollect()
+    count = len(execution.executedPlan().executeCollect())
     found = set()
     for scan in scans(execution.executedPlan()):
         groups = scan.inputRDD().filePartitions()
         for i in range(groups.size()):
             found |= {file.urlEncodedPath().rsplit("/", 1)[-1] for file in groups.apply(i).files()}
-    return found
+    return found, count
 
 
 def _metric(scan: Any, name: str) -> int:

@@ -26,6 +26,12 @@ def attributed(f: pa.Field, field_id: int) -> pa.Field:
     return f.with_metadata({"iceberg.id": str(field_id)})
 
 
+@pytest.fixture
+def reads_instants(spark: Any) -> None:
+    if tuple(map(int, spark.version.split(".")[:2])) < (4, 3):
+        pytest.skip("Spark before 4.3 reads no ORC file with instants")
+
+
 def write_orc(root: Path, table: pa.Table, *ids: int, name: str = "f.orc") -> FakeFile:
     fields = [attributed(f, i) for f, i in zip(table.schema, ids, strict=True)]
     orc.write_table(table.cast(pa.schema(fields)), root / name, compression="zstd")
@@ -61,6 +67,7 @@ TYPES: list[tuple[Any, pa.DataType, list[Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("reads_instants")
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 def test_types(spark: Any, settings: Any, tmp_path: Path, vectorized: str) -> None:
     settings({"spark.sql.orc.enableVectorizedReader": vectorized})
@@ -79,6 +86,7 @@ def _zone(spark: Any, name: str | None) -> None:
     zones.setDefault(None if name is None else zones.getTimeZone(name))
 
 
+@pytest.mark.usefixtures("reads_instants")
 @pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Kolkata"])
 def test_instants_in_whatever_zone_the_process_is(spark: Any, tmp_path: Path, zone: str) -> None:
     hours = [dt.datetime(2024, 11, 3, 8, 30, tzinfo=UTC) + dt.timedelta(hours=i) for i in range(3)]
@@ -158,8 +166,6 @@ def _refusal(spark: Any, root: Path, kind: Any, values: pa.Array) -> Unsupported
 def test_what_spark_would_read_as_something_else(spark: Any, tmp_path: Path) -> None:
     early = pa.array([dt.date(1582, 10, 14)])
     assert _refusal(spark, tmp_path, primitive("date"), early).field == "v"
-    instants = pa.array([dt.datetime(1883, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC"))
-    assert _refusal(spark, tmp_path, primitive("timestamp"), instants).field == "v"
     clocks = pa.array([dt.datetime(2024, 1, 1)], pa.timestamp("us"))
     assert "timestamp" in str(_refusal(spark, tmp_path, primitive("timestamp_ntz"), clocks))
     assert _refusal(spark, tmp_path, primitive("int"), pa.array([1], pa.int64())).field == "v"
@@ -167,6 +173,22 @@ def test_what_spark_would_read_as_something_else(spark: Any, tmp_path: Path) -> 
     file = write_orc(tmp_path, pa.table({"v": pa.nulls(2, pa.date32())}), 2, name="nulls.orc")
     nulls = snapshot_of(tmp_path, [Field(2, "v", primitive("date"))], [file], by="id")
     assert nulls.scan().to_spark(spark).count() == 2
+
+
+@pytest.mark.usefixtures("reads_instants")
+def test_early_instants(spark: Any, tmp_path: Path) -> None:
+    instants = pa.array([dt.datetime(1883, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC"))
+    assert _refusal(spark, tmp_path, primitive("timestamp"), instants).field == "v"
+
+
+def test_instants_and_older_sparks(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They read no column of such a file."""
+    monkeypatch.setattr("tableformats.spark.orc._READS_INSTANTS", (99, 0))
+    instants = pa.array([dt.datetime(2024, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC"))
+    file = write_orc(tmp_path, pa.table({"x": pa.array([1], pa.int64()), "t": instants}), 1, 2)
+    with pytest.raises(UnsupportedFeatureError) as caught:
+        snapshot_of(tmp_path, [X], [file], by="id").scan().to_spark(spark)
+    assert caught.value.field == "instants in ORC files"
 
 
 def test_positions_in_orc_files_are_refused(spark: Any, tmp_path: Path) -> None:
