@@ -131,13 +131,6 @@ def versions() -> str:
     return ", ".join([f"Python {platform.python_version()}", *found])
 
 
-def document_with(text: str, measured: str) -> str:
-    """``text`` with what stands between its two marks replaced."""
-    begin, end = table_text.BEGIN, table_text.END
-    before, rest = text.split(begin, 1)
-    return f"{before}{begin}\n{measured}\n{end}{rest.split(end, 1)[1]}"
-
-
 def some(all_of_them: Sequence[Any], wanted: str | None, name: Callable[[Any], str]) -> Iterator[Any]:
     """Those whose name contains one of the comma-separated words."""
     words = [word.strip().lower() for word in wanted.split(",")] if wanted else [""]
@@ -169,7 +162,7 @@ def main() -> None:
     text = table_text.text(everything, results, machine(), versions())
     print(text)
     if arguments.write:
-        DOCUMENT.write_text(document_with(DOCUMENT.read_text(), text))
+        DOCUMENT.write_text(table_text.document_with(DOCUMENT.read_text("utf-8"), text), "utf-8")
     wrong = table_text.wrong(everything, results)
     if wrong:
         raise SystemExit("\n".join(wrong))

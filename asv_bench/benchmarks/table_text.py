@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -52,6 +53,12 @@ def text(cases: Sequence[Case], results: Measured, machine: str, versions: str) 
     return "\n\n".join(parts)
 
 
+def document_with(document: str, measured: str) -> str:
+    """``document`` with what stands between its two marks replaced."""
+    before, rest = document.split(BEGIN, 1)
+    return f"{before}{BEGIN}\n{measured}\n{END}{rest.split(END, 1)[1]}"
+
+
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table; columns of numbers stand to the right."""
     lines = ["| " + " | ".join(row) + " |" for row in [head, *rows]]
@@ -61,15 +68,18 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def when(cases: Sequence[Case], results: Measured) -> str:
-    """The days of our measurements, and how busy the machine was: more than our own two threads disturb."""
-    days = sorted({run["when"][:10] for case in cases for run in results.runs(case, OURS.name)})
-    loads = [run["load"] for case in cases for run in results.runs(case, OURS.name) if "load" in run]
-    busy = f", while {statistics.median(loads):.1f} threads wanted to run" if loads else ""
-    return "Measured " + (" to ".join(dict.fromkeys([days[0], days[-1]])) if days else time.strftime("%Y-%m-%d")) + busy
+    """The days of our measurements, and whether others used the machine meanwhile."""
+    runs = [run for case in cases for run in results.runs(case, OURS.name)]
+    days = sorted({run["when"][:10] for run in runs}) or [time.strftime("%Y-%m-%d")]
+    load = statistics.median([run["load"] for run in runs] or [0.0])
+    busy = ""
+    if load > (os.cpu_count() or 1) + 1:  # ours are the cores' worth of threads, and one that waits
+        busy = f" on a busy machine (load {load:.0f}: the seconds of CPU tell more than those of the clock)"
+    return "Measured " + " to ".join(dict.fromkeys([days[0], days[-1]])) + busy
 
 
 MAIN_HEAD = ("case", "files kept", "ours s", "CPU s", "peak MB", "limit s", "best peer", "s", "CPU s", "peak MB",
-             "faster", "other peers s", "goal s", "met")  # fmt: skip
+             "faster", "in CPU", "other peers s", "goal s", "met")  # fmt: skip
 
 
 def main_row(case: Case, results: Measured) -> list[str]:
@@ -81,9 +91,9 @@ def main_row(case: Case, results: Measured) -> list[str]:
     if beside:
         name, best = beside[0]
         cells += [name, seconds(best["wall"]), seconds(best["cpu"]), mb(best["peak_mb"]),
-                  f"{best['wall'] / mine['wall']:.1f}x"]  # fmt: skip
+                  f"{best['wall'] / mine['wall']:.1f}x", f"{best['cpu'] / mine['cpu']:.1f}x"]  # fmt: skip
     else:
-        cells += ["–"] * 5
+        cells += ["–"] * 6
     cells.append(", ".join(f"{name} {seconds(found['wall'])}" for name, found in beside[1:]) or "–")
     goal = seconds(case.goal.seconds) if case.goal.seconds else "–"
     return [*cells, goal, verdict(case, results)]
