@@ -159,6 +159,8 @@ def main() -> None:
         peers = some(PEERS, arguments.peers, lambda p: p.name)
         chosen = list(some(everything, arguments.cases, lambda c: c.label))
         measure(chosen, [OURS, limits.LIMIT, *peers], results, arguments.files, arguments.runs, arguments.minutes)
+    if not any(results.median(case, OURS.name) for case in everything):
+        raise SystemExit(f"nothing is measured yet in {path}")
     text = table_text.text(everything, results, machine(), versions())
     print(text)
     if arguments.write:
