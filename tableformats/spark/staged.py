@@ -13,9 +13,8 @@ from __future__ import annotations
 import atexit
 import hashlib
 import json
-import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -44,8 +43,6 @@ _IGNORE = "spark.sql.parquet.fieldId.read.ignoreMissing"
 _VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 _NESTED = "spark.sql.parquet.enableNestedColumnVectorizedReader"
 _FIELD_ID = "parquet.field.id"
-# Other characters are written in their own ways. Source: Iceberg, ``AvroSchemaUtil.makeCompatibleName``.
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def staging_of(storage: Storage, staging: str | None) -> Storage | None:
@@ -97,7 +94,7 @@ class StagedFiles(Bridge):
         stored = list(data_schema["fields"])
         if not files.num_rows:
             return self.local_frame(None, {"type": "struct", "fields": [*stored, *partition_schema["fields"]]})
-        stored = self._found_by_name(stored)
+        self._check_settings(stored)
         _check_names(files["path"])
         # Without a column Spark would look for the schema in the files.
         stored = stored or [{"name": ROW_INDEX, "type": "long", "nullable": True, "metadata": {}}]
@@ -118,26 +115,27 @@ class StagedFiles(Bridge):
         frame = frame.select("*", number.alias(_NUMBER))
         return frame.join(F.broadcast(right), F.col(_NUMBER) == F.col(_KEY), "inner").drop(_NUMBER, _KEY)
 
-    def _found_by_name(self, stored: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The columns to ask for: with their field ids where the session reads by these, else without.
+    def _check_settings(self, stored: list[dict[str, Any]]) -> None:
+        """Raise UnsupportedFeatureError where columns have field ids and the session's Parquet reader goes by names.
 
-        A reader's options reach Spark's Parquet reader in lower case, so that they cannot turn field ids on. Names do
-        as well where they have never meant anything else (:func:`tableformats.spark.columns.naming_by_id` gives others
-        a hidden one) and are written to files as they are.
+        A reader's options arrive in lower case, so that they cannot turn field ids on; and names tell nothing, for
+        files may have others than the table (UniForm).
         """
-        if not _ids(stored):
-            return stored
-        if self._is_set(_BY_ID, "false") and not self._is_set(_IGNORE, "false"):
-            nested = any(isinstance(f["type"], dict) for f in stored)
-            if all(self._is_set(setting, "true") for setting in ((_VECTORIZED, _NESTED) if nested else (_VECTORIZED,))):
-                return stored
-        for name in _names(stored):
-            if name.startswith(HIDDEN) or not _PLAIN_NAME.fullmatch(name):
+        if f'"{_FIELD_ID}"' not in json.dumps(stored):
+            return
+        nested = any(isinstance(f["type"], dict) for f in stored)
+        needed = (_VECTORIZED, _NESTED) if nested else (_VECTORIZED,)
+        if not self._is_set(_BY_ID, "false") or self._is_set(_IGNORE, "false"):
+            raise UnsupportedFeatureError(
+                "the table's columns are found by field id, which the session's Parquet reader does not do",
+                field=_BY_ID, hint=f'spark.conf.set("{_BY_ID}", "true") lets it',
+            )  # fmt: skip
+        for setting in needed:
+            if not self._is_set(setting, "true"):
                 raise UnsupportedFeatureError(
-                    "the table's columns are found by field id, which the session's Parquet reader does not do",
-                    field=_BY_ID, hint=f'spark.conf.set("{_BY_ID}", "true") lets it',
+                    "the table's columns are found by field id, which Spark's Parquet reader does for vectors alone",
+                    field=setting, hint=f'spark.conf.set("{setting}", "true") lets it',
                 )  # fmt: skip
-        return _without_ids(stored)
 
     def _is_set(self, setting: str, default: str) -> bool:
         return (self._spark.conf.get(setting, default) or default).lower() == "true"
@@ -204,34 +202,6 @@ class StagedFiles(Bridge):
         sent = sent.select([f["name"] for f in fields])
         frame = self._spark.createDataFrame(sent, self.spark_type({"type": "struct", "fields": fields}))
         return frame.select(*columns)
-
-
-def _structs(kind: Any) -> Iterator[list[dict[str, Any]]]:
-    """The fields of every struct in a type, in Spark's JSON."""
-    if isinstance(kind, dict):
-        if kind["type"] == "struct":
-            yield kind["fields"]
-            for f in kind["fields"]:
-                yield from _structs(f["type"])
-        for inner in ("elementType", "keyType", "valueType"):
-            yield from _structs(kind.get(inner))
-
-
-def _names(fields: list[dict[str, Any]]) -> list[str]:
-    """The names of the fields, at every depth."""
-    return [f["name"] for found in _structs({"type": "struct", "fields": fields}) for f in found]
-
-
-def _ids(fields: list[dict[str, Any]]) -> bool:
-    return any(_FIELD_ID in f["metadata"] for found in _structs({"type": "struct", "fields": fields}) for f in found)
-
-
-def _without_ids(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    plain: list[dict[str, Any]] = json.loads(json.dumps(fields))
-    for found in _structs({"type": "struct", "fields": plain}):
-        for f in found:
-            f["metadata"].pop(_FIELD_ID, None)
-    return plain
 
 
 def _check_names(paths: pa.ChunkedArray) -> None:

@@ -47,9 +47,20 @@ def sql(spark: Any, *statements: str) -> Any:
     return rows(found)
 
 
-def arrow(spark: Any, path: str) -> Any:
-    """Whether the rows are those of Arrow, in order of id, for every column, and what the log said."""
+def arrow(spark: Any, path: str, setting: str | None) -> Any:
+    """Whether the rows are those of Arrow, in order of id, for every column, and what the log said; with ``setting``
+    turned on."""
     _messages.clear()
+    if setting is not None:
+        spark.conf.set(setting, "true")
+    try:
+        return _as_arrow(spark, path)
+    finally:
+        if setting is not None:
+            spark.conf.unset(setting)
+
+
+def _as_arrow(spark: Any, path: str) -> Any:
     found = tf.open_table(path, relocate=True).scan()
     expected = found.to_arrow().sort_by("id").to_pylist()
     return found.to_spark(spark).orderBy("id").toArrow().to_pylist() == expected, list(_messages)
