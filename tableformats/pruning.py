@@ -230,6 +230,9 @@ class _PartitionEvidence(_Evidence):
             known = _of_values(encoded.dictionary)
         lower = field.transform.preimage(known.lower, column.type)[0]
         upper = field.transform.preimage(known.upper, column.type)[1]
+        overflowed = field.transform.may_have_overflowed(known.upper)
+        if overflowed is not None:
+            lower = pc.if_else(overflowed, pa.scalar(None, lower.type), lower)
         return Range(lower, upper, known.may_value, known.may_null, known.may_nan, places)
 
     def buckets(self, column: BoundColumn) -> Sequence[tuple[PartitionField, pa.Array, pa.Array]]:

@@ -82,6 +82,25 @@ class Transform:
             return _cast_or_null(lower, target), _cast_or_null(upper, target)
         return unknown, unknown
 
+    def may_have_overflowed(self, values: pa.Array) -> pa.Array | None:
+        """bool[n]: whether values up to each of these may stand for the least integers; None: none does.
+
+        Writers truncate integers without a check, and what lies below the type's least value comes back at its upper
+        end: mostly as no multiple of the width, always among its greatest numbers.
+        """
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.name != "truncate" or not pa.types.is_integer(values.type):
+            return None
+        limit = 1 << (values.type.bit_width - 1)
+        if self.width >= limit:
+            return values.is_valid()
+        width, greatest = (pa.scalar(number, values.type) for number in (self.width, limit - 1 - self.width))
+        rest = pc.subtract(values, pc.multiply(pc.divide(values, width), width))
+        found = pc.fill_null(pc.or_(pc.not_equal(rest, 0), pc.greater(values, greatest)), False)
+        return found if pc.any(found).as_py() else None
+
     def _preimage_truncate(self, values: pa.Array, source: Type, target: pa.DataType) -> tuple[pa.Array, pa.Array]:
         import pyarrow as pa
         import pyarrow.compute as pc

@@ -106,3 +106,26 @@ def test_units_that_no_instant_has_prove_nothing(text: str) -> None:
     if text != "hour":
         assert lower.null_count == 3 and upper.null_count == 3
     assert lower[2].is_valid is False
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 10, 100, 2**20])
+@pytest.mark.parametrize("bits", [32, 64])
+def test_truncate_overflows_at_the_least_integers(width: int, bits: int) -> None:
+    """As integers of the type wrap around: v - (((v % W) + W) % W).
+
+    Source: Iceberg spec, "Truncate Transform Details".
+    """
+    transform, kind = parse_transform(f"truncate[{width}]"), pa.int32() if bits == 32 else pa.int64()
+    least = -(1 << (bits - 1))
+    for value in (least, least + 1, least + width - 1, least + width, -1, 0, 5, -least - 1, -least - width):
+        stored = (value - value % width - least) % (1 << bits) + least
+        overflowed = transform.may_have_overflowed(pa.array([stored], kind))
+        if stored > value:
+            assert overflowed is not None
+            assert overflowed.to_pylist() == [True]
+        elif stored <= -least - 1 - width:
+            assert overflowed is None
+    wide = parse_transform("truncate[500]").may_have_overflowed(pa.array([0, None], pa.int8()))
+    assert wide is not None
+    assert wide.to_pylist() == [True, False]
+    assert parse_transform("bucket[3]").may_have_overflowed(pa.array([1])) is None
