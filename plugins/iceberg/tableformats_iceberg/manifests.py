@@ -7,8 +7,9 @@ metadata instead. Source: Iceberg spec, "Manifest Lists".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -55,8 +56,7 @@ _WANTS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Manifest:
+class Manifest(NamedTuple):
     """One row of a manifest list. Counts and ``length`` are -1 where the list does not say; ``spec_id`` is None
     where only the manifest's own header knows it."""
 
@@ -84,6 +84,18 @@ class Manifest:
     def live_files(self) -> int:
         """Entries that are not tombstones, as far as the list counts them."""
         return max(self.added_files, 0) + max(self.existing_files, 0)
+
+
+_LIVE_COUNTS = (Manifest._fields.index("added_files"), Manifest._fields.index("existing_files"))
+
+
+class _Numbers(NamedTuple):
+    """What manifests are chosen by, [n] each; ``spec_id`` is -1 where it is not known."""
+
+    content: np.ndarray
+    spec_id: np.ndarray
+    has_live: np.ndarray
+    live_files: np.ndarray
 
 
 @dataclass
@@ -117,23 +129,34 @@ class ManifestList:
         A manifest is left out where it has no live entry, or where its summaries rule every file out. With
         ``added_by`` only manifests that this snapshot may have added are looked at.
         """
-        rows = [i for i, m in enumerate(self.manifests) if m.content == content]
+        numbers = self._numbers
+        asked = numbers.content == content
         if added_by is not None:
-            rows = [i for i in rows if self.manifests[i].added_snapshot_id in (None, added_by)]
-        keep = {i for i in rows if self.manifests[i].has_live_files}
+            asked &= np.array([m.added_snapshot_id in (None, added_by) for m in self.manifests], bool)
+        keep = asked & numbers.has_live
         if manifest_filter is not None:
             for spec in specs.values():
-                group = np.array([i for i in rows if i in keep and self.manifests[i].spec_id == spec.id], np.int64)
-                verdict = self._summaries_keep(group, spec, manifest_filter)
-                keep.difference_update(group[~verdict].tolist())
+                group = np.flatnonzero(keep & (numbers.spec_id == spec.id))
+                keep[group] = self._summaries_keep(group, spec, manifest_filter)
         if report is not None:
-            skipped = [self.manifests[i] for i in rows if i not in keep]
-            report.manifests_total += len(rows)
-            report.manifests_skipped += len(skipped)
-            files = sum(m.live_files for m in skipped)
+            skipped = asked & ~keep
+            report.manifests_total += int(np.count_nonzero(asked))
+            report.manifests_skipped += int(np.count_nonzero(skipped))
+            files = int(numbers.live_files[skipped].sum())
             report.files_total += files
             report.files_skipped_with_manifests += files
-        return [self.manifests[i] for i in rows if i in keep]
+        return [self.manifests[i] for i in np.flatnonzero(keep).tolist()]
+
+    @cached_property
+    def _numbers(self) -> _Numbers:
+        every = self.manifests
+        added, existing = (np.array([m[i] for m in every], np.int64) for i in _LIVE_COUNTS)
+        return _Numbers(
+            content=np.array([m.content for m in every], np.int64),
+            spec_id=np.array([-1 if m.spec_id is None else m.spec_id for m in every], np.int64),
+            has_live=(added != 0) | (existing != 0),
+            live_files=np.maximum(added, 0) + np.maximum(existing, 0),
+        )
 
     def _summaries_keep(self, rows: np.ndarray, spec: PartitionSpec, manifest_filter: Any) -> np.ndarray:
         """bool[len(rows)]: what the filter says of manifests of one spec; True where summaries are missing."""
@@ -221,4 +244,4 @@ def parse_manifest_list(data: bytes, path: str) -> ManifestList:
 def manifest_list_of_paths(paths: Sequence[str]) -> ManifestList:
     """The manifests that version 1 metadata names itself: nothing is known of them but the paths."""
     unknown = Manifest("", UNKNOWN, None, DATA, 0, 0, None, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, None)
-    return ManifestList([replace(unknown, path=p) for p in paths])
+    return ManifestList([unknown._replace(path=p) for p in paths])
