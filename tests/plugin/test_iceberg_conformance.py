@@ -64,13 +64,15 @@ def test_files(case: IcebergCase) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_deletes_and_row_ids(case: IcebergCase) -> None:
+    """The deletes whose scope a file lies in; plans leave out those that the bounds of their keys rule out."""
     table = tf.open_table(case.metadata, format="iceberg", relocate=True)
     for expected in case.snapshots:
         plan = table.scan(version=expected["snapshot_id"]).plan()
         names = [os.path.basename(path) for path in plan.survivors["path"].to_pylist()]
-        deletes = plan.delete_files
+        index = plan.scan.snapshot.format_snapshot.delete_index
+        deletes = index.attached(index.pairs(plan.survivors.combine_chunks()), len(plan))
         assert len(deletes.indices) == expected["scoped_pairs"]
-        every = plan.scan.snapshot.format_snapshot.delete_index.files
+        every = index.files
         kinds = Counter(KINDS[k] for k in every["kind"].to_pylist()) if every is not None else Counter()
         assert kinds == expected["kinds"]
         assert sum(kinds.values()) == expected["delete_files"]
