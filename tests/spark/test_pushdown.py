@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -316,6 +317,15 @@ def test_masks_are_kept(table: tf.Table, monkeypatch: pytest.MonkeyPatch) -> Non
     assert mask is not None and mask.sum() == 1
     assert pruner.mask(predicate) is mask
     assert pruner.callback(FilterReader(plan.schema.fields, Naming()), np.flatnonzero(mask))("[]") is None
+
+
+def test_further_filters_read_no_metadata(tmp_path: Path) -> None:
+    """What one filter decoded of a column serves the next ones."""
+    root = write_delta(tmp_path / "t", SCHEMA, [_file(i) for i in range(FILES)], partitioned_by=["p", "day"])
+    plan = tf.open_table(root).scan().plan()
+    assert plan.keep_mask("id = 57").sum() == 1
+    shutil.rmtree(root / "_delta_log")
+    assert np.flatnonzero(plan.keep_mask("id > 99 OR p = 1")).tolist() == [1, 5, 9, 10, 11]
 
 
 def test_arrow_reads_the_same(spark: Any, table: tf.Table) -> None:
