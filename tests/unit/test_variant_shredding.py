@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tableformats.arrow.variant_shredding import MalformedVariantError, unshredded
-
 from tests.variants import decoded, metadata_of, object_of
 
 EMPTY = b"\x01\x00"
