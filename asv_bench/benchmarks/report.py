@@ -131,17 +131,16 @@ def versions() -> str:
     return ", ".join([f"Python {platform.python_version()}", *found])
 
 
-def some(all_of_them: Sequence[Any], wanted: str | None, name: Callable[[Any], str]) -> Iterator[Any]:
-    """Those whose name contains one of the comma-separated words."""
-    words = [word.strip().lower() for word in wanted.split(",")] if wanted else [""]
-    return (one for one in all_of_them if any(word in name(one).lower() for word in words))
+def some(all_of_them: Sequence[Any], wanted: Sequence[str], name: Callable[[Any], str]) -> Iterator[Any]:
+    """Those whose name contains one of the words."""
+    return (one for one in all_of_them if any(word.lower() in name(one).lower() for word in wanted))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=MILLION, help="of the large tables; goals go with a million")
-    parser.add_argument("--cases", help="words of their labels, separated by commas, for example 'Iceberg, P1'")
-    parser.add_argument("--peers", help="names, separated by commas; 'none' asks ours and the limits alone")
+    parser.add_argument("--cases", nargs="+", default=[""], help="parts of their labels, for example 'Iceberg, P1'")
+    parser.add_argument("--peers", nargs="+", default=[""], help="names; 'none' asks ours and the limits alone")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--minutes", type=float, default=11.0, help="after which nothing begins but the first round")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
