@@ -9,7 +9,8 @@ block whose parts have keys may be kept and pruned again, on any thread; what it
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TARGET_FILES", "BatchOf", "Block", "Pruned", "Source", "blocks_of", "check_batch", "empty_struct", "flat"]
 
-TARGET_FILES = 65_536
+TARGET_FILES = 16_384
+"""Files of a block that is read: what its batches hold beside the block is in memory until it is pruned."""
 _REQUIRED = {"path": pa.string(), "size_bytes": pa.int64()}
 _OPTIONAL = {"record_count": pa.int64()}
 _SIDES = ("lower", "upper", "null_count", "nan_count", "value_count")
@@ -71,6 +73,12 @@ class _Known:
         places = np.searchsorted(self.rows, rows)
         return None if len(places) == len(self.rows) else places
 
+    @staticmethod
+    def joined(parts: Sequence[_Known]) -> _Known:
+        counts = [part.counts for part in parts]
+        joined = None if counts[0] is None else pa.concat_arrays(counts)
+        return _Known(None, Range.joined([part.range for part in parts]), joined)
+
     def covers(self, rows: np.ndarray | None) -> bool:
         if self.rows is None or rows is self.rows:
             return True
@@ -114,6 +122,37 @@ class Block:
         for known in list(self._known.values()):
             arrays += [known.rows, known.range, known.counts]
         return sum(int(array.nbytes) for array in arrays if array is not None)
+
+    def joins(self, other: Block) -> bool:
+        """Whether :meth:`joined` takes the two: of one spec, and with the same things known of all of their files."""
+        return (
+            self.spec == other.spec
+            and (self.record_count is None) == (other.record_count is None)
+            and (self.hashes is None) == (other.hashes is None)
+            and self._known.keys() == other._known.keys()
+            and all(known.rows is None for block in (self, other) for known in block._known.values())
+            and all((known.counts is None) == (other._known[f].counts is None) for f, known in self._known.items())
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[Block]) -> Block:
+        """One block of several that join, one after the other."""
+        first = parts[0]
+        starts = np.cumsum([0, *(len(block) for block in parts)]).tolist()
+        sources = [
+            replace(source, start=source.start + start, stop=source.stop + start)
+            for block, start in zip(parts, starts[:-1], strict=True)
+            for source in block.sources
+        ]
+        return Block(
+            first.spec,
+            pa.concat_arrays([block.partition for block in parts]),
+            np.concatenate([block.sizes for block in parts]),
+            None if first.record_count is None else pa.concat_arrays([block.record_count for block in parts]),
+            sources,
+            None if first.hashes is None else np.concatenate([block.hashes for block in parts]),  # type: ignore[misc]
+            {f: _Known.joined([block._known[f] for block in parts]) for f in first._known},
+        )
 
     def prune(
         self,
@@ -161,14 +200,20 @@ class Block:
                 yield source, rows[first:last]
 
     def _count(self, alive: np.ndarray | None, report: ScanReport) -> None:
-        report.files_total += len(self) if alive is None else int(np.count_nonzero(alive))
-        report.bytes_total += int(self.sizes.sum() if alive is None else self.sizes[alive].sum())
-        if report.rows_listed is not None and len(self):
-            counts = self.record_count
-            if counts is not None and alive is not None:
-                counts = counts.filter(pa.array(alive))
-            listed = None if counts is None or counts.null_count else pc.sum(counts).as_py() or 0
-            report.rows_listed = None if listed is None else report.rows_listed + listed
+        n, size, rows = self._totals
+        if alive is not None:
+            n, size = int(np.count_nonzero(alive)), int(self.sizes[alive].sum())
+            rows = None if self.record_count is None else _sum(self.record_count.filter(pa.array(alive)))
+        report.files_total += n
+        report.bytes_total += size
+        if n:
+            report.rows_listed = None if rows is None or report.rows_listed is None else report.rows_listed + rows
+
+    @cached_property
+    def _totals(self) -> tuple[int, int, int | None]:
+        """Files, their bytes, and their rows where all are known."""
+        rows = None if self.record_count is None else _sum(self.record_count)
+        return len(self), int(self.sizes.sum()), rows
 
     def _ranges(
         self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf
@@ -358,6 +403,10 @@ def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
         return column.chunk(0)
     combined = column.combine_chunks()
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
+
+
+def _sum(counts: pa.Int64Array) -> int | None:
+    return None if counts.null_count else pc.sum(counts).as_py() or 0
 
 
 def _joined(arrays: Sequence[pa.Array | None], lengths: Sequence[int], kind: pa.DataType) -> pa.Array:

@@ -25,6 +25,8 @@ __all__ = ["Kept", "KeptPart", "Place", "Reconciler", "Reread"]
 _MOST_NEWER = 32
 """So many commits on top of those that an entry was made under are looked for."""
 _OVERHEAD_BYTES = 512
+_KEPT_FILES = 65_536
+"""Files of a block that is kept: fewer blocks cost less, and the columns of one should fit a core's cache."""
 _NOT_KEPT = ("partition", "record_count")
 """Columns of files that blocks have already."""
 _CONTEXTS = itertools.count()
@@ -116,6 +118,8 @@ class Kept:
         self._adds: tuple[Hashable, ...] = ()
         self._contexts: list[tuple[int, int]] = []  # (commits on top, what stands for the rest of them in keys)
         self._newest: dict[int, FileKeySet] = {}
+        self._waiting: list[tuple[FilePart, KeptPart]] = []
+        self._n_waiting = 0
 
     @property
     def keeps(self) -> bool:
@@ -163,6 +167,37 @@ class Kept:
         """Keep what was made of ``part`` in this snapshot."""
         if part.key is not None and self._contexts:
             self._cache.keep(("part", part.key, self._contexts[0][1]), kept, kept.nbytes)
+
+    def gather(self, part: FilePart, kept: KeptPart) -> None:
+        """Keep what was made of ``part`` in this snapshot, its blocks joined with those of the parts before it."""
+        self._waiting.append((part, kept))
+        self._n_waiting += sum(place.stop - place.start for place in kept.places)
+        if self._n_waiting >= _KEPT_FILES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Keep what waits."""
+        waiting, self._waiting, self._n_waiting = self._waiting, [], 0
+        every = {id(place.block): place.block for _, kept in waiting for place in kept.places}
+        runs: list[list[Block]] = []
+        for block in every.values():
+            if runs and runs[-1][0].joins(block):
+                runs[-1].append(block)
+            else:
+                runs.append([block])
+        moved: dict[int, tuple[Block, int]] = {}
+        for run in runs:
+            joined = run[0] if len(run) == 1 else Block.joined(run)
+            start = 0
+            for block in run:
+                moved[id(block)] = joined, start
+                start += len(block)
+        for part, kept in waiting:
+            places = []
+            for place in kept.places:
+                block, start = moved[id(place.block)]
+                places.append(Place(block, place.start + start, place.stop + start, place.alive))
+            self.keep(part, KeptPart(places, kept.report))
 
     def measure(self, part: FilePart) -> None:
         """Count again what the entry of ``part`` takes."""

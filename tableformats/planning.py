@@ -149,13 +149,14 @@ class _Planner:
             jobs += [partial(self._read, bundle) for bundle in _bundles(unread)]
         for results in in_order(lambda job: list(job()), jobs):
             yield from self._taken(lambda results=results: iter(results))  # type: ignore[misc]
+        self.kept.flush()
 
     def _taken(self, job: Callable[[], Iterator[_Result]]) -> Iterator[_Piece]:
         """The pieces of a job, once what it counted is counted and what it read is kept."""
         for result in job():
             self.report.add(result.report)
             for part, kept in result.entries:
-                self.kept.keep(part, kept)
+                self.kept.gather(part, kept)
             for part in result.grown:
                 self.kept.measure(part)
             yield from result.pieces

@@ -79,6 +79,13 @@ class Range:
         upper = lower if self.upper is self.lower else self.upper.take(at)
         return Range(lower, upper, self.may_value[rows], self.may_null[rows], self.may_nan[rows])
 
+    @staticmethod
+    def joined(parts: Sequence[Range]) -> Range:
+        """The ranges of files, one after the other; each part without ``places``."""
+        lower, upper = (pa.concat_arrays([getattr(part, side) for part in parts]) for side in ("lower", "upper"))
+        flags = [np.concatenate([getattr(part, may) for part in parts]) for may in ("may_value", "may_null", "may_nan")]
+        return Range(lower, upper, flags[0], flags[1], flags[2])
+
     @property
     def nbytes(self) -> int:
         """Memory that the range holds."""
