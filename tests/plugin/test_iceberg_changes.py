@@ -89,7 +89,8 @@ def apply(history: History, action: dict[str, Any], fresh: int) -> None:
         # A file with a vector takes no position deletes any more.
         by_vector = kind == "vector" or path in history.vectors
         place = [(path, position)]
-        history.commit("delete", **({"vectors": place} if by_vector else {"positions": place}))
+        deletes: dict[str, Any] = {"vectors": place} if by_vector else {"positions": place}
+        history.commit("delete", **deletes)
     elif kind in ("equality", "upsert"):
         added = [[action["b"], fresh]] if kind == "upsert" else []
         history.commit("overwrite", keys=[action["b"], fresh - 1], add=added)
