@@ -127,6 +127,23 @@ class FormatConformance:
                 assert counts.type == pa.int64() and len(counts) == len(some)
         assert count, "the table of the fixture has files"
 
+    def test_parts_are_the_same_when_they_are_read_again(self, snapshot: FormatSnapshot) -> None:
+        """What one plan made of a part serves the next one, and parts are read on several threads."""
+        request = ReadRequest((), ScanReport())
+        first, second = snapshot.parts(request), snapshot.parts(request)
+        assert [part.key for part in first] == [part.key for part in second]
+        keys = [part.key for part in first if part.key is not None]
+        assert len(set(keys)) == len(keys)
+        adding = [bool(part.adds) for part in first]
+        assert adding == sorted(adding, reverse=True), "parts that add keys come first"
+        for part in (*first, *second):
+            batches, again = (list(part.read(ScanReport())) for _ in range(2))
+            assert [batch.files for batch in batches] == [batch.files for batch in again]
+            for batch in batches:
+                assert batch.keys is None or batch.insert_keys == bool(part.adds)
+                if part.keys_of is not None and batch.keys is not None:
+                    assert part.keys_of(batch.files).equals(batch.keys)
+
     @staticmethod
     def _check_partition(kind: pa.DataType, spec: PartitionSpec) -> None:
         assert {f.name for f in kind} == {str(f.id) for f in spec.fields}
