@@ -246,6 +246,7 @@ class Storage:
     def resolve_one(self, stored: str, *, encoded: bool = False) -> str:
         """One stored path made absolute; see :meth:`resolve`."""
         path = normalize(unquote(stored) if encoded else stored)
+        _refuse_climbing(path)
         for old, new in self._moved:
             if path == old or path.startswith(old + "/"):
                 return new + path[len(old) :]
@@ -306,12 +307,6 @@ class Storage:
                     yield alias + old[len(scheme) :], new
 
     def _check(self, path: str) -> None:
-        if any(part == ".." for part in path.split("/")):
-            raise PathNotAllowedError(
-                "the table's metadata names a path that climbs with '..'",
-                path=path,
-                hint="The table is not safe to read",
-            )
         if scheme_of(path) == scheme_of(self.root) and _authority_is_local(path):
             return
         if any(path == allowed or path.startswith(allowed + "/") for allowed in self._allowed):
@@ -335,6 +330,13 @@ def _path_kinds(paths: pa.Array, encoded: bool) -> np.ndarray:
     _, offsets, data = paths.buffers()
     window = np.frombuffer(offsets, np.int32)[paths.offset : paths.offset + len(paths) + 1]
     return path_kinds(window, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8), encoded)
+
+
+def _refuse_climbing(path: str) -> None:
+    if ".." in path and ".." in path.split("/"):
+        raise PathNotAllowedError(
+            "the table's metadata names a path that climbs with '..'", path=path, hint="The table is not safe to read"
+        )
 
 
 def _authority_is_local(path: str) -> bool:

@@ -123,3 +123,14 @@ def test_credentials_never_show() -> None:
     assert "canary" not in repr(storage)
     with pytest.raises(TypeError):
         pickle.dumps(storage)
+
+
+@pytest.mark.parametrize("stored", ["/old/../etc/passwd", "/old/a/..", "file:///old/../x"])
+def test_paths_that_climb_out_of_what_was_moved_are_refused(tmp_path: Path, stored: str) -> None:
+    storage = Storage(tmp_path)
+    storage.relocate("/old", "/new")
+    with pytest.raises(PathNotAllowedError):
+        storage.resolve_one(stored)
+    with pytest.raises(PathNotAllowedError):
+        storage.resolve(pa.array(["/old/a", stored]))
+    assert storage.resolve(pa.array(["/old/a", "/old/..b"])).to_pylist() == ["/new/a", "/new/..b"]
