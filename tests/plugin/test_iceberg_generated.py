@@ -77,8 +77,9 @@ def rows_of(values: list[Any], name: str, kind: pa.DataType, extra: bool) -> pa.
     return pa.table(columns | ({"more": pa.array([f"m{i}" for i in range(len(data))])} if extra else {}))
 
 
-@pytest.mark.parametrize("kind", VALUES)
-def test_every_transform_on_a_type(catalog: SqlCatalog, kind: str) -> None:
+def evolving(catalog: SqlCatalog, kind: str) -> tuple[Any, int]:
+    """A table whose column of ``kind`` is partitioned by one transform after another; it, and how often each row was
+    appended."""
     type_, values = VALUES[kind]
     schema = Schema(it.NestedField(1, "id", it.LongType()), it.NestedField(2, "v", type_))
     table = catalog.create_table(f"db.{kind}", schema, properties={"format-version": "2"})
@@ -96,14 +97,21 @@ def test_every_transform_on_a_type(catalog: SqlCatalog, kind: str) -> None:
                     spec.remove_field(f.name)
                 spec.add_field(name, transform, f"p{number}")
         table.append(rows_of(values, name, arrow_of(kind), number >= 2))
+    return table, len(own) + 1
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_every_transform_on_a_type(catalog: SqlCatalog, kind: str) -> None:
+    values = VALUES[kind][1]
+    table, times = evolving(catalog, kind)
     table.manage_snapshots().create_tag(table.snapshots()[0].snapshot_id, "first").commit()
     table.manage_snapshots().create_branch(table.snapshots()[-1].snapshot_id, "second").commit()
     opened = tf.open_table(table.metadata_location)
-    check(opened.snapshot(), values, len(own) + 1)
+    check(opened.snapshot(), values, times)
     check(opened.snapshot(tag="first"), values, 1, most=3)
-    check(opened.snapshot(branch="second"), values, len(own) + 1, most=3)
+    check(opened.snapshot(branch="second"), values, times, most=3)
     table.delete("id = 0")
-    check(tf.open_table(table.metadata_location).snapshot(), values, len(own) + 1, without=0, most=6)
+    check(tf.open_table(table.metadata_location).snapshot(), values, times, without=0, most=6)
 
 
 def arrow_of(kind: str) -> pa.DataType:
