@@ -242,9 +242,7 @@ class _Planner:
         partition = block.partition if len(rows) == len(block) else block.partition.take(pa.array(rows))
         table = table.append_column("partition", _widen(partition, self.partition_fields))
         table = table.append_column("spec_id", pa.array(np.full(len(rows), spec.id, np.int32)))
-        if "file_format" not in table.column_names:
-            table = table.append_column("file_format", pa.repeat(pa.scalar("parquet"), len(rows)))
-        return table.append_column("fully_matched", pa.array(pruned.matched))
+        return _with_formats(table).append_column("fully_matched", pa.array(pruned.matched))
 
     # ---- the end --------------------------------------------------------------------------------------------------
 
@@ -336,6 +334,14 @@ def _bundles(parts: Sequence[tuple[int, FilePart]]) -> Iterator[list[tuple[int, 
         files += n
     if bundle:
         yield bundle
+
+
+def _with_formats(files: pa.Table) -> pa.Table:
+    """``files`` with the format of each: Parquet where a batch did not say."""
+    at = files.schema.get_field_index("file_format")
+    if at < 0:
+        return files.append_column("file_format", pa.repeat(pa.scalar("parquet"), files.num_rows))
+    return files.set_column(at, "file_format", pc.fill_null(files.column(at), "parquet"))
 
 
 def _concat(tables: Sequence[pa.Table]) -> pa.Table:
