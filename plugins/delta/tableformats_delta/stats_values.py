@@ -32,6 +32,7 @@ _OLD_ZONE_US = 60_000_000
 _YEAR_1900_US = -2_208_988_800_000_000
 # A '?' in front of a cut may be half of a character that the writer could not encode.
 _LOST_CHARACTER = "(?s)^.{15,31}\\?.*[\u007f\ufffd\U0010ffff]$"
+_SHORTEST_LOST = 17  # bytes
 
 
 def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -185,6 +186,17 @@ def _widen_timestamps(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array
 
 
 def _widen_strings(high: pa.StringArray) -> pa.StringArray:
+    """Few strings are long enough to have been cut, or end like a cut one: the others stay as they are."""
+    import pyarrow.compute as pc
+
+    long = pc.greater_equal(pc.binary_length(high), _SHORTEST_LOST)
+    suspects = pc.fill_null(pc.or_(long, pc.ends_with(high, "\ufffd")), False)
+    if not pc.any(suspects).as_py():
+        return high
+    return pc.replace_with_mask(high, suspects, _widen_cut(high.filter(suspects)))
+
+
+def _widen_cut(high: pa.StringArray) -> pa.StringArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
