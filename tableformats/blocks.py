@@ -184,6 +184,9 @@ class Block:
         if not candidates.n:
             return Pruned(self, np.zeros(0, np.int64), np.zeros(0, bool), None)
         with report.stage("bounds"):
+            if self._missing(program.columns, candidates.rows):
+                # What has to be read is read of files that the snapshot has: the parts of others may not be there.
+                candidates.settle()
             rows = candidates.rows
             ranges, counts = self._ranges(program.columns, rows, batch_of)
             verdicts = program.verdicts_of(spec, _taken(self.partition, rows), ranges, candidates.n)
@@ -218,13 +221,9 @@ class Block:
     def _ranges(
         self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf
     ) -> tuple[dict[int, Range], pa.Array | None]:
-        """The ranges of ``columns`` for ``rows`` (None: all) by field id, and record counts where they are known.
-
-        Columns that are partition values themselves have none: bounds would say no more.
-        """
-        exact = {f.source_id for f in self.spec.fields if f.transform.name == "identity"}
-        columns = [f for f in columns if not f.type.is_nested and f.id not in exact]
-        missing = [f for f in columns if not (f in self._known and self._known[f].covers(rows))]
+        """The ranges of ``columns`` for ``rows`` (None: all) by field id, and record counts where they are known."""
+        columns = self._bounded(columns)
+        missing = self._missing(columns, rows)
         if missing:
             decoded = self._decode(missing, rows, batch_of)
             n = len(self) if rows is None else len(rows)
@@ -240,6 +239,15 @@ class Block:
             ranges[f.id] = known.range if places is None else known.range.take(places)
             counts = _taken(known.counts, places) if counts is None else counts
         return ranges, counts
+
+    def _bounded(self, columns: Sequence[Field]) -> list[Field]:
+        """Those of ``columns`` that have ranges. Partition values themselves have none: bounds would say no more."""
+        exact = {f.source_id for f in self.spec.fields if f.transform.name == "identity"}
+        return [f for f in columns if not f.type.is_nested and f.id not in exact]
+
+    def _missing(self, columns: Sequence[Field], rows: np.ndarray | None) -> list[Field]:
+        """Those of ``columns`` whose ranges are not known for ``rows`` (None: all)."""
+        return [f for f in self._bounded(columns) if not (f in self._known and self._known[f].covers(rows))]
 
     def _decode(self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf) -> Bounds:
         """The bounds of ``columns`` as the batches' statistics have them."""
@@ -297,6 +305,11 @@ class _Candidates:
         else:
             self._mask = kept if count < self.n else None
         return before - count
+
+    def settle(self) -> None:
+        """Let the next step look at no file that is out already."""
+        if self._mask is not None:
+            self.rows, self._mask = self.all_rows(), None
 
     def all_rows(self) -> np.ndarray:
         """int64, ascending: the files that may match."""

@@ -11,6 +11,7 @@ import pytest
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError
 
+from .iceberg_history import History
 from .iceberg_support import entry, manifest_bytes
 from .test_iceberg_table import SECOND, metadata_json, snapshot_json, table_with
 
@@ -75,3 +76,13 @@ def test_update_in_a_directory_that_became_ambiguous(tmp_path: Path) -> None:
         (tmp_path / "metadata" / f"{name}.metadata.json").write_text(json.dumps(metadata_json()))
     with pytest.raises(CorruptMetadataError, match="ambiguous"):
         snapshot.update()
+
+
+def test_an_older_snapshot_after_a_newer_one(tmp_path: Path) -> None:
+    """What is kept of the newer one has files whose manifest the older one has not."""
+    history = History(tmp_path / "t")
+    history.commit("append", add=[[1], [2], [3]])
+    history.commit("append", add=[[4]])
+    table = tf.open_table(history.root)
+    assert len(table.scan().plan()) == 4
+    assert table.scan("id = 2", version=101).to_arrow()["id"].to_pylist() == [2]
