@@ -14,11 +14,13 @@ import pyarrow.compute as pc
 
 from ..errors import UnsupportedFeatureError
 from ..schema import Field, ListType, MapType, Schema, StructType, Type, arrow_type
-from .columns import logical_type
+from .columns import check_collation, logical_type
 
 __all__ = ["SparkBatches", "spark_schema_json"]
 
 _NO_SPARK_TYPE = ("time", "timestamp_ns", "timestamp_ntz_ns")
+_SPARK = (4, 0)
+"""The first version with Python data sources."""
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 _DASHES = (8, 13, 18, 23)
 _DIGITS = np.array([i for i in range(36) if i not in _DASHES])
@@ -45,6 +47,7 @@ def _check(f: Field, name: str) -> None:
             f"Spark's Python data sources have no columns of type {f.type}", field=name,
             hint="Leave the column out with the option columns, or read with to_arrow()",
         )  # fmt: skip
+    check_collation(f, name, _SPARK)
     for member in _members(f.type):
         _check(member, f"{name}.{member.name}")
 

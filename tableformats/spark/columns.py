@@ -8,6 +8,7 @@ that have matches. Such a column is read under a name that no file holds, which 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,8 @@ from ..errors import UnsupportedFeatureError
 from ..schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type
 
 __all__ = [
-    "HIDDEN", "ROW_INDEX", "Naming", "Path", "check_readable", "logical_type", "naming_by_id", "quoted", "spark_struct",
+    "HIDDEN", "ROW_INDEX", "Naming", "Path", "check_collation", "check_readable", "logical_type", "naming_by_id",
+    "quoted", "spark_struct",
 ]  # fmt: skip
 
 Path = tuple[Field, ...]
@@ -29,6 +31,9 @@ ROW_INDEX = "_tmp_metadata_row_index"
 
 _REFUSED = ("time", "timestamp_ns", "timestamp_ntz_ns")
 _HAS_VARIANT = (4, 0)
+_HAS_COLLATIONS = (4, 0)
+_COLLATION = re.compile(r"(?:spark|icu)\.(\w+)", re.ASCII | re.IGNORECASE)
+"""A collation as Delta writes it, provider and name. Source: Spark, ``StructField.schemaCollationValue``."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Naming:
         return _spark_field(self.name(f), self.spark_type(f.type), metadata)
 
     def spark_type(self, kind: Type) -> Any:
-        return _spark_type(kind, self.spark_field, uuid="binary")
+        return _spark_type(Field(0, "", kind), self.spark_field, is_logical=False)
 
 
 def spark_struct(fields: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -66,32 +71,39 @@ def spark_struct(fields: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return {"type": "struct", "fields": list(fields)}
 
 
-def logical_type(kind: Type) -> Any:
-    """Spark's JSON of the type as users see it: the table's names, uuid as text."""
-    return _spark_type(kind, _logical_field, uuid="string")
+def logical_type(kind: Type, collation: str | None = None) -> Any:
+    """Spark's JSON of the type as users see it: the table's names, uuid as text, collated strings.
+
+    ``collation`` is that of a field of this type; those inside of the type are known.
+    """
+    return _spark_type(Field(0, "", kind, collation=collation), _logical_field, is_logical=True)
 
 
 def _logical_field(f: Field) -> dict[str, Any]:
-    return _spark_field(f.name, logical_type(f.type), {})
+    return _spark_field(f.name, logical_type(f.type, f.collation), {})
 
 
 def _spark_field(name: str, kind: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": name, "type": kind, "nullable": True, "metadata": dict(metadata)}
 
 
-def _spark_type(kind: Type, member: Any, uuid: str) -> Any:
+def _spark_type(f: Field, member: Any, is_logical: bool) -> Any:
+    kind = f.type
     if isinstance(kind, StructType):
         return spark_struct(member(f) for f in kind.fields)
     if isinstance(kind, ListType):
-        return {"type": "array", "elementType": _spark_type(kind.element.type, member, uuid), "containsNull": True}
+        return {"type": "array", "elementType": _spark_type(kind.element, member, is_logical), "containsNull": True}
     if isinstance(kind, MapType):
-        return {"type": "map", "keyType": _spark_type(kind.key.type, member, uuid),
-                "valueType": _spark_type(kind.value.type, member, uuid), "valueContainsNull": True}  # fmt: skip
+        return {"type": "map", "keyType": _spark_type(kind.key, member, is_logical),
+                "valueType": _spark_type(kind.value, member, is_logical), "valueContainsNull": True}  # fmt: skip
     if isinstance(kind, DecimalType):
         return str(kind)
     if isinstance(kind, FixedType):
         return "binary"
     assert isinstance(kind, PrimitiveType)
+    if is_logical and f.collation is not None and (known := _COLLATION.fullmatch(f.collation)):
+        return f"string collate {known[1]}"
+    uuid = "string" if is_logical else "binary"
     return {"int": "integer", "uuid": uuid, "unknown": "void"}.get(kind.name, kind.name)
 
 
@@ -143,7 +155,7 @@ def _struct_paths(fields: Iterable[Field], parents: Path) -> Iterator[Path]:
 def check_readable(f: Field, version: tuple[int, int] = (3, 5)) -> None:
     """Raise UnsupportedFeatureError if the column, or one inside of it, is of what this path cannot read rightly.
 
-    ``version`` is that of the session's Spark: 4.0 has variants, shredded ones too.
+    ``version`` is that of the session's Spark: 4.0 has variants, shredded ones too, and collations.
     """
     if f.name.lower().startswith(HIDDEN) or ROW_INDEX in (f.name.lower(), f.stored_name.lower()):
         raise UnsupportedFeatureError(
@@ -151,7 +163,9 @@ def check_readable(f: Field, version: tuple[int, int] = (3, 5)) -> None:
         )
     for path in _struct_paths([f], ()):
         name = ".".join(part.name for part in path)
-        for kind in _leaf_kinds(path[-1].type):
+        for leaf in _leaves(path[-1]):
+            kind = str(leaf.type)
+            check_collation(leaf, name, version)
             if kind in _REFUSED or (kind == "variant" and version < _HAS_VARIANT):
                 raise UnsupportedFeatureError(
                     f"columns of type {kind} are not read with Spark yet", field=name,
@@ -165,15 +179,34 @@ def check_readable(f: Field, version: tuple[int, int] = (3, 5)) -> None:
                 )  # fmt: skip
 
 
-def _leaf_kinds(kind: Type) -> Iterator[str]:
-    """Names of the primitive types of a field, through lists and maps but not through structs."""
-    if isinstance(kind, ListType):
-        yield from _leaf_kinds(kind.element.type)
-    elif isinstance(kind, MapType):
-        yield from _leaf_kinds(kind.key.type)
-        yield from _leaf_kinds(kind.value.type)
-    elif isinstance(kind, PrimitiveType):
-        yield kind.name
+def check_collation(f: Field, name: str, version: tuple[int, int]) -> None:
+    """Raise UnsupportedFeatureError if the values of ``f`` compare by a collation that Spark ``version`` lacks.
+
+    ``name`` is the column's. As plain strings the values would compare by bytes, and filters would give other rows.
+    """
+    if f.collation is None:
+        return
+    if version < _HAS_COLLATIONS:
+        reason, hint = "which Spark has from 4.0 on", "Read with Spark 4"
+    elif not _COLLATION.fullmatch(f.collation):
+        reason, hint = "which Spark does not know", "Read with to_arrow()"
+    else:
+        return
+    raise UnsupportedFeatureError(
+        f"the column compares by the collation {f.collation!r}, {reason}", field=name,
+        hint=f"{hint}, or leave the column out with columns=[...]",
+    )  # fmt: skip
+
+
+def _leaves(f: Field) -> Iterator[Field]:
+    """The fields of primitive types in a field, through lists and maps but not through structs."""
+    if isinstance(f.type, ListType):
+        yield from _leaves(f.type.element)
+    elif isinstance(f.type, MapType):
+        yield from _leaves(f.type.key)
+        yield from _leaves(f.type.value)
+    elif isinstance(f.type, PrimitiveType):
+        yield f
 
 
 def quoted(name: str) -> str:

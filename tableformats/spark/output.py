@@ -1,8 +1,10 @@
-"""The columns of the result, out of what a relation reads: renamed, floats kept out of pushdown, defaults filled in.
+"""The columns of the result, out of what a relation reads: renamed, collated, floats kept out of pushdown, defaults
+filled in.
 
 Spark's filters on a bare column, or on a bare member of a struct, reach the bounds of Parquet's row groups and of
 ORC's stripes, which pass over NaN and take -0.0 for less than 0.0: rows that match would be lost. So floats are given
-as an expression of the same value, which ``CatalystFilters.java`` sees through.
+as an expression of the same value, which ``CatalystFilters.java`` sees through. Collated strings are read as plain ones
+and cast: neither Parquet's filters nor ``CatalystFilters.java`` look through a cast, so that nothing goes by bytes.
 """
 
 from __future__ import annotations
@@ -41,11 +43,18 @@ def renamed(f: Field, naming: Naming, bridge: Bridge) -> Column:
     """
     from pyspark.sql import functions as F
 
-    column = F.col(quoted(naming.name(f)))
-    if not f.type.is_nested or naming.spark_type(f.type) == logical_type(f.type):
+    column, wanted = F.col(quoted(naming.name(f))), logical_type(f.type, f.collation)
+    if not (f.type.is_nested or f.collation) or naming.spark_type(f.type) == wanted:
         return column
     # From struct to struct a cast goes by position: it renames, and the field ids stay behind.
-    return column.cast(bridge.spark_type(logical_type(f.type)))
+    try:
+        return column.cast(bridge.spark_type(wanted))
+    except Exception as error:
+        # Of the types that we ask for Spark refuses those alone whose collation it does not know.
+        raise UnsupportedFeatureError(
+            "the session's Spark has no such type, by its collation", field=f.name,
+            hint="Leave the column out with columns=[...], or read with to_arrow()",
+        ) from error  # fmt: skip
 
 
 def default_constant(f: Field) -> pa.Array | None:

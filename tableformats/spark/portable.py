@@ -77,8 +77,16 @@ def _check_version(spark: SparkSession) -> None:
 
 
 def _by_data_source(scan: Scan, spark: SparkSession) -> DataFrame:
-    frame = spark.read.format("tableformats").options(**_options(scan)).load(scan.snapshot.storage.root)
-    _check_columns(scan, frame)
+    wanted = spark_schema_json(scan.schema)
+    try:
+        frame = spark.read.format("tableformats").options(**_options(scan)).load(scan.snapshot.storage.root)
+        # Asks the session, so that what it cannot do is said here; a classic one has said it before.
+        found = json.loads(frame.schema.json())
+    except TableFormatsError:
+        raise
+    except Exception as error:
+        raise _refused(scan, str(error)) from error
+    _check_columns(scan, found, wanted)
     if _filter_text(scan) is None and scan.filter != ex.TRUE:
         frame = frame.where(to_spark_column(scan.filter))
     if frame.columns != scan.schema.names:
@@ -146,13 +154,12 @@ def _json(name: str, values: Mapping[str, Any]) -> str | None:
         ) from None  # fmt: skip
 
 
-def _check_columns(scan: Scan, frame: DataFrame) -> None:
-    """Ask the session for the columns, so that what it cannot do is said here, and compare them."""
-    try:
-        found = json.loads(frame.schema.json())
-    except Exception as error:
-        raise _refused(scan, str(error)) from error
-    wanted = spark_schema_json(scan.schema)
+def _check_columns(scan: Scan, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Compare the columns of the session's DataFrame with those of the scan, both as Spark's JSON."""
+    from pyspark.sql.types import StructType
+
+    # As Spark writes it again, with collations beside the types.
+    wanted = json.loads(StructType.fromJson(wanted).json())
     names = dict.fromkeys(_needed(scan))
     by_name = {f["name"]: f for f in wanted["fields"]}
     if [f["name"] for f in found["fields"]] == list(names) and all(

@@ -63,7 +63,8 @@ WRITER_FEATURES: Mapping[str, str] = {
     "changeDataFeed": "`table.changes` reads change data files where a version has them",
     "inCommitTimestamp": "time travel goes by it from the version that enabled it",
     "domainMetadata": "`table.inspect.domains()`",
-    "collations": "comparisons of a collated column are refused; its statistics are not used",
+    "collations": "comparisons of a collated column are refused; its statistics are not used; Spark 4 compares by it, "
+    "Spark 3.5 refuses it",
     "collations-preview": "as collations",
     "materializePartitionColumns": "the log's values win over those in the files",
     "clustering": "accepted",

@@ -38,6 +38,7 @@ _MAX_DEPTH = 100  # levels; a walk over a schema is recursive
 _MODES = ("none", "name", "id")
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
 _TEXT = re.compile(r"(?:char|varchar)\(\d+\)", re.ASCII)
+_COLLATIONS = "__COLLATIONS"
 _PRIMITIVES = {
     "integer": "int", "long": "long", "short": "short", "byte": "byte", "float": "float", "double": "double",
     "boolean": "boolean", "string": "string", "binary": "binary", "date": "date", "timestamp": "timestamp",
@@ -151,8 +152,8 @@ class _Parser:
         required = value.get("nullable") is False
         comment = metadata.get("comment")
         doc = comment if isinstance(comment, str) else None
-        collation = _collation(metadata, (name, physical or name)) if str(kind) == "string" else None
-        return Field(field_id, name, kind, required, physical, None, doc, metadata, collation)
+        found = Field(field_id, name, kind, required, physical, None, doc, metadata)
+        return _collated(found, metadata[_COLLATIONS], (name, physical or name)) if _COLLATIONS in metadata else found
 
     def _type(self, value: Any, path: tuple[str, ...], stored: str, ids: Mapping[str, Any]) -> Type:
         if len(path) > _MAX_DEPTH:
@@ -211,13 +212,27 @@ def _required(f: Field, required: bool) -> Field:
     return replace(f, required=required)
 
 
-def _collation(metadata: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """The collation of a string column. Source: Delta RFC "Collated String Type", "Specifying collations"."""
-    if "__COLLATIONS" not in metadata:
-        return None
-    found = metadata["__COLLATIONS"]
-    named = [found[name] for name in names if name in found] if isinstance(found, dict) else []
-    return str(named[0]) if named else "unknown"
+def _collated(f: Field, said: Any, names: Sequence[str], unnamed: str | None = "unknown") -> Field:
+    """``f``, and what its lists and maps hold, with the collations of strings that are ``said``.
+
+    ``names`` are what ``f`` may go by, and ``unnamed`` is its collation where none of them is there.
+    A field tells of all strings in it up to the next struct: ``{"c": ...}``, ``{"c.element": ...}``.
+    Source: Delta RFC "Collated String Type", "Specifying collations".
+    """
+
+    known = said if isinstance(said, dict) else {}
+
+    def inside(member: Field) -> Field:
+        return _collated(member, said, [f"{name}.{member.name}" for name in names], None if known else "unknown")
+
+    if isinstance(f.type, ListType):
+        return replace(f, type=ListType(inside(f.type.element)))
+    if isinstance(f.type, MapType):
+        return replace(f, type=MapType(inside(f.type.key), inside(f.type.value)))
+    if str(f.type) != "string":
+        return f
+    named = [str(known[name]) for name in names if name in known]
+    return replace(f, collation=named[0] if named else unnamed)
 
 
 def _number_the_rest(fields: tuple[Field, ...], path: str) -> tuple[Field, ...]:
