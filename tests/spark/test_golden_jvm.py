@@ -14,6 +14,7 @@ from .rows import collect
 
 # Spark before 4.3 meets the instants in its ORC files first.
 REFUSED = {"iceberg-position-deletes": ("Avro data files", "instants in ORC files")}
+WIDENED = ("iceberg-evolution",)
 
 
 @pytest.fixture
@@ -25,6 +26,8 @@ def utc(settings: Any) -> None:
 @pytest.mark.usefixtures("utc")
 @pytest.mark.parametrize("name", [name for name in EXPECTED if name not in REFUSED])
 def test_current_rows_and_filters(spark: Any, name: str) -> None:
+    if name in WIDENED and spark.version.startswith("3."):
+        pytest.skip("Spark 3.5 reads no widened columns")
     table, expected = opened(name), EXPECTED[name]
     frame = table.scan().to_spark(spark)
     assert in_order(answers(collect(frame))) == in_order(expected["current"])
