@@ -1,7 +1,8 @@
 """Benchmarks: a class is a subsystem and the shape of its input; what dominates stands in its docstring.
 
 ``TF_BENCH_QUICK=1`` takes the smallest size of everything, for a smoke run. Benchmarks stand in ``planning``, ``warm``,
-``beside``, ``kernels`` and ``startup``; ``python -m benchmarks.report`` measures a million files beside the peers.
+``beside``, ``scale``, ``kernels`` and ``startup``; ``python -m benchmarks.report`` measures a million files beside the
+peers.
 """
 
 import os
