@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from .expressions import TRUE
-from .plugin.base import Bounds, DeleteFiles, FileBatch, FormatSnapshot, PartitionField, Statistics
+from .plugin.base import EQUALITY, Bounds, DeleteFiles, FileBatch, FormatSnapshot, PartitionField, Statistics
 from .scan import Scan, ScanTask
 from .schema import Field, ListType, MapType, Schema, StructType, Type, arrow_type, primitive
 from .transforms import parse_transform
@@ -43,7 +43,6 @@ CHANGE_COLUMNS = (_TYPE, _VERSION, _TIMESTAMP)
 SELECTED = "selected_rows"
 """Kind of a delete in ``Changes.files``: the rows that it deletes are those that changed, no others are read."""
 
-EQUALITY = "equality"
 _OF_DATA_FILE = ("data_file_format", "data_spec_id", "data_partition")
 """Columns of ``DeleteFiles.files``: what an equality delete that selects rows says of the data file it selects from."""
 

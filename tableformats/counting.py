@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .errors import CorruptMetadataError
-from .plugin.base import DeleteFiles
+from .plugin.base import EQUALITY, DeleteFiles
 from .record_counts import RecordCounts
 from .scan import Scan, ScanPlan, ScanTask
 
@@ -96,7 +96,7 @@ def _is_counted_by_positions(task: ScanTask) -> bool:
     return (
         task.residual == ex.TRUE
         and task.record_count is not None
-        and not pc.any(pc.equal(task.deletes["kind"], "equality")).as_py()
+        and not pc.any(pc.equal(task.deletes["kind"], EQUALITY)).as_py()
     )
 
 

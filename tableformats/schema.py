@@ -40,6 +40,11 @@ class Type:
     def is_nested(self) -> bool:
         return False
 
+    @property
+    def members(self) -> tuple[Field, ...]:
+        """The fields of the next level: a struct's fields, a list's element, a map's key and value."""
+        return ()
+
 
 @dataclass(frozen=True)
 class PrimitiveType(Type):
@@ -106,6 +111,10 @@ class StructType(Type):
     def is_nested(self) -> bool:
         return True
 
+    @property
+    def members(self) -> tuple[Field, ...]:
+        return self.fields
+
     def __str__(self) -> str:
         return "struct<" + ",".join(f"{f.name}:{f.type}" for f in self.fields) + ">"
 
@@ -117,6 +126,10 @@ class ListType(Type):
     @property
     def is_nested(self) -> bool:
         return True
+
+    @property
+    def members(self) -> tuple[Field, ...]:
+        return (self.element,)
 
     def __str__(self) -> str:
         return f"array<{self.element.type}>"
@@ -130,6 +143,10 @@ class MapType(Type):
     @property
     def is_nested(self) -> bool:
         return True
+
+    @property
+    def members(self) -> tuple[Field, ...]:
+        return (self.key, self.value)
 
     def __str__(self) -> str:
         return f"map<{self.key.type},{self.value.type}>"

@@ -150,7 +150,7 @@ class Table:
         if len(given) > 1:
             raise TypeError(f"{' and '.join(given)} were given; a snapshot is selected by one of them")
         selector = SnapshotSelector(version, epoch_ms(timestamp), branch, tag)
-        asked = {"versionAsOf": version, "timestampAsOf": selector.timestamp_ms, "branch": branch, "tag": tag}
+        asked = {"version": version, "timestamp": selector.timestamp_ms, "branch": branch, "tag": tag}
         return Snapshot(self, self._opened.snapshot(selector), {k: v for k, v in asked.items() if v is not None})
 
     def scan(
@@ -192,8 +192,8 @@ class Table:
         from .changes import Changes, ChangesSnapshot
 
         found = self._opened.changes(starting_version, ending_version)
-        asked = {"startingVersion": found.starting_version, "endingVersion": found.ending_version}
-        snapshot = Snapshot(self, ChangesSnapshot(found, self.storage), {"readChangeFeed": "true", **asked})
+        asked = {"starting_version": found.starting_version, "ending_version": found.ending_version}
+        snapshot = Snapshot(self, ChangesSnapshot(found, self.storage), asked)
         return Changes(snapshot, ex.TRUE, snapshot.schema)
 
     def incremental_append_scan(
@@ -224,7 +224,9 @@ class Table:
         UnsupportedFeatureError : the format does not offer this (``table.changes`` may)
         """
         found = self._opened.appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive)
-        asked = {"start-snapshot-id": from_snapshot_id_exclusive, "end-snapshot-id": found.version}
+        asked = {
+            "from_snapshot_id_exclusive": from_snapshot_id_exclusive, "to_snapshot_id_inclusive": found.version
+        }  # fmt: skip
         snapshot = Snapshot(self, found, {k: v for k, v in asked.items() if v is not None})
         return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
 
@@ -251,7 +253,11 @@ class Table:
 
 
 class Snapshot:
-    """One version of a table: immutable. ``asked`` is how it was asked for, as options of the Spark data source."""
+    """One version of a table: immutable.
+
+    ``asked`` are the arguments, by name, of the method of :class:`Table` that gave it: :meth:`Table.snapshot`,
+    :meth:`Table.changes` or :meth:`Table.incremental_append_scan`.
+    """
 
     def __init__(self, table: Table, format_snapshot: FormatSnapshot, asked: Mapping[str, Any] | None = None) -> None:
         self.table = table

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from ..errors import CorruptMetadataError
-from ..plugin.base import FormatSnapshot
+from ..plugin.base import EQUALITY, FormatSnapshot
 from ..scan import ScanTask
 from ..schema import Field, Schema, StructType
 from .equality import KeySet
@@ -23,9 +23,6 @@ from .nodes import FileNode, Selection
 from .projection import Projection, Resolver
 
 __all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "is_kind", "positions_within"]
-
-EQUALITY = "equality"
-
 
 def is_kind(deletes: pa.Table, equality: bool) -> pa.Table:
     """The rows of a task's ``deletes`` that are equality deletes, or those that are not."""

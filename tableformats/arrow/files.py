@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..scan import ScanTask
     from ..storage import Storage
 
-__all__ = ["BATCH_ROWS", "DataFile", "Part", "counted_rows", "empty_rows", "open_data_file"]
+__all__ = ["BATCH_ROWS", "DataFile", "Part", "counted_rows", "empty_rows", "open_data_file", "open_stored", "reading"]
 
 BATCH_ROWS = 131_072
 """Rows of a batch, at most."""
@@ -95,7 +95,7 @@ def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> It
         raise UnsupportedFeatureError(
             f"{name} are not read", path=task.path, field=name, hint="Rewrite the table in Parquet"
         )
-    with _open(storage, task.path) as source:
+    with open_stored(storage, task.path) as source:
         with reading(task.path):
             file = kinds[task.file_format](task.path, source)
         end = task.start + task.length
@@ -111,7 +111,14 @@ def _numbered(root: FileNode, mapping: NameMapping) -> FileNode:
     return root if mapping.undropped is None else numbered_as(root, mapping.undropped) or root
 
 
-def _open(storage: Storage, path: str) -> pa.NativeFile:
+def open_stored(storage: Storage, path: str) -> pa.NativeFile:
+    """A data file, unread.
+
+    Raises
+    ------
+    CorruptMetadataError : it is missing
+    TableFormatsError : the store refuses it
+    """
     try:
         return storage.open_file(path)
     except FileNotFoundError as error:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from .changes import FormatChanges
 
 __all__ = [
-    "Bounds", "DeleteFiles", "FileBatch", "FilePart", "FormatSnapshot", "FormatTable", "Implied", "ImpliedBounds",
-    "MetadataColumn", "NameMapping", "OpenOptions", "PartitionField", "PartitionSpec", "ReadRequest",
+    "EQUALITY", "Bounds", "DeleteFiles", "FileBatch", "FilePart", "FormatSnapshot", "FormatTable", "Implied",
+    "ImpliedBounds", "MetadataColumn", "NameMapping", "OpenOptions", "PartitionField", "PartitionSpec", "ReadRequest",
     "SnapshotSelector", "SplitOptions", "Statistics", "TableFormat", "deletes_type", "partition_members",
     "utc_datetime",
 ]  # fmt: skip
@@ -284,6 +284,10 @@ class FilePart:
     n_files: int | None = None
     adds: tuple[Hashable, ...] = ()
     keys_of: Callable[[pa.RecordBatch], pa.BinaryArray] | None = None
+
+
+EQUALITY = "equality"
+"""Kind of a delete: rows whose key it names. All other kinds name positions."""
 
 
 def deletes_type() -> pa.DataType:

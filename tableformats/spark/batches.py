@@ -48,16 +48,8 @@ def _check(f: Field, name: str) -> None:
             hint="Leave the column out with the option columns, or read with to_arrow()",
         )  # fmt: skip
     check_collation(f, name, _SPARK)
-    for member in _members(f.type):
+    for member in f.type.members:
         _check(member, f"{name}.{member.name}")
-
-
-def _members(kind: Type) -> tuple[Field, ...]:
-    if isinstance(kind, StructType):
-        return kind.fields
-    if isinstance(kind, ListType):
-        return (kind.element,)
-    return (kind.key, kind.value) if isinstance(kind, MapType) else ()
 
 
 class SparkBatches:

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
+from ..plugin.base import EQUALITY
 from ..schema import Schema
 from .columns import HIDDEN, Naming, Path, check_readable, spark_struct
 from .output import renamed
@@ -58,7 +59,7 @@ class KeyGroup:
 
 def equality_rows(deletes: DeleteFiles) -> np.ndarray:
     """bool[n_delete_files]: which rows of ``deletes.files`` are equality delete files."""
-    return pc.equal(deletes.files["kind"], "equality").to_numpy().astype(bool)
+    return pc.equal(deletes.files["kind"], EQUALITY).to_numpy().astype(bool)
 
 
 def load_key_groups(snapshot: FormatSnapshot, deletes: DeleteFiles) -> list[KeyGroup]:

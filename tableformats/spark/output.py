@@ -72,16 +72,8 @@ def check_defaults(f: Field, naming: Naming) -> None:
             )  # fmt: skip
 
 
-def _members(kind: Type) -> tuple[Field, ...]:
-    if isinstance(kind, StructType):
-        return kind.fields
-    if isinstance(kind, ListType):
-        return (kind.element,)
-    return (kind.key, kind.value) if isinstance(kind, MapType) else ()
-
-
 def _below(f: Field) -> list[Field]:
-    return [f, *(deeper for member in _members(f.type) for deeper in _below(member))]
+    return [f, *(deeper for member in f.type.members for deeper in _below(member))]
 
 
 def _lacks(f: Field, naming: Naming) -> bool:
@@ -109,7 +101,7 @@ class _Output:
         """``column``, which has the names of ``kind``, with defaults, and with floats out of the reach of filters."""
         if str(kind) in _FLOATS:
             return self._functions.nanvl(column, column)
-        if any(_lacks(member, self._naming) for member in _members(kind)):
+        if any(_lacks(member, self._naming) for member in kind.members):
             # Literals are not nullable; the columns of a result are, at every depth.
             return self._with_defaults(column, kind).cast(self._spark_type(kind))
         return self._guarded(column, kind) if isinstance(kind, StructType) else column

@@ -107,14 +107,25 @@ def _options(scan: Scan) -> dict[str, str]:
     return {name: str(value) for name, value in options.items() if value is not None}
 
 
+_OPTIONS = {
+    "version": "versionAsOf", "timestamp": "timestampAsOf", "branch": "branch", "tag": "tag",
+    "starting_version": "startingVersion", "ending_version": "endingVersion",
+    "from_snapshot_id_exclusive": "start-snapshot-id", "to_snapshot_id_inclusive": "end-snapshot-id",
+}  # fmt: skip
+"""Arguments of :class:`tableformats.Table`'s methods as options of the data source."""
+
+
 def _selection(snapshot: Snapshot) -> dict[str, Any]:
     """The options that select ``snapshot``, by its version wherever that says all.
 
     The current snapshot, and that of a branch, may be read by another schema than the version itself. Then they are
     asked for as they were, and must not have moved on.
     """
-    asked, version = snapshot.asked, snapshot.version
-    if not {"versionAsOf", "timestampAsOf", "branch", "tag"}.issuperset(asked):
+    asked = {_OPTIONS[name]: value for name, value in snapshot.asked.items()}
+    version = snapshot.version
+    if "starting_version" in snapshot.asked:
+        return {"readChangeFeed": "true", **asked}
+    if "to_snapshot_id_inclusive" in snapshot.asked:
         return asked
     if version == -1:
         return {}

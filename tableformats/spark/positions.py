@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import LimitExceededError
+from ..plugin.base import EQUALITY
 from .columns import HIDDEN
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def deleted_words(plan: ScanPlan, rows: np.ndarray) -> pa.Table:
     LimitExceededError : more than :data:`MAX_DELETED` rows of a file, or a row at or after :data:`MAX_ROWS`
     """
     survivors, deletes, snapshot = plan.survivors, plan.delete_files, plan.snapshot.format_snapshot
-    by_position = pc.not_equal(deletes.files["kind"], "equality").to_numpy().astype(bool)
+    by_position = pc.not_equal(deletes.files["kind"], EQUALITY).to_numpy().astype(bool)
     pages, words = [], []
     for row in rows.tolist():
         of_file = deletes.indices[deletes.offsets[row] : deletes.offsets[row + 1]]

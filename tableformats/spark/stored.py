@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
-from ..arrow.files import reading
+from ..arrow.files import open_stored, reading
 from ..arrow.nodes import FileNode, file_tree, numbered_as
-from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from ..schema import Field, ListType, MapType, StructType
-from ..storage import missing_file
 from .columns import Naming, naming_by_id
 from .orc import check_orc
 
@@ -83,7 +81,7 @@ class _Namings:
 
     def _columns(self, path: str, kind: str) -> FileNode:
         """The columns of a file; of ORC files those that are read are checked."""
-        with _opened(self.plan, path) as source, reading(path):
+        with open_stored(self.plan.snapshot.storage, path) as source, reading(path):
             if kind == "parquet":
                 import pyarrow.parquet as pq
 
@@ -180,22 +178,4 @@ def _usual_naming(snapshot: FormatSnapshot) -> Naming:
 
 
 def _has_defaults(f: Field) -> bool:
-    if f.initial_default is not None:
-        return True
-    kind = f.type
-    if isinstance(kind, StructType):
-        return any(_has_defaults(member) for member in kind.fields)
-    if isinstance(kind, ListType):
-        return _has_defaults(kind.element)
-    return isinstance(kind, MapType) and (_has_defaults(kind.key) or _has_defaults(kind.value))
-
-
-def _opened(plan: ScanPlan, path: str) -> Any:
-    try:
-        return plan.snapshot.storage.open_file(path)
-    except FileNotFoundError as error:
-        raise missing_file("a data file that the table names", path) from error
-    except (OSError, pa.ArrowException) as error:
-        raise TableFormatsError(
-            f"a data file cannot be opened: {error}", path=path, hint="Check the store and its permissions"
-        ) from error
+    return f.initial_default is not None or any(map(_has_defaults, f.type.members))
