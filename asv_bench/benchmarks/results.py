@@ -16,6 +16,8 @@ from .cases import Case
 from .generate import GENERATOR
 from .planners import OURS, PEERS, Planner, version
 
+METHOD = 2
+"""Measurements of another number were made in another way, and are not comparable."""
 RUNS_OF_PEERS = 3
 LONG_SECONDS = (4.0, 8.0)
 """From the first on, two measurements are enough; from the second on, one."""
@@ -24,11 +26,13 @@ LONG_SECONDS = (4.0, 8.0)
 def fingerprint(planner: Planner) -> str:
     """What a measurement depends on besides its case and the machine: the code, or the versions of a peer."""
     if planner is OURS:
-        return f"{GENERATOR} {_digest(_our_files())}"
-    if planner is limits.LIMIT:
+        what = _digest(_our_files())
+    elif planner is limits.LIMIT:
         here = Path(__file__).parent
-        return f"{GENERATOR} {_digest([here / 'limits.py', here / 'limits.c'])}"
-    return " ".join([str(GENERATOR), *(f"{name} {version(name)}" for name in planner.needs)])
+        what = _digest([here / "limits.py", here / "limits.c"])
+    else:
+        what = " ".join(f"{name} {version(name)}" for name in planner.needs)
+    return f"{GENERATOR}.{METHOD} {what}"
 
 
 def _our_files() -> list[Path]:
