@@ -25,6 +25,7 @@ from .errors import (
     UnsupportedFeatureError,
 )
 from .expressions import Expression, col
+from .limits import Limits
 from .schema import Field, Schema
 from .table import Snapshot, Table, open_table
 
@@ -41,6 +42,7 @@ __all__ = [
     "Field",
     "InvalidPredicateError",
     "LimitExceededError",
+    "Limits",
     "MetadataCache",
     "PathNotAllowedError",
     "PluginContractError",

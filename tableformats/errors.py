@@ -121,7 +121,26 @@ class PathNotAllowedError(TableFormatsError, PermissionError):
 
 
 class LimitExceededError(TableFormatsError, ValueError):
-    """A configured limit on untrusted bytes was passed."""
+    """What the table's bytes claim passes a limit.
+
+    ``limit`` and ``value`` are the name and the value of the one of :class:`tableformats.Limits`; None where it cannot
+    be raised, because it is the width of a type.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+        hint: str | None = None,
+        limit: str | None = None,
+        value: int | None = None,
+    ) -> None:
+        super().__init__(message, path=path, offset=offset, field=field, hint=hint)
+        self.limit = limit
+        self.value = value
 
 
 class PluginLoadError(TableFormatsError, ImportError):

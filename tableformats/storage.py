@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from .errors import CorruptMetadataError, PathNotAllowedError, TableFormatsError, TableNotFoundError
+from .limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,6 +110,7 @@ class Storage:
     location : directory or file; a local path, a ``file:`` URI or a URI of a store
     storage_options : options of the fsspec file system (credentials stay inside; no repr shows them)
     allow_paths : prefixes of further locations that the table's metadata may name
+    limits : what may be read of the table; readers find them here
     """
 
     def __init__(
@@ -116,7 +118,9 @@ class Storage:
         location: str | os.PathLike[str],
         storage_options: Mapping[str, Any] | None = None,
         allow_paths: Sequence[str] | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
+        self.limits = limits
         text = normalize(os.fspath(location))
         if scheme_of(text) is None:
             text = os.path.abspath(os.path.expanduser(text))
@@ -177,15 +181,15 @@ class Storage:
         ------
         FileNotFoundError : there is no such file (callers say what it means)
         OSError : the store failed; a range that passes the end of the file
+        LimitExceededError : more than the limit ``metadata_bytes``
         """
         filesystem, inner = self.filesystem_path(path)
         with filesystem.open_input_file(inner) as source:
-            if offset == 0 and length is None:
-                return bytes(source.read())
             size = source.size()
             wanted = size - offset if length is None else length
             if offset < 0 or wanted < 0 or wanted > size - offset:
                 raise OSError(f"bytes {offset} to {offset + wanted} asked of {path!r}, which has {size}")
+            self.limits.check("metadata_bytes", wanted, "bytes", path=path)
             return bytes(source.read_at(wanted, offset))
 
     def open_file(self, path: str) -> pa.NativeFile:

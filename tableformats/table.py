@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import expressions as ex
 from .errors import InvalidPredicateError, SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
+from .limits import DEFAULT_LIMITS, Limits
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def open_table(
     relocate: bool | Mapping[str, str] | None = None,
     allow_paths: Sequence[str] | None = None,
     cache: bool | MetadataCache = True,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Table:
     """Open a Delta or Iceberg table, or one of any installed format.
 
@@ -52,6 +54,7 @@ def open_table(
     allow_paths : prefixes of further stores whose paths the table's metadata may name
     cache : keep what was decoded of immutable metadata between plans: True in a cache of the table's own, or in a
         :class:`MetadataCache` that several tables share
+    limits : what the table's bytes may cost at most
 
     Raises
     ------
@@ -60,6 +63,7 @@ def open_table(
     AmbiguousFormatError : several do, and ``format`` is None
     PluginLoadError : the plugin of ``format`` is broken
     CorruptMetadataError, UnsupportedFeatureError : there is a table that cannot be read
+    LimitExceededError : what its metadata claims passes one of ``limits``; so may every later call
     """
     from .plugin.base import OpenOptions
     from .plugin.cache import MetadataCache
@@ -68,11 +72,11 @@ def open_table(
 
     if catalog is not None:
         location = _from_catalog(catalog, os.fspath(location))
-    storage = Storage(location, storage_options, allow_paths)
+    storage = Storage(location, storage_options, allow_paths, limits)
     if isinstance(cache, bool):
         kept = MetadataCache() if cache else MetadataCache(0)
     else:
-        kept = cache.scoped(storage.root, _frozen(storage_options), _frozen(relocate))
+        kept = cache.scoped(storage.root, cache.digest(storage_options), _frozen(relocate), limits)
     options = OpenOptions(relocate=relocate, cache=kept)
     if format is None:
         opened = host().detect(storage, options)

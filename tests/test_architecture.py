@@ -21,8 +21,8 @@ CORE = ROOT / "tableformats"
 PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_*")) if path.is_dir()}
 
 LAYERS = [
-    {"errors"}, {"datetimes"}, {"schema"}, {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"},
-    {"_core"}, {"codes"}, {"pruning"},
+    {"errors"}, {"datetimes", "limits"}, {"schema"}, {"expressions"}, {"literals"},
+    {"binding", "predicates", "transforms"}, {"_core"}, {"codes"}, {"pruning"},
     {"inflate", "report"}, {"storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes"}, {"kept"},
     {"scan"}, {"changes", "plan_files", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
@@ -33,10 +33,11 @@ UPWARD_WHEN_CALLED = {
     "table": {"inspect"},
     "changes": {"arrow"},
 }
-PURE = {"errors", "datetimes", "schema", "expressions", "literals", "binding", "predicates", "transforms"}
+PURE = {"errors", "datetimes", "limits", "schema", "expressions", "literals", "binding", "predicates", "transforms"}
 DOES_IO = {"fsspec", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 FOR_PLUGINS = {
-    "plugin", "schema", "expressions", "transforms", "errors", "storage", "report", "datetimes", "inflate", "_core",
+    "plugin", "schema", "expressions", "transforms", "errors", "storage", "report", "datetimes", "inflate", "limits",
+    "_core",
 }  # fmt: skip
 
 # Optional or slow libraries, and the only modules that may import them: at module level, or when called.

@@ -7,9 +7,10 @@ works the same.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -51,6 +52,11 @@ class MetadataCache:
     def seed(self) -> bytes:
         """32 secret bytes, for hashes that are kept: nobody can craft keys that collide under them."""
         return self._store.seed
+
+    def digest(self, options: Mapping[str, Any] | None) -> bytes:
+        """32 bytes that tell ``options`` from others in this process, and nothing of what they are: for scopes."""
+        text = repr(sorted((str(name), repr(value)) for name, value in (options or {}).items()))
+        return hashlib.blake2b(text.encode(errors="surrogatepass"), key=self.seed, digest_size=32).digest()
 
     def scoped(self, *scope: Hashable) -> MetadataCache:
         """The same store and budget for another set of keys: those of one table."""
