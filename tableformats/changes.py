@@ -191,6 +191,10 @@ class ChangesSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`."""
         return self._base.resolve_paths(paths)
 
+    def check_paths(self, paths: pa.Array) -> None:
+        """See :meth:`tableformats.plugin.FormatSnapshot.check_paths`."""
+        self._base.check_paths(paths)
+
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
         """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`: all rows but those that changed.
 

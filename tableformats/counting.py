@@ -118,4 +118,4 @@ def _part(plan: ScanPlan, rows: np.ndarray) -> ScanPlan:
     places = np.arange(new_offsets[-1]) + np.repeat(starts - new_offsets[:-1], counts)
     part = DeleteFiles(deletes.files, new_offsets, indices[places])
     counts = RecordCounts([plan.record_counts.take(chosen)])
-    return ScanPlan(plan.scan, plan.survivors.take(chosen), part, plan.paths.take(chosen), plan.report, counts)
+    return ScanPlan(plan.scan, plan.survivors.take(chosen), part, plan.report, counts)

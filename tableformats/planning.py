@@ -102,15 +102,15 @@ class _Planner:
                 delete_files = self._deletes(survivors)
             survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
             with report.stage("paths"):
-                resolved = [self.snapshot.resolve_paths(paths) for paths in survivors["path"].chunks]
-                paths = pa.chunked_array(resolved, pa.string())
+                for paths in survivors["path"].chunks:
+                    self.snapshot.check_paths(paths)
         report.files_planned = survivors.num_rows
         report.files_fully_matched = pc.sum(survivors["fully_matched"]).as_py() or 0
         report.files_with_deletes = int(np.count_nonzero(np.diff(delete_files.offsets)))
         report.delete_files = delete_files.files.num_rows
         report.bytes_planned = pc.sum(survivors["size_bytes"]).as_py() or 0
         report.count_planned = counts.total
-        return ScanPlan(self.scan, survivors, delete_files, paths, report, counts)
+        return ScanPlan(self.scan, survivors, delete_files, report, counts)
 
     def paths(self) -> pa.StringArray:
         chunks = [chunk for piece in self._pieces() for chunk in piece.files["path"].chunks]

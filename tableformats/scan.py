@@ -175,7 +175,6 @@ class ScanPlan:
         scan: Scan,
         survivors: pa.Table,
         delete_files: DeleteFiles,
-        paths: pa.ChunkedArray | pa.StringArray,
         report: ScanReport,
         counts: RecordCounts,
     ) -> None:
@@ -183,7 +182,6 @@ class ScanPlan:
         self.survivors = survivors
         self.delete_files = delete_files
         self.report = report
-        self._paths = paths
         self._counts = counts
 
     def __len__(self) -> int:
@@ -231,14 +229,17 @@ class ScanPlan:
 
     def file_uris(self) -> list[str]:
         """The paths of :attr:`files` as a list."""
-        return list(self._paths.to_pylist())
+        return list(self.paths.to_pylist())
 
     @cached_property
     def paths(self) -> pa.StringArray:
-        """string[n]: absolute paths of the survivors."""
+        """string[n]: absolute paths of the survivors, which planning has checked."""
+        import pyarrow as pa
+
         from .blocks import flat
 
-        return flat(self._paths)
+        resolve = self.snapshot.format_snapshot.resolve_paths
+        return flat(pa.chunked_array([resolve(paths) for paths in self.survivors["path"].chunks], pa.string()))
 
     @property
     def record_counts(self) -> pa.Int64Array:
@@ -268,10 +269,7 @@ class ScanPlan:
 
         places = pa.array(rows)
         counts = RecordCounts([self.record_counts.take(places)])
-        return ScanPlan(
-            self.scan, self.survivors.take(places), self.delete_files.take(rows), self.paths.take(places),
-            self.report, counts,
-        )  # fmt: skip
+        return ScanPlan(self.scan, self.survivors.take(places), self.delete_files.take(rows), self.report, counts)
 
     def tasks(self) -> Iterator[ScanTask]:
         """The files as Python values, one by one, in the order of :attr:`files`."""

@@ -299,6 +299,11 @@ class Storage:
             resolved = pc.replace_with_mask(resolved, rest, pa.array(singly, pa.string()))
         return resolved
 
+    def check(self, stored: pa.Array, *, encoded: bool = False) -> None:
+        """Raises what :meth:`resolve` would; makes no paths where all are relative, which nothing is wrong with."""
+        if _path_kinds(stored, encoded).any():
+            self.resolve(stored, encoded=encoded)
+
     def _spelled_prefixes(self) -> Iterable[tuple[str, str]]:
         """Every spelling of a prefix that needs no other check, with what it means; the longest first."""
         for old, new in [*self._moved, (self.root, self.root)]:

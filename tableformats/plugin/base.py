@@ -238,7 +238,7 @@ class FileBatch:
     and ``split_offsets`` (list<int64>, bytes of the file at which row groups begin, ascending; empty where unknown):
 
     ===============  ========  ==================================================================================
-    path             string    as stored; :meth:`FormatSnapshot.resolve_paths` makes it absolute, once, at the end
+    path             string    as stored; :meth:`FormatSnapshot.resolve_paths` makes it absolute, once, for survivors
     size_bytes       int64
     partition        struct    members called by the partition field's id (``"1000"``), typed; empty struct if none
     ===============  ========  ==================================================================================
@@ -426,6 +426,11 @@ class FormatSnapshot(ABC):
         ------
         PathNotAllowedError : a path leaves the table's root and was not allowed
         """
+
+    def check_paths(self, paths: pa.Array) -> None:
+        """Called once a plan, for its survivors: raises what :meth:`resolve_paths` would, which is called when somebody
+        asks for paths. To be overridden where looking at paths costs less than making them."""
+        self.resolve_paths(paths)
 
     @abstractmethod
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:

@@ -134,3 +134,12 @@ def test_paths_that_climb_out_of_what_was_moved_are_refused(tmp_path: Path, stor
     with pytest.raises(PathNotAllowedError):
         storage.resolve(pa.array(["/old/a", stored]))
     assert storage.resolve(pa.array(["/old/a", "/old/..b"])).to_pylist() == ["/new/a", "/new/..b"]
+
+
+def test_a_check_refuses_what_resolving_does(tmp_path: Path) -> None:
+    storage = Storage(tmp_path)
+    storage.check(pa.array(["a/b", "c", ""]), encoded=True)
+    storage.check(pa.array([f"{tmp_path}/a", "b%20c"]), encoded=True)
+    for stored in ("../x", "a/%2e%2e/x", "s3://b/x"):
+        with pytest.raises(PathNotAllowedError):
+            storage.check(pa.array(["fine", stored]), encoded=True)

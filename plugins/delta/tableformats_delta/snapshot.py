@@ -219,6 +219,10 @@ class DeltaSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`."""
         return self._storage.resolve(paths, encoded=True)
 
+    def check_paths(self, paths: pa.Array) -> None:
+        """See :meth:`tableformats.plugin.FormatSnapshot.check_paths`."""
+        self._storage.check(paths, encoded=True)
+
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
         """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""
         from pyroaring import BitMap64
