@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrays import ZERO, to_arrow, to_numpy
 from .errors import PluginContractError
 from .plugin.base import Bounds, FileBatch, PartitionSpec
 from .pruning import ALL, NONE, Program, Range, ranges_of
@@ -206,7 +207,7 @@ class Block:
         n, size, rows = self._totals
         if alive is not None:
             n, size = int(np.count_nonzero(alive)), int(self.sizes[alive].sum())
-            rows = None if self.record_count is None else _sum(self.record_count.filter(pa.array(alive)))
+            rows = None if self.record_count is None else _sum(self.record_count.filter(to_arrow(alive)))
         report.files_total += n
         report.bytes_total += size
         if n:
@@ -361,7 +362,7 @@ def _block(items: Sequence[Any], specs: Any) -> tuple[Block, list[FileBatch]]:
         start += n
         files = batch.files
         partitions.append(_typed_partition(_taken(files["partition"], rows), spec))
-        sizes.append(_taken(pc.fill_null(files["size_bytes"], 0), rows).to_numpy())
+        sizes.append(to_numpy(_taken(pc.fill_null(files["size_bytes"], ZERO), rows)))
         counts.append(_taken(files["record_count"], rows) if "record_count" in files.schema.names else None)
         hashes.append(hashed)
     single = len(items) == 1
@@ -428,4 +429,4 @@ def _joined(arrays: Sequence[pa.Array | None], lengths: Sequence[int], kind: pa.
 
 
 def _taken(values: Any, rows: np.ndarray | None) -> Any:
-    return values if values is None or rows is None else values.take(pa.array(rows))
+    return values if values is None or rows is None else values.take(to_arrow(rows))

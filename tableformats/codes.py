@@ -17,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from ._core import pruning as kernels
+from .arrays import binaries, to_numpy
 from .expressions import Literal
 from .schema import DecimalType, FixedType, PrimitiveType, Type
 
 __all__ = [
-    "Accepted", "accept_comparison", "accept_in", "accept_prefix", "domain_of", "integers_of", "into_domain", "locate",
+    "Accepted", "accept_comparison", "accept_in", "accept_prefix", "domain_of", "into_domain", "locate",
     "validity_of",
 ]  # fmt: skip
 
@@ -122,13 +123,13 @@ def locate(values: pa.Array, accepted: Accepted, unknown: int) -> np.ndarray:
     if accepted.domain == "int64":
         kernels.locate_int64(_integers(values), np.array(literals, np.int64), out)
     elif accepted.domain == "float64":
-        kernels.locate_float64(_numbers(values.cast(pa.float64()), np.float64), np.array(literals, np.float64), out)
+        kernels.locate_float64(to_numpy(values.cast(pa.float64())), np.array(literals, np.float64), out)
     elif accepted.domain == "decimal":
         packed = b"".join(v.to_bytes(16, "little", signed=True) for v in literals)
         kernels.locate_decimal128(_decimals(values), np.frombuffer(packed, np.uint8), out)
     else:
         offsets, data = _bytes(values)
-        literal_offsets, literal_data = _bytes(pa.array(literals, pa.binary()))
+        literal_offsets, literal_data = _bytes(binaries(literals))
         kernels.locate_bytes(offsets, data, literal_offsets, literal_data, out)
     validity, first = validity_of(values)
     kernels.fill_unknown(out, validity, first, unknown)
@@ -141,11 +142,6 @@ def validity_of(values: pa.Array) -> tuple[np.ndarray | None, int]:
     return None if bitmap is None else np.frombuffer(bitmap, np.uint8), values.offset
 
 
-def integers_of(values: pa.Array) -> np.ndarray:
-    """int64[n]: the values of an int64 array; those of nulls mean nothing."""
-    return _numbers(values, np.int64)
-
-
 def _integers(values: pa.Array) -> np.ndarray:
     if pa.types.is_boolean(values.type):
         values = values.cast(pa.int8())
@@ -153,12 +149,7 @@ def _integers(values: pa.Array) -> np.ndarray:
         values = values.view(pa.int32())
     elif values.type.bit_width == 64:
         values = values.view(pa.int64())
-    return _numbers(values if values.type == pa.int64() else values.cast(pa.int64()), np.int64)
-
-
-def _numbers(values: pa.Array, kind: type) -> np.ndarray:
-    """The values' buffer as it is; what stands in the slots of nulls means nothing."""
-    return np.frombuffer(values.buffers()[1], kind)[values.offset : values.offset + len(values)]
+    return to_numpy(values if values.type == pa.int64() else values.cast(pa.int64()))
 
 
 def _decimals(values: pa.Array) -> np.ndarray:

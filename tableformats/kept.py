@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from ._core.filekeys import FileKeySet
+from .arrays import to_arrow
 from .blocks import BatchOf, Block, Source
 from .plugin.base import FileBatch, FilePart, PartitionSpec
 from .plugin.cache import MetadataCache
@@ -256,7 +257,7 @@ class Kept:
 
     def _keys(self, part: FilePart, source: Source, rows: np.ndarray, reread: Reread) -> pa.BinaryArray:
         """The keys of these rows of a block."""
-        places = pa.array(source.places(rows))
+        places = to_arrow(source.places(rows))
         if part.keys_of is not None:
             return part.keys_of(self.files(source, reread).take(places))
         keys = reread(source).keys

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import expressions as ex
+from .arrays import scalar, strings, to_arrow
 from .blocks import TARGET_FILES, BatchOf, Block, Pruned, Source, blocks_of, check_batch, empty_struct
 from .kept import Kept, KeptPart, Place, Reconciler, Reread
 from .plugin.base import (
@@ -37,6 +38,8 @@ from .scan import Scan, ScanPlan
 from .schema import Field, arrow_type
 
 __all__ = ["plan_scan", "surviving_paths"]
+
+_PARQUET = scalar("parquet", pa.string())
 
 
 def plan_scan(scan: Scan) -> ScanPlan:
@@ -114,7 +117,7 @@ class _Planner:
 
     def paths(self) -> pa.StringArray:
         chunks = [chunk for piece in self._pieces() for chunk in piece.files["path"].chunks]
-        return pa.concat_arrays(chunks) if chunks else pa.array([], pa.string())
+        return pa.concat_arrays(chunks) if chunks else strings([])
 
     def _pieces(self) -> Iterator[_Piece]:
         """The survivors of all parts. Parts that add keys are read here, in their order, all others by threads."""
@@ -235,14 +238,14 @@ class _Planner:
         taken = []
         for source, own in block.of_sources(rows):
             files = self.kept.files(source, batch_of)
-            taken.append(files if len(own) == files.num_rows else files.take(pa.array(source.places(own))))
+            taken.append(files if len(own) == files.num_rows else files.take(to_arrow(source.places(own))))
         table = pa.Table.from_batches(taken[:1])
         if len(taken) > 1:
             table = _concat([pa.Table.from_batches([files]) for files in taken]).combine_chunks()
-        partition = block.partition if len(rows) == len(block) else block.partition.take(pa.array(rows))
+        partition = block.partition if len(rows) == len(block) else block.partition.take(to_arrow(rows))
         table = table.append_column("partition", _widen(partition, self.partition_fields))
-        table = table.append_column("spec_id", pa.array(np.full(len(rows), spec.id, np.int32)))
-        return _with_formats(table).append_column("fully_matched", pa.array(pruned.matched))
+        table = table.append_column("spec_id", to_arrow(np.full(len(rows), spec.id, np.int32)))
+        return _with_formats(table).append_column("fully_matched", to_arrow(pruned.matched))
 
     # ---- the end --------------------------------------------------------------------------------------------------
 
@@ -268,11 +271,11 @@ class _Planner:
         return survivors, self._deletes(survivors), counts.first(needed)
 
     def _no_files(self) -> pa.Table:
-        columns: dict[str, pa.Array] = {"path": pa.array([], pa.string()), "size_bytes": pa.array([], pa.int64())}
+        columns: dict[str, pa.Array] = {"path": pa.nulls(0, pa.string()), "size_bytes": pa.nulls(0, pa.int64())}
         columns["partition"] = _widen(empty_struct(0), self.partition_fields)
-        columns["spec_id"] = pa.array([], pa.int32())
-        columns["file_format"] = pa.array([], pa.string())
-        columns["fully_matched"] = pa.array([], pa.bool_())
+        columns["spec_id"] = pa.nulls(0, pa.int32())
+        columns["file_format"] = pa.nulls(0, pa.string())
+        columns["fully_matched"] = pa.nulls(0, pa.bool_())
         return pa.table(columns)
 
 
@@ -340,8 +343,8 @@ def _with_formats(files: pa.Table) -> pa.Table:
     """``files`` with the format of each: Parquet where a batch did not say."""
     at = files.schema.get_field_index("file_format")
     if at < 0:
-        return files.append_column("file_format", pa.repeat(pa.scalar("parquet"), files.num_rows))
-    return files.set_column(at, "file_format", pc.fill_null(files.column(at), "parquet"))
+        return files.append_column("file_format", pa.repeat(_PARQUET, files.num_rows))
+    return files.set_column(at, "file_format", pc.fill_null(files.column(at), _PARQUET))
 
 
 def _concat(tables: Sequence[pa.Table]) -> pa.Table:

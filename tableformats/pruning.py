@@ -32,12 +32,12 @@ import pyarrow.compute as pc
 from . import expressions as ex
 from ._core import pruning as kernels
 from ._core.masks import ALL, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOME
+from .arrays import FALSE, TRUE, scalar, to_arrow, to_numpy
 from .codes import (
     Accepted,
     accept_comparison,
     accept_in,
     accept_prefix,
-    integers_of,
     into_domain,
     locate,
     validity_of,
@@ -52,7 +52,8 @@ __all__ = ["ALL", "NONE", "SOME", "ManifestFilter", "Program", "Range", "ranges_
 
 _FLOATS = ("float", "double")
 _FEW = 1024
-_NAN = pa.scalar(float("nan"), pa.float64())
+_NO_BUCKET = scalar(-1, pa.int64())
+_NAN = scalar(float("nan"), pa.float64())
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Range:
 
     def take(self, rows: np.ndarray) -> Range:
         """What is known of these files (int64 indices)."""
-        at = pa.array(rows)
+        at = to_arrow(rows)
         lower = self.lower.take(at)
         upper = lower if self.upper is self.lower else self.upper.take(at)
         return Range(lower, upper, self.may_value[rows], self.may_null[rows], self.may_nan[rows])
@@ -177,10 +178,10 @@ class _Counted:
             lower, upper = _without_nan(lower), _without_nan(upper)
         contradictory = pc.greater(lower, upper) if _ordered(kind) else None
         if contradictory is not None and pc.any(contradictory).as_py():
-            wrong = pc.fill_null(contradictory, False)
-            lower, upper = (pc.if_else(wrong, pa.scalar(None, kind), side) for side in (lower, upper))
+            wrong = pc.fill_null(contradictory, FALSE)
+            lower, upper = (pc.if_else(wrong, scalar(None, kind), side) for side in (lower, upper))
         if is_float and may_nan.any():
-            upper = pc.if_else(pa.array(may_nan.view(bool)), _NAN.cast(kind), upper)
+            upper = pc.if_else(to_arrow(may_nan.view(bool)), _NAN.cast(kind), upper)
         return Range(lower, upper, may_value, may_null, may_nan)
 
     def _flags(self, field_id: int, has_nan: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -193,7 +194,7 @@ class _Counted:
         validities = [(None, 0) if c is None else validity_of(c) for c in known]
         flags = [np.empty(self.n, np.uint8) for _ in range(3)]
         kernels.count_flags(
-            [None if c is None else integers_of(c) for c in known],
+            [None if c is None else to_numpy(c) for c in known],
             [bitmap for bitmap, _ in validities],
             [first for _, first in validities],
             has_nan,
@@ -233,13 +234,13 @@ class _PartitionEvidence(_Evidence):
         places = None
         if field.transform.is_order_preserving and known.lower is known.upper and len(known.lower) > _FEW:
             encoded = known.lower.dictionary_encode("encode")
-            places = integers_of(encoded.indices.cast(pa.int64()))
+            places = to_numpy(encoded.indices.cast(pa.int64()))
             known = _of_values(encoded.dictionary)
         lower = field.transform.preimage(known.lower, column.type)[0]
         upper = field.transform.preimage(known.upper, column.type)[1]
         overflowed = field.transform.may_have_overflowed(known.upper)
         if overflowed is not None:
-            lower = pc.if_else(overflowed, pa.scalar(None, lower.type), lower)
+            lower = pc.if_else(overflowed, scalar(None, lower.type), lower)
         return Range(lower, upper, known.may_value, known.may_null, known.may_nan, places)
 
     def buckets(self, column: BoundColumn) -> Sequence[tuple[PartitionField, pa.Array, pa.Array]]:
@@ -314,7 +315,7 @@ class _Leaf:
         if buckets is None or len(buckets) < 2 or codes is None or known.lower.null_count == len(known.lower):
             return None
         out = np.empty(len(bucket), np.uint8)
-        of_files = integers_of(pc.fill_null(bucket.cast(pa.int64()), -1))
+        of_files = to_numpy(pc.fill_null(bucket.cast(pa.int64()), _NO_BUCKET))
         lower, upper = known.spread(codes[0]), known.spread(codes[1])
         kernels.bucket_hits(lower, upper, of_files, buckets, field.transform.width, out)
         return out * MAY_TRUE | MAY_FALSE | MAY_NULL
@@ -474,7 +475,7 @@ def _of_values(values: pa.Array) -> Range:
     null = _is_null(values).view(np.uint8)
     may_nan = np.zeros(len(values), np.uint8)
     if pa.types.is_floating(values.type):
-        may_nan = _flag(pc.fill_null(pc.is_nan(values), False))
+        may_nan = _flag(pc.fill_null(pc.is_nan(values), FALSE))
     return Range(values, values, 1 - null, null, may_nan)
 
 
@@ -516,14 +517,14 @@ class ManifestFilter:
 
     @staticmethod
     def _range(lower: pa.Array, upper: pa.Array, contains_null: pa.Array, contains_nan: pa.Array) -> Range:
-        may_null = _flag(pc.fill_null(contains_null, True))
+        may_null = _flag(pc.fill_null(contains_null, TRUE))
         may_value = 1 - _is_null(lower).view(np.uint8)
         may_nan = np.zeros(len(lower), np.uint8)
         if pa.types.is_floating(lower.type):
-            may_nan = _flag(pc.fill_null(contains_nan, True))
+            may_nan = _flag(pc.fill_null(contains_nan, TRUE))
             may_value |= may_nan
             lower, upper = _without_nan(lower), _without_nan(upper)
-            upper = pc.if_else(pa.array(may_nan.view(bool)), _NAN.cast(upper.type), upper)
+            upper = pc.if_else(to_arrow(may_nan.view(bool)), _NAN.cast(upper.type), upper)
         # Neither a value nor a NULL nor a NaN: the summary contradicts itself and proves nothing.
         silent = (may_value | may_null) == 0
         return Range(lower, upper, may_value | silent, may_null | silent, may_nan)
@@ -532,15 +533,15 @@ class ManifestFilter:
 def _is_null(values: pa.Array) -> np.ndarray:
     if not values.null_count:
         return np.zeros(len(values), bool)
-    return np.asarray(pc.is_null(values).to_numpy(zero_copy_only=False))
+    return to_numpy(pc.is_null(values))
 
 
 def _flag(values: pa.Array) -> np.ndarray:
-    return np.asarray(values.to_numpy(zero_copy_only=False)).view(np.uint8)
+    return to_numpy(values).view(np.uint8)
 
 
 def _without_nan(values: pa.Array) -> pa.Array:
-    return pc.if_else(pc.fill_null(pc.is_nan(values), False), pa.scalar(None, values.type), values)
+    return pc.if_else(pc.fill_null(pc.is_nan(values), FALSE), scalar(None, values.type), values)
 
 
 def _ordered(kind: pa.DataType) -> bool:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrays import ZERO, to_numpy
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -41,7 +43,7 @@ class RecordCounts:
 
         rows = start = 0
         for index in range(len(self._parts)) if limit and certain.any() else ():
-            counts = pc.fill_null(self._part(index), 0).to_numpy()
+            counts = to_numpy(pc.fill_null(self._part(index), ZERO))
             filled = rows + np.cumsum(np.where(certain[start : start + len(counts)], counts, 0))
             if len(counts) and filled[-1] >= limit:
                 return start + int(np.searchsorted(filled, limit)) + 1
@@ -68,4 +70,4 @@ class RecordCounts:
         parts = [self._part(i) for i in range(len(self._parts))]
         if len(parts) == 1:
             return parts[0]
-        return pa.concat_arrays(parts) if parts else pa.array([], pa.int64())
+        return pa.concat_arrays(parts) if parts else pa.nulls(0, pa.int64())

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from .arrays import scalar, to_arrow
 from .plugin.base import DeleteFiles, PartitionSpec
 from .pruning import NONE, Program
 
@@ -22,7 +23,7 @@ def relevant_deletes(program: Program, deletes: DeleteFiles) -> DeleteFiles:
     if deletes.statistics is None or not program.columns or not deletes.files.num_rows:
         return deletes
     bounds = deletes.statistics.bounds(program.columns, None)
-    records = pc.coalesce(deletes.files["record_count"].combine_chunks(), pa.scalar(None, pa.int64()))
+    records = pc.coalesce(deletes.files["record_count"].combine_chunks(), scalar(None, pa.int64()))
     nowhere = pa.StructArray.from_buffers(pa.struct([]), len(records), [None])
     kept = program.verdicts(PartitionSpec(0, ()), nowhere, bounds, records) != NONE
     if kept.all():
@@ -32,5 +33,5 @@ def relevant_deletes(program: Program, deletes: DeleteFiles) -> DeleteFiles:
     owners = np.repeat(np.arange(len(deletes.offsets) - 1), np.diff(deletes.offsets))[chosen]
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(deletes.offsets) - 1))])
     indices = np.searchsorted(rows, deletes.indices[chosen]).astype(np.int32)
-    return replace(deletes, files=deletes.files.take(pa.array(rows)), offsets=offsets.astype(np.int64), indices=indices,
+    return replace(deletes, files=deletes.files.take(to_arrow(rows)), offsets=offsets.astype(np.int64), indices=indices,
                    statistics=None)  # fmt: skip

@@ -82,18 +82,19 @@ def _after_host(rest: str) -> str:
 
 def normalize_all(paths: pa.Array) -> pa.Array:
     """:func:`normalize` of string[n], in columns; nulls stay."""
-    import pyarrow as pa
     import pyarrow.compute as pc
+
+    from .arrays import FALSE, strings
 
     for alias, scheme in _SAME_STORE.items():
         paths = pc.replace_substring_regex(paths, f"^{alias}:/", f"{scheme}:/")
     paths = pc.replace_substring_regex(paths, "^file:(?:///+|//localhost/)", "/")
     paths = pc.replace_substring_regex(paths, "^file:/([^/]|$)", r"/\1")
     # Other hosts and schemes in capitals are rare enough to go one by one.
-    rest = pc.fill_null(pc.match_substring_regex(paths, "^(?:file:/|[^:/]*[A-Z][^:/]*:/)"), False)
+    rest = pc.fill_null(pc.match_substring_regex(paths, "^(?:file:/|[^:/]*[A-Z][^:/]*:/)"), FALSE)
     if pc.any(rest).as_py():
         singly = [normalize(p) for p in paths.filter(rest).to_pylist()]
-        paths = pc.replace_with_mask(paths, rest, pa.array(singly, pa.string()))
+        paths = pc.replace_with_mask(paths, rest, strings(singly))
     return paths
 
 
@@ -274,13 +275,15 @@ class Storage:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        from .arrays import strings, to_arrow
+
         # Columns where they do: below a known prefix, or relative to the root. Python, path by path, for the rest.
         kinds = _path_kinds(stored, encoded)
         if not self._moved and not kinds.any():
             return pc.binary_join_element_wise(self.join(""), stored, "")
         if not self._moved and (kinds == 1).all() and pc.all(pc.starts_with(stored, self.root + "/")).as_py():
             return stored
-        left = pa.array(kinds != 2)
+        left = to_arrow(kinds != 2)
         resolved = pa.nulls(len(stored), pa.string())
         for old, new in self._spelled_prefixes():
             below = pc.and_(left, pc.starts_with(stored, old + "/"))
@@ -289,14 +292,14 @@ class Storage:
                 if pc.all(below).as_py():
                     return moved
                 resolved, left = pc.if_else(below, moved, resolved), pc.and_not(left, below)
-        relative = pc.and_(left, pa.array(kinds == 0))
+        relative = pc.and_(left, to_arrow(kinds == 0))
         if pc.any(relative).as_py():
             joined = pc.binary_join_element_wise(self.join(""), stored, "")
             resolved = pc.if_else(relative, joined, resolved)
         rest = pc.is_null(resolved)
         if pc.any(rest).as_py():
             singly = [self.resolve_one(p, encoded=encoded) for p in stored.filter(rest).to_pylist()]
-            resolved = pc.replace_with_mask(resolved, rest, pa.array(singly, pa.string()))
+            resolved = pc.replace_with_mask(resolved, rest, strings(singly))
         return resolved
 
     def check(self, stored: pa.Array, *, encoded: bool = False) -> None:

@@ -91,19 +91,23 @@ class Transform:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        from .arrays import FALSE, scalar
+
         if self.name != "truncate" or not pa.types.is_integer(values.type):
             return None
         limit = 1 << (values.type.bit_width - 1)
         if self.width >= limit:
             return values.is_valid()
-        width, greatest = (pa.scalar(number, values.type) for number in (self.width, limit - 1 - self.width))
+        width, greatest = (scalar(number, values.type) for number in (self.width, limit - 1 - self.width))
         rest = pc.subtract(values, pc.multiply(pc.divide(values, width), width))
-        found = pc.fill_null(pc.or_(pc.not_equal(rest, 0), pc.greater(values, greatest)), False)
+        found = pc.fill_null(pc.or_(pc.not_equal(rest, scalar(0, rest.type)), pc.greater(values, greatest)), FALSE)
         return found if pc.any(found).as_py() else None
 
     def _preimage_truncate(self, values: pa.Array, source: Type, target: pa.DataType) -> tuple[pa.Array, pa.Array]:
         import pyarrow as pa
         import pyarrow.compute as pc
+
+        from .arrays import scalar
 
         values = values if values.type == target else _cast_or_null(values, target)
         name = str(source)
@@ -118,19 +122,20 @@ class Transform:
         if name not in ("tinyint", "smallint", "int", "bigint"):
             return pa.nulls(len(values), target), pa.nulls(len(values), target)
         as_long = values.cast(pa.int64())
-        step, limit = pa.scalar(self.width - 1, pa.int64()), (1 << (target.bit_width - 1)) - 1
-        full = pc.greater(as_long, pa.scalar(limit - (self.width - 1), pa.int64()))
-        upper = pc.if_else(full, pa.scalar(limit, pa.int64()), pc.add(as_long, step))
+        step, limit = scalar(self.width - 1, pa.int64()), (1 << (target.bit_width - 1)) - 1
+        full = pc.greater(as_long, scalar(limit - (self.width - 1), pa.int64()))
+        upper = pc.if_else(full, scalar(limit, pa.int64()), pc.add(as_long, step))
         # A value below the least multiple wraps around when it is truncated; only multiples of the width are sure.
-        width = pa.scalar(self.width, pa.int64())
+        width = scalar(self.width, pa.int64())
         sure = pc.equal(pc.multiply_checked(pc.divide(as_long, width), width), as_long)
-        lower, upper = (pc.if_else(sure, side, pa.scalar(None, pa.int64())) for side in (as_long, upper))
+        lower, upper = (pc.if_else(sure, side, scalar(None, pa.int64())) for side in (as_long, upper))
         return lower.cast(target), upper.cast(target)
 
     def _preimage_time(self, values: pa.Array, source: str) -> tuple[pa.Array, pa.Array]:
         """Bounds in days for dates, in micro- or nanoseconds for timestamps, as int64."""
         import numpy as np
-        import pyarrow as pa
+
+        from .arrays import to_arrow
 
         units, valid = _as_int64(values)
         # An old writer stored unit -1 as 0 and unit -2 as -1: see Notes of preimage.
@@ -145,8 +150,7 @@ class Transform:
             first, end = np.where(valid, first_us, 0) * 1000, np.where(valid, end_us, 0) * 1000
         else:
             first, end = first_us, end_us
-        mask = ~valid
-        return pa.array(first, pa.int64(), mask=mask), pa.array(end - 1, pa.int64(), mask=mask)
+        return to_arrow(first, valid=valid), to_arrow(end - 1, valid=valid)
 
     def _unit_start(self, units: np.ndarray) -> np.ndarray:
         """Microseconds since the epoch at which each year, month, day or hour begins."""
@@ -190,12 +194,14 @@ def _as_int64(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from .arrays import ZERO, to_numpy
+
     if pa.types.is_date32(values.type):
         values = values.cast(pa.int32())
     if not pa.types.is_integer(values.type):
         return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
-    valid = pc.is_valid(values).to_numpy(zero_copy_only=False)
-    return pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False), valid
+    valid = to_numpy(pc.is_valid(values))
+    return to_numpy(pc.fill_null(values.cast(pa.int64()), ZERO)), valid
 
 
 def _cast_or_null(values: pa.Array, target: pa.DataType) -> pa.Array:

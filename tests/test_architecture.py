@@ -21,7 +21,7 @@ CORE = ROOT / "tableformats"
 PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_*")) if path.is_dir()}
 
 LAYERS = [
-    {"errors"}, {"datetimes", "limits"}, {"schema"}, {"expressions"}, {"literals"},
+    {"errors"}, {"arrays", "datetimes", "limits"}, {"schema"}, {"expressions"}, {"literals"},
     {"binding", "predicates", "transforms"}, {"_core"}, {"codes"}, {"pruning"},
     {"inflate", "report"}, {"storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes"}, {"kept"},
     {"scan"}, {"changes", "plan_files", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
@@ -37,7 +37,7 @@ PURE = {"errors", "datetimes", "limits", "schema", "expressions", "literals", "b
 DOES_IO = {"fsspec", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 FOR_PLUGINS = {
     "plugin", "schema", "expressions", "transforms", "errors", "storage", "report", "datetimes", "inflate", "limits",
-    "_core",
+    "_core", "arrays",
 }  # fmt: skip
 
 # Optional or slow libraries, and the only modules that may import them: at module level, or when called.

@@ -327,21 +327,22 @@ class DeleteFiles:
         import numpy as np
         import pyarrow as pa
 
-        columns = {f.name: pa.array([], f.type) for f in deletes_type().value_type}
-        columns["record_count"] = pa.array([], pa.int64())
+        columns = {f.name: pa.nulls(0, f.type) for f in deletes_type().value_type}
+        columns["record_count"] = pa.nulls(0, pa.int64())
         return cls(pa.table(columns), np.zeros(n_files + 1, np.int64), np.zeros(0, np.int32))
 
     def take(self, rows: np.ndarray) -> DeleteFiles:
         """The deletes of the surviving files ``rows`` (int64) alone, in that order."""
         import numpy as np
-        import pyarrow as pa
+
+        from ..arrays import to_arrow
 
         counts = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
         chosen = self.indices[np.repeat(self.offsets[rows], counts) + within]
         used, indices = np.unique(chosen, return_inverse=True)
-        return DeleteFiles(self.files.take(pa.array(used)), offsets, indices.astype(np.int32))
+        return DeleteFiles(self.files.take(to_arrow(used)), offsets, indices.astype(np.int32))
 
 
 class FormatSnapshot(ABC):
