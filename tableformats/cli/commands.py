@@ -12,6 +12,7 @@ import click
 
 from ..inspect.text import bytes_text, count_text, printable, time_text, without_secrets
 from .options import (
+    as_number,
     opened_scan,
     opened_snapshot,
     opened_table,
@@ -20,19 +21,22 @@ from .options import (
     snapshot_options,
     table_options,
 )
-from .output import print_json, print_table, value_text
+from .output import is_number, print_json, print_table, value_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..plugin.base import PartitionField
     from ..schema import Field
-    from ..table import Snapshot
+    from ..table import Snapshot, Table
 
 __all__ = ["COMMANDS"]
 
 _SHOWN_FILES = 20
+_SHOWN_ROWS = 20
 _SHOWN_VERSIONS = 20
+
+all_option = click.option("--all", "show_all", is_flag=True, help=f"List all files, not {_SHOWN_FILES}.")
 
 
 @click.command()
@@ -104,8 +108,7 @@ def history(as_json: bool, limit: int | None, **chosen: Any) -> None:
     """Show a table's versions, newest first."""
     table = opened_table(chosen)
     if as_json:
-        print_json({"format": table.format, "location": without_secrets(table.location),
-                    "versions": table.history(limit).to_pylist()})  # fmt: skip
+        print_json({**_table_identity(table), "versions": table.history(limit).to_pylist()})
         return
     versions = table.history(_SHOWN_VERSIONS + 1 if limit is None else limit)
     shown = versions if limit is not None else versions.slice(0, _SHOWN_VERSIONS)
@@ -128,14 +131,14 @@ def files(as_json: bool, **chosen: Any) -> None:
     if as_json:
         print_json({**_identity(scan.snapshot), "files": found.to_pylist()})
     else:
-        _print_files(found)
+        _print_files(found, show_all=True)
 
 
 @click.command()
 @table_options
 @snapshot_options
 @scan_options
-@click.option("--all", "show_all", is_flag=True, help=f"List all files, not {_SHOWN_FILES}.")
+@all_option
 @output_options
 def plan(as_json: bool, show_all: bool, **chosen: Any) -> None:
     """Show which files a query reads, and why not the others."""
@@ -150,9 +153,7 @@ def plan(as_json: bool, show_all: bool, **chosen: Any) -> None:
         return
     click.echo(planned.explain())
     click.echo("\nPlanned files")
-    _print_files(planned.files if show_all else planned.files.slice(0, _SHOWN_FILES))
-    if not show_all and len(planned) > _SHOWN_FILES:
-        click.echo(f"{len(planned) - _SHOWN_FILES:,} more; --all lists them")
+    _print_files(planned.files, show_all)
 
 
 @click.command()
@@ -168,6 +169,71 @@ def count(as_json: bool, **chosen: Any) -> None:
         print_json({**_identity(scan.snapshot), "count": rows})
     else:
         click.echo(rows)
+
+
+@click.command()
+@table_options
+@snapshot_options
+@scan_options
+@output_options
+def read(as_json: bool, **chosen: Any) -> None:
+    """Show rows, those that a filter leaves."""
+    is_cut = chosen["limit"] is None and not as_json
+    scan = opened_scan({**chosen, "limit": _SHOWN_ROWS + 1} if is_cut else chosen)
+    rows = scan.to_arrow()
+    if as_json:
+        print_json({**_identity(scan.snapshot), "rows": rows.to_pylist()})
+        return
+    shown = rows.slice(0, _SHOWN_ROWS) if is_cut else rows
+    print_table(rows.column_names, zip(*(column.to_pylist() for column in shown.columns), strict=True),
+                numeric=[f.name for f in rows.schema if is_number(f.type)])  # fmt: skip
+    if shown.num_rows < rows.num_rows:
+        click.echo(f"The first {_SHOWN_ROWS} rows; --limit shows more")
+
+
+@click.command()
+@table_options
+@click.argument("first")
+@click.argument("last", required=False)
+@all_option
+@output_options
+def diff(as_json: bool, show_all: bool, first: str, last: str | None, **chosen: Any) -> None:
+    """Show what differs between version FIRST and LAST (the current one if not given)."""
+    from ..inspect.diff import diff as compare
+
+    table = opened_table(chosen)
+    found = compare(table.snapshot(as_number(first)), table.snapshot(as_number(last)))
+    if as_json:
+        print_json({**_table_identity(table), "first": _version(found.first), "last": _version(found.last),
+                    "metadata": [vars(d) for d in found.metadata], "added": found.added.to_pylist(),
+                    "removed": found.removed.to_pylist(),
+                    "deletes_changed": found.deletes_changed.to_pylist()})  # fmt: skip
+        return
+    for title, snapshot in (("From", found.first), ("to", found.last)):
+        click.echo(f"{title:<5}version {snapshot.version}, {time_text(snapshot.timestamp)}")
+    for d in found.metadata:
+        click.echo(printable(f"     {d.kind}: {d.before or 'nothing'} -> {d.after or 'nothing'}"))
+    titled = {"added": found.added, "removed": found.removed, "with other deletes": found.deletes_changed}
+    for title, part in titled.items():
+        click.echo(f"\nFiles {title}: {count_text(part.num_rows)}")
+        if part.num_rows:
+            _print_files(part, show_all)
+
+
+@click.command()
+@table_options
+@snapshot_options
+@output_options
+def health(as_json: bool, **chosen: Any) -> None:
+    """Show what makes a table slow to plan or to read, and what to do."""
+    from ..inspect.health import health as examine
+
+    snapshot = opened_snapshot(chosen)
+    found = examine(snapshot)
+    if as_json:
+        print_json({**_identity(snapshot), "findings": [vars(f) for f in found]})
+    else:
+        print_table(["what", "figure", "advice"], [(f.subject, f.figure, f.advice) for f in found])
 
 
 @click.command()
@@ -188,16 +254,19 @@ def plugins(as_json: bool) -> None:
     print_table(columns, [[", ".join(p[c]) if c == "formats" else p[c] for c in columns] for p in found])
 
 
-COMMANDS = (describe, schema, history, files, plan, count, plugins)
+COMMANDS = (describe, schema, history, files, plan, count, read, diff, health, plugins)
 
 
 def _identity(snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "format": snapshot.table.format,
-        "location": without_secrets(snapshot.table.location),
-        "version": snapshot.version,
-        "timestamp": snapshot.timestamp,
-    }
+    return {**_table_identity(snapshot.table), **_version(snapshot)}
+
+
+def _table_identity(table: Table) -> dict[str, Any]:
+    return {"format": table.format, "location": without_secrets(table.location)}
+
+
+def _version(snapshot: Snapshot) -> dict[str, Any]:
+    return {"version": snapshot.version, "timestamp": snapshot.timestamp}
 
 
 def _field(field: Field, partition_fields: list[PartitionField]) -> dict[str, Any]:
@@ -230,7 +299,8 @@ def _source(field: PartitionField, snapshot: Snapshot) -> str | None:
     return ".".join(f.name for f in path) or None
 
 
-def _print_files(files: pa.Table) -> None:
+def _print_files(files: pa.Table, show_all: bool) -> None:
+    shown = files if show_all else files.slice(0, _SHOWN_FILES)
     rows = [
         (
             f["path"],
@@ -240,6 +310,8 @@ def _print_files(files: pa.Table) -> None:
             ", ".join(sorted({d["kind"] for d in f["deletes"]})),
             "yes" if f["fully_matched"] else "no",
         )
-        for f in files.to_pylist()
+        for f in shown.to_pylist()
     ]
     print_table(["path", "size", "rows", "partition", "deletes", "all rows match"], rows, numeric=["size", "rows"])
+    if shown.num_rows < files.num_rows:
+        click.echo(f"{files.num_rows - shown.num_rows:,} more; --all lists them")

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from ..scan import Scan
     from ..table import Snapshot, Table
 
-__all__ = ["opened_scan", "opened_snapshot", "opened_table", "output_options", "scan_options", "snapshot_options",
-           "table_options"]  # fmt: skip
+__all__ = ["as_number", "opened_scan", "opened_snapshot", "opened_table", "output_options", "scan_options",
+           "snapshot_options", "table_options"]  # fmt: skip
 
 _Command = Callable[..., Any]
 _SELECTORS = ("version", "timestamp", "branch", "tag")
@@ -106,9 +106,8 @@ def opened_snapshot(chosen: Mapping[str, Any]) -> Snapshot:
     given = [f"--{name}" for name in _SELECTORS if chosen[name] is not None]
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)} exclude each other", click.get_current_context())
-    return opened_table(chosen).snapshot(
-        _number(chosen["version"]), timestamp=_number(chosen["timestamp"]), branch=chosen["branch"], tag=chosen["tag"]
-    )
+    version, timestamp = as_number(chosen["version"]), as_number(chosen["timestamp"])
+    return opened_table(chosen).snapshot(version, timestamp=timestamp, branch=chosen["branch"], tag=chosen["tag"])
 
 
 def opened_scan(chosen: Mapping[str, Any]) -> Scan:
@@ -116,7 +115,7 @@ def opened_scan(chosen: Mapping[str, Any]) -> Scan:
     return opened_snapshot(chosen).scan(chosen["filter"], columns=chosen["columns"], limit=chosen["limit"])
 
 
-def _number(text: str | None) -> int | str | None:
+def as_number(text: str | None) -> int | str | None:
     """Digits as a number, everything else as it is."""
     if text is not None and text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
         return int(text)

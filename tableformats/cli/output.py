@@ -14,7 +14,7 @@ import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -24,7 +24,10 @@ from rich.text import Text
 from ..errors import TableFormatsError
 from ..inspect.text import printable, without_secrets
 
-__all__ = ["print_error", "print_json", "print_table", "value_text"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["is_number", "print_error", "print_json", "print_table", "value_text"]
 
 _UNLIMITED_WIDTH = 100_000
 
@@ -66,6 +69,13 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, numeri
     with console.capture() as captured:
         console.print(table)
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether columns of the Arrow type ``kind`` are set to the right."""
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def value_text(value: Any) -> str:

@@ -17,7 +17,7 @@ from tests.golden.write import TABLES
 DELTA = TABLES / "delta-evolved" / "table"
 ICEBERG = TABLES / "iceberg-evolved" / "table"
 BOTH = pytest.mark.parametrize("location", [DELTA, ICEBERG], ids=["delta", "iceberg"])
-TABLE_COMMANDS = ["describe", "schema", "history", "files", "plan", "count"]
+TABLE_COMMANDS = ["describe", "schema", "history", "files", "plan", "count", "read", "health"]
 
 
 class Shell:
@@ -110,6 +110,65 @@ def test_count_counts(shell: Shell, location: Path) -> None:
 
 
 @BOTH
+def test_read_reads(shell: Shell, location: Path) -> None:
+    rows = opened(location).scan().to_arrow()
+    name = rows.column_names[0]
+    values = rows[name].to_pylist()
+    assert [row[name] for row in shell.json("read", location, "--relocate")["rows"]] == values
+    lines = [line.strip() for line in shell.ok("read", location, "--relocate", "--columns", name).splitlines()]
+    more = ["The first 20 rows; --limit shows more"] if len(values) > 20 else []
+    assert lines == [name, *map(str, values[:20]), *more]
+    assert len(shell.ok("read", location, "--relocate", "--limit", 22).splitlines()) == 1 + min(len(values), 22)
+
+
+@BOTH
+def test_diff_of_versions(shell: Shell, location: Path) -> None:
+    table = opened(location)
+    versions = table.history()["version"].to_pylist()
+    paths = {v: set(table.snapshot(v).scan().plan().file_uris()) for v in versions}
+    for first in versions:
+        answer = shell.json("diff", location, first, "--relocate")
+        assert (answer["first"]["version"], answer["last"]["version"]) == (first, versions[0])
+        assert {f["path"] for f in answer["added"]} == paths[versions[0]] - paths[first]
+        assert {f["path"] for f in answer["removed"]} == paths[first] - paths[versions[0]]
+    oldest, newest = versions[-1], versions[0]
+    assert "column: nothing -> note: string" in shell.ok("diff", location, oldest, newest, "--relocate")
+    assert "column: note: string -> nothing" in shell.ok("diff", location, newest, oldest, "--relocate")
+
+
+def test_a_renamed_column_is_one_column(shell: Shell) -> None:
+    versions = opened(ICEBERG).history()["version"].to_pylist()
+    metadata = shell.json("diff", ICEBERG, versions[-1], "--relocate")["metadata"]
+    assert {"kind": "column", "before": "name: string", "after": "title: string"} in metadata
+
+
+@pytest.mark.parametrize("name", ["delta-deletion-vectors", "iceberg-position-deletes"])
+def test_deletes_are_seen(shell: Shell, name: str) -> None:
+    """The same file with other deletes is neither added nor removed; health says what there is to rewrite."""
+    location = TABLES.with_name("tables_jvm") / name / "table"
+    versions = opened(location).history()["version"].to_pylist()
+    first = versions[-2]
+    files = {v: opened(location).snapshot(v).scan().plan().files.to_pylist() for v in (versions[0], first)}
+    had, have = ({f["path"]: f["deletes"] for f in files[v]} for v in (first, versions[0]))
+    expected = {path for path in had.keys() & have.keys() if had[path] != have[path]}
+    assert expected
+    answer = shell.json("diff", location, first, "--relocate")
+    assert {f["path"] for f in answer["deletes_changed"]} == expected
+    findings = {f["subject"]: f for f in shell.json("health", location, "--relocate")["findings"]}
+    assert findings["files with deletes"]["figure"].startswith(f"{sum(map(bool, have.values()))} ")
+    assert findings["files with deletes"]["advice"]
+
+
+@BOTH
+def test_health_counts(shell: Shell, location: Path) -> None:
+    report = opened(location).scan().plan().report
+    findings = {f["subject"]: f for f in shell.json("health", location, "--relocate")["findings"]}
+    assert findings["files"]["figure"].startswith(f"{report.files_planned}, ")
+    assert findings["files with deletes"] == {"subject": "files with deletes", "figure": "0 (0.0 %)", "advice": None}
+    assert not findings["files below 32.0 MB"]["advice"], "one file a partition is as few as can be"
+
+
+@BOTH
 def test_versions_are_selected(shell: Shell, location: Path) -> None:
     table = opened(location)
     for version in table.history()["version"].to_pylist():
@@ -142,7 +201,7 @@ def test_plugins(shell: Shell) -> None:
 def test_version_and_help(shell: Shell) -> None:
     assert shell.ok("--version") == f"tableformats, version {tf.__version__}\n"
     text = shell.ok("--help")
-    for command in (*TABLE_COMMANDS, "plugins", "demo"):
+    for command in (*TABLE_COMMANDS, "diff", "plugins", "demo"):
         assert f"\n  {command} " in text
         assert "Usage: tableformats " in shell.ok(command, "--help")
 
