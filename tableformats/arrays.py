@@ -38,11 +38,13 @@ def to_arrow(values: np.ndarray, kind: pa.DataType | None = None, valid: np.ndar
     return pa.Array.from_buffers(_KINDS[values.dtype] if kind is None else kind, len(values), [bitmap, data])
 
 
-def to_numpy(values: pa.Array) -> np.ndarray:
+def to_numpy(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """The values (n) of an array of numbers, dates, times or booleans; what stands in the places of nulls is no value.
 
     Numbers share the array's memory and are not to be written to; dates and times are their integers.
     """
+    if isinstance(values, pa.ChunkedArray):
+        return to_numpy(values.chunk(0)) if values.num_chunks == 1 else to_numpy(_whole(values))
     kind, start, n = values.type, values.offset, len(values)
     buffer = values.buffers()[1]
     if pa.types.is_boolean(kind):
@@ -82,6 +84,10 @@ def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
     if kind in _DTYPES:
         return to_arrow(np.full(1, value, _DTYPES[kind]))[0]
     return pa.scalar(value, kind)
+
+
+def _whole(values: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.nulls(0, values.type)
 
 
 def _bits(flags: np.ndarray) -> pa.Buffer:

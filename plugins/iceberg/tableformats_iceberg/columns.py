@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tableformats.arrays import to_arrow
+
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
@@ -89,10 +91,8 @@ class RawColumn:
 
     def int_array(self, kind: pa.DataType | None = None) -> pa.Array:
         """The integers as an Arrow array, int64 unless ``kind`` says otherwise."""
-        import pyarrow as pa
-
-        array = pa.array(self.values, pa.int64(), mask=self.mask)
-        return array if kind is None or kind == pa.int64() else array.cast(kind, safe=False)
+        array = to_arrow(self.values, valid=self.known)
+        return array if kind is None or kind == array.type else array.cast(kind, safe=False)
 
     def take(self, rows: np.ndarray | None) -> RawColumn:
         """The rows ``rows`` (int64 indices; None: all)."""
@@ -112,7 +112,7 @@ class RawColumn:
         if self.width and self.known is None:
             offsets = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(self.width)
             return offsets, self.data.reshape(-1, self.width)[rows].reshape(-1)
-        taken = self.bytes_array(pa.binary()).take(pa.array(rows))
+        taken = self.bytes_array(pa.binary()).take(to_arrow(rows))
         _, offsets, data = taken.buffers()
         octets = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
         return np.frombuffer(offsets, np.int32)[: len(rows) + 1], octets
@@ -123,7 +123,7 @@ class RawColumn:
 
         if self.offsets is None:
             return pa.nulls(len(self), kind)
-        validity = None if self.known is None else pa.array(self.known).buffers()[1]
+        validity = None if self.known is None else to_arrow(self.known).buffers()[1]
         buffers = [validity, pa.py_buffer(self.offsets), pa.py_buffer(self.data)]
         return pa.Array.from_buffers(kind, len(self), buffers)
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tableformats.arrays import FALSE, TRUE, ZERO, scalar, to_arrow, to_numpy
 from tableformats.plugin import Bounds, PartitionSpec, Statistics
 from tableformats.schema import Field, arrow_type
 
@@ -48,13 +49,13 @@ def needed_manifests(
     live = [i for i in rows if every[i].has_live_files]
     if not files.num_rows:
         return [], len(rows)
-    spec_ids = files["spec_id"].to_numpy()
+    spec_ids = to_numpy(files["spec_id"])
     needed = set(live)
     for spec in specs.values():
         group = np.array([i for i in live if every[i].spec_id == spec.id], np.int64)
         if not len(group) or is_unpartitioned(spec):
             continue
-        partition = files["partition"].combine_chunks().filter(pa.array(spec_ids == spec.id))
+        partition = files["partition"].combine_chunks().filter(to_arrow(spec_ids == spec.id))
         summaries = manifest_list.summaries(group, spec)
         if not len(partition):
             needed.difference_update(group.tolist())
@@ -71,7 +72,7 @@ def _partitions_apart(partition: pa.StructArray, summaries: Summaries, spec: Par
         if field.transform.name == "unknown":
             continue  # how its values are ordered, or written into a summary, is not known
         lower, upper = summaries.lower[field.id], summaries.upper[field.id]
-        may_null, may_nan = (pc.fill_null(c[field.id], True) for c in (summaries.contains_null, summaries.contains_nan))
+        may_null, may_nan = (pc.fill_null(c[field.id], TRUE) for c in (summaries.contains_null, summaries.contains_nan))
         theirs = Range(lower, upper, pc.is_valid(lower), may_null, may_nan)
         apart |= _apart(_extremes(pc.struct_field(partition, str(field.id)), len(lower)), theirs)
     return apart
@@ -79,15 +80,15 @@ def _partitions_apart(partition: pa.StructArray, summaries: Summaries, spec: Par
 
 def _extremes(values: pa.Array, n: int) -> Range:
     """``n`` times the range of the values."""
-    is_nan = pc.is_nan(values) if pa.types.is_floating(values.type) else pa.array(np.zeros(len(values), bool))
-    nan = pc.fill_null(is_nan, False)
+    is_nan = pc.is_nan(values) if pa.types.is_floating(values.type) else to_arrow(np.zeros(len(values), bool))
+    nan = pc.fill_null(is_nan, FALSE)
     present = values.filter(pc.and_(pc.is_valid(values), pc.invert(nan)))
     try:
         ends = pc.min_max(present)
-        lower, upper = (pa.array([ends[name].as_py()] * n, values.type) for name in ("min", "max"))
+        lower, upper = (pa.repeat(ends[name], n) for name in ("min", "max"))
     except pa.ArrowNotImplementedError:
         lower = upper = pa.nulls(n, values.type)
-    may = [pa.array(np.full(n, flag)) for flag in (len(present) > 0, values.null_count > 0, bool(pc.any(nan).as_py()))]
+    may = [to_arrow(np.full(n, flag)) for flag in (len(present) > 0, values.null_count > 0, bool(pc.any(nan).as_py()))]
     return Range(lower, upper, *may)
 
 
@@ -129,15 +130,15 @@ class DeleteStatistics(Statistics):
         """See :meth:`tableformats.plugin.Statistics.bounds`."""
         at = np.arange(self._deletes.num_rows) if rows is None else rows
         found = _bounds(self._deletes, at, columns, self._read)
-        is_equality = pc.equal(self._deletes["kind"], EQUALITY).to_numpy()[at]
-        keys = self._deletes["equality_ids"].take(pa.array(at)).to_pylist()
+        is_equality = to_numpy(pc.equal(self._deletes["kind"], scalar(EQUALITY, pa.string())))[at]
+        keys = self._deletes["equality_ids"].take(to_arrow(at)).to_pylist()
         for field in columns:
             known = ~is_equality | np.array([field.id in (ids or ()) for ids in keys], bool)
             if not known.all():
                 for side in (found.lower, found.upper, found.null_count, found.nan_count, found.value_count):
                     if field.id in side:
                         values = side[field.id]
-                        side[field.id] = pc.if_else(pa.array(known), values, pa.scalar(None, values.type))
+                        side[field.id] = pc.if_else(to_arrow(known), values, scalar(None, values.type))
         return found
 
 
@@ -147,7 +148,7 @@ def _key_columns(
     """The key columns that have bounds, and the places in ``rows`` of the equality deletes by these columns."""
     used, of_row = np.unique(rows, return_inverse=True)
     numbers: dict[tuple[int, ...], int] = {(): 0}
-    lists = deletes["equality_ids"].take(pa.array(used)).to_pylist() if len(used) else []
+    lists = deletes["equality_ids"].take(to_arrow(used)).to_pylist() if len(used) else []
     kinds = np.array([numbers.setdefault(tuple(ids or ()), len(numbers)) for ids in lists], np.int64)
     for ids, number in numbers.items():
         fields = [f for f in map(find_field, ids) if f is not None and not f.type.is_nested]
@@ -162,14 +163,14 @@ def _ranges(table: pa.Table, rows: np.ndarray, fields: Sequence[Field], read: Re
 
 
 def _bounds(table: pa.Table, rows: np.ndarray, fields: Sequence[Field], read: ReadEntries) -> Bounds:
-    manifests, places = (table[name].to_numpy()[rows] for name in ("manifest", "entry"))
+    manifests, places = (to_numpy(table[name])[rows] for name in ("manifest", "entry"))
     order = np.argsort(manifests, kind="stable")
-    back, found, records = pa.array(np.argsort(order)), [], []
+    back, found, records = to_arrow(np.argsort(order)), [], []
     for manifest in np.unique(manifests).tolist():
         at = places[order][manifests[order] == manifest]
         entries = read(manifest, [f.id for f in fields])
         found.append((entries.statistics.bounds(fields, at), len(at)))
-        records.append(entries.files["record_count"].take(pa.array(at)))
+        records.append(entries.files["record_count"].take(to_arrow(at)))
     joined = Bounds(record_count=pa.concat_arrays(records).take(back) if records else pa.nulls(0, pa.int64()))
     for name in ("lower", "upper", "null_count", "nan_count", "value_count"):
         for field in fields:
@@ -186,17 +187,17 @@ def _range(field: Field, bounds: Bounds, n: int) -> Range:
     nulls, records = bounds.null_count.get(field.id, counts), bounds.record_count
     values = pc.coalesce(bounds.value_count.get(field.id, counts), records)
     # Rows that were not counted may hold anything.
-    counted = pc.fill_null(pc.greater_equal(values, records), False)
-    may_null = pc.invert(pc.and_(counted, pc.fill_null(pc.equal(nulls, 0), False)))
-    may_value = pc.invert(pc.and_(counted, pc.fill_null(pc.equal(nulls, values), False)))
-    may_nan = pa.array(np.zeros(n, bool))
+    counted = pc.fill_null(pc.greater_equal(values, records), FALSE)
+    may_null = pc.invert(pc.and_(counted, pc.fill_null(pc.equal(nulls, ZERO), FALSE)))
+    may_value = pc.invert(pc.and_(counted, pc.fill_null(pc.equal(nulls, values), FALSE)))
+    may_nan = to_arrow(np.zeros(n, bool))
     if pa.types.is_floating(kind):
-        may_nan = pc.invert(pc.fill_null(pc.equal(bounds.nan_count.get(field.id, counts), 0), False))
+        may_nan = pc.invert(pc.fill_null(pc.equal(bounds.nan_count.get(field.id, counts), ZERO), FALSE))
     return Range(lower, upper, may_value, may_null, may_nan)
 
 
 def _take(known: Range, rows: np.ndarray) -> Range:
-    return Range(*(column.take(pa.array(rows)) for column in known))
+    return Range(*(column.take(to_arrow(rows)) for column in known))
 
 
 def _apart(left: Range, right: Range) -> np.ndarray:
@@ -204,14 +205,14 @@ def _apart(left: Range, right: Range) -> np.ndarray:
     try:
         beyond = pc.or_(_less(left.upper, right.lower), _less(right.upper, left.lower))
     except pa.ArrowNotImplementedError:
-        beyond = pa.array(np.zeros(len(left.lower), bool))
+        beyond = to_arrow(np.zeros(len(left.lower), bool))
     # Bounds that contradict each other prove nothing.
     sound = pc.invert(pc.or_(_less(left.upper, left.lower), _less(right.upper, right.lower)))
     values_meet = pc.and_(pc.and_(left.may_value, right.may_value), pc.invert(pc.and_(beyond, sound)))
     others_meet = pc.or_(pc.and_(left.may_null, right.may_null), pc.and_(left.may_nan, right.may_nan))
-    return ~pc.or_(values_meet, others_meet).to_numpy(zero_copy_only=False)
+    return ~to_numpy(pc.or_(values_meet, others_meet))
 
 
 def _less(left: pa.Array, right: pa.Array) -> pa.Array:
     """Whether both are known and the left is less."""
-    return pc.fill_null(pc.less(left, right), False)
+    return pc.fill_null(pc.less(left, right), FALSE)

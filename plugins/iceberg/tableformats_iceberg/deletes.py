@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tableformats.arrays import FALSE, scalar, to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, PartitionSpec
 
@@ -31,6 +32,10 @@ from .paths import comparable
 __all__ = ["DeleteIndex", "DELETION_VECTOR", "EQUALITY", "POSITION", "is_unpartitioned", "no_deletes"]
 
 DELETION_VECTOR, POSITION, EQUALITY = "deletion_vector", "position", "equality"
+_DELETION_VECTOR, _POSITION, _EQUALITY, _PUFFIN = (
+    scalar(text, pa.string()) for text in (DELETION_VECTOR, POSITION, EQUALITY, "puffin")
+)
+_NONE = scalar(-1, pa.int32())
 
 Pairs = tuple[np.ndarray, np.ndarray]
 """Row numbers of data files and of deletes, of one length."""
@@ -66,7 +71,7 @@ class DeleteIndex:
         used, indices = np.flatnonzero(is_used), (np.cumsum(is_used, dtype=np.int32) - 1)[deletes]
         offsets = np.zeros(n_files + 1, np.int64)
         np.cumsum(np.bincount(data, minlength=n_files), out=offsets[1:])
-        return DeleteFiles(self.files.take(pa.array(used, pa.int64())), offsets, indices)
+        return DeleteFiles(self.files.take(to_arrow(used)), offsets, indices)
 
     def pairs(self, files: pa.Table) -> Pairs:
         """Which rows of ``files`` and of :attr:`files` belong together, in the order of the data files.
@@ -76,13 +81,13 @@ class DeleteIndex:
         """
         if self.files is None or not files.num_rows:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        kind = np.asarray(self.files["kind"].to_numpy())
-        is_vector, is_equality = kind == DELETION_VECTOR, kind == EQUALITY
-        is_scoped = ~flat(self.files["referenced_data_file"]).is_null().to_numpy(zero_copy_only=False)
+        kind = self.files["kind"]
+        is_vector, is_equality = (to_numpy(pc.equal(kind, one)) for one in (_DELETION_VECTOR, _EQUALITY))
+        is_scoped = to_numpy(self.files["referenced_data_file"].is_valid())
         is_global = is_equality & self._is_unpartitioned()
         is_local = ~is_vector & ~is_scoped & ~is_global
-        delete_seq = self.files["data_sequence_number"].to_numpy()
-        data_seq = files["data_sequence_number"].to_numpy()
+        delete_seq = to_numpy(self.files["data_sequence_number"])
+        data_seq = to_numpy(files["data_sequence_number"])
 
         def match(chosen: np.ndarray, data: np.ndarray, deletes: np.ndarray, strict: bool) -> Pairs:
             rows = np.flatnonzero(chosen)
@@ -113,9 +118,9 @@ class DeleteIndex:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         data, scope = comparable(paths, scope)
         encoded = scope.dictionary_encode()
-        codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = to_numpy(pc.fill_null(encoded.indices, _NONE)).astype(np.int64)
         found = pc.index_in(data, value_set=encoded.dictionary)
-        numbers = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+        numbers = to_numpy(pc.fill_null(found, _NONE)).astype(np.int64)
         hits = np.flatnonzero(numbers >= 0)
         hit_codes = numbers[hits]
         present = np.zeros(len(encoded.dictionary), bool)
@@ -138,12 +143,12 @@ class DeleteIndex:
 
     def _is_unpartitioned(self) -> np.ndarray:
         assert self.files is not None
-        spec_ids = self.files["spec_id"].to_numpy()
+        spec_ids = to_numpy(self.files["spec_id"])
         return np.isin(spec_ids, [i for i, spec in self._specs.items() if is_unpartitioned(spec)])
 
     def _partition_codes(self, files: pa.Table, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """A number for each distinct (spec, partition), of the data files ``rows`` (None: all) and of all deletes."""
-        data_spec = files["spec_id"].to_numpy()
+        data_spec = to_numpy(files["spec_id"])
         data_codes = np.full(files.num_rows, -1, np.int64)
         delete_codes: dict[int, np.ndarray] = {}
         used = 0
@@ -152,7 +157,7 @@ class DeleteIndex:
             own = np.flatnonzero(specs == spec_id)
             data_rows = own if rows is None else rows[own]
             chosen = files["partition"]
-            chosen = flat(chosen if len(data_rows) == len(chosen) else chosen.take(pa.array(data_rows)))
+            chosen = flat(chosen if len(data_rows) == len(chosen) else chosen.take(to_arrow(data_rows)))
             parts = [flat(t["partition"]) for i, t in self._tables if i == spec_id]
             columns = [
                 [pc.struct_field(p, str(f.id)) for p in (chosen, *parts)] for f in self._specs[spec_id].fields
@@ -222,7 +227,7 @@ def _match(
 
 def no_deletes() -> pa.Table:
     """:attr:`DeleteIndex.files` of a snapshot without deletes."""
-    return _delete_schema().empty_table()
+    return pa.Table.from_batches([], _delete_schema())
 
 
 def _delete_schema() -> pa.Schema:
@@ -239,13 +244,13 @@ def _delete_table(entries: Entries, manifest: int) -> pa.Table:
     """One manifest's deletes in the columns of :attr:`DeleteFiles.files`, and their partition. ``manifest`` and
     ``entry`` are the places of the manifest in its list and of the file among the live entries."""
     files = entries.files
-    is_equality = pc.equal(files["content"], EQUALITY_DELETES)
-    is_vector = pc.and_(pc.invert(is_equality), pc.equal(files["file_format"], "puffin"))
+    is_equality = pc.equal(files["content"], scalar(EQUALITY_DELETES, pa.int32()))
+    is_vector = pc.and_(pc.invert(is_equality), pc.equal(files["file_format"], _PUFFIN))
     _check_vector_fields(entries, is_vector)
-    null, no_path = pa.scalar(None, pa.int64()), pa.scalar(None, pa.string())
+    null, no_path = scalar(None, pa.int64()), scalar(None, pa.string())
     named = pc.coalesce(files["referenced_data_file"], _one_path(entries))
     columns = {
-        "kind": pc.if_else(is_equality, EQUALITY, pc.if_else(is_vector, DELETION_VECTOR, POSITION)),
+        "kind": pc.if_else(is_equality, _EQUALITY, pc.if_else(is_vector, _DELETION_VECTOR, _POSITION)),
         "path": files["path"],
         "offset": pc.if_else(is_vector, files["content_offset"], null),
         "size_bytes": pc.if_else(is_vector, files["content_size_in_bytes"], files["size_bytes"]),
@@ -254,10 +259,10 @@ def _delete_table(entries: Entries, manifest: int) -> pa.Table:
         "file_format": files["file_format"],
         "equality_ids": files["equality_ids"],
         "data_sequence_number": files["data_sequence_number"],
-        "spec_id": pa.array(np.full(files.num_rows, entries.spec_id, np.int32)),
+        "spec_id": to_arrow(np.full(files.num_rows, entries.spec_id, np.int32)),
         "referenced_data_file": pc.if_else(is_equality, no_path, named),
-        "manifest": pa.array(np.full(files.num_rows, manifest, np.int32)),
-        "entry": pa.array(np.arange(files.num_rows, dtype=np.int32)),
+        "manifest": to_arrow(np.full(files.num_rows, manifest, np.int32)),
+        "entry": to_arrow(np.arange(files.num_rows, dtype=np.int32)),
         "partition": files["partition"],
     }  # fmt: skip
     table = pa.table(columns)
@@ -281,8 +286,8 @@ def _one_path(entries: Entries) -> pa.Array:
     if lower is None or upper is None:
         return pa.nulls(entries.files.num_rows, pa.string())
     low, high = (raw.take(entries.rows).bytes_array(pa.binary()) for raw in (lower, upper))
-    same = pc.fill_null(pc.equal(low, high), False)
-    values = pc.if_else(same, low, pa.scalar(None, pa.binary()))
+    same = pc.fill_null(pc.equal(low, high), FALSE)
+    values = pc.if_else(same, low, scalar(None, pa.binary()))
     try:
         return values.cast(pa.string())
     except pa.ArrowInvalid:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tableformats.arrays import scalar, to_arrow
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import Bounds, PartitionSpec, Statistics
 from tableformats.schema import Field
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entries", "ManifestStatistics", "file_formats", "manifest_spec_id", "read_entries"]
 
+_PARQUET = scalar("parquet", pa.string())
 EXISTING, ADDED, DELETED = 0, 1, 2
 DATA_FILE, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 FILE = 2
@@ -90,12 +92,12 @@ class Entries:
     def snapshot_ids(self) -> pa.Array:
         """int64[n]: the snapshot that added (or deleted) each file; null where nothing says it."""
         own = self.columns[(1,)].take(self.rows).int_array()
-        return pc.fill_null(own, pa.scalar(self.added_by, pa.int64()))
+        return pc.fill_null(own, scalar(self.added_by, pa.int64()))
 
     def with_places(self, manifest: int) -> pa.RecordBatch:
         """``files`` and where they stand: ``manifest`` as given, and ``entry``, the place among these entries."""
-        places = pa.array(np.full(self.files.num_rows, manifest, np.int32))
-        entries = pa.array(np.arange(self.files.num_rows, dtype=np.int32))
+        places = to_arrow(np.full(self.files.num_rows, manifest, np.int32))
+        entries = to_arrow(np.arange(self.files.num_rows, dtype=np.int32))
         return self.files.append_column("manifest", places).append_column("entry", entries)
 
     def take(self, kept: np.ndarray) -> Entries:
@@ -103,7 +105,7 @@ class Entries:
         if len(kept) == self.files.num_rows:
             return self
         rows = kept if self.rows is None else self.rows[kept]
-        return Entries(self.spec_id, self.files.take(pa.array(kept)), self.columns, self.added_by, rows)
+        return Entries(self.spec_id, self.files.take(to_arrow(kept)), self.columns, self.added_by, rows)
 
 
 class ManifestStatistics(Statistics):
@@ -125,7 +127,7 @@ class ManifestStatistics(Statistics):
                 counts = raw[column.id].take(at) if column.id in raw else None
                 if counts is not None and counts.null_count < len(counts):
                     unknown = counts.values < 0 if counts.mask is None else counts.mask | (counts.values < 0)
-                    side[column.id] = pa.array(counts.values, mask=unknown if unknown.any() else None)
+                    side[column.id] = to_arrow(counts.values, valid=~unknown)
         for side, field_id in ((found.lower, 125), (found.upper, 128)):
             raw = self._columns.map_columns((FILE, field_id))
             for column in columns:
@@ -227,11 +229,11 @@ def _file_columns(
     raw.required((FILE, 100), "file_path")
     columns = {
         "path": raw.strings((FILE, 100), "file_path"),
-        "size_bytes": pa.array(size),
-        "record_count": pa.array(record_count),
+        "size_bytes": to_arrow(size),
+        "record_count": to_arrow(record_count),
         "partition": _partition(raw, spec, path),
         "split_offsets": _int_lists(raw, (FILE, 132), pa.int64()),
-        "data_sequence_number": pa.array(_sequence_numbers(raw, manifest, status, path)),
+        "data_sequence_number": to_arrow(_sequence_numbers(raw, manifest, status, path)),
         "first_row_id": _first_row_ids(raw, manifest, status, record_count),
     }  # fmt: skip
     if not is_data or not _all_parquet(raw[(FILE, 101)]):
@@ -255,7 +257,7 @@ def _all_parquet(formats: RawColumn) -> bool:
 
 def file_formats(raw: AvroColumns) -> pa.Array:
     """string[rows]: the files' formats in lower case."""
-    return pc.utf8_lower(raw.strings((FILE, 101), "file_format")).fill_null("parquet")
+    return pc.utf8_lower(raw.strings((FILE, 101), "file_format")).fill_null(_PARQUET)
 
 
 def _sequence_numbers(raw: AvroColumns, manifest: Manifest, status: np.ndarray, path: str) -> np.ndarray:
@@ -280,19 +282,19 @@ def _first_row_ids(raw: AvroColumns, manifest: Manifest, status: np.ndarray, rec
     unassigned = ~own.valid & (status != DELETED)
     before = np.cumsum(np.where(unassigned, record_count, 0)) - np.where(unassigned, record_count, 0)
     ids = np.where(own.valid, own.values, manifest.first_row_id + before)
-    return pa.array(ids, pa.int64(), mask=~(own.valid | unassigned))
+    return to_arrow(ids, valid=own.valid | unassigned)
 
 
 def _int_lists(raw: AvroColumns, path: Path, kind: pa.DataType) -> pa.ListArray:
     """list<kind>[n]; empty where there is none."""
     elements = (*path, ELEMENT)
-    offsets = pa.array(raw[path].list_offsets().astype(np.int32))
+    offsets = to_arrow(raw[path].list_offsets().astype(np.int32))
     return pa.ListArray.from_arrays(offsets, raw[elements].int_array(kind))
 
 
 def _delete_columns(raw: AvroColumns, content: np.ndarray) -> dict[str, pa.Array]:
     return {
-        "content": pa.array(content, pa.int32()),
+        "content": to_arrow(content.astype(np.int32)),
         "equality_ids": _int_lists(raw, (FILE, 135), pa.int32()),
         "referenced_data_file": raw.strings((FILE, 143), "referenced_data_file"),
         "content_offset": raw[(FILE, 144)].int_array(),

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tableformats.arrays import FALSE, scalar, to_numpy
+
 __all__ = ["flat", "places", "row_codes"]
 
 _TABLE = 1 << 22
@@ -61,11 +63,11 @@ def _column_codes(values: pa.Array) -> tuple[np.ndarray, int]:
     if pa.types.is_integer(values.type) and values.null_count < len(values):
         least, most = pc.min_max(values).as_py().values()
         if most - least < _TABLE:
-            numbers = pc.fill_null(values, least).to_numpy(zero_copy_only=False).astype(np.int64)
-            codes = np.where(values.is_null().to_numpy(zero_copy_only=False), 0, numbers - least + 1)
+            numbers = to_numpy(values).astype(np.int64)
+            codes = np.where(to_numpy(values.is_null()), 0, numbers - least + 1)
             return codes, most - least + 2
     encoded = values.dictionary_encode(null_encoding="encode")
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), len(encoded.dictionary) + 1
+    return to_numpy(encoded.indices).astype(np.int64), len(encoded.dictionary) + 1
 
 
 def _by_bits(values: pa.Array) -> pa.Array:
@@ -76,6 +78,6 @@ def _by_bits(values: pa.Array) -> pa.Array:
         return values.view(pa.int32())
     if not pa.types.is_floating(values.type):
         return values
-    nan = pa.scalar(float("nan"), values.type)
-    one = pc.if_else(pc.fill_null(pc.is_nan(values), False), nan, values)
+    nan = scalar(float("nan"), values.type)
+    one = pc.if_else(pc.fill_null(pc.is_nan(values), FALSE), nan, values)
     return one.view(pa.int32() if values.type == pa.float32() else pa.int64())

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tableformats.arrays import to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import Field, arrow_type
@@ -198,11 +199,11 @@ def _bounds(raw: RawColumn, field: PartitionField, is_lower: bool) -> pa.Array:
 
 
 def _booleans(raw: RawColumn) -> pa.Array:
-    return pa.array(raw.values != 0, mask=raw.mask)
+    return to_arrow(raw.values != 0, valid=raw.known)
 
 
 def _is_valid(values: pa.Array) -> np.ndarray:
-    return np.asarray(values.is_valid().to_numpy(zero_copy_only=False))
+    return to_numpy(values.is_valid())
 
 
 def parse_manifest_list(data: bytes, path: str) -> ManifestList:

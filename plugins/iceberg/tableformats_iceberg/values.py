@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tableformats.arrays import strings, to_arrow
 from tableformats.errors import CorruptMetadataError
 from tableformats.schema import DecimalType, Field, FixedType, PrimitiveType, Type, arrow_type
 
@@ -85,18 +86,18 @@ def _numbers(*widths: tuple[int, str, int]) -> Callable[[RawColumn, pa.DataType]
     def read(raw: RawColumn, target: pa.DataType) -> pa.Array:
         if raw.known is None and raw.width == usual > 1 and not pa.types.is_floating(target):
             assert raw.data is not None
-            return pa.array(raw.data.view(stored)).view(target)
+            return to_arrow(raw.data.view(stored), target)
         storage = {1: np.uint8, 4: np.int32, 8: np.int64}[max(1, target.bit_width // 8)]
-        dtype = np.dtype(target.to_pandas_dtype()) if pa.types.is_floating(target) else np.dtype(storage)
+        dtype = np.dtype(f"f{target.bit_width // 8}" if pa.types.is_floating(target) else storage)
         out, known = np.zeros(len(raw), dtype), np.zeros(len(raw), bool)
         for width, source, factor in widths:
             _read(raw, width, source, out, known, factor)
         if pa.types.is_floating(target):
             known &= ~np.isnan(out)
-            return pa.array(out, target, mask=~known)
+            return to_arrow(out, target, known)
         if pa.types.is_boolean(target):
-            return pa.array(out != 0, target, mask=~known)
-        return pa.array(out, mask=~known).view(target)
+            return to_arrow(out != 0, valid=known)
+        return to_arrow(out, target, known)
 
     return read
 
@@ -122,7 +123,7 @@ def _decimals(raw: RawColumn, kind: DecimalType) -> pa.Array:
     """Unscaled big-endian two's complement of 1 to 16 bytes -> decimal128."""
     words, known = widen_decimals(raw.offsets, raw.data)
     known &= raw.valid & _in_precision(words, kind.precision)
-    validity = pa.array(known).buffers()[1] if len(raw) else None
+    validity = to_arrow(known).buffers()[1] if len(raw) else None
     buffers = [validity, pa.py_buffer(words)]
     return pa.Array.from_buffers(pa.decimal128(kind.precision, kind.scale), len(raw), buffers)
 
@@ -146,7 +147,7 @@ def _fixed(raw: RawColumn, width: int) -> pa.Array:
     out[rows] = octets
     known = np.zeros(len(raw), bool)
     known[rows] = True
-    validity = pa.array(known).buffers()[1] if len(raw) else None
+    validity = to_arrow(known).buffers()[1] if len(raw) else None
     return pa.Array.from_buffers(pa.binary(width), len(raw), [validity, pa.py_buffer(out)])
 
 
@@ -162,7 +163,7 @@ def _strings(raw: RawColumn, is_lower: bool) -> pa.Array:
         return array
     except pa.ArrowInvalid:
         values = raw.bytes_array(pa.binary())
-        return pa.array([_whole_characters(v, is_lower) for v in values.to_pylist()], pa.string())
+        return strings([_whole_characters(v, is_lower) for v in values.to_pylist()])
 
 
 def _whole_characters(value: bytes | None, is_lower: bool) -> str | None:
@@ -202,9 +203,9 @@ def _partition_values(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Arr
         return _partition_bytes(raw, kind, target)
     if avro in ("float", "double"):
         floats = raw.values.astype(np.uint32).view(np.float32) if avro == "float" else raw.values.view(np.float64)
-        return pa.array(floats, mask=raw.mask).cast(target)
+        return to_arrow(floats, valid=raw.known).cast(target)
     if pa.types.is_boolean(target):
-        return pa.array(raw.values != 0, mask=raw.mask)
+        return to_arrow(raw.values != 0, valid=raw.known)
     if pa.types.is_binary(target):
         # The source column is forgotten: its values only need to be told apart.
         return pa.array([v.to_bytes(8, "little", signed=True) for v in raw.values.tolist()], target, mask=raw.mask)
@@ -216,7 +217,7 @@ def _partition_values(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Arr
         if (narrow != values).any():
             raise ValueError("more than 32 bits")
         values = narrow
-    return pa.array(values, mask=raw.mask).view(target)
+    return to_arrow(values, target, raw.known)
 
 
 def _partition_bytes(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Array:
