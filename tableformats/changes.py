@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
+from .errors import CorruptMetadataError, UnsupportedFeatureError
 from .expressions import TRUE
 from .plugin.base import EQUALITY, Bounds, DeleteFiles, FileBatch, FormatSnapshot, PartitionField, Statistics
 from .scan import Scan, ScanTask
@@ -45,10 +45,6 @@ SELECTED = "selected_rows"
 
 _OF_DATA_FILE = ("data_file_format", "data_spec_id", "data_partition")
 """Columns of ``DeleteFiles.files``: what an equality delete that selects rows says of the data file it selects from."""
-
-MAX_ROWS = 1 << 31
-"""Rows of a file of which only some changed, at most."""
-
 
 @dataclass(frozen=True)
 class Changes(Scan):
@@ -200,7 +196,7 @@ class ChangesSnapshot(FormatSnapshot):
 
         Raises
         ------
-        LimitExceededError : some of more than :data:`MAX_ROWS` rows changed
+        LimitExceededError : some rows changed of more than the limit ``file_rows``
         """
         import pyarrow.compute as pc
         from pyroaring import BitMap64
@@ -213,10 +209,7 @@ class ChangesSnapshot(FormatSnapshot):
         if not selecting.num_rows:
             return left_out
         assert record_count is not None
-        if record_count > MAX_ROWS:
-            raise LimitExceededError(
-                f"some rows changed in a file of {record_count}, and at most {MAX_ROWS} are looked through", path=path
-            )
+        self._storage.limits.check("file_rows", record_count, "rows of a file of which some changed", path=path)
         by_key = pc.equal(selecting["kind"], EQUALITY)
         changed = self._positions(path, record_count, selecting.filter(pc.invert(by_key)))
         changed |= self._matching(path, record_count, selecting.filter(by_key))

@@ -36,7 +36,8 @@ class Limits:
     inflated_bytes: int = 1 << 30
     """Bytes that a compressed ``metadata.json``, or one block of an Avro file, becomes when it is inflated."""
     decoded_bytes: int = 2 << 30
-    """Bytes of the columns that are decoded from one Avro file of metadata."""
+    """Bytes of the columns that are decoded from one Avro file of metadata, and of the words that stand for one file's
+    deleted rows in Spark."""
     nesting: int = 100
     """Levels of types within types: of the table's schema, of a name mapping, of a data file's schema."""
     fields: int = 1_000_000
@@ -44,9 +45,9 @@ class Limits:
     entries: int = 1 << 27
     """Entries of one file of metadata: actions of a commit, rows of a checkpoint file, manifests of a list, files of a
     manifest, rows of a delete file."""
-    deleted_rows: int = 1 << 31
+    deleted_rows: int = 1 << 33
     """Rows that are deleted of one data file by position."""
-    file_rows: int = 1 << 32
+    file_rows: int = 1 << 40
     """Rows of a data file of which some are deleted by position, or changed: every such position lies below."""
     file_parts: int = 1 << 20
     """Parts that ``plan.splits`` cuts one data file into."""
@@ -54,7 +55,7 @@ class Limits:
     GREATEST: ClassVar[Mapping[str, int]] = {
         "metadata_bytes": _INT32,  # texts have offsets of 32 bits
         "inflated_bytes": _INT32,
-        "decoded_bytes": _INT64,
+        "decoded_bytes": 2**33,  # places of words have 32 bits, a word has 8 bytes
         "nesting": 200,  # readers of schemas call themselves, and Python allows 1000 calls
         "fields": _INT32,  # ids have 32 bits
         "entries": _INT32,  # places in a file have 32 bits

@@ -294,7 +294,7 @@ class ScanPlan:
         Raises
         ------
         ValueError : no size, or a number that is too small
-        LimitExceededError : a file has more than a million parts of the target size
+        LimitExceededError : a file has more parts of the target size than the limit ``file_parts``
         CorruptMetadataError : the table's properties are no numbers
         """
         from .splits import splits

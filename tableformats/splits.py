@@ -16,15 +16,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow.compute as pc
 
-from .errors import LimitExceededError
+from .limits import Limits
 from .plugin.base import SplitOptions
 from .scan import ScanPlan, ScanTask
 
 __all__ = ["splits"]
 
 SPLITTABLE = frozenset({"parquet", "orc", "avro"})
-MAX_PARTS = 1 << 20
-"""Parts of one file, at most: its size is what the metadata claims."""
 
 
 def splits(
@@ -41,10 +39,11 @@ def splits(
     tasks = list(plan.tasks())
     deletes = _weights_of_deletes(plan)
     counts = np.diff(plan.delete_files.offsets).tolist()
+    limits = plan.snapshot.storage.limits
     parts = (
         _Part(i, start, end, max(weight + deletes[i], cost * (1 + counts[i])))
         for i, offsets in enumerate(_split_offsets(plan))
-        for start, end, weight in _cut(tasks[i], offsets, target)
+        for start, end, weight in _cut(tasks[i], offsets, target, limits)
     )
     return [[_task(tasks[p.file], p) for p in _merged(group)] for group in _pack(parts, target, window)]
 
@@ -73,7 +72,7 @@ def _task(task: ScanTask, part: _Part) -> ScanTask:
     return replace(task, start=part.start, length=part.end - part.start)
 
 
-def _cut(task: ScanTask, offsets: list[int], target: int) -> Iterator[tuple[int, int, int]]:
+def _cut(task: ScanTask, offsets: list[int], target: int, limits: Limits) -> Iterator[tuple[int, int, int]]:
     """(start, end, bytes that weigh) of the parts of a file: from its first byte to its last, without gaps.
 
     What lies before the first offset weighs nothing, but it belongs to the first part: should the offsets be wrong, a
@@ -84,11 +83,8 @@ def _cut(task: ScanTask, offsets: list[int], target: int) -> Iterator[tuple[int,
         yield 0, size, size
         return
     if not _well_defined(offsets, size):
-        if -(-size // target) > MAX_PARTS:
-            raise LimitExceededError(
-                f"a file of {size} bytes has more than {MAX_PARTS} parts of {target}", path=task.path,
-                hint="Use a greater target_size",
-            )  # fmt: skip
+        # Its size is what the metadata claims.
+        limits.check("file_parts", -(-size // target), f"parts of target_size {target}", path=task.path)
         offsets = list(range(0, size, target))
     for start, end in zip(offsets, [*offsets[1:], size], strict=True):
         yield (0 if start == offsets[0] else start), end, end - start

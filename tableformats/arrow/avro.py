@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import CorruptMetadataError, TableFormatsError
+from ..limits import Limits
 from .avro_blocks import AvroBlocks, Block
 from .avro_types import ID_KEY, column_of
 from .files import DataFile, counted_rows, empty_rows
@@ -25,14 +26,15 @@ MAX_BYTES = 16 << 20
 class AvroFile(DataFile):
     """An Avro object container file. Records are decoded whole, of whatever columns.
 
-    Raises CorruptMetadataError, UnsupportedFeatureError: see :class:`AvroBlocks` and :func:`column_of`.
+    Raises CorruptMetadataError, UnsupportedFeatureError, LimitExceededError: see :class:`AvroBlocks`,
+    :func:`column_of`.
     """
 
-    def __init__(self, path: str, source: pa.NativeFile) -> None:
+    def __init__(self, path: str, source: pa.NativeFile, limits: Limits) -> None:
         self.path = path
-        self._blocks = AvroBlocks(source, path)
-        self._column = column_of(self._blocks.schema, path)
-        self.root = file_tree(pa.schema(list(self._column.kind)), ID_KEY, path)
+        self._blocks = AvroBlocks(source, path, limits)
+        self._column = column_of(self._blocks.schema, path, limits)
+        self.root = file_tree(pa.schema(list(self._column.kind)), ID_KEY, path, limits)
         self.num_rows = self._blocks.num_rows
 
     def select(self, leaves: frozenset[int]) -> Selection:

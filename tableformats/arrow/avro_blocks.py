@@ -11,17 +11,16 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from ..errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
+from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from ..inflate import AVRO_CODECS, DAMAGE, inflate_avro
+from ..limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["AvroBlocks", "Block"]
 
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
-MAX_HEADER_BYTES = 16 << 20
-MAX_BLOCK_BYTES = 128 << 20
-"""Most bytes that a block may inflate to; writers cut blocks at some 64 KB, or behind one longer record."""
 _MAX_VARINT_BYTES = 10
+"""What 64 bits take, seven a byte."""
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,12 @@ class AvroBlocks:
     ------
     CorruptMetadataError : no Avro file; a damaged header; a block that is cut short or has no sync marker
     UnsupportedFeatureError : a codec that is not read
+    LimitExceededError : a header of more than ``limits.metadata_bytes``
     """
 
-    def __init__(self, source: pa.NativeFile, path: str) -> None:
+    def __init__(self, source: pa.NativeFile, path: str, limits: Limits = DEFAULT_LIMITS) -> None:
         self._source = source
+        self._limits = limits
         self._path = path
         metadata, sync, start = self._header()
         self._codec = metadata.get("avro.codec", b"null").decode(errors="replace")
@@ -77,19 +78,18 @@ class AvroBlocks:
         Raises
         ------
         CorruptMetadataError : it does not inflate
-        LimitExceededError : it inflates to more than :data:`MAX_BLOCK_BYTES`
+        LimitExceededError : it inflates to more than ``limits.inflated_bytes``
         """
         self._source.seek(block.offset)
         data = self._source.read(block.size)
         try:
-            plain = inflate_avro(self._codec, data, MAX_BLOCK_BYTES)
+            plain = inflate_avro(self._codec, data, self._limits.inflated_bytes)
         except DAMAGE as error:
             self._fail(f"a {self._codec} block does not inflate: {error}", block.offset)
         if plain is None:
-            raise LimitExceededError(
-                f"a block inflates to more than {MAX_BLOCK_BYTES} bytes", path=self._path, offset=block.offset,
-                hint="Rewrite the file with smaller blocks",
-            )  # fmt: skip
+            raise self._limits.exceeded(
+                "inflated_bytes", "bytes of a block, inflated", path=self._path, offset=block.offset
+            )
         return bytes(plain)
 
     def _fail(self, message: str, offset: int) -> NoReturn:
@@ -109,8 +109,9 @@ class AvroBlocks:
                     raise _CutShortError
                 return metadata, data[end : end + SYNC_BYTES], end + SYNC_BYTES
             except _CutShortError:
-                if len(data) < size or size >= MAX_HEADER_BYTES:
+                if len(data) < size:
                     self._fail("its header is cut short", len(data))
+                self._limits.check("metadata_bytes", size, "bytes of a header, or more", path=self._path)
                 size *= 8
 
     def _scan(self, sync: bytes, start: int) -> list[Block]:

@@ -16,12 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
+from ..limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["ID_KEY", "AvroColumn", "RecordColumn", "column_of"]
 
 ID_KEY = b"avro.field-id"
-MAX_DEPTH = 100
-MAX_NODES = 100_000
 """Named types may stand in a schema many times; more than this in all is taken for damage."""
 _MAX_PRECISION = 38
 
@@ -141,15 +140,17 @@ def _field(name: str, kind: pa.DataType, field_id: bytes | None) -> pa.Field:
 # ---- the writer's schema --------------------------------------------------------------------------------------------
 
 
-def column_of(schema: Any, path: str) -> RecordColumn:
+def column_of(schema: Any, path: str, limits: Limits = DEFAULT_LIMITS) -> RecordColumn:
     """The columns of a file whose writer's schema (as JSON) is ``schema``; ``kind`` has field ids as :data:`ID_KEY`.
 
     Raises
     ------
-    CorruptMetadataError : it is no schema of a record, nests deeper than :data:`MAX_DEPTH`, or is too large
+    CorruptMetadataError : it is no schema of a record
+    LimitExceededError : it nests deeper than ``limits.nesting``, or has more types than ``limits.fields`` once names
+        are replaced by what they mean
     UnsupportedFeatureError : it has unions of several types, or values that take no bytes in arrays
     """
-    column = _Reader(path).column(schema, "", 0)
+    column = _Reader(path, limits).column(schema, "", 0)
     if not isinstance(column, RecordColumn):
         raise _damaged("it is none of a record", path)
     if not column.min_size:
@@ -169,15 +170,16 @@ def _unsupported(what: str, path: str) -> UnsupportedFeatureError:
 class _Reader:
     """Walks one schema; named types are expanded where they are named."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, limits: Limits) -> None:
         self._path = path
+        self._limits = limits
         self._named: dict[str, tuple[Any, str]] = {}
         self._nodes = 0
 
     def column(self, schema: Any, namespace: str, depth: int) -> AvroColumn:
         self._nodes += 1
-        if depth > MAX_DEPTH or self._nodes > MAX_NODES:
-            self._fail("it nests too deeply, or names types too often")
+        self._limits.check("nesting", depth, "levels of types or more in an Avro schema", path=self._path)
+        self._limits.check("fields", self._nodes, "types or more in an Avro schema", path=self._path)
         if isinstance(schema, list):
             return self._union(schema, namespace, depth)
         name = schema.get("type") if isinstance(schema, dict) else schema

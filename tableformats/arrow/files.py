@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from ..limits import Limits
 from ..storage import missing_file
 from .casts import without_views
 from .nodes import FileNode, Selection, file_tree, numbered_as
@@ -77,6 +78,9 @@ class DataFile(ABC):
         """
 
 
+_OpenFile = Callable[[str, pa.NativeFile, Limits], DataFile]
+
+
 @contextmanager
 def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> Iterator[DataFile]:
     """The data file of ``task``, or its part, closed afterwards; one without field ids is numbered as the mapping says.
@@ -89,7 +93,7 @@ def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> It
     """
     from .avro import AvroFile
 
-    kinds: dict[str, Callable[[str, pa.NativeFile], DataFile]] = {"parquet": _Parquet, "orc": _Orc, "avro": AvroFile}
+    kinds: dict[str, _OpenFile] = {"parquet": _Parquet, "orc": _Orc, "avro": AvroFile}
     if task.file_format not in kinds:
         name = f"{task.file_format} data files"
         raise UnsupportedFeatureError(
@@ -97,7 +101,7 @@ def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> It
         )
     with open_stored(storage, task.path) as source:
         with reading(task.path):
-            file = kinds[task.file_format](task.path, source)
+            file = kinds[task.file_format](task.path, source, storage.limits)
         end = task.start + task.length
         file.part = Part(task.start, None if end >= task.size_bytes else end)
         if mapping.by == "id" and not file.root.has_ids:
@@ -156,13 +160,13 @@ def reading(path: str) -> Iterator[None]:
 
 
 class _Parquet(DataFile):
-    def __init__(self, path: str, source: pa.NativeFile) -> None:
+    def __init__(self, path: str, source: pa.NativeFile, limits: Limits) -> None:
         import pyarrow.parquet as pq
 
         self.path = path
         # int96 as nanoseconds wraps around outside of 1677 to 2262.
         self._file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=True)
-        self.root = file_tree(self._file.schema_arrow, b"PARQUET:field_id", path)
+        self.root = file_tree(self._file.schema_arrow, b"PARQUET:field_id", path, limits)
         self.num_rows = self._file.metadata.num_rows
         if self.root.leaves.stop != len(self._file.schema):
             raise CorruptMetadataError(
@@ -206,13 +210,13 @@ def _middle(group: Any) -> int:
 
 
 class _Orc(DataFile):
-    def __init__(self, path: str, source: pa.NativeFile) -> None:
+    def __init__(self, path: str, source: pa.NativeFile, limits: Limits) -> None:
         from pyarrow import orc
 
         self.path = path
         self._source = source
         self._file = orc.ORCFile(source)
-        self.root = file_tree(self._file.schema, b"iceberg.id", path)
+        self.root = file_tree(self._file.schema, b"iceberg.id", path, limits)
         self.num_rows = self._file.nrows
 
     def select(self, leaves: frozenset[int]) -> Selection:

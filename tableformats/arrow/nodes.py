@@ -16,13 +16,12 @@ from itertools import count
 import pyarrow as pa
 from pyarrow import types
 
-from ..errors import CorruptMetadataError
+from ..limits import DEFAULT_LIMITS, Limits
 from ..schema import Field, ListType, MapType, Schema, StructType, Type
 from .casts import storage_of
 
 __all__ = ["FileNode", "Selection", "file_tree", "numbered_as"]
 
-MAX_DEPTH = 100
 """Levels of nesting in a data file's schema; more is taken for damage."""
 
 
@@ -145,19 +144,16 @@ class Selection:
         return [child for child in root.children if child in self._positions]
 
 
-def file_tree(schema: pa.Schema, id_key: bytes, path: str) -> FileNode:
+def file_tree(schema: pa.Schema, id_key: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> FileNode:
     """The tree of a file's Arrow schema, field ids taken from the fields' metadata ``id_key``.
 
     Raises
     ------
-    CorruptMetadataError : nested deeper than :data:`MAX_DEPTH`
+    LimitExceededError : nested deeper than ``limits.nesting``
     """
 
     def grow(field: pa.Field, first: int, depth: int) -> FileNode:
-        if depth > MAX_DEPTH:
-            raise CorruptMetadataError(
-                f"the file's schema is nested deeper than {MAX_DEPTH} levels", path=path, hint="Rewrite the file"
-            )
+        limits.check("nesting", depth, "levels of types or more in a file's schema", path=path)
         stored = storage_of(field.type)
         children: list[FileNode] = []
         stop = first

@@ -17,6 +17,8 @@ from ..inflate import inflate
 __all__ = ["OrcTail"]
 
 MAX_TAIL_BYTES = 64 << 20
+"""Of each part of a tail. Arrow has read the whole tail by limits of its own before it is looked at here; a greater
+one is no error of its own, but a tail of which nothing is known."""
 _CODECS = {0: "null", 1: "deflate", 2: "snappy", 5: "zstandard"}
 _UTC = frozenset(("", "UTC", "GMT", "Etc/UTC", "Etc/GMT", "Z"))
 # Two days less than what 64 bits of nanoseconds hold: bounds may be in the writer's zone.

@@ -81,15 +81,17 @@ class _Namings:
 
     def _columns(self, path: str, kind: str) -> FileNode:
         """The columns of a file; of ORC files those that are read are checked."""
-        with open_stored(self.plan.snapshot.storage, path) as source, reading(path):
+        storage = self.plan.snapshot.storage
+        with open_stored(storage, path) as source, reading(path):
             if kind == "parquet":
                 import pyarrow.parquet as pq
 
-                return file_tree(pq.read_schema(source), _ID_KEYS[kind], path)
+                return file_tree(pq.read_schema(source), _ID_KEYS[kind], path, storage.limits)
             if kind == "orc":
                 from pyarrow import orc
 
-                root = self._numbered(file_tree(orc.ORCFile(source).schema, _ID_KEYS[kind], path), path)
+                tree = file_tree(orc.ORCFile(source).schema, _ID_KEYS[kind], path, storage.limits)
+                root = self._numbered(tree, path)
                 check_orc(root, source, self._pairs(root), path, self.version)
                 return root
         name = f"{_FORMAT_NAMES.get(kind, kind)} data files"

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tableformats_iceberg import avro
 from tableformats_iceberg._avro import AvroDecodeError, read_varint
 from tableformats_iceberg.avro import Want, read_columns, read_header
 from tableformats_iceberg.avro_schema import compile_program
@@ -21,6 +20,7 @@ from tableformats_iceberg.entries import _wants
 from tableformats_iceberg.manifests import _WANTS as LIST_WANTS
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
+from tableformats.limits import Limits
 from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import primitive
 from tableformats.transforms import parse_transform
@@ -377,23 +377,25 @@ def test_a_path_that_is_no_text(value: bytes) -> None:
 
 
 @pytest.mark.parametrize("codec", ["deflate", "snappy", "zstandard"])
-def test_bombs_stop_at_the_limit(codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(avro, "MAX_BLOCK_BYTES", 1 << 20)
+def test_bombs_stop_at_the_limit(codec: str) -> None:
+    limits = Limits(inflated_bytes=1 << 20)
     for size, bomb in ((1 << 20, False), ((1 << 20) + 1, True), (64 << 20, True)):
         schema = record(("b", 2, {"type": "fixed", "name": "f", "size": size - 1}), ("a", 1, "long"))
         data = container(schema, [(1, compress(bytes(size), codec))], codec)
         if bomb:
-            with pytest.raises(LimitExceededError):
-                read_columns(data, LONG, [], "x")
+            with pytest.raises(LimitExceededError, match="inflated_bytes"):
+                read_columns(data, LONG, [], "x", limits=limits)
         else:
-            assert read_columns(data, LONG, [], "x").rows == 1
+            assert read_columns(data, LONG, [], "x", limits=limits).rows == 1
 
 
-def test_columns_stop_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(avro, "MAX_COLUMN_BYTES", 1 << 16)
-    data = container(record(("a", 1, "long")), [(100_000, b"\x02" * 100_000)])
-    with pytest.raises(LimitExceededError):
-        read_columns(data, LONG, [], "x")
+@pytest.mark.parametrize("limits", [Limits(decoded_bytes=1 << 16), Limits(entries=99_999)])
+def test_columns_stop_at_the_limit(limits: Limits) -> None:
+    data = container(record(("a", 1, "long")), [(50_000, b"\x02" * 50_000)] * 2)
+    with pytest.raises(LimitExceededError) as caught:
+        read_columns(data, LONG, [], "x", limits=limits)
+    assert caught.value.limit in ("decoded_bytes", "entries") and caught.value.path == "x"
+    assert read_columns(data, LONG, [], "x").rows == 100_000
 
 
 @pytest.mark.parametrize("codec", ["deflate", "snappy", "zstandard"])

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyroaring import BitMap64
 
 import tableformats as tf
 from tableformats.errors import LimitExceededError, UnsupportedFeatureError
@@ -398,7 +399,7 @@ def test_chains_say_what_the_sets_say(sets: list[frozenset[int]]) -> None:
 
 @given(st.frozensets(st.integers(0, 20_000) | st.integers(0, 2**31), max_size=40))
 def test_words_hold_exactly_the_deleted_positions(deleted: frozenset[int]) -> None:
-    pages, words = (one.to_pylist() for one in page_words(np.array(sorted(deleted), np.uint64), "f"))
+    pages, words = (one.to_pylist() for one in page_words(BitMap64(deleted), "f"))
 
     def is_deleted(row: int) -> bool:
         start = pages[row >> 12] if row >> 12 < len(pages) else None
@@ -411,7 +412,7 @@ def test_words_hold_exactly_the_deleted_positions(deleted: frozenset[int]) -> No
 
 def test_positions_beyond_all_files_are_refused() -> None:
     with pytest.raises(LimitExceededError) as caught:
-        page_words(np.array([1 << 40], np.uint64), "f.parquet")
+        page_words(BitMap64([1 << 40]), "f.parquet")
     assert caught.value.path == "f.parquet"
 
 

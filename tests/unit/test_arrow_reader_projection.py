@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tableformats.arrow.files import open_data_file
-from tableformats.arrow.nodes import MAX_DEPTH, Selection, file_tree
+from tableformats.arrow.nodes import Selection, file_tree
 from tableformats.arrow.projection import Resolver
-from tableformats.errors import CorruptMetadataError
+from tableformats.errors import LimitExceededError
+from tableformats.limits import DEFAULT_LIMITS
 from tableformats.plugin import NameMapping
 from tableformats.schema import Field, ListType, MapType, Schema, StructType, Type, number_fields, primitive
 
@@ -116,6 +117,8 @@ def cases(draw: st.DrawFn) -> tuple[Schema, list[dict[str, Any]], list[Field]]:
 class Bytes:
     """A storage of one file in memory."""
 
+    limits = DEFAULT_LIMITS
+
     def __init__(self, table: pa.Table) -> None:
         sink = io.BytesIO()
         pq.write_table(table, sink, row_group_size=4)
@@ -190,7 +193,7 @@ def test_duplicate_names_are_told_apart_by_id() -> None:
 
 def test_schema_nested_too_deep_is_refused() -> None:
     kind = pa.int64()
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(DEFAULT_LIMITS.nesting):
         kind = pa.struct([("a", kind)])
-    with pytest.raises(CorruptMetadataError, match="nested deeper"):
+    with pytest.raises(LimitExceededError, match="nesting"):
         file_tree(pa.schema([("a", kind)]), b"PARQUET:field_id", "memory")

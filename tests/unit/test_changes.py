@@ -175,11 +175,14 @@ def test_rows_are_counted_where_only_some_changed(tmp_path: Path, path: str) -> 
     assert caught.value.path == path
 
 
-def test_files_of_too_many_rows(tmp_path: Path, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_ROWS", 5)
-    assert len(ids(changes(tmp_path, Change(path, 3, DELETE, gone=[0])))) == 5
-    with pytest.raises(tf.LimitExceededError) as caught:
-        changes(tmp_path, Change(path, 3, DELETE, selected=[1])).to_arrow()
+def test_files_of_too_many_rows(tmp_path: Path, path: str) -> None:
+    def limited(scan: Changes) -> Changes:
+        scan.snapshot.storage.limits = tf.Limits(file_rows=5)
+        return scan
+
+    assert len(ids(limited(changes(tmp_path, Change(path, 3, DELETE, gone=[0]))))) == 5
+    with pytest.raises(tf.LimitExceededError, match="file_rows") as caught:
+        limited(changes(tmp_path, Change(path, 3, DELETE, selected=[1]))).to_arrow()
     assert caught.value.path == path
 
 

@@ -106,7 +106,7 @@ def read_change_log(
             check_protocol(protocol, file.path)
         before = layout
         if actions.metadata is not None:
-            layout = Layout.of_action(actions.metadata, protocol, file.path)
+            layout = Layout.of_action(actions.metadata, protocol, file.path, storage.limits)
         time = times.listed(file.version, actions.commit_info)
         if abs(time) > _MAX_MS:
             raise CorruptMetadataError(

@@ -57,8 +57,11 @@ class CheckpointFile:
         return self.path.endswith(".json")
 
     def actions(self) -> Actions:
-        """A JSON manifest's actions. Raises CorruptMetadataError."""
-        return parse_actions(read_log_file(self.storage, self.path), self.path)
+        """A JSON manifest's actions. Raises CorruptMetadataError, LimitExceededError."""
+        actions = parse_actions(read_log_file(self.storage, self.path), self.path)
+        count = len(actions.adds) + len(actions.removes) + len(actions.sidecars)
+        self.storage.limits.check("entries", count, "actions of a checkpoint file", path=self.path)
+        return actions
 
     def structs(self, name: str) -> Iterator[dict[str, Any]]:
         """The non-null values of the top-level struct ``name`` of a Parquet file. Raises CorruptMetadataError."""
@@ -133,6 +136,8 @@ class CheckpointFile:
     def _read_footer(self) -> tuple[pq.FileMetaData, pa.Schema]:
         if self._footer is None:
             with self._open() as parquet:
+                rows = parquet.metadata.num_rows
+                self.storage.limits.check("entries", rows, "rows of a checkpoint file", path=self.path)
                 self._footer = parquet.metadata, parquet.schema_arrow
         return self._footer
 

@@ -84,12 +84,15 @@ def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
     ------
     CorruptMetadataError : one is empty, torn, no JSON, or a file action lacks what it needs; a compaction names a
         file twice, so that it is not reconciled
+    LimitExceededError : the limits ``metadata_bytes`` and ``entries``
     """
     texts = [read_log_file(storage, file.path) for file in files]
     commits = []
     for file, text, lines in zip(files, texts, read_lines(texts), strict=True):
         commit = None if lines is None else _of_lines(file, lines)
         commit = commit or _of_actions(file, parse_actions(text, file.path))
+        actions = commit.adds.num_rows + commit.removes.num_rows
+        storage.limits.check("entries", actions, "file actions of a commit", path=file.path)
         if file.is_compaction:
             _check_reconciled(commit, storage.root)
         commits.append(commit)

@@ -25,6 +25,7 @@ from . import z85
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
+    from tableformats.limits import Limits
     from tableformats.storage import Storage
 
 __all__ = ["read_deletion_vector", "stored_path"]
@@ -73,6 +74,7 @@ def read_deletion_vector(storage: Storage, vector: Mapping[str, Any], record_cou
     Raises
     ------
     CorruptMetadataError : anything that does not agree, with the path and the offset of the vector
+    LimitExceededError : the limits ``metadata_bytes``, ``deleted_rows`` and ``file_rows``
     PathNotAllowedError : a path of another store
     """
     size, inline = int(vector["size_bytes"]), vector["inline"]
@@ -82,7 +84,7 @@ def read_deletion_vector(storage: Storage, vector: Mapping[str, Any], record_cou
     else:
         path = storage.resolve_one(vector["path"], encoded=True)
         data, offset = _file_data(storage, path, vector["offset"], size)
-    return _positions(data, path, offset, vector["cardinality"], record_count)
+    return _positions(data, path, offset, vector["cardinality"], record_count, storage.limits)
 
 
 def _inline_data(text: str, size: int) -> bytes:
@@ -111,6 +113,7 @@ def _file_data(storage: Storage, path: str, offset: int | None, size: int) -> tu
             offset = 0 if length >= 4 and bytes(file.read_at(4, 0)) == struct.pack(">I", size & 0xFFFFFFFF) else 1
         if offset < 0 or size < 4 or size > length - 8 or offset > length - 8 - size:
             raise _corrupt(f"{size} bytes at offset {offset} pass the end of its file", path, offset)
+        storage.limits.check("metadata_bytes", size, "bytes of a deletion vector", path=path, offset=offset)
         block = bytes(file.read_at(size + 8, offset))
     (stored_size,), (crc,) = struct.unpack(">I", block[:4]), struct.unpack(">I", block[-4:])
     if stored_size != size:
@@ -121,7 +124,9 @@ def _file_data(storage: Storage, path: str, offset: int | None, size: int) -> tu
     return data, offset
 
 
-def _positions(data: bytes, path: str, offset: int, cardinality: Any, record_count: int | None) -> BitMap64:
+def _positions(
+    data: bytes, path: str, offset: int, cardinality: Any, record_count: int | None, limits: Limits
+) -> BitMap64:
     from pyroaring import BitMap64
 
     from tableformats._core.bitmap import validate
@@ -141,6 +146,8 @@ def _positions(data: bytes, path: str, offset: int, cardinality: Any, record_cou
         raise _corrupt(f"it deletes {found} rows, and {cardinality} are declared", path, offset)
     if record_count is not None and last >= record_count:
         raise _corrupt(f"it deletes row {last} of a file of {record_count} rows", path, offset)
+    limits.check("deleted_rows", found, "deleted rows of a file", path=path, offset=offset)
+    limits.check("file_rows", last + 1, "rows or more of a file with deleted ones", path=path, offset=offset)
     return BitMap64.deserialize(serialized)
 
 

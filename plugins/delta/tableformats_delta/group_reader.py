@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import CorruptMetadataError
+from tableformats.errors import CorruptMetadataError, TableFormatsError
 
 from .actions import file_schema
 from .stats_json import Leaf, RawStatistics, scan
@@ -315,7 +315,7 @@ class guard:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         import pyarrow as pa
 
-        if isinstance(error, CorruptMetadataError) or error is None:
+        if isinstance(error, TableFormatsError) or error is None:
             return
         if isinstance(error, (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)):
             raise CorruptMetadataError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tableformats.errors import UnsupportedFeatureError
+from tableformats.limits import Limits
 from tableformats.schema import Field, ListType, MapType, PrimitiveType, Schema, StructType, Type
 
 from .schema import mapping_mode, parse_schema, partition_spec
@@ -30,10 +31,12 @@ class Layout:
     partition_columns: tuple[Field, ...]
 
     @classmethod
-    def of_action(cls, metadata: Mapping[str, Any], protocol: Mapping[str, Any], path: str) -> Layout:
-        """That of a ``metaData`` action under a protocol. Raises CorruptMetadataError, UnsupportedFeatureError."""
+    def of_action(
+        cls, metadata: Mapping[str, Any], protocol: Mapping[str, Any], path: str, limits: Limits
+    ) -> Layout:
+        """That of a ``metaData`` action under a protocol. Raises as :func:`parse_schema` does."""
         mode = mapping_mode(configuration(metadata, path), protocol, path)
-        schema = parse_schema(metadata.get("schemaString"), mode, path)
+        schema = parse_schema(metadata.get("schemaString"), mode, path, limits)
         columns = metadata.get("partitionColumns")
         _, fields = partition_spec([] if columns is None else columns, schema, path)
         return cls(mode, schema, tuple(fields))

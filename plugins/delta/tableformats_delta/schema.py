@@ -14,6 +14,7 @@ from itertools import count
 from typing import Any
 
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import NameMapping, PartitionField, PartitionSpec
 from tableformats.schema import (
     DecimalType,
@@ -34,7 +35,7 @@ from .type_changes import check_type_changes
 __all__ = ["FIRST_PARTITION_ID", "mapping_mode", "name_mapping", "parse_schema", "partition_spec"]
 
 FIRST_PARTITION_ID = 1000
-_MAX_DEPTH = 100  # levels; a walk over a schema is recursive
+_FIELD = "metaData.schemaString"
 _MODES = ("none", "name", "id")
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
 _TEXT = re.compile(r"(?:char|varchar)\(\d+\)", re.ASCII)
@@ -66,7 +67,7 @@ def name_mapping(mode: str) -> NameMapping:
     return NameMapping(by="id" if mode == "id" else "name", partition_values_first=True)
 
 
-def parse_schema(text: Any, mode: str, path: str) -> Schema:
+def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMITS) -> Schema:
     """The schema of a ``metaData`` action.
 
     Parameters
@@ -79,16 +80,17 @@ def parse_schema(text: Any, mode: str, path: str) -> Schema:
     ------
     CorruptMetadataError : no schema, no JSON, a field without a name, type, or (when mapped) id and physical name
     UnsupportedFeatureError : a type that is not known, or a widening that is not; ``field`` names the column
+    LimitExceededError : the limits ``nesting`` and ``fields``
     """
     if not isinstance(text, str):
-        raise CorruptMetadataError("the table's metadata has no schema", path=path, field="metaData.schemaString")
+        raise CorruptMetadataError("the table's metadata has no schema", path=path, field=_FIELD)
     try:
         root = json.loads(text)
     except RecursionError:
-        raise _too_deep(path) from None
+        raise limits.exceeded("nesting", "levels of JSON in the schema", path=path, field=_FIELD) from None
     except ValueError as error:  # also integers of thousands of digits
-        raise CorruptMetadataError("the schema is no JSON", path=path, field="metaData.schemaString") from error
-    fields = _Parser(path, mode).struct(root, ())
+        raise CorruptMetadataError("the schema is no JSON", path=path, field=_FIELD) from error
+    fields = _Parser(path, mode, limits).struct(root, ())
     if mode == "none":
         return Schema(number_fields(fields))
     return Schema(_number_the_rest(fields, path))
@@ -119,8 +121,10 @@ def partition_spec(columns: Any, schema: Schema, path: str) -> tuple[PartitionSp
 class _Parser:
     """Walks the JSON of a schema; ids of list elements and map members stay 0 unless the metadata names them."""
 
-    def __init__(self, path: str, mode: str) -> None:
+    def __init__(self, path: str, mode: str, limits: Limits) -> None:
         self.path = path
+        self.limits = limits
+        self.count = 0
         self.mapped = mode != "none"
 
     def struct(self, value: Any, parents: tuple[str, ...]) -> tuple[Field, ...]:
@@ -137,6 +141,8 @@ class _Parser:
         name = value.get("name") if isinstance(value, dict) else None
         if not isinstance(name, str):
             raise self._wrong("a field of the schema has no name", parents)
+        self.count += 1
+        self.limits.check("fields", self.count, "fields or more of the schema", path=self.path, field=_FIELD)
         path = (*parents, name)
         metadata = value.get("metadata") or {}
         if not isinstance(metadata, dict):
@@ -156,8 +162,7 @@ class _Parser:
         return _collated(found, metadata[_COLLATIONS], (name, physical or name)) if _COLLATIONS in metadata else found
 
     def _type(self, value: Any, path: tuple[str, ...], stored: str, ids: Mapping[str, Any]) -> Type:
-        if len(path) > _MAX_DEPTH:
-            raise _too_deep(self.path)
+        self.limits.check("nesting", len(path), "levels of types or more in the schema", path=self.path, field=_FIELD)
         if isinstance(value, str):
             return self._primitive(value, path)
         kind = value.get("type") if isinstance(value, dict) else None
@@ -196,11 +201,7 @@ class _Parser:
         raise UnsupportedFeatureError(f"the type {name!r} is not known", path=self.path, field=".".join(path))
 
     def _wrong(self, message: str, path: Sequence[str]) -> CorruptMetadataError:
-        return CorruptMetadataError(message, path=self.path, field=".".join(path) or "metaData.schemaString")
-
-
-def _too_deep(path: str) -> CorruptMetadataError:
-    return CorruptMetadataError("the schema is nested too deeply", path=path, field="metaData.schemaString")
+        return CorruptMetadataError(message, path=self.path, field=".".join(path) or _FIELD)
 
 
 def _id(value: Any) -> int:

@@ -67,7 +67,7 @@ class DeltaSnapshot(FormatSnapshot):
         self.protocol = state.protocol
         self.properties = configuration(state.metadata, state.path)
         self.mapping_mode = mode = mapping_mode(self.properties, state.protocol, state.path)
-        self.schema = parse_schema(state.metadata.get("schemaString"), mode, state.path)
+        self.schema = parse_schema(state.metadata.get("schemaString"), mode, state.path, storage.limits)
         columns = state.metadata.get("partitionColumns")
         spec, fields = partition_spec([] if columns is None else columns, self.schema, state.path)
         self._partition_fields = {FIRST_PARTITION_ID + i: f for i, f in enumerate(fields)}

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
+from tableformats.limits import DEFAULT_LIMITS, Limits
 
 from ._avro import NOT_UTF8, AvroDecodeError, BlockDecoder, read_metadata, read_varint
 from .avro_schema import ELEMENT, Path, Program, Want, compile_program
@@ -27,10 +28,8 @@ __all__ = ["ELEMENT", "AvroColumns", "Header", "RawColumn", "Want", "read_column
 
 MAGIC = b"Obj\x01"
 SYNC_SIZE = 16
-MAX_BLOCK_BYTES = 256 << 20
-"""Most bytes that one block may inflate to; writers cut blocks at 16 KB to some MB."""
-MAX_COLUMN_BYTES = 2 << 30
-"""Most bytes that the decoded columns of one file may take."""
+_COLUMN_BYTES = 2**31 - 1
+"""A column of bytes, at most: Arrow's offsets have 32 bits, which no limit can raise."""
 _MAP_VALUE = {"type": "bytes"}
 
 
@@ -133,7 +132,7 @@ def read_header(data: bytes, path: str) -> Header:
 
 def read_columns(
     data: bytes, wants: Sequence[Want], keys: Sequence[int], path: str, header: Header | None = None,
-    drop: tuple[Path, int] | None = None, expected: int = 0,
+    drop: tuple[Path, int] | None = None, expected: int = 0, limits: Limits = DEFAULT_LIMITS,
 ) -> AvroColumns:  # fmt: skip
     """Decode the fields ``wants`` of all records, and of the maps among them the entries of ``keys``.
 
@@ -149,7 +148,8 @@ def read_columns(
     Raises
     ------
     CorruptMetadataError : with path and, where known, offset
-    LimitExceededError : a block or the columns pass :data:`MAX_BLOCK_BYTES` or :data:`MAX_COLUMN_BYTES`
+    LimitExceededError : the limits ``inflated_bytes`` of a block, ``entries`` and ``decoded_bytes`` of the file; a
+        column of more than 2 GiB, whose offsets have 32 bits
     """
     header = header or read_header(data, path)
     try:
@@ -157,10 +157,10 @@ def read_columns(
     except CorruptMetadataError as error:
         error.path = path
         raise
-    decoder = BlockDecoder(*layout, drop[1] if drop else 0, MAX_COLUMN_BYTES)
+    decoder = BlockDecoder(*layout, drop[1] if drop else 0, limits.decoded_bytes)
     # A list's word is not to be trusted with memory: records have some bytes each.
     decoder.expect(min(expected, len(data)))
-    _decode_blocks(decoder, data, header, program.min_size, path)
+    _decode_blocks(decoder, data, header, program.min_size, path, limits)
     columns = {c.path: RawColumn(*decoder.column(i), c.avro) for i, c in enumerate(program.columns)}
     maps: dict[Path, dict[int, RawColumn]] = {}
     index = len(columns)
@@ -189,10 +189,13 @@ def _compiled(
     )  # fmt: skip
 
 
-def _decode_blocks(decoder: BlockDecoder, data: bytes, header: Header, min_size: int, path: str) -> None:
+def _decode_blocks(
+    decoder: BlockDecoder, data: bytes, header: Header, min_size: int, path: str, limits: Limits
+) -> None:
     """Run the decoder over all blocks."""
     view = memoryview(data)
     offset, end = header.offset, len(data)
+    entries = 0
     while offset < end:
         start = offset
         try:
@@ -204,20 +207,29 @@ def _decode_blocks(decoder: BlockDecoder, data: bytes, header: Header, min_size:
             raise CorruptMetadataError("an Avro block is truncated, or its size is wrong", path=path, offset=start)
         if data[offset + size : offset + size + SYNC_SIZE] != header.sync:
             raise CorruptMetadataError("an Avro block does not end in the sync marker", path=path, offset=offset + size)
-        block = inflated(header.codec, view[offset : offset + size], MAX_BLOCK_BYTES, path, offset)
+        block = inflated(header.codec, view[offset : offset + size], limits, path, offset)
         if count > len(block) // min_size:
             raise CorruptMetadataError(f"an Avro block declares {count} records in {len(block)} bytes",
                                        path=path, offset=start)  # fmt: skip
+        entries += count
+        limits.check("entries", entries, "records or more of an Avro file", path=path, offset=start)
         try:
             decoder.decode(block, count)
         except AvroDecodeError as error:
-            _refuse_block(error, header.codec, path, offset)
+            _refuse_block(error, header.codec, path, offset, limits)
         offset += size + SYNC_SIZE
 
 
-def _refuse_block(error: AvroDecodeError, codec: str, path: str, offset: int) -> NoReturn:
+def _refuse_block(error: AvroDecodeError, codec: str, path: str, offset: int, limits: Limits) -> NoReturn:
     where = offset + (error.offset if codec == "null" else 0)
     inside = "" if codec == "null" else f", {error.offset} bytes into the inflated block"
     if error.limit:
-        raise LimitExceededError(f"an Avro file is too large: {error}", path=path, offset=where) from None
+        raise _too_large(path, where, limits) from None
     raise CorruptMetadataError(f"an Avro record is damaged: {error}{inside}", path=path, offset=where) from None
+
+
+def _too_large(path: str, offset: int, limits: Limits) -> LimitExceededError:
+    if limits.decoded_bytes > _COLUMN_BYTES:
+        return LimitExceededError("a column of an Avro file takes more than 2 GiB, which its offsets cannot count",
+                                  path=path, offset=offset, hint="Rewrite the table's manifests")  # fmt: skip
+    return limits.exceeded("decoded_bytes", "bytes of an Avro file's columns", path=path, offset=offset)

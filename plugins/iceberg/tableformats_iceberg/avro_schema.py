@@ -23,7 +23,10 @@ ELEMENT = -1
 
 MAX_DEPTH = 32
 MAX_WORDS = 1 << 16
+"""Of manifests and their lists, whose schemas the specification gives: a few hundred words, ten levels. No table needs
+more, so no limit of the caller's raises them."""
 MAX_SIZE = 1 << 30
+"""Where the least sizes of records stop being counted: they are words of 32 bits."""
 
 # Operations of tf_avro.h.
 SKIP_VARINT, SKIP_BYTES, SKIP_FIXED, SKIP_ENUM, SKIP_ARRAY, UNION = 1, 2, 3, 4, 5, 6

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from tableformats.errors import CorruptMetadataError, LimitExceededError
+from tableformats.errors import CorruptMetadataError
+from tableformats.limits import Limits
 
 __all__ = ["inflated"]
 
 
-def inflated(codec: str, block: memoryview, limit: int, path: str, offset: int) -> bytes | memoryview:
+def inflated(codec: str, block: memoryview, limits: Limits, path: str, offset: int) -> bytes | memoryview:
     """The plain bytes of one block of an Avro file, or of a whole metadata file.
 
     Parameters
     ----------
     codec : one of :data:`tableformats.inflate.AVRO_CODECS`, or gzip
     block : as stored, without length and sync marker
-    limit : most bytes that may come out
     offset : of the block in the file, for errors
 
     Raises
     ------
     CorruptMetadataError : the block is truncated, damaged, or followed by other bytes
-    LimitExceededError : it inflates to more than ``limit`` bytes
+    LimitExceededError : it inflates to more than ``limits.inflated_bytes``
     """
     from tableformats.inflate import DAMAGE, inflate_avro
 
     try:
-        plain = inflate_avro(codec, block, limit)
+        plain = inflate_avro(codec, block, limits.inflated_bytes)
     except DAMAGE as error:
         raise CorruptMetadataError(f"a {codec} block does not inflate: {error}", path=path, offset=offset) from None
     if plain is None:
-        raise LimitExceededError(
-            f"a block inflates to more than {limit} bytes",
-            path=path,
-            offset=offset,
-            hint="The file is not safe to read",
-        )
+        raise limits.exceeded("inflated_bytes", "bytes of a block, inflated", path=path, offset=offset)
     return plain

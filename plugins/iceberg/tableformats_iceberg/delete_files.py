@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tableformats.errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from tableformats.limits import Limits
 from tableformats.schema import Field, Type, arrow_type
 from tableformats.storage import missing_file
 
@@ -36,6 +37,8 @@ __all__ = ["DeleteReader"]
 POS_ID = 2147483545
 """Reserved id of the column ``pos`` in position delete files."""
 MAX_CACHED_BYTES = 256 << 20
+_AT_ONCE = 1 << 20
+"""Positions that are Python numbers at the same time."""
 
 
 @dataclass
@@ -56,6 +59,7 @@ class DeleteReader:
 
     def __init__(self, files: TableFiles, find_field: Callable[[int], Field | None]) -> None:
         self._files = files
+        self._limits = files.storage.limits
         self._find_field = find_field
         self._cache: OrderedDict[str, _Positions] = OrderedDict()
 
@@ -85,7 +89,7 @@ class DeleteReader:
         except OSError as error:
             raise CorruptMetadataError(f"a deletion vector cannot be read: {str(error)[:200]}", path=path,
                                        offset=offset) from None  # fmt: skip
-        return parse_deletion_vector(blob, path, offset, row["cardinality"], record_count)
+        return parse_deletion_vector(blob, path, offset, row["cardinality"], record_count, self._limits)
 
     def _positions_of(self, path: str, row: Mapping[str, Any]) -> BitMap64:
         from pyroaring import BitMap64
@@ -95,7 +99,13 @@ class DeleteReader:
         matching = np.flatnonzero(pc.equal(known, wanted[0]).to_numpy(zero_copy_only=False))
         found = BitMap64()
         for i in matching.tolist():
-            found |= BitMap64(positions.rows[positions.offsets[i] : positions.offsets[i + 1]].tolist())
+            rows = positions.rows[positions.offsets[i] : positions.offsets[i + 1]]
+            for start in range(0, len(rows), _AT_ONCE):
+                found |= BitMap64(rows[start : start + _AT_ONCE].tolist())
+        if found:
+            limits, path = self._limits, self._files.locate(row["path"])
+            limits.check("deleted_rows", len(found), "deleted rows of a file", path=path)
+            limits.check("file_rows", found.max() + 1, "rows or more of a file with deleted ones", path=path)
         return found
 
     def _load(self, row: Mapping[str, Any]) -> _Positions:
@@ -137,7 +147,7 @@ class DeleteReader:
             raise UnsupportedFeatureError(f"a delete file has the format {file_format!r}", path=path, field=file_format)
         try:
             with self._files.storage.open_file(path) as source:
-                return readers[file_format](source, path, columns)
+                return readers[file_format](source, path, columns, self._limits)
         except FileNotFoundError:
             raise missing_file("a delete file", path) from None
         except TableFormatsError:
@@ -176,27 +186,36 @@ def _group_by_path(paths: pa.Array, rows: pa.Array, path: str) -> _Positions:
     return _Positions(encoded.dictionary, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), numbers[order])
 
 
-def _read_parquet(source: pa.NativeFile, path: str, columns: Sequence[_Column]) -> list[pa.Array]:
+def _read_parquet(
+    source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits
+) -> list[pa.Array]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(source) as file:
+        limits.check("entries", file.metadata.num_rows, "rows of a delete file", path=path)
         members = [_find(file.schema_arrow, c, b"PARQUET:field_id", path) for c in columns]
         table = file.read(columns=[".".join(names) for names in members], use_threads=False)
         return [_member(table, names, c, path) for names, c in zip(members, columns, strict=True)]
 
 
-def _read_orc(source: pa.NativeFile, path: str, columns: Sequence[_Column]) -> list[pa.Array]:
+def _read_orc(
+    source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits
+) -> list[pa.Array]:
     from pyarrow import orc
 
     file = orc.ORCFile(source)
+    limits.check("entries", file.nrows, "rows of a delete file", path=path)
     members = [_find(file.schema, c, b"iceberg.id", path) for c in columns]
     table = file.read(columns=[".".join(names) for names in members])
     return [_member(table, names, c, path) for names, c in zip(members, columns, strict=True)]
 
 
-def _read_avro(source: pa.NativeFile, path: str, columns: Sequence[_Column]) -> list[pa.Array]:
+def _read_avro(
+    source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits
+) -> list[pa.Array]:
     wants = [Want(c.id, (c.name,), "any") for c in columns]
-    raw = read_columns(bytes(source.read()), wants, (), path)
+    limits.check("metadata_bytes", source.size(), "bytes", path=path)
+    raw = read_columns(bytes(source.read()), wants, (), path, limits=limits)
     for c in columns:
         if not raw.has((c.id,)):
             raise CorruptMetadataError("a delete file lacks a column", path=path, field=c.name)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from tableformats.arrays import scalar, to_arrow
 from tableformats.errors import CorruptMetadataError
+from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import Bounds, PartitionSpec, Statistics
 from tableformats.schema import Field
 
@@ -149,6 +150,7 @@ def manifest_spec_id(header: Header, manifest: Manifest, default: int) -> int:
 def read_entries(
     data: bytes, path: str, manifest: Manifest, specs: Mapping[int, PartitionSpec], default_spec_id: int,
     columns: Iterable[int], report: ScanReport | None = None, all_statuses: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Entries:  # fmt: skip
     """Decode a manifest.
 
@@ -172,7 +174,7 @@ def read_entries(
     spec = specs[spec_id]
     drop = None if all_statuses else ((0,), DELETED)
     wants = _wants(spec, manifest.content)
-    raw = read_columns(data, wants, sorted(set(columns)), path, header, drop, manifest.live_files)
+    raw = read_columns(data, wants, sorted(set(columns)), path, header, drop, manifest.live_files, limits)
     status = raw.required((0,), "status").values
     _refuse((status < EXISTING) | (status > DELETED), "an entry has an unknown status", path, "status")
     if not all_statuses:

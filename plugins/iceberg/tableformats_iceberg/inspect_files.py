@@ -104,8 +104,10 @@ def files_table(snapshot: IcebergSnapshot, contents: Sequence[int] | None = None
 def _read(snapshot: IcebergSnapshot, manifest: Manifest) -> tuple[Entries, AvroColumns]:
     data, path = snapshot.files.read(manifest.path, "manifest")
     leaves = sorted(f.id for f in _leaves(snapshot).values())
-    entries = read_entries(data, path, manifest, snapshot.specs, snapshot.default_spec_id, leaves, all_statuses=True)
-    return entries, read_columns(data, _WANTS, (), path, entries.columns.header)
+    limits = snapshot.files.storage.limits
+    entries = read_entries(data, path, manifest, snapshot.specs, snapshot.default_spec_id, leaves, all_statuses=True,
+                           limits=limits)  # fmt: skip
+    return entries, read_columns(data, _WANTS, (), path, entries.columns.header, limits=limits)
 
 
 # ---- columns --------------------------------------------------------------------------------------------------------

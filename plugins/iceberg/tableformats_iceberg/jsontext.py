@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from tableformats.errors import CorruptMetadataError
+from tableformats.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Node", "parse_json"]
 
@@ -74,14 +75,16 @@ def _check_text(text: str) -> None:
 
 
 class Node:
-    """A JSON value with the name of where it stands; typed access that raises CorruptMetadataError."""
+    """A JSON value with the name of where it stands; typed access that raises CorruptMetadataError. ``limits`` are
+    those of the table, for readers of what nests."""
 
-    __slots__ = ("field", "path", "value")
+    __slots__ = ("field", "limits", "path", "value")
 
-    def __init__(self, value: Any, path: str, field: str = "") -> None:
+    def __init__(self, value: Any, path: str, field: str = "", limits: Limits = DEFAULT_LIMITS) -> None:
         self.value = value
         self.path = path
         self.field = field
+        self.limits = limits
 
     def fail(self, message: str) -> NoReturn:
         """Raise CorruptMetadataError for this value."""
@@ -89,7 +92,7 @@ class Node:
 
     def _child(self, key: str) -> Node:
         name = f"{self.field}.{key}" if self.field else key
-        return Node(self.mapping().get(key), self.path, name)
+        return Node(self.mapping().get(key), self.path, name, self.limits)
 
     def mapping(self) -> dict[str, Any]:
         """The value as an object."""
@@ -115,7 +118,7 @@ class Node:
         if not isinstance(node.value, list):
             node.fail("a JSON array is expected here")
         for index, value in enumerate(node.value):
-            yield Node(value, self.path, f"{node.field}[{index}]")
+            yield Node(value, self.path, f"{node.field}[{index}]", self.limits)
 
     def integer(self, key: str, bits: int = 64) -> int:
         """The required integer ``key`` of at most ``bits`` bits."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tableformats.arrays import to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import Field, arrow_type
 
@@ -206,15 +207,16 @@ def _is_valid(values: pa.Array) -> np.ndarray:
     return to_numpy(values.is_valid())
 
 
-def parse_manifest_list(data: bytes, path: str) -> ManifestList:
+def parse_manifest_list(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> ManifestList:
     """Decode a manifest list.
 
     Raises
     ------
     CorruptMetadataError : damaged Avro, a required field missing, values out of range
     UnsupportedFeatureError : encrypted manifests
+    LimitExceededError : see :func:`read_columns`
     """
-    columns = read_columns(data, _WANTS, (), path)
+    columns = read_columns(data, _WANTS, (), path, limits=limits)
     if columns[(519,)].valid.any():
         raise UnsupportedFeatureError("the manifests are encrypted", path=path, field="key_metadata",
                                       hint="Encrypted tables are not read yet")  # fmt: skip

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tableformats.errors import CorruptMetadataError, TableNotFoundError, UnsupportedFeatureError
+from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import Field, Schema, Type, primitive
 from tableformats.transforms import Transform, parse_transform
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Reference", "Snapshot", "TableMetadata", "parse_metadata", "read_metadata"]
 
-MAX_METADATA_BYTES = 1 << 30
 FIRST_PARTITION_FIELD_ID = 1000
 NEWEST_VERSION = 3
 
@@ -120,18 +120,18 @@ def read_metadata(storage: Storage, path: str) -> TableMetadata:
     TableNotFoundError : there is no such file
     CorruptMetadataError : malformed JSON, a missing field, a wrong type; ``field`` names it
     UnsupportedFeatureError : a newer format version, encryption, an unknown type
-    LimitExceededError : the file inflates beyond 1 GiB
+    LimitExceededError : the limits ``metadata_bytes``, ``inflated_bytes``, ``nesting``, ``fields``
     """
     try:
         data = storage.read_bytes(path)
     except FileNotFoundError:
         raise TableNotFoundError("there is no such metadata file", path=path, hint="Check the path") from None
-    return parse_metadata(data, path)
+    return parse_metadata(data, path, storage.limits)
 
 
-def parse_metadata(data: bytes, path: str) -> TableMetadata:
+def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
     """The metadata that ``data`` holds; see :func:`read_metadata`."""
-    node = Node(parse_json(_plain(data, path), path), path)
+    node = Node(parse_json(_plain(data, path, limits), path), path, limits=limits)
     version = node.integer("format-version", 32)
     if version > NEWEST_VERSION:
         raise UnsupportedFeatureError(
@@ -158,13 +158,13 @@ def parse_metadata(data: bytes, path: str) -> TableMetadata:
     )  # fmt: skip
 
 
-def _plain(data: bytes, path: str) -> bytes:
+def _plain(data: bytes, path: str, limits: Limits) -> bytes:
     from .codecs import inflated
 
     if data[:2] == b"\x1f\x8b":
-        return bytes(inflated("gzip", memoryview(data), MAX_METADATA_BYTES, path, 0))
+        return bytes(inflated("gzip", memoryview(data), limits, path, 0))
     if data[:4] == b"\x28\xb5\x2f\xfd":
-        return bytes(inflated("zstandard", memoryview(data), MAX_METADATA_BYTES, path, 0))
+        return bytes(inflated("zstandard", memoryview(data), limits, path, 0))
     if not data:
         raise CorruptMetadataError("the metadata file is empty", path=path, offset=0)
     return data

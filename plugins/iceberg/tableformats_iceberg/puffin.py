@@ -19,6 +19,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from tableformats.errors import CorruptMetadataError
+from tableformats.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -31,7 +32,7 @@ FRAME = 12
 
 
 def parse_deletion_vector(blob: bytes, path: str, offset: int, cardinality: int | None = None,
-                          record_count: int | None = None) -> BitMap64:  # fmt: skip
+                          record_count: int | None = None, limits: Limits = DEFAULT_LIMITS) -> BitMap64:  # fmt: skip
     """The positions that a blob deletes.
 
     Parameters
@@ -44,6 +45,7 @@ def parse_deletion_vector(blob: bytes, path: str, offset: int, cardinality: int 
     Raises
     ------
     CorruptMetadataError : size, magic, checksum, bitmap or cardinality are wrong, a position is past the file's end
+    LimitExceededError : the limits ``deleted_rows`` and ``file_rows``
     """
     from pyroaring import BitMap64
 
@@ -71,4 +73,6 @@ def parse_deletion_vector(blob: bytes, path: str, offset: int, cardinality: int 
         raise fail(f"it deletes {found} rows, the manifest says {cardinality}")
     if record_count is not None and last >= record_count:
         raise fail(f"it deletes row {last} of a file of {record_count} rows")
+    limits.check("deleted_rows", found, "deleted rows of a file", path=path, offset=offset)
+    limits.check("file_rows", last + 1, "rows or more of a file with deleted ones", path=path, offset=offset)
     return BitMap64.deserialize(bitmap)

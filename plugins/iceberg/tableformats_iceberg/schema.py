@@ -15,7 +15,8 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tableformats.errors import LimitExceededError, UnsupportedFeatureError
+from tableformats.errors import UnsupportedFeatureError
+from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import NameMapping
 from tableformats.schema import (
     DecimalType,
@@ -35,8 +36,6 @@ from .jsontext import Node, parse_json
 __all__ = ["NAME_MAPPING_PROPERTY", "field_ids", "parse_name_mapping", "parse_schema"]
 
 NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
-MAX_DEPTH = 100
-MAX_MAPPED_NAMES = 1_000_000
 
 _PRIMITIVES = {
     "boolean": "boolean", "int": "int", "long": "long", "float": "float", "double": "double", "date": "date",
@@ -50,9 +49,13 @@ _GEO = re.compile(r"^geo(metry|graphy)\b")
 
 
 def parse_schema(node: Node) -> Schema:
-    """The schema of a JSON struct type. Raises CorruptMetadataError, UnsupportedFeatureError (unknown types)."""
+    """The schema of a JSON struct type.
+
+    Raises CorruptMetadataError, UnsupportedFeatureError (unknown types), LimitExceededError (``nesting``, ``fields``).
+    """
     fields = _fields(node, 0)
     ids = list(field_ids(fields))
+    node.limits.check("fields", len(ids), "fields of a schema", path=node.path, field=node.field or None)
     if len(set(ids)) != len(ids):
         node.child("fields").fail("the schema uses a field id twice")
     return Schema(fields, node.optional_integer("schema-id", 32))
@@ -90,8 +93,7 @@ def _geo_metadata(text: Any) -> dict[str, Any]:
 
 
 def _type(node: Node, depth: int) -> Type:
-    if depth > MAX_DEPTH:
-        node.fail("the schema is nested too deeply")
+    node.limits.check("nesting", depth, "levels of types or more in a schema", path=node.path, field=node.field)
     if isinstance(node.value, str):
         return _primitive(node)
     kind = node.text("type")
@@ -220,31 +222,31 @@ def _timestamp(text: str, name: str) -> dt.datetime | int:
 # ---- name mapping ---------------------------------------------------------------------------------------------------
 
 
-def parse_name_mapping(properties: dict[str, str], path: str) -> NameMapping:
+def parse_name_mapping(properties: dict[str, str], path: str, limits: Limits = DEFAULT_LIMITS) -> NameMapping:
     """How files without field ids are read: the table property ``schema.name-mapping.default``.
 
-    Source: Iceberg spec, "Column Projection" and "Name Mapping Serialization". Raises CorruptMetadataError.
+    Source: Iceberg spec, "Column Projection" and "Name Mapping Serialization". Raises CorruptMetadataError,
+    LimitExceededError (``nesting``, ``fields``).
     """
     text = properties.get(NAME_MAPPING_PROPERTY)
     if not text:
         return NameMapping(by="id")
     value = parse_json(text.encode(), path)
     names: dict[str, int] = {}
-    _collect(Node({"fields": value}, path, NAME_MAPPING_PROPERTY), [""], names, 0)
+    _collect(Node({"fields": value}, path, NAME_MAPPING_PROPERTY, limits), [""], names, 0)
     return NameMapping(by="id", names=names)
 
 
 def _collect(node: Node, prefixes: list[str], names: dict[str, int], depth: int) -> None:
-    if depth > MAX_DEPTH:
-        node.fail("the name mapping is nested too deeply")
+    node.limits.check("nesting", depth, "levels or more of a name mapping", path=node.path, field=node.field)
     for child in node.items("fields"):
         own = child.mapping().get("names") or []
         if not isinstance(own, list) or not all(isinstance(name, str) for name in own):
             child.fail("the names of a mapped field are no strings")
         full = [prefix + name for prefix in prefixes for name in own]
         field_id = child.optional_integer("field-id", 32)
-        if len(names) + len(full) > MAX_MAPPED_NAMES:
-            raise LimitExceededError("the name mapping has too many names", path=node.path, field=node.field)
+        found = len(names) + len(full)
+        node.limits.check("fields", found, "names or more of a name mapping", path=node.path, field=node.field)
         if field_id is not None:
             names.update(dict.fromkeys(full, field_id))
         if "fields" in child:

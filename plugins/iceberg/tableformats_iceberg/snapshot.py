@@ -52,7 +52,8 @@ class IcebergSnapshot(FormatSnapshot):
         self.default_spec_id = metadata.default_spec_id
         self.properties = metadata.properties
         undropped = schema if metadata.dropped_nothing_from(schema) else None
-        self.name_mapping = replace(parse_name_mapping(metadata.properties, metadata.path), undropped=undropped)
+        mapping = parse_name_mapping(metadata.properties, metadata.path, files.storage.limits)
+        self.name_mapping = replace(mapping, undropped=undropped)
         self.metadata_columns = metadata_columns(metadata.format_version, metadata.specs, schema)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -92,7 +93,7 @@ class IcebergSnapshot(FormatSnapshot):
         if self.snapshot.manifest_list is None:
             return manifest_list_of_paths(self.snapshot.manifests)
         data, path = self.files.read(self.snapshot.manifest_list, "manifest list")
-        return parse_manifest_list(data, path)
+        return parse_manifest_list(data, path, self.files.storage.limits)
 
     def counted_list(self, report: ScanReport) -> ManifestList:
         """The manifest list, counted as read for this plan."""
@@ -115,7 +116,8 @@ class IcebergSnapshot(FormatSnapshot):
         data, path = self.files.read(manifest.path, "manifest")
         if report is not None:
             report.count_metadata(len(data))
-        return read_entries(data, path, manifest, self.specs, self.default_spec_id, columns, report)
+        return read_entries(data, path, manifest, self.specs, self.default_spec_id, columns, report,
+                            limits=self.files.storage.limits)  # fmt: skip
 
     def parts(self, request: ReadRequest) -> list[FilePart]:
         """See :meth:`tableformats.plugin.FormatSnapshot.parts`: the data manifests."""
