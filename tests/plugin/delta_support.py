@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from tableformats_delta import z85
 from tableformats_delta.snapshot import DeltaSnapshot
 from tableformats_delta.table import DeltaFormat, DeltaTable
+from tableformats_delta.vector_column import vector_type
 
 from tableformats.plugin import FormatSnapshot, OpenOptions, ReadRequest, SnapshotSelector
 from tableformats.report import ScanReport
@@ -191,6 +192,7 @@ def live_files(snapshot: FormatSnapshot, asked: ReadRequest | None = None) -> li
         counts = batch.statistics.record_counts(np.arange(batch.files.num_rows)).to_pylist()
         for i, row in enumerate(batch.files.to_pylist()):
             row["record_count"] = counts[i]
+            row["vector"] = next(iter(row.pop("deletion_vector")), None)
             if keys is not None:
                 if keys[i] in seen:
                     continue
@@ -203,8 +205,6 @@ def live_files(snapshot: FormatSnapshot, asked: ReadRequest | None = None) -> li
 
 def deleted(snapshot: FormatSnapshot, row: dict[str, Any], record_count: int | None = None) -> list[int]:
     """The deleted positions of one live file."""
-    columns = {name: [row[name]] for name in ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality")}
-    types = [pa.string(), pa.string(), pa.int64(), pa.int64(), pa.int64()]
-    table = pa.table([pa.array(v, t) for v, t in zip(columns.values(), types, strict=True)], names=list(columns))
-    deletes = snapshot.attach_deletes(table)
+    vectors = pa.array([[row["vector"]] if row["vector"] else []], vector_type())
+    deletes = snapshot.attach_deletes(pa.table({"deletion_vector": vectors}))
     return list(snapshot.deleted_positions(row["path"], record_count, deletes.files))

@@ -39,9 +39,16 @@ def at(case: DeltaCase, version: int | None = None) -> DeltaSnapshot:
 
 
 def identity(row: dict[str, Any]) -> tuple[str, str | None, int | None, int]:
-    offset = "" if row["dv_offset"] is None else f"@{row['dv_offset']}"
-    vector = None if row["dv_storage"] is None else f"{row['dv_storage']}{row['dv_path']}{offset}"
-    return row["path"], vector, row["dv_cardinality"], row["size_bytes"]
+    vector = row["vector"]
+    if vector is None:
+        return row["path"], None, None, row["size_bytes"]
+    offset = "" if vector["offset"] is None else f"@{vector['offset']}"
+    name = f"{vector['storageType']}{vector['pathOrInlineDv']}{offset}"
+    return row["path"], name, vector["cardinality"], row["size_bytes"]
+
+
+def cardinality(row: dict[str, Any]) -> int:
+    return row["vector"]["cardinality"] if row["vector"] else 0
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -96,7 +103,7 @@ def test_partition_values(case: DeltaCase) -> None:
 @pytest.mark.parametrize("case", [c for c in RECORDED if c.oracle["dvs"]], ids=str)
 def test_deletion_vectors(case: DeltaCase) -> None:
     snapshot = at(case)
-    found = {identity(row)[:2]: row for row in live_files(snapshot) if row["dv_storage"] is not None}
+    found = {identity(row)[:2]: row for row in live_files(snapshot) if row["vector"] is not None}
     assert set(found) == {(dv["path"], dv["dv"]) for dv in case.oracle["dvs"]}
     for dv in case.oracle["dvs"]:
         row = found[dv["path"], dv["dv"]]
@@ -124,7 +131,7 @@ def test_every_version(case: DeltaCase) -> None:
         assert len(files) == recorded[0], f"version {text}"
         rows = [physical_rows(row, case.path, footers) for row in files]
         if recorded[1] is not None and None not in rows:
-            live = sum(n - (row["dv_cardinality"] or 0) for n, row in zip(rows, files, strict=True) if n is not None)
+            live = sum(n - cardinality(row) for n, row in zip(rows, files, strict=True) if n is not None)
             assert live == recorded[1], f"version {text}"
 
 
@@ -135,7 +142,7 @@ def test_row_count(case: DeltaCase) -> None:
     if case.oracle["num_rows"] is None:
         assert None in rows, "the recorded answer is unknown, this one is not"
     else:
-        deleted_rows = sum(row["dv_cardinality"] or 0 for row in files)
+        deleted_rows = sum(cardinality(row) for row in files)
         assert sum(n for n in rows if n is not None) - deleted_rows == case.oracle["num_rows"]
 
 

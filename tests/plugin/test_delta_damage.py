@@ -168,7 +168,7 @@ def test_last_checkpoint_flipped_and_cut(log: DeltaLog) -> None:
 
 def test_a_vector_that_is_gone(log: DeltaLog) -> None:
     snapshot = log.snapshot()
-    (row,) = [row for row in live_files(snapshot) if row["dv_storage"]]
+    (row,) = [row for row in live_files(snapshot) if row["vector"]]
     with pytest.raises(CorruptMetadataError, match="missing"):
         deleted(snapshot, row)
 

@@ -147,7 +147,7 @@ class TestCheckpoints:
         (row,) = live_files(log.snapshot())
         assert (row["path"], row["size_bytes"]) == ("a", 10)
         assert row["record_count"] == (5 if "stats" in kept else None)
-        assert row["dv_storage"] is None
+        assert row["vector"] is None
 
     def test_add_of_nulls_is_no_add(self, log: DeltaLog) -> None:
         nothing = {"add": dict.fromkeys(("path", "partitionValues", "size", "modificationTime", "dataChange", "stats"))}
@@ -282,11 +282,11 @@ class TestIdentity:
         actions = [add("a", deletionVector=vector(1)), remove("a")]
         log.commit(2, *(actions[i] for i in order))
         (row,) = live_files(log.snapshot())
-        assert row["dv_path"] == vector(1)["pathOrInlineDv"]
+        assert row["vector"]["pathOrInlineDv"] == vector(1)["pathOrInlineDv"]
         actions = [add("a", deletionVector=vector(2)), remove("a", deletionVector=vector(1))]
         log.commit(3, *(actions[i] for i in order))
         (row,) = live_files(log.snapshot())
-        assert row["dv_path"] == vector(2)["pathOrInlineDv"]
+        assert row["vector"]["pathOrInlineDv"] == vector(2)["pathOrInlineDv"]
 
     @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
     def test_add_wins_in_its_commit(self, log: DeltaLog, order: tuple[int, int]) -> None:
@@ -329,7 +329,7 @@ class TestIdentity:
         log.checkpoint(CHECKPOINT, {"protocol": WITH_VECTORS}, META[1], add("a", deletionVector=vector(0)), add("b"))
         log.commit(2, remove("a", deletionVector=vector(0)), remove("b")).commit(3, add("a", deletionVector=vector(1)))
         (row,) = live_files(log.snapshot())
-        assert row["dv_path"] == vector(1)["pathOrInlineDv"]
+        assert row["vector"]["pathOrInlineDv"] == vector(1)["pathOrInlineDv"]
 
 
 class TestProtocolAndMetadata:
@@ -452,11 +452,11 @@ def test_every_order_of_batches_agrees_with_every_version(tmp_path: Path) -> Non
             if kind == "add":
                 state[key] = action
         expected = sorted(state, key=str)
-        found = [(row["path"], row["dv_path"]) for row in live_files(log.snapshot())]
+        found = [(row["path"], row["vector"] and row["vector"]["pathOrInlineDv"]) for row in live_files(log.snapshot())]
         assert sorted(found, key=str) == expected
         adds = [{"add": action} for action in state.values()]
         log.checkpoint(f"{version:020d}.checkpoint.parquet", {"protocol": WITH_VECTORS}, META[1], *adds)
-        found = [(row["path"], row["dv_path"]) for row in live_files(log.snapshot())]
+        found = [(row["path"], row["vector"] and row["vector"]["pathOrInlineDv"]) for row in live_files(log.snapshot())]
         assert sorted(found, key=str) == expected
         if version % 2:
             (log.directory / f"{version:020d}.checkpoint.parquet").unlink()

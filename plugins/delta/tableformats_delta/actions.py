@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError
 
+from .vector_column import vector_type
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -26,7 +28,7 @@ _DAMAGED = "Restore the file from a copy, or read a version before it"
 
 @cache
 def file_schema() -> pa.Schema:
-    """One row a file action; the columns of removes other than path and vector are null unless they are asked for."""
+    """One row a file action; of removes nothing but path and deletion vector is there unless more is asked for."""
     import pyarrow as pa
 
     return pa.schema(
@@ -36,11 +38,7 @@ def file_schema() -> pa.Schema:
             ("size", pa.int64()),
             ("modification_time", pa.int64()),  # ms since the epoch
             ("stats", pa.string()),  # JSON text
-            ("dv_storage", pa.string()),  # u, p or i; null = no deletion vector
-            ("dv_path", pa.string()),  # pathOrInlineDv
-            ("dv_offset", pa.int64()),
-            ("dv_size", pa.int64()),
-            ("dv_cardinality", pa.int64()),
+            ("deletion_vector", vector_type()),
             ("base_row_id", pa.int64()),
             ("row_commit_version", pa.int64()),  # defaultRowCommitVersion
         ]
@@ -161,16 +159,18 @@ class _Rows:
         put["row_commit_version"].append(self._int(action, "defaultRowCommitVersion", offset) if whole else None)
         vector = action.get("deletionVector")
         if vector is None:
-            for name in ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality"):
-                put[name].append(None)
+            put["deletion_vector"].append([])
             return
         if not isinstance(vector, dict):
             raise self._wrong("deletionVector", offset)
-        put["dv_storage"].append(self._text(vector, "storageType", offset, required=True))
-        put["dv_path"].append(self._text(vector, "pathOrInlineDv", offset, required=True))
-        put["dv_offset"].append(self._int(vector, "offset", offset))
-        put["dv_size"].append(self._int(vector, "sizeInBytes", offset, required=whole))
-        put["dv_cardinality"].append(self._int(vector, "cardinality", offset, required=whole))
+        member = {
+            "storageType": self._text(vector, "storageType", offset, required=True),
+            "pathOrInlineDv": self._text(vector, "pathOrInlineDv", offset, required=True),
+            "offset": self._int(vector, "offset", offset),
+            "sizeInBytes": self._int(vector, "sizeInBytes", offset, required=whole),
+            "cardinality": self._int(vector, "cardinality", offset, required=whole),
+        }
+        put["deletion_vector"].append([member])
 
     def _text(self, holder: Mapping[str, Any], name: str, offset: int, required: bool = False) -> str | None:
         value = holder.get(name)

@@ -35,6 +35,7 @@ from .partition_values import partition_struct
 from .schema import FIRST_PARTITION_ID
 from .snapshot import DeltaSnapshot
 from .statistics import LogStatistics, TextStatistics
+from .vector_column import has_vector
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,9 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["DeltaChanges"]
 
 _BATCH_ROWS = 65536
-_VECTOR = ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality")
-_CHANGED = "changed_"
-"""Prefix of the columns of the vector whose rows are those that changed."""
+_CHANGED = "changed"
+"""The column of the deletion vectors whose rows are those that changed."""
 
 
 @dataclass
@@ -154,8 +154,8 @@ class DeltaChanges(FormatChanges):
         old, new = removes.filter(partner.is_valid()), adds.take(partner.drop_null())
         moved = pc.not_equal(file_keys(old, self._storage.root, path), file_keys(new, self._storage.root, path))
         old, new = old.filter(moved), new.filter(moved)
-        deleting = pc.is_valid(new.column("dv_storage"))
-        restoring = pc.is_valid(old.column("dv_storage"))
+        deleting = has_vector(new.column("deletion_vector"))
+        restoring = has_vector(old.column("deletion_vector"))
         # The bounds of a file with a vector may be those of its live rows alone: of the state that the rows lived in.
         was = _as_removed(new, old, commit.before is commit.after)
         yield _Rows(
@@ -203,8 +203,8 @@ class DeltaChanges(FormatChanges):
                 actions.column("partition_values"), self._fields[spec_id], self._refusing(versions), request.report
             ),
             "modification_time": actions.column("modification_time"),
-            **{name: actions.column(name) for name in _VECTOR},
-            **{_CHANGED + name: selecting.column(name) for name in _VECTOR},
+            "deletion_vector": actions.column("deletion_vector"),
+            _CHANGED: selecting.column("deletion_vector"),
         }
         if run[0].data_change is not None:
             columns["data_change"] = pa.concat_arrays([rows.data_change for rows in run])
@@ -220,10 +220,8 @@ class DeltaChanges(FormatChanges):
         )
 
     def _statistics(self, actions: pa.RecordBatch) -> LogStatistics:
-        import pyarrow.compute as pc
-
-        has_vector = pc.is_valid(actions.column("dv_storage"))
-        return LogStatistics(self.snapshot.schema, TextStatistics(actions.column("stats")), has_vector)
+        source = TextStatistics(actions.column("stats"))
+        return LogStatistics(self.snapshot.schema, source, has_vector(actions.column("deletion_vector")))
 
     def _refusing(self, versions: np.ndarray) -> Callable[[np.ndarray, pa.Array | None, Field], None]:
         paths = {commit.file.version: commit.file.path for commit in self._commits}
@@ -247,8 +245,7 @@ class DeltaChanges(FormatChanges):
         own = self.snapshot.attach_deletes(files)
         changed = own
         if files.num_rows:
-            named = {name: files[_CHANGED + name] for name in _VECTOR}
-            changed = self.snapshot.attach_deletes(pa.table({"path": files["path"], **named}))
+            changed = self.snapshot.attach_deletes(pa.table({"deletion_vector": files[_CHANGED]}))
         vectors = pa.concat_tables([own.files, changed.files])
         selects = np.repeat([False, True], [own.files.num_rows, changed.files.num_rows])
         of_file = np.concatenate([np.repeat(np.arange(files.num_rows), np.diff(d.offsets)) for d in (own, changed)])
@@ -264,7 +261,7 @@ def _as_removed(added: pa.RecordBatch, removed: pa.RecordBatch, one_layout: bool
     these are of another layout."""
     import pyarrow as pa
 
-    for name in ("stats", *_VECTOR):
+    for name in ("stats", "deletion_vector"):
         values = removed.column(name) if one_layout or name != "stats" else pa.nulls(len(removed), pa.string())
         added = added.set_column(added.schema.get_field_index(name), name, values)
     return added

@@ -6,7 +6,7 @@ Only what planning needs is decoded: statistics when they are asked for, removes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckpointFile", "expand", "read_metadata"]
 
-_BUFFER_BYTES = 1 << 20
+_BUFFER_BYTES = 1 << 16
 _SMALL_ROWS = 8192
 
 
@@ -98,14 +98,16 @@ class CheckpointFile:
             numbers = range(footer.num_row_groups if "add" in schema.names else 0)
             return [(i, footer.row_group(i).num_rows) for i in numbers]
 
-    def group(self, number: int | None) -> Iterator[CheckpointRows]:
-        """The add actions of a row group in batches. Raises CorruptMetadataError."""
+    def group(self, number: int | None, row_columns: Sequence[str] = ()) -> Iterator[CheckpointRows]:
+        """The add actions of a row group in batches, with these of :data:`.row_tracking.ROW_COLUMNS`. Raises
+        CorruptMetadataError."""
         if number is None:
             rows = file_rows(self.actions().adds, "add", self.path)
             return iter([CheckpointRows(rows, TextStatistics(rows.column("stats")))])
         with guard(self.path):
-            kind = self._read_footer()[1].field("add").type
-        return RowGroupReader(self._open, self.path, number, kind).batches()
+            footer, schema = self._read_footer()
+            n_rows = footer.row_group(number).num_rows
+        return RowGroupReader(self._open, self.path, number, n_rows, schema.field("add").type).batches(row_columns)
 
     def files(self) -> Iterator[CheckpointRows]:
         """The add actions of all row groups in batches. Raises CorruptMetadataError."""

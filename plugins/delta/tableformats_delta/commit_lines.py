@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from .actions import empty_rows, file_schema
 from .json_columns import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, TEXT, JsonColumns, Path
+from .vector_column import vector_column, vector_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,14 +26,10 @@ _FIELDS = {
     "path": "path", "partition_values": "partitionValues", "size": "size", "modification_time": "modificationTime",
     "stats": "stats", "base_row_id": "baseRowId", "row_commit_version": "defaultRowCommitVersion",
 }  # fmt: skip
-_VECTOR_FIELDS = {
-    "dv_storage": "storageType", "dv_path": "pathOrInlineDv", "dv_offset": "offset", "dv_size": "sizeInBytes",
-    "dv_cardinality": "cardinality",
-}  # fmt: skip
 # Of removes nothing but what reconciliation has a use for.
 _ONLY_ADDS = {"partition_values", "size", "modification_time", "stats", "base_row_id", "row_commit_version"}
 _MOST_BYTES = 1 << 30  # offsets have 32 bits
-_REQUIRED_OF_ADDS = {"size", "dv_size", "dv_cardinality"}
+_REQUIRED_OF_ADDS = {"size", "sizeInBytes", "cardinality"}
 
 
 @dataclass
@@ -108,13 +105,15 @@ class _Actions:
 
         self._kind = kind
         self.lines = lines.beginning_with(f'{{"{kind}":{{'.encode())
-        names = {name: (kind, *path) for name, path in _paths().items() if kind == "add" or name not in _ONLY_ADDS}
+        left_out = _ONLY_ADDS if kind == "remove" else ()
+        names: dict[str, Path] = {n: (kind, member) for n, member in _FIELDS.items() if n not in left_out}
         vector = (kind, "deletionVector")
-        self._columns = JsonColumns(lines.text, [(kind,), vector, *names.values()], self.lines)
+        members: dict[str, Path] = {f.name: (*vector, f.name) for f in vector_type().value_type}
+        self._columns = JsonColumns(lines.text, [(kind,), vector, *names.values(), *members.values()], self.lines)
         self.usable = self._columns.sound & self._is_alone(lines)
         self._vectors = self._columns.kinds(vector)
         self._check(np.isin(self._vectors, (ABSENT, NULL, OBJECT)))
-        self._rows = self._batch(names)
+        self._rows = self._batch(names, members)
         self._ends = np.searchsorted(lines.file[self.lines], np.arange(len(lines.file_starts)))
 
     def of(self, file: int) -> pa.RecordBatch:
@@ -136,40 +135,48 @@ class _Actions:
         carriage = (left == 3) & (lines.data[ends + 1] == ord("\r"))
         return (lines.data[ends] == ord("}")) & ((left == 2) | carriage)
 
-    def _batch(self, names: dict[str, Path]) -> pa.RecordBatch:
+    def _batch(self, names: dict[str, Path], vector: dict[str, Path]) -> pa.RecordBatch:
         import pyarrow as pa
 
         arrays = []
         for field in file_schema():
-            if field.name not in names:
+            if field.name == "deletion_vector":
+                arrays.append(self._vector_column(vector))
+            elif field.name not in names:
                 arrays.append(pa.nulls(len(self.lines), field.type))
-            elif pa.types.is_int64(field.type):
-                arrays.append(self._integers(field.name, names[field.name]))
-            elif pa.types.is_string(field.type):
-                arrays.append(self._texts(field.name, names[field.name]))
-            else:
+            elif pa.types.is_map(field.type):
                 arrays.append(self._map(names[field.name], field.type))
+            else:
+                arrays.append(self._plain(field, names[field.name], True))
         return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
 
-    def _integers(self, name: str, path: Path) -> pa.Int64Array:
+    def _vector_column(self, members: dict[str, Path]) -> pa.ListArray:
+        import pyarrow as pa
+
+        has_vector = self._vectors == OBJECT
+        found = {}
+        if has_vector.any():
+            found = {f.name: self._plain(f, members[f.name], has_vector) for f in vector_type().value_type}
+        return vector_column(pa.array(has_vector), found)
+
+    def _plain(self, field: pa.Field, path: Path, where: np.ndarray | bool) -> pa.Array:
+        """Numbers or texts, which are looked at ``where`` what they are members of is there."""
         import numpy as np
+        import pyarrow as pa
         import pyarrow.compute as pc
 
-        values, kinds = self._columns.integers(path), self._columns.kinds(path)
-        present = pc.is_valid(values).to_numpy(zero_copy_only=False) & (kinds == INTEGER)
-        missing = (kinds == ABSENT) | (kinds == NULL)
-        if self._kind == "add" and name in _REQUIRED_OF_ADDS:
-            missing &= self._vectors != OBJECT if name in _VECTOR_FIELDS else np.False_
-        self._check(present | missing)
-        return values
-
-    def _texts(self, name: str, path: Path) -> pa.StringArray:
-        import pyarrow.compute as pc
-
-        values = self._columns.texts(path)
-        if name != "stats":  # malformed ones are no statistics
+        kinds = self._columns.kinds(path)
+        if pa.types.is_int64(field.type):
+            values = self._columns.integers(path)
+            present = pc.is_valid(values).to_numpy(zero_copy_only=False) & (kinds == INTEGER)
+            if self._kind != "add" or field.name not in _REQUIRED_OF_ADDS:
+                present |= (kinds == ABSENT) | (kinds == NULL)
+        else:
+            values = self._columns.texts(path)
+            if field.name == "stats":  # malformed ones are no statistics
+                return values
             present = pc.is_valid(values).to_numpy(zero_copy_only=False)
-            self._check(present if name == "path" else present | (self._vectors != OBJECT))
+        self._check(present | np.logical_not(where))
         return values
 
     def _map(self, path: Path, kind: pa.DataType) -> pa.MapArray:
@@ -196,10 +203,3 @@ class _Actions:
         bitmap = pa.py_buffer(np.packbits(kinds == OBJECT, bitorder="little"))
         struct = pa.StructArray.from_arrays([names, values], fields=[kind.key_field, kind.item_field])
         return pa.Array.from_buffers(kind, len(kinds), [bitmap, pa.py_buffer(offsets)], children=[struct])
-
-
-def _paths() -> dict[str, Path]:
-    """Below the action, by column of :func:`file_schema`."""
-    paths: dict[str, Path] = {name: (member,) for name, member in _FIELDS.items()}
-    paths.update({name: ("deletionVector", member) for name, member in _VECTOR_FIELDS.items()})
-    return paths

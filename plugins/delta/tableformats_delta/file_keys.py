@@ -16,6 +16,7 @@ from tableformats.errors import CorruptMetadataError
 from tableformats.storage import normalize
 
 from . import z85
+from .vector_column import has_vector, vectors_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,15 +47,16 @@ def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
     import pyarrow.compute as pc
 
     paths = _paths(rows, log_path)
-    has_vector = pc.is_valid(rows.column("dv_storage"))
-    if not pc.any(has_vector).as_py():
+    vectors = vectors_of(rows.column("deletion_vector"))
+    if not vectors.num_rows:
         return paths.cast(pa.binary())
-    storage, stored, offset = (rows.column(name).filter(has_vector) for name in ("dv_storage", "dv_path", "dv_offset"))
+    storage, stored, offset = (vectors.column(name) for name in ("storageType", "pathOrInlineDv", "offset"))
     place = pc.coalesce(pc.binary_join_element_wise("@", offset.cast(pa.string()), ""), "")
-    own = paths.filter(has_vector)
+    with_vector = has_vector(rows.column("deletion_vector"))
+    own = paths.filter(with_vector)
     vector = pc.binary_join_element_wise("\0", _canonical_vectors(storage, stored, root), place, "")
     keys = pc.binary_join_element_wise(own, pc.coalesce(vector, ""), "")
-    return pc.replace_with_mask(paths, has_vector, keys).cast(pa.binary())
+    return pc.replace_with_mask(paths, with_vector, keys).cast(pa.binary())
 
 
 def path_keys(rows: pa.RecordBatch, log_path: str) -> pa.BinaryArray:

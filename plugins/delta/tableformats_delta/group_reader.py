@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from tableformats.errors import CorruptMetadataError, TableFormatsError
 
 from .actions import file_schema
+from .row_tracking import ROW_COLUMNS
 from .stats_json import Leaf, RawStatistics, scan
+from .vector_column import vector_column, vector_type
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,27 +28,23 @@ if TYPE_CHECKING:
 
 __all__ = ["HINT", "CheckpointRows", "RowGroupReader", "damaged_column", "guard"]
 
-BATCH_ROWS = 65_536
+_BATCH_ROWS = 16_384
 # Small enough for the pages and the texts of a piece to stay in the processor's cache.
 _PIECE_ROWS = 4096
 HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
-_VECTOR = {
-    "dv_storage": "storageType", "dv_path": "pathOrInlineDv", "dv_offset": "offset", "dv_size": "sizeInBytes",
-    "dv_cardinality": "cardinality",
-}  # fmt: skip
-_PLAIN = {
+_MEMBERS = {
     "path": "path", "partition_values": "partitionValues", "size": "size", "modification_time": "modificationTime",
-    "base_row_id": "baseRowId", "row_commit_version": "defaultRowCommitVersion",
+    "deletion_vector": "deletionVector", "base_row_id": "baseRowId", "row_commit_version": "defaultRowCommitVersion",
 }  # fmt: skip
-_COLUMNS = [f"add.{name}" for name in _PLAIN.values()] + [f"add.deletionVector.{name}" for name in _VECTOR.values()]
 
 Open = Callable[[], "pq.ParquetFile"]
 
 
 @dataclass
 class CheckpointRows:
-    """The add actions of one batch: ``rows`` has the columns of :func:`file_schema` but for ``stats``; the partition
-    values may be encoded by dictionaries. ``statistics`` gives those of these rows."""
+    """The add actions of one batch: ``rows`` has the columns of :func:`file_schema` but for ``stats`` and those of
+    :data:`.row_tracking.ROW_COLUMNS` that were not asked for; the partition values may be encoded by dictionaries.
+    ``statistics`` gives those of these rows."""
 
     rows: pa.RecordBatch
     statistics: StatisticsSource
@@ -60,28 +58,33 @@ class RowGroupReader:
     open_file : opens the Parquet file
     path : for errors
     number : of the row group
+    n_rows : of the row group
     kind : the type of the column ``add``
     """
 
-    def __init__(self, open_file: Open, path: str, number: int, kind: pa.DataType) -> None:
+    def __init__(self, open_file: Open, path: str, number: int, n_rows: int, kind: pa.DataType) -> None:
         self._open = open_file
         self._path = path
         self._number = number
         self._kind = kind
+        self._last_batch = max(n_rows - 1, 0) // _BATCH_ROWS * _BATCH_ROWS
         self._ways: dict[tuple[str, ...], _Way] = {}
         self._lock = Lock()
 
-    def batches(self) -> Iterator[CheckpointRows]:
-        """The add actions. Raises CorruptMetadataError."""
+    def batches(self, row_columns: Sequence[str] = ()) -> Iterator[CheckpointRows]:
+        """The add actions, with these of :data:`.row_tracking.ROW_COLUMNS`. Raises CorruptMetadataError."""
+        left_out = {"stats", *ROW_COLUMNS}.difference(row_columns)
+        wanted = [f for f in file_schema() if f.name not in left_out]
+        columns = [f"add.{_MEMBERS[f.name]}" for f in wanted]
         with guard(self._path), self._open() as parquet:
             start = 0
             # Not a whole row group: Arrow has no strings of more than 2 GiB in a struct.
-            for batch in parquet.iter_batches(BATCH_ROWS, [self._number], _COLUMNS, use_threads=False):
+            for batch in parquet.iter_batches(_BATCH_ROWS, [self._number], columns, use_threads=False):
                 add = batch.column("add")
                 mask = _is_action(add, self._path)
                 source = _GroupStatistics(self, start, mask)
                 start += len(add)
-                rows = _columns(add if source.is_whole else add.filter(mask), self._path)
+                rows = _columns(add if source.is_whole else add.filter(mask), wanted, self._path)
                 yield CheckpointRows(rows, source)
 
     def pieces(self, columns: Sequence[str], start: int, stop: int) -> Iterator[tuple[int, pa.StructArray]]:
@@ -97,7 +100,7 @@ class RowGroupReader:
             way = _Way(self._open, self._number, columns)
         with guard(self._path):
             yield from way.pieces(start, stop)
-        if not way.is_over:
+        if way.place < self._last_batch:  # nobody asks for what is behind the last batch
             with self._lock:
                 self._ways[key] = way
 
@@ -148,18 +151,15 @@ class _GroupStatistics:
     """Statistics of a batch that begins at row ``start`` of a row group; see :class:`StatisticsSource`."""
 
     def __init__(self, group: RowGroupReader, start: int, mask: pa.BooleanArray) -> None:
-        import numpy as np
-
         self._group = group
         self._start = start
         self._size = len(mask)
-        actions = mask.to_numpy(zero_copy_only=False)
-        self._places = None if actions.all() else np.flatnonzero(actions)
+        self._mask = None if mask.true_count == len(mask) else mask
 
     @property
     def is_whole(self) -> bool:
         """Whether all rows of the batch are add actions."""
-        return self._places is None
+        return self._mask is None
 
     def scan(self, leaves: Sequence[Leaf], rows: np.ndarray | None) -> RawStatistics:
         import numpy as np
@@ -202,9 +202,12 @@ class _GroupStatistics:
 
     def _wanted(self, rows: np.ndarray | None) -> np.ndarray | None:
         """Rows of the batch as places in what was read of the group; None: all."""
-        if self._places is None:
+        import numpy as np
+
+        if self._mask is None:
             return rows
-        return self._places if rows is None else self._places[rows]
+        places = np.flatnonzero(self._mask.to_numpy(zero_copy_only=False))
+        return places if rows is None else places[rows]
 
     def _pieces(self, columns: list[str], places: np.ndarray | None) -> Iterator[tuple[int, pa.StructArray]]:
         """Pieces up to the last place that is wanted, placed from the start of the batch."""
@@ -236,34 +239,51 @@ def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
     return pa.array(pc.is_valid(path))
 
 
-def _columns(add: pa.StructArray, file: str) -> pa.RecordBatch:
+def _columns(add: pa.StructArray, wanted: Sequence[pa.Field], file: str) -> pa.RecordBatch:
     """The members of ``add`` as columns of :func:`file_schema`."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    vector = _member(add, "deletionVector")
-    arrays, names = [], []
-    for wanted in file_schema():
-        if wanted.name in _PLAIN:
-            found = _member(add, _PLAIN[wanted.name])
-        elif wanted.name in _VECTOR:
-            found = None if vector is None else _member(vector, _VECTOR[wanted.name])
+    arrays = []
+    for field in wanted:
+        member = _MEMBERS[field.name]
+        if field.name == "deletion_vector":
+            arrays.append(_vectors(add, member, file))
         else:
-            continue
-        if found is None:
-            found = pa.nulls(len(add), wanted.type)
-        elif found.type != wanted.type and not _is_encoded(found.type, wanted.type):
-            found = _cast(found, wanted.type, f"add.{wanted.name}", lambda name: damaged_column(file, name))
-        arrays.append(found)
-        names.append(wanted.name)
-    rows = pa.RecordBatch.from_arrays(arrays, names=names)
+            arrays.append(_typed(_member(add, member), len(add), field.type, f"add.{member}", file))
+    rows = pa.RecordBatch.from_arrays(arrays, names=[field.name for field in wanted])
     rows.validate(full=True)  # strings of damaged pages need not be UTF-8
     if rows.column("size").null_count:
         raise damaged_column(file, "add.size")
-    incomplete = pc.and_(pc.is_valid(rows.column("dv_storage")), pc.is_null(rows.column("dv_path")))
-    if pc.any(incomplete).as_py():
-        raise damaged_column(file, "add.deletionVector.pathOrInlineDv")
     return rows
+
+
+def _vectors(add: pa.StructArray, name: str, file: str) -> pa.ListArray:
+    """The member ``name`` of ``add``, whose descriptors are those with a storage type."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    vector = _member(add, name)
+    if vector is None or vector.null_count == len(vector):
+        return vector_column(pa.repeat(pa.scalar(False), len(add)), {})
+    members = {
+        f.name: _typed(_member(vector, f.name), len(vector), f.type, f"add.{name}.{f.name}", file)
+        for f in vector_type().value_type
+    }
+    has_vector = pc.is_valid(members["storageType"])
+    if pc.any(pc.and_(has_vector, pc.is_null(members["pathOrInlineDv"]))).as_py():
+        raise damaged_column(file, f"add.{name}.pathOrInlineDv")
+    return vector_column(has_vector, members)
+
+
+def _typed(found: pa.Array | None, length: int, wanted: pa.DataType, name: str, file: str) -> pa.Array:
+    """A column in its type, nulls where there is none. Raises CorruptMetadataError."""
+    import pyarrow as pa
+
+    if found is None:
+        return pa.nulls(length, wanted)
+    if found.type == wanted or _is_encoded(found.type, wanted):
+        return found
+    return _cast(found, wanted, name, lambda name: damaged_column(file, name))
 
 
 def _is_encoded(found: pa.DataType, wanted: pa.DataType) -> bool:

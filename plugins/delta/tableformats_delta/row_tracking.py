@@ -12,7 +12,10 @@ from collections.abc import Mapping
 from tableformats.plugin import MetadataColumn
 from tableformats.schema import Field, primitive
 
-__all__ = ["row_columns"]
+__all__ = ["ROW_COLUMNS", "row_columns"]
+
+ROW_COLUMNS = ("base_row_id", "row_commit_version")
+"""The columns of file actions that the metadata columns need."""
 
 
 def row_columns(configuration: Mapping[str, str]) -> tuple[MetadataColumn, ...]:
@@ -22,11 +25,11 @@ def row_columns(configuration: Mapping[str, str]) -> tuple[MetadataColumn, ...]:
     long = primitive("long")
     return (
         MetadataColumn(
-            Field(-1, "_metadata.row_id", long), "base_row_id", True,
+            Field(-1, "_metadata.row_id", long), ROW_COLUMNS[0], True,
             configuration.get("delta.rowTracking.materializedRowIdColumnName"),
         ),
         MetadataColumn(
-            Field(-2, "_metadata.row_commit_version", long), "row_commit_version", False,
+            Field(-2, "_metadata.row_commit_version", long), ROW_COLUMNS[1], False,
             configuration.get("delta.rowTracking.materializedRowCommitVersionColumnName"),
         ),
     )  # fmt: skip

@@ -26,9 +26,10 @@ from .log import LogSegment
 from .partition_values import partition_struct
 from .replay import TableState
 from .row_groups import GroupFilter
-from .row_tracking import row_columns
+from .row_tracking import ROW_COLUMNS, row_columns
 from .schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
 from .statistics import LogStatistics, TextStatistics
+from .vector_column import has_vector, vectors_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["DeltaSnapshot", "configuration"]
 
 _RUN_ROWS = 16_384
-_ROW_COLUMNS = ("base_row_id", "row_commit_version")
-_VECTOR_COLUMNS = ("dv_storage", "dv_path", "dv_offset", "dv_size", "dv_cardinality")
 
 
 class DeltaSnapshot(FormatSnapshot):
@@ -75,6 +74,7 @@ class DeltaSnapshot(FormatSnapshot):
         self.default_spec_id = 0
         self.name_mapping = name_mapping(mode)
         self.metadata_columns = row_columns(self.properties)
+        self._row_columns = ROW_COLUMNS if self.metadata_columns else ()
 
     def __getstate__(self) -> dict[str, Any]:
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
@@ -132,20 +132,22 @@ class DeltaSnapshot(FormatSnapshot):
 
         files = tuple(commit.file for commit in commits)
         n_files = sum(commit.adds.num_rows for commit in commits)
-        return FilePart(files, read, n_files, adds=files, keys_of=partial(self._file_keys, commits[0].file.path))
+        keys_of = partial(self._file_keys, commits[0].file.path)
+        return FilePart((files, self._row_columns), read, n_files, adds=files, keys_of=keys_of)
 
     def _checkpoint_part(
         self, file: CheckpointFile, group: int | None, n_rows: int | None, newer: Sequence[Commit]
     ) -> FilePart:
         def read(report: ScanReport) -> Iterator[FileBatch]:
-            for rows in file.group(group):
+            for rows in file.group(group, self._row_columns):
                 keys = file_keys(rows.rows, self._storage.root, file.path) if newer else None
                 source = _Source(file.path, keys, None, self._keys_of(newer))
                 batch = self._batch(rows, source, report)
                 batch.insert_keys, batch.keys = False, keys
                 yield batch
 
-        return FilePart((file.key, group), read, n_rows, keys_of=partial(self._file_keys, file.path))
+        key = file.key, group, self._row_columns
+        return FilePart(key, read, n_rows, keys_of=partial(self._file_keys, file.path))
 
     def _file_keys(self, path: str, rows: pa.RecordBatch) -> pa.BinaryArray:
         return file_keys(rows, self._storage.root, path)
@@ -164,9 +166,9 @@ class DeltaSnapshot(FormatSnapshot):
         import pyarrow.compute as pc
 
         actions = rows.rows
-        has_vector = pc.is_valid(actions.column("dv_storage"))
         partitioned = [field.id for field in self._partition_fields.values()]
-        statistics = LogStatistics(self.schema, rows.statistics, has_vector, partitioned)
+        with_vector = has_vector(actions.column("deletion_vector"))
+        statistics = LogStatistics(self.schema, rows.statistics, with_vector, partitioned)
         columns = {
             "path": actions.column("path"),
             "size_bytes": pc.fill_null(actions.column("size"), 0),
@@ -177,7 +179,7 @@ class DeltaSnapshot(FormatSnapshot):
                 report,
             ),
             "modification_time": actions.column("modification_time"),
-            **{name: actions.column(name) for name in (*_ROW_COLUMNS, *_VECTOR_COLUMNS)},
+            **{name: actions.column(name) for name in ("deletion_vector", *self._row_columns)},
         }
         files = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         return FileBatch(files, statistics=statistics)
@@ -192,24 +194,23 @@ class DeltaSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`."""
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         if not files.num_rows:  # then no batch gave its columns
             files = pa.Table.from_batches([empty_rows()])
-        has_vector = pc.is_valid(files.column("dv_storage"))
+        column = files.column("deletion_vector")
         offsets = np.zeros(files.num_rows + 1, np.int64)
-        np.cumsum(has_vector.to_numpy(), out=offsets[1:])
-        vectors = files.select(_VECTOR_COLUMNS).filter(has_vector)
+        np.cumsum(has_vector(column).to_numpy(), out=offsets[1:])
+        vectors = vectors_of(column)
         paths, inline = _vector_paths(vectors)
-        cardinality = vectors.column("dv_cardinality")
+        cardinality = vectors.column("cardinality")
         table = pa.table(
             {
                 "kind": pa.repeat(pa.scalar("deletion_vector"), len(paths)),
                 "path": paths,
-                "offset": vectors.column("dv_offset"),
+                "offset": vectors.column("offset"),
                 "cardinality": cardinality,
                 "record_count": cardinality,
-                "size_bytes": vectors.column("dv_size"),
+                "size_bytes": vectors.column("sizeInBytes"),
                 "inline": inline,
             }
         )
@@ -242,7 +243,7 @@ def _vector_paths(vectors: pa.Table) -> tuple[pa.StringArray, pa.StringArray]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    spelled = pc.binary_join_element_wise(vectors.column("dv_storage"), vectors.column("dv_path"), "\0")
+    spelled = pc.binary_join_element_wise(vectors.column("storageType"), vectors.column("pathOrInlineDv"), "\0")
     spelled = spelled.combine_chunks().dictionary_encode()
     stored = [text.partition("\0")[::2] for text in spelled.dictionary.to_pylist()]
     paths = pa.array([stored_path(kind, text) for kind, text in stored], pa.string())

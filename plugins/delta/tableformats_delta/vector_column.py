@@ -1,0 +1,72 @@
+"""Deletion vector descriptors as a column: lists of one descriptor or of none.
+
+Few files have a vector. Where there is none a list takes four bytes, and a struct those of all of its members. Members
+are called as in Delta PROTOCOL.md, "Deletion Vector Descriptor Schema".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["has_vector", "vector_column", "vector_type", "vectors_of"]
+
+
+@cache
+def vector_type() -> pa.ListType:
+    """list<struct<storageType, pathOrInlineDv, offset, sizeInBytes, cardinality>>"""
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.int64()
+    kinds = {
+        "storageType": text,  # u, p or i
+        "pathOrInlineDv": text,
+        "offset": number,
+        "sizeInBytes": number,
+        "cardinality": number,
+    }
+    return pa.list_(pa.struct(list(kinds.items())))
+
+
+def vector_column(has_vector: pa.BooleanArray, members: Mapping[str, pa.Array]) -> pa.ListArray:
+    """A column of :func:`vector_type`.
+
+    Parameters
+    ----------
+    has_vector : bool[n]
+    members : by name, each [n] in its type; of files without a vector nothing is taken
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    kind = vector_type()
+    offsets = np.zeros(len(has_vector) + 1, np.int32)
+    np.cumsum(has_vector.to_numpy(zero_copy_only=False), out=offsets[1:])
+    fields = list(kind.value_type)
+    if not offsets[-1]:
+        found = [pa.array([], f.type) for f in fields]
+    else:
+        found = [members[f.name].filter(has_vector) for f in fields]
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.StructArray.from_arrays(found, fields=fields), type=kind)
+
+
+def has_vector(column: pa.ListArray | pa.ChunkedArray) -> pa.BooleanArray | pa.ChunkedArray:
+    """bool[n]: which files have one."""
+    import pyarrow.compute as pc
+
+    return pc.fill_null(pc.greater(pc.list_value_length(column), 0), False)
+
+
+def vectors_of(column: pa.ListArray | pa.ChunkedArray) -> pa.RecordBatch | pa.Table:
+    """The descriptors of the files that have one, in the files' order, with their members as columns."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = pc.list_flatten(column)
+    if isinstance(found, pa.ChunkedArray):
+        return pa.Table.from_struct_array(found)
+    return pa.RecordBatch.from_struct_array(found)
