@@ -56,7 +56,7 @@ class Limits:
         "metadata_bytes": _INT32,  # texts have offsets of 32 bits
         "inflated_bytes": _INT32,
         "decoded_bytes": 2**33,  # places of words have 32 bits, a word has 8 bytes
-        "nesting": 200,  # readers of schemas call themselves, and Python allows 1000 calls
+        "nesting": 150,  # readers of schemas call themselves, and Python allows 1000 calls
         "fields": _INT32,  # ids have 32 bits
         "entries": _INT32,  # places in a file have 32 bits
         "deleted_rows": _INT64,

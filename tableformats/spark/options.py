@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
+from ..limits import Limits
 from .transport import Access
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BATCH", "STREAM", "ReadOptions"]
 
-_TABLE = ("path", "format", "catalog", "storageOptions", "allowPaths", "relocate")
+_TABLE = ("path", "format", "catalog", "storageOptions", "allowPaths", "relocate", "limits")
 _ROWS = ("filter", "columns", "caseSensitive", "split-size", "file-open-cost")
 _SNAPSHOT = ("versionAsOf", "timestampAsOf", "branch", "tag")
 _EXPECTED = "expectedVersion"
@@ -136,7 +137,17 @@ class ReadOptions:
         """How executors open the store. Raises TableFormatsError."""
         options = self._json("storageOptions", dict, 'a JSON object, such as {"anon": true}')
         allowed = self._json("allowPaths", list, 'a JSON list, such as ["s3://other/"]')
-        return Access(options or {}, tuple(map(str, allowed or ())))
+        return Access(options or {}, tuple(map(str, allowed or ())), self._limits())
+
+    def _limits(self) -> Limits:
+        found = self._json("limits", dict, 'a JSON object, such as {"nesting": 50}')
+        try:
+            return Limits(**(found or {}))
+        except (TypeError, ValueError) as error:
+            raise TableFormatsError(
+                f"the option limits is no value that it can have: {error}", field="limits",
+                hint="Give a JSON object of the names and numbers of tableformats.Limits",
+            ) from error  # fmt: skip
 
     def open_table(self) -> Table:
         """The table. Raises as :func:`tableformats.open_table`, and TableFormatsError without a path."""
@@ -150,6 +161,7 @@ class ReadOptions:
         return open_table(
             location, format=self.text("format"), catalog=self.text("catalog"), relocate=self._relocate(),
             storage_options=dict(self.access.storage_options), allow_paths=list(self.access.allow_paths),
+            limits=self.access.limits,
         )  # fmt: skip
 
     def _relocate(self) -> bool | Mapping[str, str] | None:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .. import expressions as ex
 from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from ..limits import DEFAULT_LIMITS
 from .batches import spark_schema_json
 from .columns import quoted
 from .filters import to_spark_column
@@ -103,6 +105,7 @@ def _options(scan: Scan) -> dict[str, str]:
         "columns": ", ".join(map(quoted, dict.fromkeys(_needed(scan)))),
         "storageOptions": _json("storage_options", storage.options), "relocate": _json("relocate", storage.moves),
         "allowPaths": json.dumps(storage.allow_paths) if storage.allow_paths else None,
+        "limits": json.dumps(asdict(storage.limits)) if storage.limits != DEFAULT_LIMITS else None,
     }  # fmt: skip
     return {name: str(value) for name, value in options.items() if value is not None}
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..limits import DEFAULT_LIMITS, Limits
 from ..plugin.base import FormatTable, SnapshotSelector
 from ..scan import Scan
 from ..storage import Storage
@@ -33,6 +34,7 @@ class Access:
 
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     allow_paths: tuple[str, ...] = ()
+    limits: Limits = DEFAULT_LIMITS
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def pack(scan: Scan) -> PackedScan:
 
 def unpack(packed: PackedScan, access: Access) -> Scan:
     """The scan again, to read planned tasks with (:func:`tableformats.arrow.read_tasks`); it plans nothing."""
-    storage = Storage(packed.root, access.storage_options, access.allow_paths)
+    storage = Storage(packed.root, access.storage_options, access.allow_paths, access.limits)
     for old, new in packed.moves.items():
         storage.relocate(old, new)
     table = Table(_PlannedElsewhere(packed.format, storage.root), storage)

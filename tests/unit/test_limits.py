@@ -1,0 +1,150 @@
+"""Limits: each one refuses a real table when it is small, says so in full, and refuses none by default."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tableformats as tf
+from tableformats.limits import DEFAULT_LIMITS
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+EVOLVED_DELTA, EVOLVED_ICEBERG = "tables/delta-evolved", "tables/iceberg-evolved"
+STRUCTS_DELTA, STRUCTS_ICEBERG = "tables_jvm/delta-column-mapping", "tables_jvm/iceberg-evolution"
+VECTORS = ("tables_jvm/delta-deletion-vectors", "tables_jvm/iceberg-deletion-vectors")
+POSITIONS, KEYS = "tables_jvm/iceberg-position-deletes", "tables_jvm/iceberg-equality-deletes"
+
+
+def opened(name: str, limits: tf.Limits = DEFAULT_LIMITS) -> tf.Table:
+    return tf.open_table(GOLDEN / name / "table", relocate="iceberg" in name, limits=limits)
+
+
+def plan(table: tf.Table) -> Any:
+    return table.scan().plan().files
+
+
+def read(table: tf.Table) -> Any:
+    return table.scan().to_arrow()
+
+
+def read_older(table: tf.Table) -> Any:
+    """Every version, newest first: not the newest ones delete the most rows."""
+    return [table.scan(version=version).to_arrow() for version in table.history()["version"].to_pylist()]
+
+
+def split(table: tf.Table) -> Any:
+    return table.scan().plan().splits(target_size=100)
+
+
+def inspected(table: tf.Table) -> Any:
+    return table.inspect.files()
+
+
+Case = tuple[str, int, str, Callable[[tf.Table], Any]]
+CASES: list[Case] = [
+    *(("metadata_bytes", 20, table, plan) for table in (EVOLVED_DELTA, EVOLVED_ICEBERG, *VECTORS)),
+    ("inflated_bytes", 100, EVOLVED_ICEBERG, plan),
+    ("decoded_bytes", 100, EVOLVED_ICEBERG, plan),
+    ("decoded_bytes", 100, EVOLVED_ICEBERG, inspected),
+    *(("nesting", 1, table, plan) for table in (STRUCTS_DELTA, STRUCTS_ICEBERG)),
+    *(("fields", 2, table, plan) for table in (EVOLVED_DELTA, EVOLVED_ICEBERG)),
+    *(("entries", 1, table, plan) for table in (EVOLVED_DELTA, "tables_jvm/delta-v2-checkpoint", EVOLVED_ICEBERG)),
+    *(("deleted_rows", 1, table, read_older) for table in (*VECTORS, POSITIONS)),
+    *(("file_rows", 1, table, read) for table in (*VECTORS, POSITIONS)),
+    ("file_parts", 3, EVOLVED_DELTA, split),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "table", "call"), CASES, ids=lambda v: getattr(v, "__name__", str(v)))
+def test_a_small_limit_refuses_what_the_default_reads(
+    name: str, value: int, table: str, call: Callable[[tf.Table], Any]
+) -> None:
+    assert len(call(opened(table)))
+    with pytest.raises(tf.LimitExceededError) as caught:
+        call(opened(table, tf.Limits(**{name: value})))
+    error = caught.value
+    assert (error.limit, error.value) == (name, value)
+    assert error.path is not None and table.split("/")[1] in error.path
+    assert error.hint is not None and f"tf.Limits({name}=" in error.hint and f"limit {name} of {value}" in str(error)
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.limit, again.value, str(again)) == (name, value, str(error))
+
+
+def test_every_limit_has_such_a_test() -> None:
+    assert {case[0] for case in CASES} == {f.name for f in fields(tf.Limits)} == set(tf.Limits.GREATEST)
+
+
+def test_entries_of_delete_files(tmp_path: Path) -> None:
+    """A file of positions or keys that has more rows than its table has files."""
+    for table in (POSITIONS, KEYS):
+        files = opened(table).scan().plan().delete_files.files
+        most = max(files["record_count"].to_pylist())
+        assert read(opened(table, tf.Limits(entries=max(most, 20)))).num_rows
+    deleted = opened(POSITIONS, tf.Limits(entries=20)).scan()
+    deleted.snapshot.storage.limits = tf.Limits(entries=1)
+    with pytest.raises(tf.LimitExceededError, match="entries"):
+        deleted.snapshot.format_snapshot.deleted_positions("x", None, deleted.plan().delete_files.files)
+
+
+def test_limits_reach_the_readers_of_data_files() -> None:
+    scan = opened(STRUCTS_ICEBERG).scan()
+    scan.snapshot.storage.limits = tf.Limits(nesting=1)
+    with pytest.raises(tf.LimitExceededError, match="nesting"):
+        scan.to_arrow()
+
+
+@pytest.mark.parametrize("name", [f.name for f in fields(tf.Limits)])
+def test_values_are_checked(name: str) -> None:
+    greatest = tf.Limits.GREATEST[name]
+    assert getattr(tf.Limits(**{name: greatest}), name) == greatest
+    for wrong in (0, -1, greatest + 1):
+        with pytest.raises(ValueError, match=name):
+            tf.Limits(**{name: wrong})
+    for wrong_type in (True, 1.5, "1", None):
+        with pytest.raises(TypeError, match=name):
+            tf.Limits(**{name: wrong_type})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("nested", ["delta", "iceberg"])
+def test_the_greatest_nesting_is_read(nested: str) -> None:
+    """The readers call themselves: Python's stack must hold what the limit may be raised to."""
+    import json
+
+    from tableformats_delta.schema import parse_schema as parse_delta
+    from tableformats_iceberg.jsontext import Node
+    from tableformats_iceberg.schema import parse_schema as parse_iceberg
+
+    most = tf.Limits(nesting=tf.Limits.GREATEST["nesting"])
+    depth = most.nesting - 2
+    if nested == "delta":
+        kind: Any = "long"
+        for _ in range(depth):
+            kind = {"type": "array", "elementType": kind, "containsNull": True}
+        text = json.dumps({"type": "struct", "fields": [{"name": "a", "type": kind, "nullable": True, "metadata": {}}]})
+        schema = parse_delta(text, "none", "log", most)
+        with pytest.raises(tf.LimitExceededError):
+            parse_delta(text, "none", "log")
+    else:
+        kind = "long"
+        for i in range(depth):
+            kind = {"type": "list", "element-id": i + 2, "element": kind, "element-required": False}
+        fields_ = [{"id": 1, "name": "a", "type": kind, "required": False}]
+        schema = parse_iceberg(Node({"type": "struct", "fields": fields_}, "m", limits=most))
+        with pytest.raises(tf.LimitExceededError):
+            parse_iceberg(Node({"type": "struct", "fields": fields_}, "m"))
+    assert len(schema.fields) == 1 and schema.to_arrow() is not None and repr(schema)
+    assert schema == pickle.loads(pickle.dumps(schema)) and hash(schema)
+
+
+def test_tables_of_other_limits_share_no_cache() -> None:
+    """What was decoded under greater limits is not handed to who asked for smaller ones."""
+    cache = tf.MetadataCache()
+    place = GOLDEN / EVOLVED_ICEBERG / "table"
+    assert len(tf.open_table(place, relocate=True, cache=cache).scan().plan())
+    with pytest.raises(tf.LimitExceededError):
+        tf.open_table(place, relocate=True, cache=cache, limits=tf.Limits(entries=1)).scan().plan()
