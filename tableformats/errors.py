@@ -64,10 +64,17 @@ class TableFormatsError(Exception):
         if self.field is not None:
             where.append(f"field {self.field!r}")
         text = self.message + (f" ({', '.join(where)})" if where else "")
-        return f"{text}. {self.hint}" if self.hint else text
+        return _printable(f"{text}. {self.hint}" if self.hint else text)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.message, self.__dict__.copy()))
+
+
+def _printable(text: str) -> str:
+    """What a table's bytes brought into a message can neither steer a terminal nor begin a line of a log."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _rebuild(cls: type[TableFormatsError], message: str, state: dict[str, object]) -> TableFormatsError:

@@ -1,0 +1,116 @@
+"""The fuzzers' command: ``python -m tests.fuzz run avro --runs 1000000``; see docs/fuzzing.md.
+
+Everything goes to ``build/fuzz``: programs, what the fuzzers grow out of the corpus, findings, logs, and the number of
+executions of every run (``runs.jsonl``), by libFuzzer's own count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+
+from .corpus import ALL_TARGETS, FOLDER, keep, write_seeds
+from .kernels import DICTIONARIES, HERE, KERNELS, build_fuzzer
+
+ROOT = Path(__file__).parents[2]
+WORK = ROOT / "build" / "fuzz"
+LARGEST = {"roaring": 300, "delta_checkpoint": 12_000, "iceberg_manifest": 8000, "iceberg_delete_manifest": 8000}
+"""Bytes of the inputs that a target is given, where the usual 2000 waste time or are too few."""
+
+
+def command_of(target: str) -> list[str]:
+    if target in KERNELS:
+        found = [str(build_fuzzer(target, WORK / "programs"))]
+        return [*found, *(f"-dict={HERE / name}" for kernel, name in DICTIONARIES.items() if kernel == target)]
+    return [sys.executable, "-m", "tests.fuzz.engine", target]
+
+
+def corpora(target: str) -> list[str]:
+    """Where inputs are grown, and what they grow from."""
+    grown = WORK / "grown" / target
+    grown.mkdir(parents=True, exist_ok=True)
+    return [str(grown), str(FOLDER / target)]
+
+
+def fuzz(target: str, runs: int, seconds: int, largest: int) -> bool:
+    """Run one target; whether it found nothing."""
+    findings, log = WORK / "findings", WORK / "logs" / f"{target}.log"
+    for folder in (findings, log.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    limits = [f"-runs={runs}", f"-max_total_time={seconds}", f"-max_len={largest or LARGEST.get(target, 2000)}"]
+    options = ["-timeout=20", "-rss_limit_mb=3000", "-print_final_stats=1", f"-artifact_prefix={findings}/{target}-"]
+    environment = {"ASAN_OPTIONS": "quarantine_size_mb=8", **os.environ}
+    started = time.time()
+    with log.open("wb") as out:
+        command = [*command_of(target), *limits, *options, *corpora(target)]
+        done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, env=environment)
+    text = log.read_text(errors="replace")
+    counts = re.findall(r"^(?:stat::number_of_executed_units: +|Done |#)(\d+)", text, re.MULTILINE)
+    figure = {"target": target, "executions": max(map(int, counts), default=0), "seconds": round(time.time() - started),
+              "sound": done.returncode == 0, "commit": commit()}  # fmt: skip
+    with (WORK / "runs.jsonl").open("a") as runs_file:
+        runs_file.write(json.dumps(figure) + "\n")
+    print(f"{target}: {figure['executions']:,} executions in {figure['seconds']} s", flush=True)
+    if done.returncode:
+        print("".join(text.splitlines(keepends=True)[-40:]), f"see {log} and {findings}", flush=True)
+    return done.returncode == 0
+
+
+def commit() -> str:
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT)
+    return found.stdout.strip()
+
+
+def grow(target: str) -> None:
+    """Take the fewest and smallest of what the fuzzers grew into the repository."""
+    least = WORK / "least" / target
+    shutil.rmtree(least, ignore_errors=True)
+    least.mkdir(parents=True)
+    subprocess.run([*command_of(target), "-merge=1", str(least), *corpora(target)], cwd=ROOT, check=True,
+                   stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # fmt: skip
+    keep(target, least)
+
+
+def figures() -> None:
+    totals: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for line in (WORK / "runs.jsonl").read_text().splitlines():
+        run = json.loads(line)
+        for i, value in enumerate((run["executions"], run["seconds"], not run["sound"])):
+            totals[run["target"]][i] += value
+    for target, (executions, seconds, failed) in sorted(totals.items()):
+        print(f"| `{target}` | {executions:,} | {seconds:,} | {failed} |")
+    print(f"| all | {sum(t[0] for t in totals.values()):,} | {sum(t[1] for t in totals.values()):,} | |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("what", choices=["list", "run", "seeds", "grow", "figures"])
+    parser.add_argument("targets", nargs="*", help="none: all")
+    parser.add_argument("--runs", type=int, default=-1, help="executions of each target")
+    parser.add_argument("--seconds", type=int, default=0, help="time of each target")
+    parser.add_argument("--largest", type=int, default=0, help="bytes of an input at most")
+    asked = parser.parse_args()
+    targets = asked.targets or ALL_TARGETS
+    if asked.what == "list":
+        print("\n".join(ALL_TARGETS))
+    elif asked.what == "run":
+        if asked.runs < 0 and not asked.seconds:
+            parser.error("say --runs or --seconds")
+        sys.exit(0 if all([fuzz(target, asked.runs, asked.seconds, asked.largest) for target in targets]) else 1)
+    elif asked.what == "figures":
+        figures()
+    else:
+        for target in targets:
+            (write_seeds if asked.what == "seeds" else grow)(target)
+
+
+if __name__ == "__main__":
+    main()
