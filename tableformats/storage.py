@@ -4,8 +4,9 @@ A :class:`Storage` belongs to one table. Paths that a table's metadata names pas
 which makes them absolute, decodes them once where the format encodes them, relocates them where the caller asked,
 and refuses those that the caller did not allow, before anything is requested.
 
-The policy: a table may name paths of its own root's scheme (clones and sibling folders are legal), and nothing
-else unless ``allow_paths`` lists a prefix of it. A local table is a scheme of its own.
+The policy: a table may name paths of its own root's scheme (clones and sibling folders are legal; over HTTP and its
+like only of the same host), and nothing else unless ``allow_paths`` lists a prefix of it. A local table is a scheme of
+its own. Paths that climb with ``..`` or hold NUL are refused wherever they lead.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ __all__ = ["FileInfo", "Storage", "missing_file", "normalize", "normalize_all", 
 
 # RFC 3986: a scheme has two letters or more here, so that C:\ is a path; ':' inside a relative name is no scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
+_OF_HOSTS = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "github"})
+"""Schemes in which the authority is a host to connect to; in others it is a bucket of one store, or its name."""
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb", "gcs": "gs"}
 
 
@@ -319,7 +322,9 @@ class Storage:
                     yield alias + old[len(scheme) :], new
 
     def _check(self, path: str) -> None:
-        if scheme_of(path) == scheme_of(self.root) and _authority_is_local(path):
+        scheme = scheme_of(path)
+        same_store = scheme == scheme_of(self.root) and _authority_is_local(path)
+        if same_store and (scheme not in _OF_HOSTS or _authority(path) == _authority(self.root)):
             return
         if any(path == allowed or path.startswith(allowed + "/") for allowed in self._allowed):
             return
@@ -345,10 +350,18 @@ def _path_kinds(paths: pa.Array, encoded: bool) -> np.ndarray:
 
 
 def _refuse_climbing(path: str) -> None:
-    if ".." in path and ".." in path.split("/"):
+    # A backslash separates where some stores and systems say so, and no writer names a file like that.
+    climbs = ".." in path and ".." in path.replace("\\", "/").split("/")
+    if climbs or "\0" in path:
         raise PathNotAllowedError(
-            "the table's metadata names a path that climbs with '..'", path=path, hint="The table is not safe to read"
-        )
+            f"the table's metadata names a path that {'climbs with ..' if climbs else 'holds NUL'}", path=path,
+            hint="The table is not safe to read",
+        )  # fmt: skip
+
+
+def _authority(path: str) -> str:
+    """``host:port`` or the bucket; the empty string where there is none."""
+    return path.split("://", 1)[1].partition("/")[0].lower() if "://" in path else ""
 
 
 def _authority_is_local(path: str) -> bool:

@@ -25,13 +25,13 @@ cdef uint8_t kind_of(const uint8_t *text, Py_ssize_t size, bint encoded) noexcep
     cdef uint8_t c
     for i in range(size):
         c = text[i]
-        if c == 47:  # /
+        if c == 47 or c == 92:  # / and backslash
             if i - start == 2 and dots == 2:
                 return AWKWARD
             start, dots = i + 1, 0
         elif c == 46:
             dots += 1
-        elif c == 37 and encoded:  # %
+        elif c == 0 or (c == 37 and encoded):  # %
             return AWKWARD
     if size - start == 2 and dots == 2:
         return AWKWARD
@@ -55,8 +55,8 @@ def path_kinds(offsets not None, const uint8_t[::1] data not None, bint encoded)
     """The kind of each path of an Arrow string array.
 
     0, relative: to be joined with the root. 1, absolute: it starts with ``/`` or with a scheme (a letter, one or more
-    letters, digits, ``+``, ``.`` or ``-``) and ``:/``. 2, awkward, whatever it starts with: a segment is ``..``, or it
-    is ``encoded`` and holds ``%``.
+    letters, digits, ``+``, ``.`` or ``-``) and ``:/``. 2, awkward, whatever it starts with: a segment (between
+    ``/`` or backslashes) is ``..``, it holds NUL, or it is ``encoded`` and holds ``%``.
 
     Parameters
     ----------

@@ -208,7 +208,7 @@ def bucket_hits(
 
 def path_kinds(offsets: Int32 | Int64, data: UInt8, encoded: bool) -> UInt8:
     def kind(path: bytes) -> int:
-        if b".." in path.split(b"/") or (encoded and b"%" in path):
+        if b".." in path.replace(b"\\", b"/").split(b"/") or b"\0" in path or (encoded and b"%" in path):
             return 2
         return int(re.match(rb"/|[A-Za-z][A-Za-z0-9+.-]+:/", path) is not None)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-PIECES = ["..", ".", "/", ":", "%", "a", "Z", "9", "+", "-", "é", "file:/", "s3://", " "]
+PIECES = ["..", ".", "/", "\\", "\0", ":", "%", "a", "Z", "9", "+", "-", "é", "file:/", "s3://", " "]
 PATH = st.lists(st.sampled_from(PIECES)).map("".join)
 
 
@@ -24,7 +24,7 @@ def kinds(kernels: ModuleType, paths: list[str], encoded: bool, width: type = np
 @given(found=st.lists(PATH, max_size=20), encoded=st.booleans())
 def test_as_the_expressions_say(paths: ModuleType, width: type, found: list[str], encoded: bool) -> None:
     def expected(path: str) -> int:
-        if re.search(r"(^|/)\.\.(/|$)" + ("|%" if encoded else ""), path):
+        if re.search(r"(^|[/\\])\.\.([/\\]|$)|\0" + ("|%" if encoded else ""), path):
             return 2
         return int(re.search(r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/", path) is not None)
 
@@ -34,7 +34,7 @@ def test_as_the_expressions_say(paths: ModuleType, width: type, found: list[str]
 def test_edges(paths: ModuleType) -> None:
     found = ["", "a", "/", "..", "a/..", "../a", "a..", "...", "c:/x", "cc:/", "cc:", "1c:/", "%"]
     assert kinds(paths, found, True) == [0, 0, 1, 2, 2, 2, 0, 0, 0, 1, 0, 0, 2]
-    assert kinds(paths, ["%41"], False) == [0]
+    assert kinds(paths, ["%41", "a\\..\\b", "a\\.", "a\0b"], False) == [0, 2, 0, 2]
     assert paths.path_kinds(np.zeros(0, np.int32), np.zeros(0, np.uint8), True).tolist() == []
     with pytest.raises(ValueError):
         paths.path_kinds(np.array([0, 3], np.int32), np.zeros(2, np.uint8), True)

@@ -174,11 +174,8 @@ def _sidecar(storage: Storage, action: dict[str, Any], manifest: str, cache: Met
     if not isinstance(stored, str):
         raise CorruptMetadataError("a sidecar has no path", path=manifest, field="sidecar.path", hint=HINT)
     # Only the name is usual: sidecars live in _delta_log/_sidecars and nowhere else.
-    name = unquote(stored)
-    if "/" in name:
-        path = storage.resolve_one(stored, encoded=True)
-    else:
-        path = storage.join(LOG_DIRECTORY, "_sidecars", name)
+    named = stored if "/" in unquote(stored) else f"{LOG_DIRECTORY}/_sidecars/{stored}"
+    path = storage.resolve_one(named, encoded=True)
     time = action.get("modificationTime")
     return CheckpointFile(
         storage, path, size if isinstance(size, int) else 0, time if isinstance(time, int) else 0, cache

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tableformats.errors import UnsupportedFeatureError
-from tableformats.storage import Storage, common_move, missing_file, normalize, scheme_of, strip_trailing
+from tableformats.storage import Storage, common_move, missing_file, normalize, strip_trailing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -79,8 +79,7 @@ class TableFiles:
         return self.storage.resolve(stored)
 
     def _absolute(self, stored: str) -> str:
-        is_relative = not stored.startswith("/") and scheme_of(stored) is None and not stored.startswith("file:/")
-        return f"{self.directory}/{stored}" if is_relative else stored
+        return stored if _ABSOLUTE.match(stored) else f"{self.directory}/{stored}"
 
     def read(self, stored: str, what: str) -> tuple[bytes, str]:
         """The bytes of a metadata file, and its absolute path.
