@@ -8,7 +8,7 @@ hashes of their keys first, and where a hash is found, by the keys themselves.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,7 +21,7 @@ from .plugin.base import FileBatch, FilePart, PartitionSpec
 from .plugin.cache import MetadataCache
 from .report import ScanReport
 
-__all__ = ["Kept", "KeptPart", "Place", "Reconciler", "Reread"]
+__all__ = ["Kept", "KeptPart", "Place", "Reconciler", "Reread", "keys_of"]
 
 _MOST_NEWER = 32
 """So many commits on top of those that an entry was made under are looked for."""
@@ -73,11 +73,13 @@ class Reconciler:
 
     def catch_up(self, adding: Sequence[FilePart]) -> None:
         """Add the keys of those of these parts, the newest first, that were not read."""
-        for part in adding[self._n_added :]:
-            for batch in part.read(ScanReport()):
-                if batch.keys is not None:
-                    self._seen.add_batch(*_buffers(batch.keys))
+        self.add(keys_of(adding[self._n_added :]))
         self._n_added = len(adding)
+
+    def add(self, keys: Iterable[pa.BinaryArray]) -> None:
+        """Add keys that decide about whatever comes."""
+        for some in keys:
+            self._seen.add_batch(*_buffers(some))
 
     def live(self, batch: FileBatch) -> tuple[np.ndarray | None, np.ndarray | None]:
         """The rows that are live (int64, ascending; None: all), and the hashes of their keys (None: not known)."""
@@ -248,10 +250,8 @@ class Kept:
     def _keys_of(self, newer: Sequence[FilePart]) -> FileKeySet:
         if len(newer) not in self._newest:
             keys = FileKeySet(seed=self._cache.seed)
-            for part in newer:
-                for batch in part.read(ScanReport()):
-                    if batch.keys is not None:
-                        keys.add_batch(*_buffers(batch.keys))
+            for some in keys_of(newer):
+                keys.add_batch(*_buffers(some))
             self._newest[len(newer)] = keys
         return self._newest[len(newer)]
 
@@ -263,6 +263,14 @@ class Kept:
         keys = reread(source).keys
         assert keys is not None, "parts below those that add keys have keys"
         return keys.take(places)
+
+
+def keys_of(parts: Iterable[FilePart]) -> Iterator[pa.BinaryArray]:
+    """The keys that parts add, batch by batch."""
+    for part in parts:
+        for batch in part.read(ScanReport()):
+            if batch.keys is not None:
+                yield batch.keys
 
 
 def _covering(newer: Sequence[FilePart], more: int) -> Sequence[FilePart] | None:

@@ -6,10 +6,10 @@ pruned on several threads, and what a step drops is counted in the report, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from . import expressions as ex
 from .arrays import scalar, strings, to_arrow
 from .blocks import TARGET_FILES, BatchOf, Block, Pruned, Source, blocks_of, check_batch, empty_struct
-from .kept import Kept, KeptPart, Place, Reconciler, Reread
+from .kept import Kept, KeptPart, Place, Reconciler, Reread, keys_of
 from .plugin.base import (
     DeleteFiles,
     FileBatch,
@@ -37,26 +37,54 @@ from .report import ScanReport
 from .scan import Scan, ScanPlan
 from .schema import Field, arrow_type
 
-__all__ = ["plan_scan", "surviving_paths"]
+__all__ = ["PartReader", "Piece", "Result", "plan_scan", "read_parts", "surviving_paths"]
 
 _PARQUET = scalar("parquet", pa.string())
 
 
-def plan_scan(scan: Scan) -> ScanPlan:
+def plan_scan(scan: Scan, reader: PartReader | None = None) -> ScanPlan:
     """Plan ``scan``; see :meth:`tableformats.scan.Scan.plan`."""
-    return _Planner(scan).plan()
+    return _Planner(scan, reader).plan()
 
 
-def surviving_paths(scan: Scan) -> pa.StringArray:
+def surviving_paths(scan: Scan, reader: PartReader | None = None) -> pa.StringArray:
     """The stored paths of the files that ``scan`` needs, without a look at their deletes or at the scan's limit.
 
     Cheap where the snapshot was planned before and what was read is kept. Raises as :func:`plan_scan` does.
     """
-    return _Planner(scan).paths()
+    return _Planner(scan, reader).paths()
+
+
+def read_parts(scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, FilePart]]) -> Iterator[Result]:
+    """What a :class:`PartReader` makes of parts in another process, with a scan that was sent there.
+
+    Parameters
+    ----------
+    keys : those of newer parts, which decide
+    parts : each with its place in the snapshot
+
+    Raises
+    ------
+    CorruptMetadataError, UnsupportedFeatureError : as the parts are read
+    """
+    planner = _Planner(scan)
+    planner.reconciler.add(keys)
+    return planner.read(parts)
+
+
+class PartReader(Protocol):
+    """Reads and prunes parts elsewhere than on threads of this process; ``name`` is for the report."""
+
+    name: str
+
+    def read(
+        self, scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, FilePart]]
+    ) -> Iterator[Result]:
+        """What :func:`read_parts` gives for all of the parts, in any order; raises as it does, and the first error."""
 
 
 @dataclass
-class _Piece:
+class Piece:
     """Survivors of one block: ``order`` is the place of its first part in the snapshot."""
 
     order: int
@@ -65,10 +93,10 @@ class _Piece:
 
 
 @dataclass
-class _Result:
+class Result:
     """What one job gave: survivors, and the entries of the parts that it read."""
 
-    pieces: list[_Piece] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
     report: ScanReport = field(default_factory=ScanReport)
     entries: list[tuple[FilePart, KeptPart]] = field(default_factory=list)
     grown: list[FilePart] = field(default_factory=list)
@@ -78,13 +106,15 @@ class _Result:
 class _Planner:
     """One planning run: the scan, its compiled predicate, and the report that every step writes to."""
 
-    def __init__(self, scan: Scan) -> None:
+    def __init__(self, scan: Scan, reader: PartReader | None = None) -> None:
         self.scan = scan
+        self.reader = reader
         self.snapshot: FormatSnapshot = scan.snapshot.format_snapshot
         self.report = ScanReport(
             format=scan.snapshot.table.format,
             version=self.snapshot.version,
             filter=None if scan.filter == ex.TRUE else str(scan.filter),
+            engine=None if reader is None else reader.name,
         )
         self.program = None if scan.filter == ex.TRUE else Program(scan.filter)
         for note in self.program.notes if self.program else ():
@@ -113,18 +143,20 @@ class _Planner:
         report.delete_files = delete_files.files.num_rows
         report.bytes_planned = pc.sum(survivors["size_bytes"]).as_py() or 0
         report.count_planned = counts.total
-        return ScanPlan(self.scan, survivors, delete_files, report, counts)
+        return ScanPlan(self.scan, survivors, delete_files, report, counts, self.reader)
 
     def paths(self) -> pa.StringArray:
         chunks = [chunk for piece in self._pieces() for chunk in piece.files["path"].chunks]
         return pa.concat_arrays(chunks) if chunks else strings([])
 
-    def _pieces(self) -> Iterator[_Piece]:
+    def _pieces(self) -> Iterator[Piece]:
         """The survivors of all parts. Parts that add keys are read here, in their order, all others by threads."""
         program, report = self.program, self.report
         filter_manifests = ManifestFilter(program, self.snapshot.specs) if program else None
+        columns = program.columns if program else ()
         with report.stage("metadata"):
-            parts = self.snapshot.parts(ReadRequest(program.columns if program else (), report, filter_manifests))
+            request = ReadRequest(columns, report, filter_manifests, read_elsewhere=self.reader is not None)
+            parts = self.snapshot.parts(request)
         self.kept.look_at(parts)
         adding: list[FilePart] = []
         known: list[tuple[int, KeptPart]] = []
@@ -137,26 +169,28 @@ class _Planner:
             elif part.adds:
                 with report.stage("reconcile"):
                     self.reconciler.catch_up(adding)
-                yield from self._taken(partial(self._read, [(order, part)]))
+                yield from self._taken(self.read([(order, part)]))
             else:
                 unread.append((order, part))
             if part.adds:
                 adding.append(part)
         by_key = {part.key: part for part in parts if part.key is not None}
-        jobs: list[Callable[[], Iterator[_Result]]] = [
+        jobs: list[Callable[[], Iterator[Result]]] = [
             partial(self._prune_known, order, block, alive, by_key) for order, block, alive in _known_blocks(known)
         ]
-        if unread:
+        if unread and self.reader is None:
             with report.stage("reconcile"):
                 self.reconciler.catch_up(adding)
-            jobs += [partial(self._read, bundle) for bundle in _bundles(unread)]
+            jobs += [partial(self.read, bundle) for bundle in _bundles(unread)]
         for results in in_order(lambda job: list(job()), jobs):
-            yield from self._taken(lambda results=results: iter(results))  # type: ignore[misc]
+            yield from self._taken(results)
+        if unread and self.reader is not None:
+            yield from self._taken(self.reader.read(self.scan, list(keys_of(adding)), unread))
         self.kept.flush()
 
-    def _taken(self, job: Callable[[], Iterator[_Result]]) -> Iterator[_Piece]:
+    def _taken(self, results: Iterable[Result]) -> Iterator[Piece]:
         """The pieces of a job, once what it counted is counted and what it read is kept."""
-        for result in job():
+        for result in results:
             self.report.add(result.report)
             for part, kept in result.entries:
                 self.kept.gather(part, kept)
@@ -166,14 +200,14 @@ class _Planner:
 
     # ---- jobs: on any thread --------------------------------------------------------------------------------------
 
-    def _read(self, bundle: Sequence[tuple[int, FilePart]]) -> Iterator[_Result]:
+    def read(self, bundle: Sequence[tuple[int, FilePart]]) -> Iterator[Result]:
         """Read parts, block by block; the last result has their entries."""
-        last = _Result()
+        last = Result()
         reports = {part.key: ScanReport() for _, part in bundle}
         places: dict[Hashable, list[Place]] = {part.key: [] for _, part in bundle}
         orders = {part.key: order for order, part in bundle}
         for block, batches in blocks_of(self._batches(bundle, reports, last.report), self.snapshot.specs):
-            result = _Result()
+            result = Result()
             for source in block.sources if self.kept.keeps else ():
                 places[source.key].append(Place(block, source.start, source.stop))
             at_hand = {id(source): batch for source, batch in zip(block.sources, batches, strict=True)}
@@ -200,14 +234,16 @@ class _Planner:
                 check_batch(batch)
                 with timed.stage("reconcile"):
                     rows, hashes = self.reconciler.live(batch)
+                if batch.check_live is not None:
+                    batch.check_live(rows)
                 yield part.key, number, batch, rows, hashes
                 number += 1
             self.reconciler.read(part)
 
     def _prune_known(
         self, order: int, block: Block, alive: np.ndarray | None, parts: dict[Hashable, FilePart]
-    ) -> Iterator[_Result]:
-        result = _Result()
+    ) -> Iterator[Result]:
+        result = Result()
         before = block.nbytes
         self._prune(block, alive, order, Reread(parts), Reread(parts), result)
         if block.nbytes != before:  # it learned the ranges of further columns
@@ -221,7 +257,7 @@ class _Planner:
         order: int,
         batch_of: BatchOf,
         counting: Reread | None,
-        result: _Result,
+        result: Result,
     ) -> None:
         """Add to ``result`` what survives of a block; ``counting`` gives batches to count rows of, later."""
         spec = self.snapshot.specs.get(block.spec.id, block.spec)
@@ -230,7 +266,7 @@ class _Planner:
             with result.report.stage("metadata"):
                 files = self._files(pruned, spec, batch_of)
                 counts = [pruned.counts] if pruned.counts is not None else _uncounted(pruned, batch_of, counting)
-            result.pieces.append(_Piece(order, files, counts))
+            result.pieces.append(Piece(order, files, counts))
 
     def _files(self, pruned: Pruned, spec: PartitionSpec, batch_of: BatchOf) -> pa.Table:
         """The survivors of a block with all of their columns."""

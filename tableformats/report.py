@@ -27,6 +27,8 @@ class ScanReport:
     format: str = ""
     version: int = -1
     filter: str | None = None
+    engine: str | None = None
+    """What read the parts of the metadata, where it was not this process alone."""
     metadata_files_read: int = 0
     """Log files, checkpoints, manifest lists and manifests that the plan was made from, in memory already or not."""
     metadata_bytes_read: int = 0

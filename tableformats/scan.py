@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyspark.sql
 
+    from .planning import PartReader
     from .plugin.base import DeleteFiles, MetadataColumn
     from .record_counts import RecordCounts
     from .report import ScanReport
@@ -59,16 +60,26 @@ class Scan:
         known = {c.field.id: c for c in self.snapshot.format_snapshot.metadata_columns}
         return [known[f.id] for f in self.schema if f.id in known]
 
-    def plan(self) -> ScanPlan:
+    def plan(self, engine: pyspark.sql.SparkSession | None = None) -> ScanPlan:
         """Decide which files are read.
+
+        Parameters
+        ----------
+        engine : a Spark session whose executors read and prune the parts of the metadata (manifests, files of
+            checkpoints), see :mod:`tableformats.spark.distributed`; None: threads of this process
 
         Raises
         ------
         CorruptMetadataError, UnsupportedFeatureError, PathNotAllowedError : as the metadata is read
+        TableFormatsError : the executors could not do their work
         """
         from .planning import plan_scan
 
-        return plan_scan(self)
+        if engine is None:
+            return plan_scan(self)
+        from .spark.distributed import Executors
+
+        return plan_scan(self, Executors(engine))
 
     plan_files = plan
 
@@ -177,12 +188,14 @@ class ScanPlan:
         delete_files: DeleteFiles,
         report: ScanReport,
         counts: RecordCounts,
+        reader: PartReader | None = None,
     ) -> None:
         self.scan = scan
         self.survivors = survivors
         self.delete_files = delete_files
         self.report = report
         self._counts = counts
+        self._reader = reader
 
     def __len__(self) -> int:
         return int(self.survivors.num_rows)
@@ -257,7 +270,7 @@ class ScanPlan:
 
         from .planning import surviving_paths
 
-        narrower = surviving_paths(replace(self.scan.where(filter), limit=None))
+        narrower = surviving_paths(replace(self.scan.where(filter), limit=None), self._reader)
         kept: np.ndarray = pc.is_in(self.survivors["path"], value_set=narrower).to_numpy()
         return kept
 
@@ -269,7 +282,8 @@ class ScanPlan:
 
         places = pa.array(rows)
         counts = RecordCounts([self.record_counts.take(places)])
-        return ScanPlan(self.scan, self.survivors.take(places), self.delete_files.take(rows), self.report, counts)
+        deletes = self.delete_files.take(rows)
+        return ScanPlan(self.scan, self.survivors.take(places), deletes, self.report, counts, self._reader)
 
     def tasks(self) -> Iterator[ScanTask]:
         """The files as Python values, one by one, in the order of :attr:`files`."""

@@ -183,6 +183,9 @@ class ReadRequest:
     report: ScanReport
     manifest_filter: Any = None
     """None, or a :class:`tableformats.pruning.ManifestFilter`; ``keep(spec, ...)`` prunes a group of files at once."""
+    read_elsewhere: bool = False
+    """Other processes will read the parts that add no keys: what means a look into many files is better done there.
+    ``read`` of such parts is pickled, with a snapshot as :meth:`FormatSnapshot.__getstate__` leaves it."""
 
 
 class Statistics(ABC):
@@ -261,6 +264,9 @@ class FileBatch:
     """bool[n_files]; None with ``keys`` set means that all are live."""
     insert_keys: bool = True
     """False: the batch only probes the set of seen keys (a checkpoint: no older batch can hold its keys again)."""
+    check_live: Callable[[np.ndarray | None], None] | None = None
+    """Called with the rows that turned out to be live (int64, ascending; None: all). Raises CorruptMetadataError where
+    one of them is damaged in a way that would not matter if newer batches cancelled it."""
 
 
 @dataclass(frozen=True)
@@ -277,6 +283,7 @@ class FilePart:
     adds : what of it has keys that decide about later parts, newest first (commits). Such parts are read one by one, in
         order, and before all others, whose batches have ``insert_keys=False`` or no keys
     keys_of : makes the keys of rows of the part's ``FileBatch.files`` again; None where batches have no keys
+    size_bytes : about how many bytes are read for it; None: not known
     """
 
     key: Hashable | None
@@ -284,6 +291,7 @@ class FilePart:
     n_files: int | None = None
     adds: tuple[Hashable, ...] = ()
     keys_of: Callable[[pa.RecordBatch], pa.BinaryArray] | None = None
+    size_bytes: int | None = None
 
 
 EQUALITY = "equality"
@@ -371,10 +379,11 @@ class FormatSnapshot(ABC):
     itself: :meth:`inspect` gives these."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """What other processes need to read files that were planned here: the attributes above,
-        :meth:`resolve_paths`, :meth:`deleted_positions` and :meth:`equality_deletes`. What only planning needs stays
-        behind. Whoever pickles a snapshot puts a :class:`tableformats.storage.Storage` of their own in the place of
-        the one that it holds, which may hold credentials."""
+        """What other processes need to read parts, or files that were planned here: the attributes above,
+        :attr:`FilePart.read`, :meth:`resolve_paths`, :meth:`deleted_positions` and :meth:`equality_deletes`. What only
+        the rest of planning needs stays behind. Whoever pickles a snapshot puts a
+        :class:`tableformats.storage.Storage` of their own in the place of the one that it holds, which may hold
+        credentials."""
         return dict(self.__dict__)
 
     @property

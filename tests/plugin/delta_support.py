@@ -190,6 +190,7 @@ def live_files(snapshot: FormatSnapshot, asked: ReadRequest | None = None) -> li
         keys = batch.keys.to_pylist() if batch.keys is not None else None
         assert batch.statistics is not None
         counts = batch.statistics.record_counts(np.arange(batch.files.num_rows)).to_pylist()
+        live = []
         for i, row in enumerate(batch.files.to_pylist()):
             row["record_count"] = counts[i]
             row["vector"] = next(iter(row.pop("deletion_vector")), None)
@@ -199,7 +200,10 @@ def live_files(snapshot: FormatSnapshot, asked: ReadRequest | None = None) -> li
                 if batch.insert_keys:
                     seen.add(keys[i])
             if batch.live is None or batch.live[i]:
+                live.append(i)
                 found.append(row)
+        if batch.check_live is not None:
+            batch.check_live(np.array(live, np.int64))
     return found
 
 

@@ -41,6 +41,13 @@ def appends(spark: Any, path: str, after: int) -> Any:
     return rows(tf.open_table(path).incremental_append_scan(after).to_spark(spark))
 
 
+def planned(spark: Any, path: str, filter: str | None) -> Any:
+    """Whether executors make the plan of this process, and how many files it has."""
+    found, expected = (tf.open_table(path).scan(filter).plan(engine) for engine in (spark, None))
+    assert (found.report.engine, expected.report.engine) == ("spark", None)
+    return found.files.equals(expected.files), len(found)
+
+
 def sql(spark: Any, *statements: str) -> Any:
     for statement in statements:
         found = spark.sql(statement)
@@ -73,7 +80,7 @@ def main(url: str) -> None:
     logger.setLevel(logging.INFO)
     logger.addHandler(_Kept())
     spark = SparkSession.builder.remote(url).getOrCreate()
-    functions = {f.__name__: f for f in (scan, changes, appends, sql, arrow)}
+    functions = {f.__name__: f for f in (scan, changes, appends, planned, sql, arrow)}
     for line in sys.stdin:
         call = json.loads(line)
         try:

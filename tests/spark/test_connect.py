@@ -132,6 +132,17 @@ def test_changes_and_appends(client: Call, log: DeltaLog, tmp_path: Path) -> Non
     assert client("appends", str(history.root), 101) == [[2]]
 
 
+def test_plans_that_executors_make(client: Call, tmp_path: Path) -> None:
+    history = History(tmp_path / "i")
+    history.commit("append", add=[[1], [2]])
+    history.commit("delete", positions=[("f1-0.parquet", 0)])
+    assert client("planned", str(history.root), None) == [True, 2]
+    (history.root / "metadata" / "data-1.avro").write_bytes(b"Obj\x01")
+    with pytest.raises(Refused) as caught:
+        client("planned", str(history.root), "id = 1")
+    assert caught.value.args[0] == "CorruptMetadataError" and "data-1.avro" in caught.value.args[1]
+
+
 BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from tableformats.errors import CorruptMetadataError
@@ -20,19 +20,35 @@ from .commits import Actions, parse_actions
 from .group_reader import HINT, CheckpointRows, RowGroupReader, damaged_column, guard
 from .log import LOG_DIRECTORY, Checkpoint, read_log_file
 from .parquet_footers import has_sound_chunks
-from .row_groups import GroupFilter, RowGroup
+from .row_groups import GroupFilter
 from .statistics import TextStatistics
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from tableformats.report import ScanReport
     from tableformats.storage import Storage
 
-__all__ = ["CheckpointFile", "expand", "read_metadata"]
+__all__ = ["CheckpointFile", "Share", "expand", "read_metadata"]
 
+T = TypeVar("T")
 _BUFFER_BYTES = 1 << 16
 _SMALL_ROWS = 8192
+_ALL_COUNTED = "Files in skipped row groups of a checkpoint are counted, also those that newer commits removed"
+
+
+@dataclass(frozen=True)
+class Share:
+    """The ``number``-th of ``count`` runs of a file's row groups, which together are all of them, in order."""
+
+    number: int
+    count: int
+
+    def of(self, items: list[T]) -> list[T]:
+        """Those of the items that lie in the share."""
+        first, last = (len(items) * i // self.count for i in (self.number, self.number + 1))
+        return items[first:last]
 
 
 @dataclass
@@ -46,6 +62,10 @@ class CheckpointFile:
     cache: MetadataCache = field(default_factory=lambda: MetadataCache(0))
     _footer: tuple[pq.FileMetaData, pa.Schema] | None = None
     _sound: bool | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Other processes read the footer themselves."""
+        return {**self.__dict__, "_footer": None}
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -79,15 +99,30 @@ class CheckpointFile:
                         if any(part is not None for part in value.values()):
                             yield value
 
-    def judge(self, groups: GroupFilter) -> tuple[int, list[RowGroup]]:
-        """How many row groups the file has, and those that hold nothing that is needed. Raises CorruptMetadataError."""
-        if self.is_json:
-            return 0, []
+    def needed_groups(
+        self, groups: GroupFilter, report: ScanReport, has_newer: bool, share: Share | None = None
+    ) -> list[tuple[int | None, int | None]]:
+        """Those of :meth:`groups` (of a ``share``: that lie in it) that may hold a file which is needed; the others
+        are counted with their files. ``has_newer``: newer commits have keys. Raises CorruptMetadataError."""
+        every = self.groups()
+        own = every if share is None else share.of(every)
+        if self.is_json or not groups.can_skip:
+            return own
         with guard(self.path):
             footer, schema = self._read_footer()
+            numbers = {number for number, _ in own} if share is not None else set(range(footer.num_row_groups))
+            report.row_groups_total += len(numbers)
             if "add" not in schema.names or not self._has_sound_chunks():
-                return footer.num_row_groups, []
-            return footer.num_row_groups, groups.skipped(footer, schema.field("add").type)
+                return own
+            skipped = [g for g in groups.skipped(footer, schema.field("add").type) if g.number in numbers]
+        report.row_groups_skipped += len(skipped)
+        files = sum(group.adds for group in skipped)
+        report.files_total += files
+        report.files_skipped_with_manifests += files
+        if files and has_newer:
+            report.note(_ALL_COUNTED)
+        gone = {group.number for group in skipped}
+        return [group for group in own if group[0] not in gone]
 
     def groups(self) -> list[tuple[int | None, int | None]]:
         """(number, rows) of the file's row groups; of a JSON file both are None. Raises CorruptMetadataError."""

@@ -59,7 +59,7 @@ class GroupFilter:
 
     def __init__(self, schema: Schema, spec: PartitionSpec, request: ReadRequest) -> None:
         parts = {part.source_id: part.id for part in spec.fields}
-        self._request = request
+        self._filter = request.manifest_filter
         self._spec = spec
         self._partition: list[tuple[int, Field]] = []
         self._leaves: list[Leaf] = []
@@ -74,7 +74,7 @@ class GroupFilter:
     @property
     def can_skip(self) -> bool:
         """Whether the predicate names a column that footers may bound."""
-        return self._request.manifest_filter is not None and bool(self._partition or self._leaves)
+        return self._filter is not None and bool(self._partition or self._leaves)
 
     def skipped(self, metadata: pq.FileMetaData, add: pa.DataType) -> list[RowGroup]:
         """The row groups that hold no file which the predicate needs; ``add`` is the Arrow type of that column."""
@@ -116,7 +116,7 @@ class GroupFilter:
         if not lower and not bounds.lower:
             return None
         nan = dict.fromkeys(lower, pa.nulls(len(others), pa.bool_()))
-        keep = self._request.manifest_filter.keep(self._spec.id, lower, upper, has_null, nan, bounds)
+        keep = self._filter.keep(self._spec.id, lower, upper, has_null, nan, bounds)
         return np.asarray(keep | ~sure)
 
     def _bounds(self, footer: _Footer, others: np.ndarray) -> Bounds:

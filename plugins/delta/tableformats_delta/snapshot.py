@@ -6,8 +6,7 @@ Reconciliation".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot
 from tableformats.schema import Field
 
 from .actions import empty_rows
-from .checkpoints import CheckpointFile, expand
+from .checkpoints import CheckpointFile, Share, expand
 from .commits import Commit
 from .deletion_vectors import read_deletion_vector, stored_path
 from .file_keys import file_keys
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
 __all__ = ["DeltaSnapshot", "configuration"]
 
 _RUN_ROWS = 16_384
+_SHARE_BYTES = 16 << 20
+"""A checkpoint's file is read in shares of about this size, where other processes read it."""
 
 
 class DeltaSnapshot(FormatSnapshot):
@@ -88,22 +89,17 @@ class DeltaSnapshot(FormatSnapshot):
         for commit in self.state.commits:
             report.count_metadata(commit.file.size)
             report.log_files_read += 1
-        newer: list[Commit] = []
-        parts = []
-        for commits in _runs(self.state.commits):
-            parts.append(self._commit_part(commits, list(newer)))
-            newer += commits
+        parts = [self._commit_part(commits) for commits in _runs(self.state.commits)]
         groups = GroupFilter(self.schema, self.specs[0], request)
-        has_newer = any(commit.adds.num_rows or commit.removes.num_rows for commit in newer)
+        has_newer = any(commit.adds.num_rows or commit.removes.num_rows for commit in self.state.commits)
         for file in self._checkpoint_files():
             report.count_metadata(file.size)
             report.checkpoint_files_read += 1
-            skipped = _skipped_groups(file, groups, report, has_newer)
-            parts += [
-                self._checkpoint_part(file, number, n_rows, newer if has_newer else [])
-                for number, n_rows in file.groups()
-                if number not in skipped
-            ]
+            if request.read_elsewhere:
+                parts += self._shares(file, groups, has_newer)
+            else:
+                numbers = file.needed_groups(groups, report, has_newer)
+                parts += [self._group_part(file, number, n_rows, has_newer) for number, n_rows in numbers]
         return parts
 
     def _checkpoint_files(self) -> list[CheckpointFile]:
@@ -120,14 +116,12 @@ class DeltaSnapshot(FormatSnapshot):
             checksum.check("numFiles", report.files_total)
             checksum.check("tableSizeBytes", report.bytes_total)
 
-    def _commit_part(self, commits: Sequence[Commit], newer: Sequence[Commit]) -> FilePart:
+    def _commit_part(self, commits: Sequence[Commit]) -> FilePart:
         def read(report: ScanReport) -> Iterator[FileBatch]:
             rows, live = _actions(commits)
             path = commits[0].file.path
-            keys = file_keys(rows, self._storage.root, path)
-            source = _Source(path, keys, live, self._keys_of(newer))
-            batch = self._batch(CheckpointRows(rows, TextStatistics(rows.column("stats"))), source, report)
-            batch.keys, batch.live = keys, live
+            batch = self._batch(CheckpointRows(rows, TextStatistics(rows.column("stats"))), path, report)
+            batch.keys, batch.live = file_keys(rows, self._storage.root, path), live
             yield batch
 
         files = tuple(commit.file for commit in commits)
@@ -135,33 +129,44 @@ class DeltaSnapshot(FormatSnapshot):
         keys_of = partial(self._file_keys, commits[0].file.path)
         return FilePart((files, self._row_columns), read, n_files, adds=files, keys_of=keys_of)
 
-    def _checkpoint_part(
-        self, file: CheckpointFile, group: int | None, n_rows: int | None, newer: Sequence[Commit]
-    ) -> FilePart:
+    def _group_part(self, file: CheckpointFile, group: int | None, n_rows: int | None, has_newer: bool) -> FilePart:
         def read(report: ScanReport) -> Iterator[FileBatch]:
-            for rows in file.group(group, self._row_columns):
-                keys = file_keys(rows.rows, self._storage.root, file.path) if newer else None
-                source = _Source(file.path, keys, None, self._keys_of(newer))
-                batch = self._batch(rows, source, report)
-                batch.insert_keys, batch.keys = False, keys
-                yield batch
+            return self._group(file, group, has_newer, report)
 
         key = file.key, group, self._row_columns
         return FilePart(key, read, n_rows, keys_of=partial(self._file_keys, file.path))
 
+    def _group(
+        self, file: CheckpointFile, group: int | None, has_newer: bool, report: ScanReport
+    ) -> Iterator[FileBatch]:
+        for rows in file.group(group, self._row_columns):
+            batch = self._batch(rows, file.path, report)
+            batch.insert_keys = False
+            batch.keys = self._file_keys(file.path, rows.rows) if has_newer else None
+            yield batch
+
+    def _shares(self, file: CheckpointFile, groups: GroupFilter, has_newer: bool) -> list[FilePart]:
+        """Parts that other processes read, who look at the file's footer themselves."""
+        count = max(1, file.size // _SHARE_BYTES)
+        keys_of = partial(self._file_keys, file.path)
+        return [
+            FilePart(
+                (file.key, share, self._row_columns), partial(self._share, file, share, groups, has_newer),
+                keys_of=keys_of, size_bytes=file.size // count,
+            )
+            for share in (Share(i, count) for i in range(count))
+        ]  # fmt: skip
+
+    def _share(
+        self, file: CheckpointFile, share: Share, groups: GroupFilter, has_newer: bool, report: ScanReport
+    ) -> Iterator[FileBatch]:
+        for number, _ in file.needed_groups(groups, report, has_newer, share):
+            yield from self._group(file, number, has_newer, report)
+
     def _file_keys(self, path: str, rows: pa.RecordBatch) -> pa.BinaryArray:
         return file_keys(rows, self._storage.root, path)
 
-    def _keys_of(self, commits: Sequence[Commit]) -> Callable[[], set[bytes]]:
-        """The keys of all of these commits; looked at only where a live file may be at fault."""
-
-        def keys() -> set[bytes]:
-            found = (file_keys(_actions([c])[0], self._storage.root, c.file.path) for c in commits)
-            return {key for array in found for key in array.to_pylist()}
-
-        return keys
-
-    def _batch(self, rows: CheckpointRows, source: _Source, report: ScanReport) -> FileBatch:
+    def _batch(self, rows: CheckpointRows, path: str, report: ScanReport) -> FileBatch:
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -169,20 +174,21 @@ class DeltaSnapshot(FormatSnapshot):
         partitioned = [field.id for field in self._partition_fields.values()]
         with_vector = has_vector(actions.column("deletion_vector"))
         statistics = LogStatistics(self.schema, rows.statistics, with_vector, partitioned)
+        damage = _Damage(path)
         columns = {
             "path": actions.column("path"),
             "size_bytes": pc.fill_null(actions.column("size"), 0),
             "partition": partition_struct(
                 actions.column("partition_values"),
                 self._partition_fields,
-                partial(source.refuse_live, actions, self._file_keys),
+                damage.add,
                 report,
             ),
             "modification_time": actions.column("modification_time"),
             **{name: actions.column(name) for name in ("deletion_vector", *self._row_columns)},
         }
         files = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-        return FileBatch(files, statistics=statistics)
+        return FileBatch(files, statistics=statistics, check_live=damage.check_live if damage.found else None)
 
     def add_actions(self) -> Iterator[pa.RecordBatch]:
         """All add actions that stand in the version's log, cancelled ones too, as rows of :func:`file_schema`."""
@@ -251,39 +257,29 @@ def _vector_paths(vectors: pa.Table) -> tuple[pa.StringArray, pa.StringArray]:
     return paths.take(spelled.indices), inline.take(spelled.indices)
 
 
-@dataclass
-class _Source:
-    """Where a batch came from: ``keys`` are its own (None: not made yet), ``newer`` gives those of newer commits."""
+class _Damage:
+    """Rows of a batch whose partition values are none, for :attr:`tableformats.plugin.FileBatch.check_live`."""
 
-    path: str
-    keys: pa.BinaryArray | None
-    live: np.ndarray | None
-    newer: Callable[[], set[bytes]]
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.found: list[tuple[np.ndarray, pa.Array | None, Field]] = []
 
-    def refuse_live(
-        self,
-        actions: pa.RecordBatch,
-        keys_of: Callable[[str, pa.RecordBatch], pa.BinaryArray],
-        rows: np.ndarray,
-        texts: pa.StringArray | None,
-        field: Field,
-    ) -> None:
-        """Raise CorruptMetadataError if one of ``rows``, whose partition value is no such value, is live.
+    def add(self, rows: np.ndarray, texts: pa.Array | None, field: Field) -> None:
+        """See :func:`tableformats_delta.partition_values.partition_struct`."""
+        if len(rows):
+            self.found.append((rows, texts, field))
 
-        ``texts`` None: the rows have no partition values at all.
-        """
-        wrong = set((rows if self.live is None else rows[self.live[rows]]).tolist())
-        if not wrong:
-            return
-        seen = self.newer()
-        keys = self.keys if self.keys is not None else keys_of(self.path, actions)
-        for row, key in enumerate(keys.to_pylist()):
-            if row in wrong and key not in seen:
+    def check_live(self, live: np.ndarray | None) -> None:
+        """Raise CorruptMetadataError if one of the rows ``live`` (None: all) is damaged."""
+        import numpy as np
+
+        for rows, texts, field in self.found:
+            wrong = rows if live is None else np.intersect1d(rows, live)
+            if len(wrong):
                 what = "a file has no partition values"
                 if texts is not None:
-                    what = f"the partition value {texts[row].as_py()!r} is no {field.type}"
-                raise CorruptMetadataError(what, path=self.path, field=field.name)
-            seen.add(key)
+                    what = f"the partition value {texts[int(wrong[0])].as_py()!r} is no {field.type}"
+                raise CorruptMetadataError(what, path=self._path, field=field.name)
 
 
 def _actions(commits: Sequence[Commit]) -> tuple[pa.RecordBatch, np.ndarray]:
@@ -295,21 +291,6 @@ def _actions(commits: Sequence[Commit]) -> tuple[pa.RecordBatch, np.ndarray]:
     live = np.repeat([True, False] * len(commits), [part.num_rows for part in parts])
     rows = pa.Table.from_batches(parts).combine_chunks().to_batches()
     return rows[0] if rows else parts[0], live
-
-
-def _skipped_groups(file: CheckpointFile, groups: GroupFilter, report: ScanReport, has_newer: bool) -> set[int]:
-    """Numbers of the row groups that are not read, counted with their files; ``has_newer``: newer commits have keys."""
-    if not groups.can_skip:
-        return set()
-    total, skipped = file.judge(groups)
-    report.row_groups_total += total
-    report.row_groups_skipped += len(skipped)
-    files = sum(group.adds for group in skipped)
-    report.files_total += files
-    report.files_skipped_with_manifests += files
-    if files and has_newer:
-        report.note("Files in skipped row groups of a checkpoint are counted, also those that newer commits removed")
-    return {group.number for group in skipped}
 
 
 def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:

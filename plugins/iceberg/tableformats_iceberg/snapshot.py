@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError
@@ -135,12 +135,16 @@ class IcebergSnapshot(FormatSnapshot):
         return [self._part(manifest, places.get(id(manifest)), columns) for manifest in kept]
 
     def _part(self, manifest: Manifest, place: int | None, columns: Sequence[int]) -> FilePart:
-        def read(report: ScanReport) -> Iterator[FileBatch]:
-            entries = self._read_entries(manifest, columns, report)
-            files = entries.files if place is None else entries.with_places(place)
-            yield FileBatch(files, entries.spec_id, entries.statistics)
+        read = partial(self._read_part, manifest, place, columns)
+        size = manifest.length if manifest.length > 0 else None
+        return FilePart((manifest, place), read, manifest.live_files or None, size_bytes=size)
 
-        return FilePart((manifest, place), read, manifest.live_files or None)
+    def _read_part(
+        self, manifest: Manifest, place: int | None, columns: Sequence[int], report: ScanReport
+    ) -> Iterator[FileBatch]:
+        entries = self._read_entries(manifest, columns, report)
+        files = entries.files if place is None else entries.with_places(place)
+        yield FileBatch(files, entries.spec_id, entries.statistics)
 
     def entries_of(self, manifests: Sequence[Manifest], request: ReadRequest) -> Iterator[Entries]:
         """The live entries of ``manifests`` in their order, with the statistics that ``request`` needs."""
