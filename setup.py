@@ -1,7 +1,7 @@
 """Builds the Cython extensions; everything else stands in pyproject.toml.
 
 Every ``.pyx`` below the three packages becomes an extension, linked with the C11 kernels of ``csrc/`` that it
-names. ``TF_DEBUG=1`` builds with bounds checks, assertions and no optimisation; the same tests run on both.
+names. ``TF_DEBUG=1`` builds with bounds checks, assertions and little optimisation; the same tests run on both.
 Generated C goes to ``build/`` and never into the tree.
 """
 
@@ -30,7 +30,7 @@ if sys.platform == "win32":
     COMPILE_ARGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
 else:
     COMPILE_ARGS = ["-std=c11", "-Wall", "-Werror=incompatible-pointer-types", "-Wno-unused-function"]
-    COMPILE_ARGS += ["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3"]
+    COMPILE_ARGS += ["-O1", "-g", "-UNDEBUG"] if DEBUG else ["-O3"]
 
 DIRECTIVES = {
     "language_level": 3,

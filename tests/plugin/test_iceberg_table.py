@@ -13,6 +13,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 from tableformats_iceberg.locate import is_metadata_name, locate
+from tableformats_iceberg.jsontext import parse_json
 from tableformats_iceberg.metadata import TableMetadata, parse_metadata
 from tableformats_iceberg.schema import parse_name_mapping
 from tableformats_iceberg.table import IcebergFormat, IcebergTable
@@ -174,6 +175,14 @@ def test_malformed_json(data: bytes) -> None:
     with pytest.raises(CorruptMetadataError) as caught:
         parse_metadata(data, "m")
     assert caught.value.path == "m"
+
+
+@pytest.mark.parametrize("escape", [r"\ud800", r"\udc00\ud800", r"\u0000"])
+@pytest.mark.parametrize("text", ['"%s"', '["%s"]', '{"a": [[{"b": "x%s"}]]}', '{"x%s": 1}', '{"é": "%s"}'])
+def test_json_strings_that_are_no_text(text: str, escape: str) -> None:
+    with pytest.raises(CorruptMetadataError, match="a string holds NUL"):
+        parse_json((text % escape).encode(), "m")
+    assert parse_json((text % r"\ud83d\ude00").encode(), "m")
 
 
 def test_newer_versions_and_unknown_types_are_refused() -> None:

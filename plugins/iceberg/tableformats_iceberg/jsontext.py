@@ -30,6 +30,8 @@ def parse_json(data: bytes, path: str) -> Any:
         raise CorruptMetadataError("the JSON is not UTF-8", path=path, offset=error.start) from None
     try:
         value = json.loads(text, parse_constant=_no_constant, parse_float=_float, object_pairs_hook=_object)
+        if "\\u" in text:  # alone an escape can spell them
+            _check_texts(value)
     except json.JSONDecodeError as error:
         offset = len(text[: error.pos].encode(errors="surrogatepass"))
         raise CorruptMetadataError(f"the JSON is malformed: {error.msg}", path=path, offset=offset) from None
@@ -58,11 +60,21 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             if key in seen:
                 raise ValueError(f"the key {key[:100]!r} stands twice in one object")
             seen.add(key)
-    for key, value in pairs:
-        _check_text(key)
+    return found
+
+
+def _check_texts(value: Any) -> None:
+    """Every name and string within ``value``."""
+    left = [value]
+    while left:
+        value = left.pop()
         if isinstance(value, str):
             _check_text(value)
-    return found
+        elif isinstance(value, dict):
+            left += value
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
 
 
 def _check_text(text: str) -> None:
