@@ -66,6 +66,7 @@ static const tf_json_member AWKWARD[] = {
 typedef struct {
     fuzz_input in;
     const tf_json_member *members;
+    uint8_t *meant; /* room for what any string of the text means */
     uint8_t seen[MEMBERS];
 } plain_text;
 
@@ -97,11 +98,11 @@ static int hexadecimal(plain_text *t, uint32_t *code)
     return 1;
 }
 
-/* A string, and what it means into `out` (as long as the string); *size -1 where it names half of a surrogate pair. */
-static int string(plain_text *t, uint8_t *out, int64_t *size)
+/* A string, and the size of what it means; -1 where it names half of a surrogate pair. */
+static int string(plain_text *t, int64_t *size)
 {
     uint32_t high = 0, code;
-    uint8_t *start = out;
+    uint8_t *out = t->meant;
     int lone = 0;
     if (!literal(t, "\""))
         return 0;
@@ -111,7 +112,7 @@ static int string(plain_text *t, uint8_t *out, int64_t *size)
         int is_unicode = 0;
         if (*t->in.cur == '"') {
             t->in.cur++;
-            *size = lone || high ? -1 : out - start;
+            *size = lone || high ? -1 : out - t->meant;
             return 1;
         }
         if (*t->in.cur == '\\') {
@@ -190,18 +191,15 @@ static int value(plain_text *t, int32_t parent, int depth);
 
 static int member(plain_text *t, int32_t parent, int depth)
 {
-    uint8_t *name = malloc(fuzz_left(&t->in) + 4);
     int64_t size;
     int32_t found = -1;
-    CHECK(name);
-    int fine = string(t, name, &size);
+    int fine = string(t, &size);
     const tf_json_member *node = parent < 0 ? NULL : &t->members[parent];
     for (int32_t i = 0; fine && node && i < node->count; i++) {
         const tf_json_member *child = &t->members[node->first + i];
-        if (size == (int64_t)child->size && !memcmp(name, child->name, child->size))
+        if (size == (int64_t)child->size && !memcmp(t->meant, child->name, child->size))
             found = node->first + i;
     }
-    free(name);
     if (!fine)
         return 0;
     blank(t);
@@ -235,7 +233,6 @@ static int several(plain_text *t, int32_t parent, int depth, const char *close)
 
 static int value(plain_text *t, int32_t parent, int depth)
 {
-    uint8_t *meant;
     int64_t size;
     if (!fuzz_left(&t->in))
         return 0;
@@ -245,10 +242,7 @@ static int value(plain_text *t, int32_t parent, int depth)
     case '[':
         return several(t, -1, depth, "]");
     case '"':
-        CHECK(meant = malloc(fuzz_left(&t->in) + 4));
-        int fine = string(t, meant, &size);
-        free(meant);
-        return fine;
+        return string(t, &size);
     default:
         return literal(t, "true") || literal(t, "false") || literal(t, "null") || literal(t, "NaN") ||
                literal(t, "Infinity") || number(t);
@@ -257,12 +251,13 @@ static int value(plain_text *t, int32_t parent, int depth)
 
 static int is_sound(const tf_json_member *members, const uint8_t *cur, const uint8_t *end)
 {
-    plain_text t = {.in = {cur, end}, .members = members};
+    plain_text t = {.in = {cur, end}, .members = members, .meant = malloc((size_t)(end - cur) + 4)};
+    CHECK(t.meant);
     blank(&t);
-    if (!fuzz_left(&t.in) || *t.in.cur != '{' || !value(&t, 0, 0))
-        return 0;
+    int sound = fuzz_left(&t.in) && *t.in.cur == '{' && value(&t, 0, 0);
     blank(&t);
-    return !fuzz_left(&t.in);
+    free(t.meant);
+    return sound && !fuzz_left(&t.in);
 }
 
 /* ---- the comparison ------------------------------------------------------------------------------------------- */
