@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -63,6 +63,10 @@ class RecordCounts:
     def total(self) -> int | None:
         """The sum, or None where a file does not say. Raises CorruptMetadataError."""
         return None if self.array.null_count else pc.sum(self.array).as_py() or 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Other processes get the counts: what statistics are read from stays here."""
+        return {"_parts": [self.array]}
 
     @cached_property
     def array(self) -> pa.Int64Array:

@@ -14,6 +14,10 @@ from typing import Any
 __all__ = ["ScanReport"]
 
 
+def _none_planned() -> int:
+    return 0
+
+
 @dataclass
 class ScanReport:
     """Counters of one plan.
@@ -60,7 +64,7 @@ class ScanReport:
     notes: list[str] = field(default_factory=list)
     """Sentences for people: what could not be pruned and why, what was unusual in the table."""
 
-    count_planned: Callable[[], int | None] = field(default=lambda: 0, repr=False, compare=False)
+    count_planned: Callable[[], int | None] = field(default=_none_planned, repr=False, compare=False)
     """Rows of the planned files; set by the plan, may read statistics."""
 
     @property

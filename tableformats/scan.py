@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import expressions as ex
 from .expressions import Expression
+from .pickling import Portable
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ __all__ = ["Scan", "ScanPlan", "ScanTask"]
 
 
 @dataclass(frozen=True)
-class Scan:
+class Scan(Portable):
     """Rows of one snapshot for which ``filter`` is TRUE, restricted to ``schema``'s columns.
 
     ``filter`` is bound to the snapshot's schema. Made by ``table.scan`` and ``snapshot.scan``.
@@ -76,12 +77,17 @@ class Scan:
         from .planning import plan_scan
 
         if engine is None:
-            return plan_scan(self)
+            return plan_scan(self.at_home())
         from .spark.distributed import Executors
 
-        return plan_scan(self, Executors(engine))
+        return plan_scan(self.at_home(), Executors(engine))
 
     plan_files = plan
+
+    def at_home(self) -> Scan:
+        """This scan, of a snapshot that can plan: see :meth:`tableformats.Snapshot.at_home`."""
+        snapshot = self.snapshot.at_home()
+        return self if snapshot is self.snapshot else replace(self, snapshot=snapshot)
 
     def count(self) -> int:
         """The number of rows, from metadata where that is exact, otherwise by reading the files that need it."""
@@ -138,7 +144,7 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class ScanTask:
+class ScanTask(Portable):
     """One file of a plan, or a part of it, as Python values.
 
     A task stands for the row groups (stripes, blocks) that lie in the ``length`` bytes from ``start`` on: a Parquet
@@ -167,7 +173,7 @@ class ScanTask:
     file_values: Mapping[str, int | None] = field(default_factory=dict)
 
 
-class ScanPlan:
+class ScanPlan(Portable):
     """The files that a scan needs.
 
     Attributes
@@ -196,6 +202,12 @@ class ScanPlan:
         self.report = report
         self._counts = counts
         self._reader = reader
+
+    def _state(self) -> dict[str, Any]:
+        # Bounds of deletes are read from manifests, and planning has looked at them.
+        deletes = replace(self.delete_files, statistics=None)
+        kept = {name: getattr(self, name) for name in ("scan", "survivors", "report", "_counts")}
+        return {**kept, "delete_files": deletes, "_reader": None}
 
     def __len__(self) -> int:
         return int(self.survivors.num_rows)
@@ -270,7 +282,7 @@ class ScanPlan:
 
         from .planning import surviving_paths
 
-        narrower = surviving_paths(replace(self.scan.where(filter), limit=None), self._reader)
+        narrower = surviving_paths(replace(self.scan.at_home().where(filter), limit=None), self._reader)
         kept: np.ndarray = pc.is_in(self.survivors["path"], value_set=narrower).to_numpy()
         return kept
 

@@ -21,6 +21,8 @@ from urllib.parse import unquote
 
 from .errors import CorruptMetadataError, PathNotAllowedError, TableFormatsError, TableNotFoundError
 from .limits import DEFAULT_LIMITS, Limits
+from .pickling import Portable
+from .secrets import Guarded, HiddenOptions, Scrubber, without_secrets
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,13 +108,17 @@ def strip_trailing(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
-class Storage:
+class Storage(Portable):
     """The files of one table.
+
+    Credentials stay inside: no repr, error or pickle has them. In another process the store is opened by what that
+    process finds in its own environment.
 
     Parameters
     ----------
-    location : directory or file; a local path, a ``file:`` URI or a URI of a store
-    storage_options : options of the fsspec file system (credentials stay inside; no repr shows them)
+    location : directory or file; a local path, a ``file:`` URI or a URI of a store. Credentials in it
+        (``s3://key:secret@bucket``, a query) open the store and are no part of :attr:`root`
+    storage_options : options of the fsspec file system
     allow_paths : prefixes of further locations that the table's metadata may name
     limits : what may be read of the table; readers find them here
     """
@@ -128,16 +134,19 @@ class Storage:
         text = normalize(os.fspath(location))
         if scheme_of(text) is None:
             text = os.path.abspath(os.path.expanduser(text))
-        self.root = strip_trailing(text)
+        self._uri = text
+        self.root = strip_trailing(without_secrets(text))
         self._options = dict(storage_options or {})
-        self._allowed = [strip_trailing(normalize(p)) for p in allow_paths or ()]
+        self._scrubber = Scrubber(self._options, [text, *(allow_paths or ())])
+        self._allowed = [strip_trailing(without_secrets(normalize(p))) for p in allow_paths or ()]
         self._moved: list[tuple[str, str]] = []
 
     def __repr__(self) -> str:
         return f"Storage({self.root!r})"
 
-    def __reduce__(self) -> Any:
-        raise TypeError("a Storage may hold credentials and is not pickled; open the table again")
+    def _state(self) -> dict[str, Any]:
+        kept = {name: getattr(self, name) for name in ("limits", "root", "_allowed", "_moved")}
+        return {**kept, "_uri": self.root, "_options": {}, "_scrubber": Scrubber({}, ())}
 
     @property
     def is_local(self) -> bool:
@@ -146,7 +155,7 @@ class Storage:
     @cached_property
     def filesystem(self) -> pyarrow.fs.FileSystem:
         """The file system of the root, for engines that read data files themselves."""
-        return self._filesystem(self.root)
+        return self._filesystem(self._uri)
 
     def _filesystem(self, path: str) -> pyarrow.fs.FileSystem:
         from pyarrow import fs
@@ -163,15 +172,25 @@ class Storage:
             import fsspec
         except ImportError as error:
             raise TableFormatsError(
-                f"no file system for {scheme}:// paths", path=path, hint="Install fsspec and its package for the store"
+                f"no file system for {scheme}:// paths", path=without_secrets(path),
+                hint="Install fsspec and its package for the store",
             ) from error
-        return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(scheme, **self._options)))
+        try:
+            made = fsspec.core.url_to_fs(path, **self._options)[0]
+        except Exception as error:
+            self._scrubber.error(error)
+            raise TableFormatsError(
+                f"the file system of {scheme}:// paths cannot be made: {error}", path=without_secrets(path),
+                hint="Check storage_options, and that the package for the store is installed",
+            ) from error  # fmt: skip
+        return fs.PyFileSystem(fs.FSSpecHandler(Guarded(made, self._scrubber) if self._scrubber else made))
 
     def filesystem_path(self, path: str) -> tuple[pyarrow.fs.FileSystem, str]:
         """The file system of an absolute ``path``, and the path as that file system spells it."""
         path = normalize(path)
         same = scheme_of(path) == scheme_of(self.root)
-        filesystem = self.filesystem if same else self._filesystem(path)
+        # Of what a table names, no more than the store: a query could name another endpoint.
+        filesystem = self.filesystem if same else self._filesystem("/".join(path.split("/", 3)[:3]))
         return filesystem, path if scheme_of(path) is None else path.split("://", 1)[-1]
 
     def join(self, *parts: str) -> str:
@@ -233,8 +252,8 @@ class Storage:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What ``storage_options`` were: to open the same store elsewhere, never to be shown or logged."""
-        return dict(self._options)
+        """What ``storage_options`` were: to open the same store elsewhere. Its repr shows the names alone."""
+        return HiddenOptions(self._options)
 
     @property
     def allow_paths(self) -> tuple[str, ...]:
@@ -248,7 +267,7 @@ class Storage:
 
     def relocate(self, old: str, new: str) -> None:
         """From now on, stored paths below ``old`` mean the same paths below ``new``; the longest prefix wins."""
-        self._moved.append((strip_trailing(normalize(old)), strip_trailing(new)))
+        self._moved.append((strip_trailing(without_secrets(normalize(old))), strip_trailing(without_secrets(new))))
         self._moved.sort(key=lambda pair: -len(pair[0]))
 
     def resolve_one(self, stored: str, *, encoded: bool = False) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import expressions as ex
 from .errors import InvalidPredicateError, SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
 from .limits import DEFAULT_LIMITS, Limits
+from .pickling import Portable
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _from_catalog(catalog: Any, identifier: str) -> str:
     return str(catalog.load_table(identifier).metadata_location)
 
 
-class Table:
+class Table(Portable):
     """An opened table. ``format`` is the plugin's name for it, ``location`` its absolute root."""
 
     def __init__(self, opened: FormatTable, storage: Storage, cache: MetadataCache | None = None) -> None:
@@ -256,8 +257,10 @@ class Table:
         return Inspector(self)
 
 
-class Snapshot:
+class Snapshot(Portable):
     """One version of a table: immutable.
+
+    A pickled one reads the files of plans that were made elsewhere; asked for a plan, it is selected again.
 
     ``asked`` are the arguments, by name, of the method of :class:`Table` that gave it: :meth:`Table.snapshot`,
     :meth:`Table.changes` or :meth:`Table.incremental_append_scan`.
@@ -267,6 +270,36 @@ class Snapshot:
         self.table = table
         self.format_snapshot = format_snapshot
         self.asked = dict(asked or {})
+        self._is_away = False
+
+    def _state(self) -> dict[str, Any]:
+        return {**self.__dict__, "_is_away": True}
+
+    def at_home(self) -> Snapshot:
+        """This snapshot; where it came from another process, which kept what planning needs, the same one selected
+        again here.
+
+        Raises
+        ------
+        SnapshotNotFoundError : it is not there any more, or is read by another schema now
+        """
+        if not self._is_away:
+            return self
+        found = self._selected_again()
+        if (found.version, found.schema) != (self.version, self.schema):
+            raise SnapshotNotFoundError(
+                f"version {self.version} is read by another schema now", path=self.table.location,
+                hint="Open the table again",
+            )  # fmt: skip
+        return found
+
+    def _selected_again(self) -> Snapshot:
+        if "starting_version" in self.asked:
+            return self.table.changes(**self.asked).snapshot
+        if "to_snapshot_id_inclusive" in self.asked:
+            return self.table.incremental_append_scan(**self.asked).snapshot
+        found = self.table.snapshot(**self.asked)
+        return found if found.version == self.version else self.table.snapshot(self.version)
 
     def __repr__(self) -> str:
         return f"Snapshot({self.table.location!r}, version={self.version})"

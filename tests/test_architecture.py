@@ -21,7 +21,7 @@ CORE = ROOT / "tableformats"
 PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_*")) if path.is_dir()}
 
 LAYERS = [
-    {"errors"}, {"arrays", "datetimes", "limits"}, {"schema"}, {"expressions"}, {"literals"},
+    {"errors"}, {"arrays", "datetimes", "limits", "pickling", "secrets"}, {"schema"}, {"expressions"}, {"literals"},
     {"binding", "predicates", "transforms"}, {"_core"}, {"codes"}, {"pruning"},
     {"inflate", "report"}, {"storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes"}, {"kept"},
     {"scan"}, {"changes", "plan_files", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
@@ -33,7 +33,10 @@ UPWARD_WHEN_CALLED = {
     "table": {"inspect"},
     "changes": {"arrow"},
 }
-PURE = {"errors", "datetimes", "limits", "schema", "expressions", "literals", "binding", "predicates", "transforms"}
+PURE = {
+    "errors", "datetimes", "limits", "pickling", "secrets", "schema", "expressions", "literals", "binding",
+    "predicates", "transforms",
+}  # fmt: skip
 DOES_IO = {"fsspec", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 FOR_PLUGINS = {
     "plugin", "schema", "expressions", "transforms", "errors", "storage", "report", "datetimes", "inflate", "limits",

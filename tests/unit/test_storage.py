@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tableformats.errors import PathNotAllowedError, TableNotFoundError
+from tableformats.limits import Limits
 from tableformats.storage import Storage, common_move, normalize, normalize_all, scheme_of
 
 
@@ -119,10 +120,22 @@ def test_nothing_at_the_root(tmp_path: Path) -> None:
 
 
 def test_credentials_never_show() -> None:
-    storage = Storage("s3://b/t", {"secret": "canary"})
-    assert "canary" not in repr(storage)
-    with pytest.raises(TypeError):
-        pickle.dumps(storage)
+    storage = Storage("s3://b/t", {"secret": "canary"}, allow_paths=["gs://x"], limits=Limits(nesting=7))
+    storage.relocate("/old", "/new")
+    assert "canary" not in repr(storage) and b"canary" not in pickle.dumps(storage)
+    elsewhere = pickle.loads(pickle.dumps(storage))
+    assert elsewhere.options == {} and storage.options == {"secret": "canary"}
+    for name in ("root", "allow_paths", "moves", "limits"):
+        assert getattr(elsewhere, name) == getattr(storage, name)
+
+
+@pytest.mark.parametrize(("location", "root"), [
+    ("s3://key:secret@bucket/t", "s3://bucket/t"), ("abfss://container@account/t", "abfs://container@account/t"),
+    ("s3://b/t?access_key=k&secret_key=s", "s3://b/t"), ("https://h/t?sv=1&sig=s%2Fs", "https://h/t"),
+    ("s3://b/what?", "s3://b/what?"), ("/data/a:b@c?d=e", "/data/a:b@c?d=e"),
+])  # fmt: skip
+def test_credentials_are_no_part_of_the_root(location: str, root: str) -> None:
+    assert Storage(location).root == root
 
 
 @pytest.mark.parametrize("stored", ["/old/../etc/passwd", "/old/a/..", "file:///old/../x"])
