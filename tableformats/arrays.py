@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["FALSE", "TRUE", "ZERO", "binaries", "scalar", "strings", "to_arrow", "to_numpy"]
+__all__ = ["FALSE", "TRUE", "ZERO", "array_of", "binaries", "scalar", "strings", "to_arrow", "to_numpy"]
 
 _KINDS: dict[np.dtype[Any], pa.DataType] = {
     np.dtype(np.int8): pa.int8(), np.dtype(np.int16): pa.int16(), np.dtype(np.int32): pa.int32(),
@@ -71,6 +71,31 @@ def binaries(values: Sequence[bytes | None]) -> pa.BinaryArray:
     bitmap = _bits(np.array([value is not None for value in values], bool)) if missing else None
     narrow = pa.py_buffer(offsets.astype(np.int32))
     return pa.Array.from_buffers(pa.binary(), len(values), [bitmap, narrow, data])
+
+
+def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """``pa.array(values, kind)``: None is null, dates and times may be their integers.
+
+    Raises
+    ------
+    pa.ArrowInvalid, OverflowError : a value that is none of ``kind``
+    """
+    if pa.types.is_string(kind):
+        return strings(values)
+    if pa.types.is_binary(kind):
+        return binaries(values)
+    valid = np.array([value is not None for value in values], bool)
+    known = [0 if value is None else value for value in values]
+    if pa.types.is_boolean(kind):
+        return to_arrow(np.array(known, bool), valid=valid)
+    if pa.types.is_floating(kind) and kind in _DTYPES:
+        return to_arrow(np.array(known, _DTYPES[kind]), valid=valid)
+    counted = pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    if counted and all(type(value) is int for value in known):
+        limits = np.iinfo(_DTYPES.get(kind, f"i{kind.bit_width // 8}"))
+        if all(limits.min <= value <= limits.max for value in known):
+            return to_arrow(np.array(known, limits.dtype), kind, valid)
+    return pa.array(values, kind)
 
 
 def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:

@@ -50,7 +50,7 @@ def empty_rows() -> pa.RecordBatch:
     """No file action at all."""
     import pyarrow as pa
 
-    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in file_schema()], schema=file_schema())
+    return pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in file_schema()], schema=file_schema())
 
 
 def iter_actions(data: bytes, path: str) -> Iterator[tuple[str, dict[str, Any], int]]:

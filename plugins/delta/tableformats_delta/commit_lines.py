@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tableformats.arrays import scalar, to_arrow, to_numpy
+
 from .actions import empty_rows, file_schema
 from .json_columns import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, TEXT, JsonColumns, Path
 from .vector_column import vector_column, vector_type
@@ -151,31 +153,29 @@ class _Actions:
         return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
 
     def _vector_column(self, members: dict[str, Path]) -> pa.ListArray:
-        import pyarrow as pa
 
         has_vector = self._vectors == OBJECT
         found = {}
         if has_vector.any():
             found = {f.name: self._plain(f, members[f.name], has_vector) for f in vector_type().value_type}
-        return vector_column(pa.array(has_vector), found)
+        return vector_column(to_arrow(has_vector), found)
 
     def _plain(self, field: pa.Field, path: Path, where: np.ndarray | bool) -> pa.Array:
         """Numbers or texts, which are looked at ``where`` what they are members of is there."""
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         kinds = self._columns.kinds(path)
         if pa.types.is_int64(field.type):
             values = self._columns.integers(path)
-            present = pc.is_valid(values).to_numpy(zero_copy_only=False) & (kinds == INTEGER)
+            present = to_numpy(values.is_valid()) & (kinds == INTEGER)
             if self._kind != "add" or field.name not in _REQUIRED_OF_ADDS:
                 present |= (kinds == ABSENT) | (kinds == NULL)
         else:
             values = self._columns.texts(path)
             if field.name == "stats":  # malformed ones are no statistics
                 return values
-            present = pc.is_valid(values).to_numpy(zero_copy_only=False)
+            present = to_numpy(values.is_valid())
         self._check(present | np.logical_not(where))
         return values
 
@@ -190,13 +190,13 @@ class _Actions:
         names, values = entries.texts(("name",)), entries.texts(("value",))
         name_kinds, value_kinds = entries.kinds(("name",)), entries.kinds(("value",))
         rows = np.repeat(np.arange(len(kinds)), np.diff(offsets))
-        codes = pc.fill_null(names.dictionary_encode().indices, 0).to_numpy().astype(np.int64)
+        codes = to_numpy(pc.fill_null(names.dictionary_encode().indices, scalar(0, pa.int32()))).astype(np.int64)
         pairs = rows * (len(codes) + 1) + codes
         _, firsts = np.unique(pairs, return_index=True)
         repeated = np.ones(len(pairs), bool)
         repeated[firsts] = False
         whole = np.isin(value_kinds, (NULL, TEXT, ESCAPED)) & (name_kinds == TEXT) & ~repeated
-        whole &= (value_kinds == NULL) | values.is_valid().to_numpy(zero_copy_only=False)
+        whole &= (value_kinds == NULL) | to_numpy(values.is_valid())
         fits = np.isin(kinds, (ABSENT, NULL, OBJECT))
         fits[rows[~whole]] = False
         self._check(fits)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from uuid import UUID
 
+from tableformats.arrays import FALSE, scalar, strings
 from tableformats.errors import CorruptMetadataError
 from tableformats.storage import normalize
 
@@ -51,11 +52,12 @@ def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
     if not vectors.num_rows:
         return paths.cast(pa.binary())
     storage, stored, offset = (vectors.column(name) for name in ("storageType", "pathOrInlineDv", "offset"))
-    place = pc.coalesce(pc.binary_join_element_wise("@", offset.cast(pa.string()), ""), "")
+    nothing, at, end = (scalar(text, pa.string()) for text in ("", "@", "\0"))
+    place = pc.coalesce(pc.binary_join_element_wise(at, offset.cast(pa.string()), nothing), nothing)
     with_vector = has_vector(rows.column("deletion_vector"))
     own = paths.filter(with_vector)
-    vector = pc.binary_join_element_wise("\0", _canonical_vectors(storage, stored, root), place, "")
-    keys = pc.binary_join_element_wise(own, pc.coalesce(vector, ""), "")
+    vector = pc.binary_join_element_wise(end, _canonical_vectors(storage, stored, root), place, nothing)
+    keys = pc.binary_join_element_wise(own, pc.coalesce(vector, nothing), nothing)
     return pc.replace_with_mask(paths, with_vector, keys).cast(pa.binary())
 
 
@@ -90,14 +92,13 @@ def _are_plain(paths: pa.StringArray) -> bool:
 
 
 def _canonical(paths: pa.StringArray) -> pa.StringArray:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     awkward = pc.match_substring_regex(paths, _AWKWARD)
     if not pc.any(awkward).as_py():
         return paths
     fixed = [normalize(unquote(path)) for path in paths.filter(awkward).to_pylist()]
-    return pc.replace_with_mask(paths, awkward, pa.array(fixed, pa.string()))
+    return pc.replace_with_mask(paths, awkward, strings(fixed))
 
 
 def _canonical_vectors(storage: pa.StringArray, stored: pa.StringArray, root: str) -> pa.StringArray:
@@ -105,12 +106,12 @@ def _canonical_vectors(storage: pa.StringArray, stored: pa.StringArray, root: st
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    plain = pc.binary_join_element_wise(storage, stored, "")
-    absolute = pc.fill_null(pc.equal(storage, "p"), False)
+    plain = pc.binary_join_element_wise(storage, stored, scalar("", pa.string()))
+    absolute = pc.fill_null(pc.equal(storage, scalar("p", pa.string())), FALSE)
     if not pc.any(absolute).as_py():
         return plain
     fixed = [_as_uuid(normalize(unquote(path)), root) for path in stored.filter(absolute).to_pylist()]
-    return pc.replace_with_mask(plain, absolute, pa.array(fixed, pa.string()))
+    return pc.replace_with_mask(plain, absolute, strings(fixed))
 
 
 def _as_uuid(path: str, root: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from tableformats.arrays import FALSE, to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError, TableFormatsError
 
 from .actions import file_schema
@@ -194,7 +195,7 @@ class _GroupStatistics:
                 return None
             if places is not None:
                 within = places[(places >= place) & (places < place + len(add))] - place
-                member = member.take(pa.array(within))
+                member = member.take(to_arrow(within))
             found.append(member)
         if len(found) == 1:
             return found[0]
@@ -206,7 +207,7 @@ class _GroupStatistics:
 
         if self._mask is None:
             return rows
-        places = np.flatnonzero(self._mask.to_numpy(zero_copy_only=False))
+        places = np.flatnonzero(to_numpy(self._mask))
         return places if rows is None else places[rows]
 
     def _pieces(self, columns: list[str], places: np.ndarray | None) -> Iterator[tuple[int, pa.StructArray]]:
@@ -228,7 +229,6 @@ class _GroupStatistics:
 
 def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
     """Which rows are add actions: a struct that is not null and whose path is not."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     path, size = (_member(add, name) for name in ("path", "size"))
@@ -236,7 +236,7 @@ def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
         raise damaged_column(file, "add.path")
     if size is not None and pc.any(pc.and_(pc.is_null(path), pc.is_valid(size))).as_py():
         raise damaged_column(file, "add.path")
-    return pa.array(pc.is_valid(path))
+    return pc.is_valid(path)
 
 
 def _columns(add: pa.StructArray, wanted: Sequence[pa.Field], file: str) -> pa.RecordBatch:
@@ -264,7 +264,7 @@ def _vectors(add: pa.StructArray, name: str, file: str) -> pa.ListArray:
 
     vector = _member(add, name)
     if vector is None or vector.null_count == len(vector):
-        return vector_column(pa.repeat(pa.scalar(False), len(add)), {})
+        return vector_column(pa.repeat(FALSE, len(add)), {})
     members = {
         f.name: _typed(_member(vector, f.name), len(vector), f.type, f"add.{name}.{f.name}", file)
         for f in vector_type().value_type

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tableformats.arrays import strings, to_arrow, to_numpy
+
 from ._json import MemberColumns
 from .values import INT_RANGES, fit_decimal, parse_float
 
@@ -94,10 +96,8 @@ class JsonColumns:
 
     def booleans(self, path: Path) -> pa.BooleanArray:
         """true and false."""
-        import pyarrow as pa
-
         kinds = self._members.kinds(self._columns[path])
-        return pa.array(kinds == _TRUE, mask=(kinds != _TRUE) & (kinds != _FALSE))
+        return to_arrow(kinds == _TRUE, valid=(kinds == _TRUE) | (kinds == _FALSE))
 
     def texts(self, path: Path) -> pa.StringArray:
         """Strings, unescaped."""
@@ -169,7 +169,7 @@ class JsonColumns:
         offsets, data = self._members.raw(column, cells)
         spelled = pa.StringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(data))
         try:
-            values[rows] = spelled.cast(pa.float64()).to_numpy()
+            values[rows] = to_numpy(spelled.cast(pa.float64()))
         except pa.ArrowInvalid:
             return False
         cells[rows] = _VALUE
@@ -182,7 +182,6 @@ _WIDE = decimal.Context(prec=80, Emin=-99999, Emax=99999)
 def _texts(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """(offsets, data) of a string array; the kernel takes a null for an empty text, so it must be one."""
     import numpy as np
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     if not len(text):
@@ -190,8 +189,8 @@ def _texts(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     offsets, data = _buffers(text)
     if text.null_count:
         sizes = np.diff(offsets)
-        if sizes[np.asarray(pc.is_null(text).to_numpy(zero_copy_only=False))].any():
-            return _buffers(pa.array(text.to_pylist(), pa.string()))
+        if sizes[to_numpy(pc.is_null(text))].any():
+            return _buffers(strings(text.to_pylist()))
     return offsets, data
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tableformats.arrays import FALSE, array_of, scalar, to_arrow, to_numpy
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.schema import DecimalType, Field, PrimitiveType, arrow_type
 
@@ -64,7 +65,7 @@ def partition_struct(
 
     if not fields:
         return pa.StructArray.from_buffers(pa.struct([]), len(values), [None])
-    absent = np.flatnonzero(pc.is_null(values).to_numpy(zero_copy_only=False))
+    absent = np.flatnonzero(to_numpy(pc.is_null(values)))
     refuse(absent, None, next(iter(fields.values())))
     arrays = []
     for field in fields.values():
@@ -85,19 +86,19 @@ def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
     import pyarrow.compute as pc
 
     keys = values.keys if pa.types.is_dictionary(values.type.key_type) else values.keys.dictionary_encode()
-    named = pc.fill_null(pc.equal(keys.dictionary, name), False).to_numpy(zero_copy_only=False)
-    codes = pc.fill_null(keys.indices, 0).to_numpy()
+    named = to_numpy(pc.fill_null(pc.equal(keys.dictionary, scalar(name, pa.string())), FALSE))
+    codes = to_numpy(pc.fill_null(keys.indices, scalar(0, pa.int32())))
     is_named = named[codes] if len(named) else np.zeros(len(codes), bool)
     if keys.null_count:
-        is_named &= pc.is_valid(keys).to_numpy(zero_copy_only=False)
+        is_named &= to_numpy(pc.is_valid(keys))
     entries = np.flatnonzero(is_named)
-    offsets = values.offsets.to_numpy()
+    offsets = to_numpy(values.offsets)
     first = np.searchsorted(entries, offsets[:-1])
     found = np.append(entries, len(codes))[first]
     absent = found >= offsets[1:]
     if values.null_count:
-        absent |= pc.is_null(values).to_numpy(zero_copy_only=False)
-    return values.items.take(pa.array(found, mask=absent))
+        absent |= to_numpy(pc.is_null(values))
+    return values.items.take(to_arrow(found, valid=~absent))
 
 
 def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
@@ -113,7 +114,6 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
     UnsupportedFeatureError : a column of this type cannot partition a table
     """
     import numpy as np
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     encoded = texts.dictionary_encode()
@@ -126,11 +126,11 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
         except ValueError:
             parsed.append(None)
             failed.append(i)
-    values = pa.array(parsed, arrow_type(field.type)).take(encoded.indices)
+    values = array_of(parsed, arrow_type(field.type)).take(encoded.indices)
     bad = np.empty(0, np.int64)
     if failed:
-        wrong = pc.is_in(encoded.indices, pa.array(failed, encoded.indices.type))
-        bad = np.flatnonzero(wrong.to_numpy(zero_copy_only=False)).astype(np.int64)
+        wrong = pc.is_in(encoded.indices, array_of(failed, encoded.indices.type))
+        bad = np.flatnonzero(to_numpy(wrong)).astype(np.int64)
     return PartitionColumn(values, bad, notes.without_zone)
 
 

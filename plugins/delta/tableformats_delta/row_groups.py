@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tableformats.arrays import FALSE, ZERO, array_of, scalar, to_arrow, to_numpy
 from tableformats.plugin import Bounds, PartitionSpec, ReadRequest
 from tableformats.schema import Field, Schema, arrow_type
 from tableformats.transforms import Transform
@@ -106,12 +107,12 @@ class GroupFilter:
             if column is None or column.least.type != arrow_type(field.type):
                 continue
             lower[partition_id], upper[partition_id] = column.least, column.greatest
-            known = np.asarray(column.least.is_valid().to_numpy(zero_copy_only=False))
+            known = to_numpy(column.least.is_valid())
             # Without a least value a group must consist of NULLs, or nothing is known of it.
             sure &= known | (column.nulls == footer.rows)
             # An empty string is a NULL in the log; whether it is one here is the writer's choice.
             empty = np.array([v in ("", b"") for v in column.least.to_pylist()])
-            has_null[partition_id] = pa.array((column.nulls > others) | empty)
+            has_null[partition_id] = to_arrow((column.nulls > others) | empty)
         bounds = self._bounds(footer, others)
         if not lower and not bounds.lower:
             return None
@@ -139,17 +140,16 @@ class GroupFilter:
             high = _where(counted & (greatest.nulls == others), greatest.greatest)
             bounds.lower[leaf.id], bounds.upper[leaf.id] = _group_pair(leaf, low, high)
             if nulls is not None and pa.types.is_integer(nulls.greatest.type):
-                none = pc.fill_null(pc.and_(pc.equal(nulls.greatest, 0), pc.equal(nulls.least, 0)), False)
-                exact = np.asarray(none.to_numpy(zero_copy_only=False)) & counted & (nulls.nulls == others)
-                bounds.null_count[leaf.id] = pa.array(np.zeros(len(others), np.int64), mask=~exact)
+                none = pc.fill_null(pc.and_(pc.equal(nulls.greatest, ZERO), pc.equal(nulls.least, ZERO)), FALSE)
+                exact = to_numpy(none) & counted & (nulls.nulls == others)
+                bounds.null_count[leaf.id] = to_arrow(np.zeros(len(others), np.int64), valid=exact)
         return bounds
 
 
 def _where(known: np.ndarray, values: pa.Array) -> pa.Array:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.if_else(pa.array(known), values, pa.scalar(None, values.type))
+    return pc.if_else(to_arrow(known), values, scalar(None, values.type))
 
 
 def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -163,7 +163,7 @@ def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa
         prefixes = pc.utf8_slice_codeunits(upper, 0, _SURE_CHARACTERS)
         upper = Transform("truncate", _SURE_CHARACTERS).preimage(prefixes, leaf.type)[1]
     elif kind in ("timestamp", "timestamp_ntz"):
-        micros, minute = upper.cast(pa.int64()), pa.scalar(_MINUTE_INTO_1900, pa.int64())
+        micros, minute = upper.cast(pa.int64()), scalar(_MINUTE_INTO_1900, pa.int64())
         upper = pc.if_else(pc.less(micros, minute), minute, micros).cast(upper.type)
     return lower, upper
 
@@ -205,7 +205,7 @@ class _Footer:
             greatest.append(high)
             nulls.append(count)
         try:
-            return _Column(pa.array(least, kind), pa.array(greatest, kind), np.array(nulls, np.int64))
+            return _Column(array_of(least, kind), array_of(greatest, kind), np.array(nulls, np.int64))
         except (pa.ArrowException, ValueError, TypeError, OverflowError):
             return None
 

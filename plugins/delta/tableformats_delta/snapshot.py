@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tableformats.arrays import ZERO, scalar, strings, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, MetadataCache, ReadRequest
 from tableformats.schema import Field
@@ -177,7 +178,7 @@ class DeltaSnapshot(FormatSnapshot):
         damage = _Damage(path)
         columns = {
             "path": actions.column("path"),
-            "size_bytes": pc.fill_null(actions.column("size"), 0),
+            "size_bytes": pc.fill_null(actions.column("size"), ZERO),
             "partition": partition_struct(
                 actions.column("partition_values"),
                 self._partition_fields,
@@ -205,13 +206,13 @@ class DeltaSnapshot(FormatSnapshot):
             files = pa.Table.from_batches([empty_rows()])
         column = files.column("deletion_vector")
         offsets = np.zeros(files.num_rows + 1, np.int64)
-        np.cumsum(has_vector(column).to_numpy(), out=offsets[1:])
+        np.cumsum(to_numpy(has_vector(column)), out=offsets[1:])
         vectors = vectors_of(column)
         paths, inline = _vector_paths(vectors)
         cardinality = vectors.column("cardinality")
         table = pa.table(
             {
-                "kind": pa.repeat(pa.scalar("deletion_vector"), len(paths)),
+                "kind": pa.repeat(scalar("deletion_vector", pa.string()), len(paths)),
                 "path": paths,
                 "offset": vectors.column("offset"),
                 "cardinality": cardinality,
@@ -244,16 +245,17 @@ class DeltaSnapshot(FormatSnapshot):
         return inspect_snapshot(name, self._storage, self.segment, self._checkpoint_files())
 
 
-def _vector_paths(vectors: pa.Table) -> tuple[pa.StringArray, pa.StringArray]:
+def _vector_paths(vectors: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArray]:
     """(path as stored, inline text), one of them null, of deletion vectors; many of them share a file."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    spelled = pc.binary_join_element_wise(vectors.column("storageType"), vectors.column("pathOrInlineDv"), "\0")
-    spelled = spelled.combine_chunks().dictionary_encode()
+    kind_and_place = vectors.column("storageType"), vectors.column("pathOrInlineDv")
+    spelled = pc.binary_join_element_wise(*kind_and_place, scalar("\0", pa.string()))
+    spelled = spelled.dictionary_encode()
     stored = [text.partition("\0")[::2] for text in spelled.dictionary.to_pylist()]
-    paths = pa.array([stored_path(kind, text) for kind, text in stored], pa.string())
-    inline = pa.array([text if kind == "i" else None for kind, text in stored], pa.string())
+    paths = strings([stored_path(kind, text) for kind, text in stored])
+    inline = strings([text if kind == "i" else None for kind, text in stored])
     return paths.take(spelled.indices), inline.take(spelled.indices)
 
 

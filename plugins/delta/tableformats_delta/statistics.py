@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from tableformats.arrays import TRUE, ZERO, scalar, to_arrow
 from tableformats.plugin import Bounds, Statistics
 from tableformats.schema import Field, Schema, arrow_type
 
@@ -93,16 +94,16 @@ class LogStatistics(Statistics):
         leaves = [leaf for f in named if (leaf := leaf_of(self._schema, f)) is not None]
         if not leaves:
             return Bounds()
-        has_vector = self._has_vector if rows is None else self._has_vector.take(pa.array(rows))
+        has_vector = self._has_vector if rows is None else self._has_vector.take(to_arrow(rows))
         found = _Evidence.of(self._source, leaves, rows)
         records = _not_negative(found.counts(lambda raw: raw.record_counts, _RECORDS))
         tight = found.either(lambda raw: raw.tight, _TIGHT, pa.bool_())
-        wide = has_vector if tight is None else pc.or_(pc.invert(pc.fill_null(tight, True)), has_vector)
+        wide = has_vector if tight is None else pc.or_(pc.invert(pc.fill_null(tight, TRUE)), has_vector)
         bounds = Bounds(record_count=records)
         for leaf in leaves:
             lower, upper = found.bound_pair(leaf)
             if records.null_count:
-                known, unknown = pc.is_valid(records), pa.scalar(None, arrow_type(leaf.type))
+                known, unknown = pc.is_valid(records), scalar(None, arrow_type(leaf.type))
                 lower, upper = (pc.if_else(known, side, unknown) for side in (lower, upper))
             bounds.lower[leaf.id], bounds.upper[leaf.id] = lower, upper
             nulls = found.counts(lambda raw, i=leaf.id: raw.null_counts[i], ("nullCount", *leaf.path))  # type: ignore[misc]
@@ -196,7 +197,7 @@ def _not_negative(counts: pa.Int64Array) -> pa.Int64Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return pc.if_else(pc.greater_equal(counts, 0), counts, pa.scalar(None, pa.int64()))
+    return pc.if_else(pc.greater_equal(counts, ZERO), counts, scalar(None, pa.int64()))
 
 
 def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: pa.BooleanArray) -> pa.Int64Array:
@@ -204,6 +205,6 @@ def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: pa.BooleanA
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    possible = pc.and_(pc.greater_equal(nulls, 0), pc.less_equal(nulls, records))
-    exact = pc.or_(pc.equal(nulls, 0), pc.equal(nulls, records))
-    return pc.if_else(pc.and_(possible, pc.or_(pc.invert(wide), exact)), nulls, pa.scalar(None, pa.int64()))
+    possible = pc.and_(pc.greater_equal(nulls, ZERO), pc.less_equal(nulls, records))
+    exact = pc.or_(pc.equal(nulls, ZERO), pc.equal(nulls, records))
+    return pc.if_else(pc.and_(possible, pc.or_(pc.invert(wide), exact)), nulls, scalar(None, pa.int64()))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tableformats.arrays import FALSE, to_arrow
 from tableformats.schema import DecimalType, Field, PrimitiveType, Schema, StructType, Type
 
 from .json_columns import JsonColumns, Path
@@ -55,7 +56,7 @@ class RawStatistics:
         """Those of ``n`` files without any."""
         import pyarrow as pa
 
-        raw = cls(pa.repeat(pa.scalar(False), n), pa.nulls(n, pa.int64()), pa.nulls(n, pa.bool_()))
+        raw = cls(pa.repeat(FALSE, n), pa.nulls(n, pa.int64()), pa.nulls(n, pa.bool_()))
         for leaf in leaves:
             raw.null_counts[leaf.id] = raw.record_counts
             raw.lower[leaf.id] = raw.upper[leaf.id] = pa.nulls(n, raw_type(leaf.type) or pa.null())
@@ -113,7 +114,6 @@ def scan(text: pa.StringArray, leaves: Sequence[Leaf], rows: np.ndarray | None =
     Cost: O(bytes of the texts), GIL released; memory beyond the answer is bounded by chunks of 4096 texts.
     """
     import numpy as np
-    import pyarrow as pa
 
     paths = _paths(leaves)
     count = len(text) if rows is None else len(rows)
@@ -125,7 +125,7 @@ def scan(text: pa.StringArray, leaves: Sequence[Leaf], rows: np.ndarray | None =
             columns, has_text = JsonColumns(some, paths), some.is_valid()
         else:
             chosen = np.ascontiguousarray(rows[start:stop], np.int64)
-            columns, has_text = JsonColumns(text, paths, chosen), text.is_valid().take(pa.array(chosen))
+            columns, has_text = JsonColumns(text, paths, chosen), text.is_valid().take(to_arrow(chosen))
         parts.append(_raw(columns, has_text, leaves))
     return RawStatistics.concat(parts)
 

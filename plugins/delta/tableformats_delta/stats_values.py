@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tableformats.arrays import FALSE, array_of, scalar
 from tableformats.schema import DecimalType, PrimitiveType, arrow_type
 
 from .values import INT_RANGES, fit_decimal, parse_date, parse_instant, parse_local
@@ -51,8 +52,8 @@ def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, 
     if convert is None:
         return pa.nulls(len(lower), target), pa.nulls(len(upper), target)
     low, high = convert(lower), convert(upper)
-    crossed = pc.fill_null(pc.greater(low, high), False)
-    unknown = pa.scalar(None, target)
+    crossed = pc.fill_null(pc.greater(low, high), FALSE)
+    unknown = scalar(None, target)
     low, high = pc.if_else(crossed, unknown, low), pc.if_else(crossed, unknown, high)
     if isinstance(kind, PrimitiveType):
         if kind.name in ("timestamp", "timestamp_ntz"):
@@ -111,16 +112,16 @@ def _integers(raw: pa.Array, name: str, target: pa.DataType) -> pa.Array:
 
     wide = _cast(raw, pa.int64())
     limits = INT_RANGES[name]
-    fits = pc.and_(pc.greater_equal(wide, limits.start), pc.less_equal(wide, limits.stop - 1))
-    return pc.if_else(fits, wide, pa.scalar(None, pa.int64())).cast(target)
+    least, most = (scalar(limit, pa.int64()) for limit in (limits.start, limits.stop - 1))
+    fits = pc.and_(pc.greater_equal(wide, least), pc.less_equal(wide, most))
+    return pc.if_else(fits, wide, scalar(None, pa.int64())).cast(target)
 
 
 def _floats(raw: pa.Array, target: pa.DataType) -> pa.Array:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     values = _cast(raw, target)
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, target), values)
+    return pc.if_else(pc.is_nan(values), scalar(None, target), values)
 
 
 def _decimals(raw: pa.Array, kind: DecimalType) -> pa.Array:
@@ -132,7 +133,7 @@ def _decimals(raw: pa.Array, kind: DecimalType) -> pa.Array:
     try:
         return raw.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return pa.array([_fit(value, kind) for value in raw.to_pylist()], target)
+        return array_of([_fit(value, kind) for value in raw.to_pylist()], target)
 
 
 def _fit(value: Any, kind: DecimalType) -> Any:
@@ -153,7 +154,7 @@ def _parsed_text(raw: pa.Array, target: pa.DataType, parse: Callable[[str], int]
     try:
         return raw.cast(target)
     except pa.ArrowInvalid:
-        return pa.array([_try(parse, text) for text in raw.to_pylist()], target)
+        return array_of([_try(parse, text) for text in raw.to_pylist()], target)
 
 
 def _try(parse: Callable[[str], int], text: str | None) -> int | None:
@@ -175,22 +176,26 @@ def _widen_timestamps(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    unknown = pa.scalar(None, pa.int64())
-    first, last = low.cast(pa.int64()), high.cast(pa.int64())
     limits, margin = INT_RANGES["long"], _OLD_ZONE_US + _CUT_US
-    first = pc.if_else(pc.greater(first, limits.start + margin), first, unknown)
-    last = pc.if_else(pc.less(last, limits.stop - margin), last, unknown)
-    first = pc.if_else(pc.less(first, _YEAR_1900_US), pc.subtract(first, _OLD_ZONE_US), first)
-    last = pc.if_else(pc.less(last, _YEAR_1900_US), pc.add(last, _OLD_ZONE_US), last)
-    return first.cast(low.type), pc.add(last, _CUT_US).cast(high.type)
+    unknown, least, most, year_1900, old_zone, cut = (
+        scalar(micros, pa.int64())
+        for micros in (None, limits.start + margin, limits.stop - margin, _YEAR_1900_US, _OLD_ZONE_US, _CUT_US)
+    )
+    first, last = low.cast(pa.int64()), high.cast(pa.int64())
+    first = pc.if_else(pc.greater(first, least), first, unknown)
+    last = pc.if_else(pc.less(last, most), last, unknown)
+    first = pc.if_else(pc.less(first, year_1900), pc.subtract(first, old_zone), first)
+    last = pc.if_else(pc.less(last, year_1900), pc.add(last, old_zone), last)
+    return first.cast(low.type), pc.add(last, cut).cast(high.type)
 
 
 def _widen_strings(high: pa.StringArray) -> pa.StringArray:
     """Few strings are long enough to have been cut, or end like a cut one: the others stay as they are."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    long = pc.greater_equal(pc.binary_length(high), _SHORTEST_LOST)
-    suspects = pc.fill_null(pc.or_(long, pc.ends_with(high, "\ufffd")), False)
+    long = pc.greater_equal(pc.binary_length(high), scalar(_SHORTEST_LOST, pa.int32()))
+    suspects = pc.fill_null(pc.or_(long, pc.ends_with(high, "\ufffd")), FALSE)
     if not pc.any(suspects).as_py():
         return high
     return pc.replace_with_mask(high, suspects, _widen_cut(high.filter(suspects)))
@@ -201,10 +206,11 @@ def _widen_cut(high: pa.StringArray) -> pa.StringArray:
     import pyarrow.compute as pc
 
     lost = pc.match_substring_regex(high, _LOST_CHARACTER)
-    high = pc.if_else(lost, pa.scalar(None, pa.string()), high)
+    nothing, greatest, between = (scalar(text, pa.string()) for text in (None, "\U0010ffff", ""))
+    high = pc.if_else(lost, nothing, high)
     high = pc.replace_substring_regex(high, "\ufffd$", "\U0010ffff")
-    cut = pc.equal(pc.utf8_length(high), _CUT_CHARACTERS)
-    return pc.if_else(cut, pc.binary_join_element_wise(high, "\U0010ffff", ""), high)
+    cut = pc.equal(pc.utf8_length(high), scalar(_CUT_CHARACTERS, pa.int32()))
+    return pc.if_else(cut, pc.binary_join_element_wise(high, greatest, between), high)
 
 
 def _widen_floats(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:

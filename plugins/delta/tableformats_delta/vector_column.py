@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tableformats.arrays import FALSE, scalar, to_arrow, to_numpy
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -45,28 +47,28 @@ def vector_column(has_vector: pa.BooleanArray, members: Mapping[str, pa.Array]) 
 
     kind = vector_type()
     offsets = np.zeros(len(has_vector) + 1, np.int32)
-    np.cumsum(has_vector.to_numpy(zero_copy_only=False), out=offsets[1:])
+    np.cumsum(to_numpy(has_vector), out=offsets[1:])
     fields = list(kind.value_type)
     if not offsets[-1]:
-        found = [pa.array([], f.type) for f in fields]
+        found = [pa.nulls(0, f.type) for f in fields]
     else:
         found = [members[f.name].filter(has_vector) for f in fields]
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.StructArray.from_arrays(found, fields=fields), type=kind)
+    return pa.ListArray.from_arrays(to_arrow(offsets), pa.StructArray.from_arrays(found, fields=fields), type=kind)
 
 
 def has_vector(column: pa.ListArray | pa.ChunkedArray) -> pa.BooleanArray | pa.ChunkedArray:
     """bool[n]: which files have one."""
-    import pyarrow.compute as pc
-
-    return pc.fill_null(pc.greater(pc.list_value_length(column), 0), False)
-
-
-def vectors_of(column: pa.ListArray | pa.ChunkedArray) -> pa.RecordBatch | pa.Table:
-    """The descriptors of the files that have one, in the files' order, with their members as columns."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = pc.list_flatten(column)
-    if isinstance(found, pa.ChunkedArray):
-        return pa.Table.from_struct_array(found)
-    return pa.RecordBatch.from_struct_array(found)
+    return pc.fill_null(pc.greater(pc.list_value_length(column), scalar(0, pa.int32())), FALSE)
+
+
+def vectors_of(column: pa.ListArray | pa.ChunkedArray) -> pa.RecordBatch:
+    """The descriptors of the files that have one, in the files' order, with their members as columns."""
+    import pyarrow as pa
+
+    kind = vector_type().value_type
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    found = pa.concat_arrays([pa.nulls(0, kind), *(chunk.flatten() for chunk in chunks)])
+    return pa.RecordBatch.from_arrays(found.flatten(), names=[f.name for f in kind])
