@@ -8,10 +8,19 @@ from pathlib import Path
 
 from pyroaring import BitMap64
 
+from tests.core.test_bitmap import BAD, GOOD
 from tests.plugin.iceberg_support import text, varint
 
 __all__ = ["KERNEL_SEEDS"]
 
+EDGES_OF_UTF8 = [
+    bytes.fromhex(edge)
+    for edge in (
+        "7f", "80", "c1bf", "c280", "e09fbf", "e0a080", "ed9fbf", "eda080", "ee8080", "f08fbfbf", "f0908080",
+        "f48fbfbf", "f4908080", "f5808080", "e298",
+    )
+]  # fmt: skip
+"""The first and last characters of every length, and what lies just outside."""
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
@@ -31,6 +40,10 @@ def _roaring() -> dict[str, bytes]:
             head = bytes([0, 0]) + struct.pack("<HH", 60, 700)
             found[f"{name}-{kind}"] = head + bitmap.serialize()
     found["other-bucket"] = bytes([1, 0]) + struct.pack("<HH", 0, 1000) + BitMap64([2**32 + 5]).serialize()
+    # Rows up to one past the container.
+    found["edge"] = bytes([0, 0]) + struct.pack("<HH", 65_000, 537) + BitMap64(range(0, 65_536, 7)).serialize()
+    for name, (data, _) in {**GOOD, **BAD}.items():
+        found[f"case-{name.replace(' ', '-').replace('^', '-')}"] = bytes([0, 0]) + struct.pack("<HH", 0, 99) + data
     return found
 
 
@@ -40,6 +53,11 @@ def _avro() -> dict[str, bytes]:
     cases = {
         "long": (b"\x00", 0, varint(1) + varint(-(2**63)), 2),
         "int-dropped": (b"\x0d\x01\x05", 0x21, varint(2) + text("a") + varint(3) + text("b"), 2),
+        "long-of-66-bits": (b"\x00", 0, b"\xff" * 9 + b"\x02", 1),
+        "map-dropped": (
+            b"\x0d\x00\x0c\x01\x00", 0x21,
+            varint(2) + varint(1) + pair + b"\x00" + varint(1) + b"\x00" + varint(1) + varint(1) + pair + b"\x00", 3,
+        ),
         "bool": (b"\x02", 0, b"\x00\x01", 2),
         "floats": (b"\x0d\x03\x04", 0, struct.pack("<fd", 1.5, 2.5), 1),
         "text-twice": (b"\x06", 2, text("é") + text("☃"), 2),
@@ -77,18 +95,22 @@ def _json_texts() -> dict[str, bytes]:
         "statistics": b"\x00" + "\n".join(lines).encode(),
         "other-shape": b"\x00" + (lines[0] + "\n" + lines[1].replace('"numRecords"', '"numrecords"')).encode(),
         "awkward": b"\x02" + "\n".join(awkward).encode(),
-        "deep": b"\x02" + b'{"a": ' + b"[" * 126 + b"]" * 126 + b"}",
+        **{f"lists-{n}": b"\x02" + b'{"a": ' + b"[" * n + b"]" * n + b"}" for n in (127, 128)},
+        **{f"objects-{n}": b"\x02" + b'{"x":' * n + b"1" + b"}" * n for n in (128, 129)},
+        "edges-of-utf8": b"\x02" + b"\n".join(b'{"a": "%s"}' % edge for edge in EDGES_OF_UTF8),
         **{f"commit-{path.stem.lstrip('0') or '0'}": b"\x01" + path.read_bytes() for path in commits},
     }
 
 
 def _json_values() -> dict[str, bytes]:
     integers = "0 -0 7 9223372036854775807 9223372036854775808 -9223372036854775808 123456789012345678"
+    twice = "9007199254740993e1 -18014398509481985e-1 12345678901234567e-5 9007199254740991e22 1e23 1e-23"
     reals = "0.5 -1.25e-3 1e22 9007199254740993 9007199254740992.0 1E400 NaN -Infinity 0.1e-22 100.000"
     decimals = "99999999999999999999999999999999999999 -12345678901234567890.123456789 0.000 1.50"
     texts = r'"" "plain text of some length" "\u00e9\ud83d\ude00" "\ud800" "\"\\\/\b\f\n\r\t" "é☃" "\u0000"'
     return {
         "integers": b"\x00" + integers.encode(), "reals": b"\x02" + reals.encode(),
+        "rounded-twice": b"\x00" + twice.encode(),
         "decimals": b"\x09" + decimals.encode(), "texts": b"\x00" + texts.encode(),
         "others": b'\x26null true false {"a": [1, {}]} [] 1 "x"',
     }  # fmt: skip
@@ -114,7 +136,8 @@ def _columns() -> dict[str, bytes]:
     return {
         "numbers": b"\x00\x00" + bytes(range(1, 100)), "octets": b"\x01\x00" + values + b"\x00" + values,
         "text": b"\x02\x00" + values + b"\xc1\x02ab", "small-budget": b"\x01\x03" + values * 4,
-        "not-utf8": b"\x02\x00\x01\x03\xed\xa0\x80", "reserved": b"\x01\x00\xe8" + values + b"\xff",
+        **{f"utf8-{edge.hex()}": b"\x02\x00\x01" + bytes([len(edge)]) + edge for edge in EDGES_OF_UTF8},
+        "reserved": b"\x01\x00\xe8" + values + b"\xff",
     }  # fmt: skip
 
 
