@@ -24,8 +24,8 @@ from tableformats_iceberg.manifests import DELETES, Manifest
 from tableformats_iceberg.paths import comparable
 from tableformats_iceberg.puffin import parse_deletion_vector
 
-from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
-from tableformats.limits import Limits
+from tableformats.errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
+from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import DeleteFiles, MetadataCache, PartitionField, PartitionSpec
 from tableformats.schema import Field, primitive
 from tableformats.storage import Storage
@@ -264,8 +264,8 @@ def test_vectors_of_the_reference() -> None:
 # ---- delete files ---------------------------------------------------------------------------------------------------
 
 
-def reader(folder: Path) -> DeleteReader:
-    files = TableFiles(Storage(folder), parse(), str(folder), None, MetadataCache())
+def reader(folder: Path, limits: Limits = DEFAULT_LIMITS) -> DeleteReader:
+    files = TableFiles(Storage(folder, limits=limits), parse(), str(folder), None, MetadataCache())
     fields = {1: Field(1, "a", primitive("long")), 2: Field(2, "b", primitive("string"))}
     return DeleteReader(files, fields.get)
 
@@ -356,6 +356,30 @@ def test_equality_keys(tmp_path: Path) -> None:
     for ids in ([], None, [9], [1, 9]):
         with pytest.raises(CorruptMetadataError):
             reader(tmp_path).equality_deletes({**delete, "equality_ids": ids})
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_few_bytes_that_stand_for_many_texts(tmp_path: Path, nested: bool) -> None:
+    """One path in all rows is kept once; keys, and what is nested, are decoded as far as the limit goes."""
+    same = pa.array(["/t/" + "x" * 500]).take(pa.array([0] * 10_000))
+    ids = {"p": FILE_PATH_ID, "n": FILE_PATH_ID - 1, "k": 2}
+    table = with_ids(pa.table({"p": same, "n": [7] * 10_000, "k": same}), ids)
+    if nested:
+        columns = [pa.StructArray.from_arrays([table[name].combine_chunks()], fields=[table.schema.field(name)])
+                   for name in table.column_names]  # fmt: skip
+        table = pa.table(columns, names=["x", "y", "z"])
+    pq.write_table(table, tmp_path / "d", row_group_size=3000)
+    assert (tmp_path / "d").stat().st_size < 20_000
+    found = reader(tmp_path, Limits(decoded_bytes=1 << 20))
+    if nested:  # Arrow decodes what is nested
+        with pytest.raises(LimitExceededError, match="decoded_bytes"):
+            found.deleted_positions(same[0].as_py(), None, position_row(tmp_path / "d"))
+        found = reader(tmp_path)
+    assert list(found.deleted_positions(same[0].as_py(), None, position_row(tmp_path / "d"))) == [7]
+    delete = {"path": str(tmp_path / "d"), "file_format": "parquet", "equality_ids": [2]}
+    with pytest.raises(LimitExceededError, match="decoded_bytes"):
+        reader(tmp_path, Limits(decoded_bytes=1 << 20)).equality_deletes(delete)
+    assert reader(tmp_path).equality_deletes(delete)["2"].to_pylist() == same.to_pylist()
 
 
 def test_equality_keys_in_avro(tmp_path: Path) -> None:

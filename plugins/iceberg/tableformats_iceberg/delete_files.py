@@ -28,6 +28,7 @@ from .puffin import parse_deletion_vector
 from .values import decode_partition
 
 if TYPE_CHECKING:
+    import pyarrow.parquet as pq
     from pyroaring import BitMap64
 
     from .files import TableFiles
@@ -36,6 +37,7 @@ __all__ = ["DeleteReader"]
 
 POS_ID = 2147483545
 """Reserved id of the column ``pos`` in position delete files."""
+_PIECE_ROWS = 4096
 MAX_CACHED_BYTES = 256 << 20
 _AT_ONCE = 1 << 20
 """Positions that are Python numbers at the same time."""
@@ -178,7 +180,7 @@ def _group_by_path(paths: pa.Array, rows: pa.Array, path: str) -> _Positions:
     paths, rows = paths.filter(named), rows.filter(named)
     if rows.null_count or (len(rows) and pc.min(rows).as_py() < 0):
         raise CorruptMetadataError("a position delete has no position, or a negative one", path=path, field="pos")
-    encoded = paths.dictionary_encode()
+    encoded = paths if pa.types.is_dictionary(paths.type) else paths.dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     numbers = rows.to_numpy(zero_copy_only=False)
     order = np.lexsort((numbers, codes))
@@ -194,8 +196,28 @@ def _read_parquet(
     with pq.ParquetFile(source) as file:
         limits.check("entries", file.metadata.num_rows, "rows of a delete file", path=path)
         members = [_find(file.schema_arrow, c, b"PARQUET:field_id", path) for c in columns]
-        table = file.read(columns=[".".join(names) for names in members], use_threads=False)
-        return [_member(table, names, c, path) for names, c in zip(members, columns, strict=True)]
+        footer = file.metadata
+    # A few bytes may stand for one text in millions of rows: texts come encoded as they are stored. Arrow has no such
+    # way for what is nested, so that comes in pieces.
+    names = [".".join(names) for names in members]
+    is_nested = any(len(names) > 1 for names in members)
+    texts = [name for name, c in zip(names, columns, strict=True) if arrow_type(c.type) in (pa.string(), pa.binary())]
+    with pq.ParquetFile(source, metadata=footer, read_dictionary=None if is_nested else texts) as file:
+        if is_nested:
+            table = _in_pieces(file, names, path, limits)
+        else:
+            table = file.read(columns=names, use_threads=False)
+    return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
+
+
+def _in_pieces(file: pq.ParquetFile, names: Sequence[str], path: str, limits: Limits) -> pa.Table:
+    """Columns of a file of which no more than the limit is decoded, but for one piece."""
+    batches, size = [], 0
+    for batch in file.iter_batches(_PIECE_ROWS, columns=list(names), use_threads=False):
+        size += batch.nbytes
+        limits.check("decoded_bytes", size, "bytes of a delete file", path=path)
+        batches.append(batch)
+    return pa.Table.from_batches(batches) if batches else file.read(columns=list(names), use_threads=False)
 
 
 def _read_orc(
@@ -207,7 +229,7 @@ def _read_orc(
     limits.check("entries", file.nrows, "rows of a delete file", path=path)
     members = [_find(file.schema, c, b"iceberg.id", path) for c in columns]
     table = file.read(columns=[".".join(names) for names in members])
-    return [_member(table, names, c, path) for names, c in zip(members, columns, strict=True)]
+    return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
 
 
 def _read_avro(
@@ -239,14 +261,18 @@ def _find(schema: pa.Schema, column: _Column, key: bytes, path: str) -> list[str
     raise CorruptMetadataError("a delete file lacks a column", path=path, field=column.name)
 
 
-def _member(table: pa.Table, names: list[str], column: _Column, path: str) -> pa.Array:
-    found = table[names[0]].combine_chunks()
+def _member(table: pa.Table, names: list[str], column: _Column, path: str, limits: Limits) -> pa.Array:
+    found = table[names[0]].unify_dictionaries().combine_chunks()
     array: pa.Array = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
     for name in names[1:]:
         array = pc.struct_field(array, name)
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
     if pa.types.is_dictionary(array.type):
+        if column is _PATH_COLUMN and array.type.value_type == pa.string():
+            return array
+        size = pc.sum(pc.binary_length(array.dictionary).take(array.indices)).as_py() or 0
+        limits.check("decoded_bytes", size, "bytes of a column of a delete file", path=path, field=column.name)
         array = array.dictionary_decode()
     target = arrow_type(column.type)
     try:
