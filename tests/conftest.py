@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.conformance import OUTCOMES
 
 # How fast a machine is decides no test: the first example pays for imports, and a busy machine is slow.
 settings.register_profile("tableformats", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.load_profile("tableformats")
+# A long run reports the first case that fails as it is: shrinking would take its hours.
+settings.register_profile("nightly", settings.get_profile("tableformats"), phases=[Phase.explicit, Phase.generate])
+# The same cases in every run, so that what a mutant does to them is the same too.
+settings.register_profile("mutants", settings.get_profile("nightly"), derandomize=True, database=None)
+settings.load_profile(os.environ.get("TABLEFORMATS_PROFILE", "tableformats"))
 
 
 CASES: Counter[str] = Counter()

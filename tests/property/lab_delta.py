@@ -10,6 +10,7 @@ import datetime as dt
 import json
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -174,26 +175,32 @@ class DeltaLab(Lab):
             more["stats"] = json.dumps(self._statistics(file, kinds))
         if file.dead:
             more["deletionVector"] = inline_vector(*sorted(file.dead))
-        self.adds[file.path] = add(file.path, **more)["add"]
+        self.adds[file.path] = add(quote(file.path), **more)["add"]
         return {"add": self.adds[file.path]}
 
     def _removed(self, file: DataFile) -> dict[str, Any]:
         stored = self.adds[file.path]
-        return remove(file.path, **{k: stored[k] for k in ("deletionVector",) if k in stored})
+        return remove(quote(file.path), **{k: stored[k] for k in ("deletionVector",) if k in stored})
 
     def _statistics(self, file: DataFile, kinds: dict[int, str]) -> dict[str, Any]:
         found: dict[str, Any] = {"numRecords": len(file.rows), "tightBounds": not file.dead}
         sources = {p.source for p in self.specs[0]}
         said = {i: d for i, d in file.described.items() if i not in sources}
         for name, member in (("minValues", "lower"), ("maxValues", "upper")):
-            bounds = {i: _bound(kinds[i], getattr(d, member)) for i, d in said.items()}
+            bounds = {i: _bound(kinds[i], getattr(d, member), member == "upper") for i, d in said.items()}
             found[name] = {f"col-{i}": value for i, value in bounds.items() if value is not None}
-        found["nullCount"] = {f"col-{i}": d.nulls for i, d in said.items() if d.nulls is not None}
+        found["nullCount"] = {f"col-{i}": self._nulls(file, d.nulls) for i, d in said.items() if d.nulls is not None}
         return found
 
+    def _nulls(self, file: DataFile, counted: int) -> int:
+        """With wide bounds a count says something only where it is 0 or the number of rows."""
+        if file.dead and len(file.rows) > 1 and self.chance.random() < 0.3:
+            return self.chance.randrange(1, len(file.rows))
+        return counted
 
-def _bound(kind: str, value: Any) -> Any:
-    """A bound as JSON; milliseconds are all that timestamps keep, cut downwards."""
+
+def _bound(kind: str, value: Any, is_upper: bool) -> Any:
+    """A bound as JSON: timestamps cut downwards to milliseconds, strings to 32 characters."""
     if value is None or kind in ("binary", "boolean") or value in (float("inf"), float("-inf")):
         return None
     if kind == "date":
@@ -201,7 +208,16 @@ def _bound(kind: str, value: Any) -> Any:
     if kind.startswith("timestamp"):
         text = (_EPOCH + dt.timedelta(milliseconds=value // 1000)).isoformat(timespec="milliseconds")
         return text + ("Z" if kind == "timestamp" else "")
+    if kind == "string" and len(value) > 32:
+        return value[:32] + _tie_break(value[32:]) if is_upper else value[:32]
     return float(value) if kind == "decimal" else value
+
+
+def _tie_break(rest: str) -> str:
+    """What Spark puts behind a cut maximum, so that it is no less than the value."""
+    kept = rest[: len(rest) - len(rest.lstrip("\U0010ffff"))]
+    following = rest[len(kept) :]
+    return kept + ("" if not following else "\x7f" if following[0] < "\x7f" else "\U0010ffff")
 
 
 def _text(kind: str, value: Any) -> str | None:

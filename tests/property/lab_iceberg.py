@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import fastavro
@@ -23,7 +24,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from tests.plugin.iceberg_support import SYNC, entry, manifest_bytes, record
-from tests.property.lab import NO_KEYS, Column, DataFile, Described, Lab, Part, Row
+from tests.property.lab import NO_KEYS, ODD_NAMES, Column, DataFile, Described, Lab, Part, Row
 from tests.property.strategies import TRANSFORMS, order_key, partition_value, to_array, type_of
 
 SUMMARY = record(
@@ -60,6 +61,7 @@ ICEBERG: dict[str, tuple[str, Any, iceberg_types.PrimitiveType]] = {
     ),
 }  # fmt: skip
 POSITIONS = {"file_path": 2147483546, "pos": 2147483545}
+CUT = 16
 _NUMBERED = ("year", "month", "day", "hour", "bucket")
 
 
@@ -72,14 +74,27 @@ def bound(kind: str, value: Any) -> bytes | None:
     return None if value is None else pyiceberg.conversions.to_bytes(ICEBERG[kind][2], value)
 
 
+def cut(value: Any, is_upper: bool = False) -> Any:
+    """A bound as ``truncate(16)`` leaves it; None where no short one stands above the value."""
+    if not isinstance(value, (str, bytes)) or len(value) <= CUT:
+        return value
+    if not is_upper:
+        return value[:CUT]
+    if isinstance(value, bytes):
+        kept = value[:CUT].rstrip(b"\xff")
+        return kept[:-1] + bytes([kept[-1] + 1]) if kept else None
+    text = value[:CUT].rstrip("\U0010ffff")
+    return text[:-1] + chr(ord(text[-1]) + 1) if text else None
+
+
 def told(said: dict[int, tuple[str, Described]]) -> dict[str, list[dict[str, Any]]]:
     """The statistics of an entry, from a kind and what is said of it for each column id."""
     statistics = {
         "value_counts": {i: d.values for i, (_, d) in said.items()},
         "null_value_counts": {i: d.nulls for i, (_, d) in said.items()},
         "nan_value_counts": {i: d.nans for i, (k, d) in said.items() if k in ("float", "double")},
-        "lower_bounds": {i: bound(k, d.lower) for i, (k, d) in said.items()},
-        "upper_bounds": {i: bound(k, d.upper) for i, (k, d) in said.items()},
+        "lower_bounds": {i: bound(k, cut(d.lower)) for i, (k, d) in said.items()},
+        "upper_bounds": {i: bound(k, cut(d.upper, is_upper=True)) for i, (k, d) in said.items()},
     }
     return {name: [{"key": i, "value": v} for i, v in found.items() if v is not None]
             for name, found in statistics.items()}  # fmt: skip
@@ -132,6 +147,14 @@ class IcebergLab(Lab):
         return tuple(partition_value(p.transform, kinds[p.source], row.get(p.source)) for p in self.specs[-1])
 
     # ---- operations of this format ------------------------------------------------------------------------------
+
+    def _describe(self, values: list[Any]) -> Described:
+        """Old writers counted NaN among the values, and bounds may be NaN."""
+        found = super()._describe(values)
+        if any(v is not None and v != v for v in values):
+            sides = [side for side in ("lower", "upper") if self.chance.random() < 0.2]
+            return replace(found, **dict.fromkeys(sides, math.nan))
+        return found
 
     def new_spec(self) -> None:
         self._add_spec()
@@ -292,8 +315,8 @@ class IcebergLab(Lab):
     def _data_entry(self, file: DataFile, explicit: bool) -> dict[str, Any]:
         ids = {c.name: c.id for c in file.columns}
         columns = {c.name: to_array([r[c.id] for r in file.rows], type_of(c.kind)) for c in file.columns}
-        file.path, file.size = self._parquet("f", pa.table(columns), ids)
-        pairs = told({c.id: (c.kind, file.described[c.id]) for c in file.columns})
+        file.path, file.size = self._parquet(self.chance.choice(ODD_NAMES), pa.table(columns), ids)
+        pairs = told({c.id: (c.kind, file.described[c.id]) for c in file.columns if file.counted})
         return self._entry(file.path, len(file.rows), file.spec, file.partition, file_size_in_bytes=file.size,
                            sequence_number=file.sequence if explicit else None, **pairs)  # fmt: skip
 
@@ -311,7 +334,8 @@ class IcebergLab(Lab):
         self.manifests.append(manifest)
 
     def _add_positions(self, files: list[DataFile]) -> None:
-        places = sorted((self._stored(f.path), i) for f in files for i in self.delete_rows(f))
+        spelled = self.chance.choice(["", "", "file:", "file://"])
+        places = sorted((spelled + self._stored(f.path), i) for f in files for i in self.delete_rows(f))
         paths, positions = zip(*places, strict=True)
         rows = pa.table({"file_path": list(paths), "pos": pa.array(positions, pa.int64())})
         name, size = self._parquet("p", rows, POSITIONS)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyiceberg.transforms as iceberg_transforms
 import pyiceberg.types as iceberg_types
@@ -23,14 +24,19 @@ from tableformats.transforms import parse_transform
 
 _MICROS_A_DAY = 86_400_000_000
 _TEXT = st.text(alphabet="aab\x00é\U0001f600\U0010ffff", max_size=4)
+# Writers cut bounds of strings to 16 or to 32 characters.
+_LONG_TEXT = st.builds(str.__add__, st.sampled_from(["b" * 14, "a" * 15, "a" * 31]), _TEXT)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "boolean": st.booleans(),
     "int": st.one_of(st.integers(-6, 6), st.sampled_from([-(2**31), 2**31 - 1])),
     "long": st.one_of(st.integers(-6, 6), st.sampled_from([-(2**63), 2**63 - 1, 2**53 + 1])),
     "float": st.sampled_from([0.0, -0.0, 1.5, -2.25, math.inf, -math.inf, math.nan, 0.10000000149011612]),
     "double": st.sampled_from([0.0, -0.0, 1.5, -2.25, math.inf, -math.inf, math.nan, math.nan, 0.1, 5e-324]),
-    "string": _TEXT,
-    "binary": st.binary(max_size=3),
+    "string": st.one_of(_TEXT, _TEXT, _LONG_TEXT),
+    "binary": st.one_of(
+        st.binary(max_size=3),
+        st.builds(bytes.__add__, st.sampled_from([b"a" * 15, b"\xff" * 15]), st.binary(max_size=3)),
+    ),
     "date": st.integers(-800, 800),
     "timestamp": st.integers(-5, 5).flatmap(
         lambda day: st.sampled_from([day * _MICROS_A_DAY + shift for shift in (-1, 0, 1, 3_600_000_000)])
@@ -65,6 +71,24 @@ def to_array(values: list[Any], kind: Any) -> pa.Array:
     if pa.types.is_timestamp(target):
         return pa.array(values, pa.int64()).view(target)
     return pa.array(values, target)
+
+
+def neighbours(kind: str, value: Any) -> list[Any]:
+    """A value, the next ones of its type below and above it, and what writers make of it where they cut a bound."""
+    if kind == "boolean":
+        return [value, not value]
+    if kind in ("float", "double"):
+        real = np.float32 if kind == "float" else np.float64
+        return [value, *(float(np.nextafter(real(value), real(to))) for to in (-math.inf, math.inf))]
+    if kind == "decimal":
+        return [value, value - Decimal("0.01"), value + Decimal("0.01")]
+    if kind == "string":
+        return [value, value + "\x00", value[:-1], value[:32], value[:16], value[:16] + "\U0010ffff"]
+    if kind == "binary":
+        return [value, value + b"\x00", value[:-1]]
+    cut = [value // 1000 * 1000, value // 1000 * 1000 + 999] if kind.startswith("timestamp") else []
+    half = 2**31 if kind in ("int", "date") else 2**63
+    return [value, *(v for v in (value - 1, value + 1, *cut) if -half <= v < half)]
 
 
 @dataclass
@@ -185,7 +209,7 @@ def _shorter(value: Any) -> Any:
 
 @st.composite
 def predicates(draw: st.DrawFn, table: ModelTable, depth: int = 3) -> ex.Expression:
-    """A predicate over references; literals come from the values in the files and from the types' edges."""
+    """A predicate over references; literals come from the values in the files, their neighbours, and the types' edges."""
     columns = {
         f"c{i}": (kind, [r[i] for f in table.files for r in f.rows if r[i] is not None])
         for i, kind in table.kinds.items()
@@ -203,7 +227,8 @@ def predicates_over(draw: st.DrawFn, columns: dict[str, tuple[str, list[Any]]], 
         return node(tuple(draw(predicates_over(columns, depth - 1)) for _ in range(draw(st.integers(2, 3)))))
     name = draw(st.sampled_from(sorted(columns)))
     kind, stored = columns[name]
-    values = st.one_of(VALUES[kind], st.sampled_from(stored)) if stored else VALUES[kind]
+    near = st.sampled_from(stored).flatmap(lambda v: st.sampled_from(neighbours(kind, v))) if stored else VALUES[kind]
+    values = st.one_of(VALUES[kind], near, near)
     literal = values.map(lambda v: ex.Literal(v, type_of(kind)))
     column = ex.Reference((name,))
     shapes = ["compare", "compare", "compare", "in", "null", "columns"]

@@ -1,6 +1,7 @@
 """The laboratory: tables that live through random operations are read at every version as the row model says.
 
-For each version: the rows, the rows of random filters, counts from metadata, and the verdict on every file.
+For each version: the rows, the rows of random filters, counts from metadata, and the verdict on every file; and
+once more after the directory was moved.
 ``TABLEFORMATS_EXAMPLES`` sets how many tables each test makes (the plain run: a few, the nightly one: thousands).
 """
 
@@ -87,3 +88,7 @@ def test_every_version_is_read_as_the_model_says(laboratory: type[Lab], data: st
         older = [v for v in lab.versions if v.number is not None]
         for version in {id(v): v for v in (data.draw(st.sampled_from(older)), older[-1])}.values():
             check_version(table, version, version.number, data.draw)
+        if data.draw(st.booleans()):
+            moved = lab.root.rename(lab.root.with_name("moved"))
+            table = tf.open_table(moved, relocate=True)
+            check_version(table, last, None, data.draw)
