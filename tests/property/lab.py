@@ -25,7 +25,7 @@ Row = dict[int, Any]
 
 WIDER = {"int": "long", "float": "double"}
 ODD_NAMES = ("f", "f", "%41", "x=a%2Fb ", "ü#?&", "a:b+")
-"""What names of data files begin with: in places that decode once they are other names than where that is done twice."""
+"""What names of data files begin with: decoded once too often or too rarely they are other names."""
 NO_KEYS = ("float", "double", "binary")
 """Kinds that serve neither as keys of equality deletes nor as partition columns."""
 
@@ -258,9 +258,9 @@ class Lab(ABC):
     def _file(self, rows: list[Row], sequence: int | None) -> DataFile:
         number = sum(len(v.files) for v in self.versions) + self.chance.randrange(10**9)
         described = {c.id: self._describe([row[c.id] for row in rows]) for c in self.columns}
-        newest = len(self.versions) + 1
+        newest, start = len(self.versions) + 1, self.chance.choice(ODD_NAMES)
         return DataFile(
-            f"{self.chance.choice(ODD_NAMES)}{number}.parquet", rows, self.columns, len(self.specs) - 1, self.partition_of(rows[0]),
+            f"{start}{number}.parquet", rows, self.columns, len(self.specs) - 1, self.partition_of(rows[0]),
             newest if sequence is None else sequence, described, self.chance.random() < 0.8,
         )  # fmt: skip
 

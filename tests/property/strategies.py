@@ -209,7 +209,7 @@ def _shorter(value: Any) -> Any:
 
 @st.composite
 def predicates(draw: st.DrawFn, table: ModelTable, depth: int = 3) -> ex.Expression:
-    """A predicate over references; literals come from the values in the files, their neighbours, and the types' edges."""
+    """A predicate over references; literals come from values in the files, their neighbours, and the types' edges."""
     columns = {
         f"c{i}": (kind, [r[i] for f in table.files for r in f.rows if r[i] is not None])
         for i, kind in table.kinds.items()
