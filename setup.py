@@ -2,6 +2,7 @@
 
 Every ``.pyx`` below the three packages becomes an extension, linked with the C11 kernels of ``csrc/`` that it
 names. ``TF_DEBUG=1`` builds with bounds checks, assertions and little optimisation; the same tests run on both.
+``TF_TRACE=1`` builds for line coverage (``python -m tests.coverage``), with the generated C beside its source.
 Generated C goes to ``build/`` and never into the tree.
 """
 
@@ -12,6 +13,7 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
+TRACE = os.environ.get("TF_TRACE", "0") not in ("", "0")
 DEBUG = os.environ.get("TF_DEBUG", "0") not in ("", "0")
 PACKAGES = {
     "tableformats": "tableformats",
@@ -40,6 +42,7 @@ DIRECTIVES = {
     "cdivision": True,
     "embedsignature": True,
     "freethreading_compatible": True,
+    "linetrace": TRACE,
 }
 
 
@@ -56,6 +59,7 @@ def extensions() -> list[Extension]:
                     include_dirs=["csrc"],
                     depends=[path.as_posix() for path in sorted(Path("csrc").glob("*.h"))],
                     extra_compile_args=COMPILE_ARGS,
+                    define_macros=[("CYTHON_TRACE", "1"), ("CYTHON_TRACE_NOGIL", "1")] if TRACE else [],
                 )
             )
     return found
@@ -76,7 +80,7 @@ setup(
     package_data={"*": ["py.typed", "*.pyi", "*.pyx", "*.pxd", "*.java"]},
     ext_modules=cythonize(
         extensions(),
-        build_dir="build/cython",
+        build_dir=None if TRACE else "build/cython",
         compiler_directives=DIRECTIVES,
         include_path=["."],
         annotate=bool(os.environ.get("TF_ANNOTATE")),

@@ -173,6 +173,18 @@ def test_index_against_the_rules(table: tuple[list[Any], list[Any]]) -> None:
     assert set(range(found.files.num_rows)) == set(found.indices.tolist())
 
 
+def test_a_spec_of_void_fields_is_unpartitioned() -> None:
+    data = [(0, {}, 1), (1, {"x": 1.5}, 1), (3, {"z": None}, 2)]
+    deletes = [((3, {"z": None}, 2), kind, 9) for kind in ("equality", "position")]
+    assert attached(planned(index_of(deletes), survivors(data))) == by_the_rules(data, deletes) == [{0}, {0}, {1}]
+
+
+def test_float_partitions_are_equal_by_bits_but_for_nan() -> None:
+    data = [(1, {"x": x}, 1) for x in (float("nan"), OTHER_NAN, 0.0, -0.0)]
+    deletes = [((1, {"x": x}, 2), "position", 9) for x in (OTHER_NAN, -0.0)]
+    assert attached(planned(index_of(deletes), survivors(data))) == by_the_rules(data, deletes) == [{0}, {0}, set(), {1}]
+
+
 def test_no_files_and_no_deletes() -> None:
     data = [(0, {}, 1)]
     assert attached(planned(DeleteIndex([], SPECS), survivors(data))) == [set()]

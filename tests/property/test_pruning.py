@@ -125,6 +125,14 @@ def test_a_nan_may_hide_above_the_upper_bound() -> None:
     assert verdict_of("c1 > 5", [1.0], "double", NO_SPEC, None, nan_count=0, **known) == NONE
 
 
+def test_bounds_that_are_nan() -> None:
+    """Old writers took NaN for a value of their bounds."""
+    nan = float("nan")
+    for known in ({"lower": nan, "upper": nan}, {"lower": nan}, {"lower": nan, "upper": 2.0}):
+        assert verdict_of("c1 = 1", [1.0, nan], "double", NO_SPEC, None, null_count=0, **known) == SOME
+        assert verdict_of("c1 < 9", [1.0, nan], "double", NO_SPEC, None, null_count=0, **known) == SOME
+
+
 def test_a_nan_partition() -> None:
     spec = PartitionSpec(0, (PartitionField(1000, "p", 1, IDENTITY, primitive("double")),))
     nan = float("nan")
@@ -149,6 +157,7 @@ def test_rows_that_were_not_counted_may_be_null() -> None:
 
 def test_contradictory_metadata_proves_nothing() -> None:
     assert verdict_of("c1 = 5", [5], "int", NO_SPEC, None, lower=9, upper=1) == SOME
+    assert verdict_of("c1 = 20", [20], "int", NO_SPEC, None, lower=9, upper=1) == SOME
     assert verdict_of("c1 = 5", [5], "int", NO_SPEC, None, null_count=0, value_count=0) == SOME
     assert verdict_of("c1 = 5", [5], "int", NO_SPEC, None, null_count=7, value_count=1) == SOME
     spec = PartitionSpec(0, (PartitionField(1000, "p", 1, IDENTITY, primitive("int")),))

@@ -1,0 +1,168 @@
+"""Runs mutants in a copy of the tree, and remembers which test refused each.
+
+The copy has the repository's files and the extensions that are built; only a mutant of native code builds again,
+without optimisation. A mutant is *killed* where a test fails, *survived* where all pass, *broken* where no test could
+be run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .mutant import ROOT, Mutant
+
+FALLBACK = ("tests/property", "tests/core", "tests/plugin", "tests/unit")
+TIMEOUT = 600
+TABLES = 30
+"""How many tables each laboratory makes for a mutant."""
+RESULTS = ROOT / "build" / "mutants.json"
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a mutant: killed, survived or broken; ``by`` is the test, ``seconds`` its time."""
+
+    outcome: str
+    by: str
+    seconds: float
+
+
+class Copy:
+    """A copy of the tree in which tests run."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def test(self, tests: Sequence[str]) -> tuple[str, str]:
+        """(outcome, the failing test or the end of the output)."""
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not spark", *tests]
+        done = self._run(command)
+        if done is None:
+            return "broken", f"no answer in {TIMEOUT} s"
+        if done.returncode == 0:
+            return "survived", ""
+        found = _FAILED.search(done.stdout)
+        if done.returncode == 1 and found:
+            return "killed", found.group(1)
+        return "broken", done.stdout[-500:]
+
+    @contextmanager
+    def mutated(self, mutant: Mutant) -> Iterator[str]:
+        """The tree with the mutant in it; gives what went wrong in building it."""
+        target = self.root / mutant.file
+        sound = target.read_text()
+        target.write_text(mutant.mutated(self.root))
+        _forget_compiled(target)
+        try:
+            yield self._build() if mutant.is_native else ""
+        finally:
+            target.write_text(sound)
+            _forget_compiled(target)
+            if mutant.is_native and (wrong := self._build()):
+                raise RuntimeError(wrong)
+
+    def _build(self) -> str:
+        done = self._run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], TF_DEBUG="1")
+        return "" if done is not None and done.returncode == 0 else "it does not build"
+
+    def _run(self, command: Sequence[str], **more: str) -> subprocess.CompletedProcess[str] | None:
+        environment = {**self.environment, **more}
+        try:
+            return subprocess.run(command, cwd=self.root, env=environment, text=True, timeout=TIMEOUT,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables under which the copy's code and fixed examples are used, and no tables outside of it."""
+        paths = [self.root, self.root / "plugins/delta", self.root / "plugins/iceberg"]
+        return {
+            **os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "TABLEFORMATS_PROFILE": "mutants",
+            "TABLEFORMATS_EXAMPLES": str(TABLES), "TABLEFORMATS_CONFORMANCE": str(self.root / "none"),
+        }  # fmt: skip
+
+
+@contextmanager
+def copied_tree(built: bool = True) -> Iterator[Copy]:
+    """A copy of the repository's files and, if ``built``, of the extensions that are; gone afterwards."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, text=True, stdout=subprocess.PIPE).stdout
+    homes = ("tableformats", "plugins") if built else ()
+    extensions = (path.relative_to(ROOT) for home in homes for path in (ROOT / home).rglob("*.so"))
+    with tempfile.TemporaryDirectory() as folder:
+        for name in [*listed.splitlines(), *map(str, extensions)]:
+            if (ROOT / name).is_file():
+                target = Path(folder) / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, target)
+        yield Copy(Path(folder))
+
+
+def judge(copy: Copy, mutant: Mutant, fallback: Sequence[str]) -> Result:
+    """Put ``mutant`` into the copy and see who notices: its killers, else the tests ``fallback``."""
+    start = time.monotonic()
+    with copy.mutated(mutant) as wrong:
+        outcome, by = ("broken", wrong) if wrong else copy.test(mutant.killers)
+        if outcome == "survived" and fallback:
+            outcome, by = copy.test(fallback)
+    return Result(outcome, by, round(time.monotonic() - start, 1))
+
+
+def run(mutants: Sequence[Mutant], fallback: Sequence[str] = FALLBACK) -> dict[str, Result]:
+    """Judge ``mutants``; each result is kept at once. At last the tests that failed must pass without a mutant."""
+    results: dict[str, Result] = {}
+    with copied_tree() as copy:
+        for mutant in mutants:
+            result = results[mutant.name] = judge(copy, mutant, fallback)
+            print(f"{result.outcome:9} {mutant.name} ({result.seconds} s) {result.by}", flush=True)
+            RESULTS.parent.mkdir(exist_ok=True)
+            found = {**kept_results(), mutant.name: result}
+            RESULTS.write_text(json.dumps({name: asdict(r) for name, r in found.items()}, indent=1))
+        killers = sorted({r.by.partition("[")[0] for r in results.values() if r.outcome == "killed"})
+        outcome, by = copy.test(killers) if killers else ("survived", "")
+        if outcome != "survived":
+            raise SystemExit(f"a test fails without a mutant: {by}")
+    return results
+
+
+def kept_results() -> dict[str, Result]:
+    """What earlier runs found, by the mutants' names."""
+    if not RESULTS.exists():
+        return {}
+    return {name: Result(**found) for name, found in json.loads(RESULTS.read_text()).items()}
+
+
+def table(mutants: Iterable[Mutant], results: dict[str, Result]) -> str:
+    """The kill table in Markdown."""
+    lines = ["| mutant | what a naive reader does | killed by |", "|-|-|-|"]
+    for mutant in mutants:
+        result = results[mutant.name]
+        by = f"`{_short(result.by)}`" if result.outcome == "killed" else f"**{result.outcome}**"
+        lines.append(f"| {mutant.name} | {mutant.cause} | {by} |")
+    return "\n".join(lines)
+
+
+def _short(test: str) -> str:
+    """A test's id without its parameters."""
+    return test.partition("[")[0].removeprefix("tests/")
+
+
+def _forget_compiled(source: Path) -> None:
+    """A text of the same size and second would be taken for the one that was compiled."""
+    for compiled in (source.parent / "__pycache__").glob(f"{source.stem}.*.pyc"):
+        compiled.unlink()
+
+
+__all__ = ["FALLBACK", "RESULTS", "Copy", "Result", "copied_tree", "judge", "kept_results", "run", "table"]
