@@ -32,7 +32,7 @@ if sys.platform == "win32":
     COMPILE_ARGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
 else:
     COMPILE_ARGS = ["-std=c11", "-Wall", "-Werror=incompatible-pointer-types", "-Wno-unused-function"]
-    COMPILE_ARGS += ["-O1", "-g", "-UNDEBUG"] if DEBUG else ["-O3"]
+    COMPILE_ARGS += ["-O1", "-g", "-UNDEBUG"] if DEBUG or TRACE else ["-O3"]
 
 DIRECTIVES = {
     "language_level": 3,

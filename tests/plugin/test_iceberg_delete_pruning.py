@@ -109,6 +109,15 @@ def test_counts_that_contradict_themselves_prove_nothing(
     assert deletes_of(plan) == {"f1-0.parquet": [] if pruned else ["e2.parquet"]}
 
 
+def test_rows_that_were_not_counted_may_have_a_null_key(tmp_path: Path) -> None:
+    history = Bounded(tmp_path / "t")
+    apart = {name: pairs for name, pairs in bounds(100, 100).items() if name != "null_value_counts"}
+    history.said = {"f1-0.parquet": {**bounds(1, 3), "value_counts": [{"key": 1, "value": 2}]}, "e2.parquet": apart}
+    history.commit("append", add=[[1, 2, 3]])
+    history.commit("delete", keys=[2])
+    assert deletes_of(tf.open_table(history.root).scan().plan()) == {"f1-0.parquet": ["e2.parquet"]}
+
+
 def test_what_an_equality_delete_holds_beside_its_keys_says_nothing(tmp_path: Path) -> None:
     """The deleted rows need not have the other values that the delete file has."""
     history = Bounded(tmp_path / "t")
@@ -126,6 +135,30 @@ def test_manifests_of_other_partitions_are_not_read(tmp_path: Path) -> None:
     for filter, skipped in (("a = 1", 2), ("a IS NULL", 2), ("a > 0", 1), ("a = 7", 3), (None, 0)):
         report = table.scan(filter).plan().report
         assert (report.delete_manifests_total, report.delete_manifests_skipped) == (3, skipped), filter
+
+
+BY_A = {"spec-id": 1, "fields": [{"source-id": 1, "field-id": 1000, "name": "p", "transform": "identity"}]}
+
+
+def test_global_deletes_are_read_for_files_of_every_spec(tmp_path: Path) -> None:
+    data = manifest_bytes([entry("f", partition={"p": 1})], [("p", 1000, "int")])
+    deletes = manifest_bytes([entry("e", content=2, equality_ids=[1], sequence_number=9)])
+    specs = {"partition-specs": [{"spec-id": 0, "fields": []}, BY_A], "default-spec-id": 1}
+    folder = table_with(tmp_path, (data, {"partition_spec_id": 1}), (deletes, {"content": 1}), **specs)
+    plan = tf.open_table(folder, relocate=True).scan().plan()
+    assert [d["kind"] for d in plan.files["deletes"].to_pylist()[0]] == ["equality"]
+
+
+def test_manifests_whose_summary_cannot_be_read_are(tmp_path: Path) -> None:
+    parts = [{"partition": {"p": 1}}, {"partition": {"p": 1}, "content": 1}]
+    summary = {"contains_null": False, "contains_nan": False, "lower_bound": b"abc", "upper_bound": bytes(4)}
+    row = {"partition_spec_id": 1, "partitions": [summary]}
+    made = [manifest_bytes([entry(f"f{i}", **part)], [("p", 1000, "int")]) for i, part in enumerate(parts)]
+    manifests = [(data, {**row, "content": i}) for i, data in enumerate(made)]
+    folder = table_with(tmp_path, *manifests, **{"partition-specs": [BY_A], "default-spec-id": 1})
+    plan = tf.open_table(folder, relocate=True).scan("a = 1").plan()
+    assert (plan.report.manifests_skipped, plan.report.delete_manifests_skipped) == (0, 0)
+    assert len(plan.files["deletes"].to_pylist()[0]) == 1
 
 
 def partitioned(folder: Path, spec: dict[str, Any], parts: list[tuple[Any, Any]]) -> Path:

@@ -46,13 +46,15 @@ SPECS = {
         2, (PartitionField(1000, "x", 1, IDENTITY, DOUBLE), PartitionField(1001, "y", 2, IDENTITY, STRING))
     ),
     3: PartitionSpec(3, (PartitionField(1002, "z", 1, VOID, STRING),)),
+    4: PartitionSpec(4, (PartitionField(1003, "u", 1, parse_transform("mystery[3]"), STRING),)),
 }
-AVRO_TYPES = {"x": "double", "y": "string", "z": "string"}
+AVRO_TYPES = {"x": "double", "y": "string", "z": "string", "u": "string"}
 OTHER_NAN = struct.unpack("<d", struct.pack("<Q", 0x7FF8000000000001))[0]
 VALUES: dict[str, list[Any]] = {
     "x": [None, 0.0, -0.0, float("nan"), OTHER_NAN, 1.5],
     "y": [None, "", "k"],
     "z": [None],
+    "u": [None, "a", "b"],
 }
 
 
@@ -140,7 +142,8 @@ def index_of(deletes: list[Any]) -> DeleteIndex:
 
 def survivors(data: list[Any]) -> pa.Table:
     """Planned files as the core hands them over: the partition widened to all specs' fields."""
-    kinds = {"1000": ("x", pa.float64()), "1001": ("y", pa.string()), "1002": ("z", pa.string())}
+    kinds = {"1000": ("x", pa.float64()), "1001": ("y", pa.string()), "1002": ("z", pa.string()),
+             "1003": ("u", pa.string())}  # fmt: skip
     members = [pa.array([p.get(name) for _, p, _ in data], kind) for name, kind in kinds.values()]
     return pa.table({
         "path": pa.array([f"f{i}" for i in range(len(data))]), "spec_id": pa.array([s for s, _, _ in data], pa.int32()),
@@ -182,7 +185,15 @@ def test_a_spec_of_void_fields_is_unpartitioned() -> None:
 def test_float_partitions_are_equal_by_bits_but_for_nan() -> None:
     data = [(1, {"x": x}, 1) for x in (float("nan"), OTHER_NAN, 0.0, -0.0)]
     deletes = [((1, {"x": x}, 2), "position", 9) for x in (OTHER_NAN, -0.0)]
-    assert attached(planned(index_of(deletes), survivors(data))) == by_the_rules(data, deletes) == [{0}, {0}, set(), {1}]
+    found = attached(planned(index_of(deletes), survivors(data)))
+    assert found == by_the_rules(data, deletes) == [{0}, {0}, set(), {1}]
+
+
+def test_values_of_unknown_transforms_tell_partitions_apart() -> None:
+    data = [(4, {"u": u}, 1) for u in ("a", "b", None)]
+    deletes = [((4, {"u": u}, 2), kind, 9) for u in ("b", None) for kind in ("position", "equality")]
+    found = attached(planned(index_of(deletes), survivors(data)))
+    assert found == by_the_rules(data, deletes) == [set(), {0, 1}, {2, 3}]
 
 
 def test_no_files_and_no_deletes() -> None:

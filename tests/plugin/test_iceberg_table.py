@@ -31,7 +31,7 @@ from tableformats.report import ScanReport
 from tableformats.schema import arrow_type
 from tableformats.storage import Storage
 
-from .iceberg_support import SYNC, entry, manifest_bytes, record
+from .iceberg_support import SYNC, entry, entry_schema, manifest_bytes, record
 
 FIELDS = [
     {"id": 1, "name": "a", "required": True, "type": "int"},
@@ -372,6 +372,15 @@ def test_inheritance(tmp_path: Path) -> None:
     assert tf.open_table(folder, relocate=True).inspect.entries()["snapshot_id"].to_pylist() == [7] * 5
     without = read_files(table_with(tmp_path, (data, {})))
     assert [r["first_row_id"] for r in without] == [None] * 4
+
+
+def test_files_of_version_1_manifests_have_sequence_number_0(tmp_path: Path) -> None:
+    schema = entry_schema()
+    schema["fields"] = [f for f in schema["fields"] if f["field-id"] not in (3, 4)]
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema(schema), [entry("a"), entry("b", status=0)], sync_marker=SYNC)
+    found = read_files(table_with(tmp_path, (out.getvalue(), {})))
+    assert [r["data_sequence_number"] for r in found] == [0, 0]
 
 
 def test_an_existing_file_without_sequence_number(tmp_path: Path) -> None:

@@ -49,14 +49,14 @@ def main() -> None:
     options.add_argument("--write", type=Path, help="put the summary between the marks of this file")
     given = options.parse_args()
     totals = Totals()
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True, stdout=subprocess.PIPE)
     while totals.cases < given.cases:
         output = one_round(given.seed + totals.rounds, totals)
         print(f"{totals}", flush=True)
         if totals.violations:
             raise SystemExit(output)
-    if given.write is not None:
-        commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True, stdout=subprocess.PIPE)
-        write_between(given.write, "nightly", f"Measured at {commit.stdout.strip()}: {totals}.")
+        if given.write is not None:
+            write_between(given.write, "nightly", f"Measured at {commit.stdout.strip()}: {totals}.")
 
 
 def one_round(seed: int, totals: Totals) -> str:
