@@ -357,6 +357,14 @@ def read_files(folder: Path, report: ScanReport | None = None) -> list[dict[str,
     return [row for batch in snapshot.read(request) for row in batch.files.to_pylist()]
 
 
+def test_fields_that_were_dropped_are_found() -> None:
+    """Equality deletes by them still apply."""
+    schemas = [{"type": "struct", "schema-id": i, "fields": FIELDS[:n]} for i, n in enumerate((2, 1))]
+    found = parse(schemas=schemas, **{"current-schema-id": 1})
+    names = [field.name if (field := found.find_field(i)) else None for i in (1, 2, 3)]
+    assert names == ["a", "b", None]
+
+
 def test_inheritance(tmp_path: Path) -> None:
     data = manifest_bytes([
         entry("a", status=1, records=10), entry("b", status=0, sequence_number=2, records=20),
