@@ -4,14 +4,20 @@
 
 #include "tf_bytes.h"
 
+#define MOST_EXPECTED (64 << 20) /* more grows as it comes: the first block's word is not to be trusted with memory */
+
 /* Readers take the cursor and return it behind what they read, or NULL after fail(). */
 #define TRY(cursor)                \
     do {                           \
         if (!(cursor)) return NULL; \
     } while (0)
 
-#define CONTINUES 0x8080808080808080u /* the bit of every byte of eight that says "more follows" */
-#define ONES 0x0101010101010101u
+/* Keep the compiler from taking `value` from where it was compared with: the processor would wait for that. */
+#ifdef __GNUC__
+#define FORGET(value) __asm__("" : "+r"(value))
+#else
+#define FORGET(value) (void)(value)
+#endif
 
 static const uint8_t *fail(tf_avro_decoder *d, tf_avro_status status, const uint8_t *at) {
     d->status = status;
@@ -53,22 +59,29 @@ static inline const uint8_t *read_long(tf_avro_decoder *d, const uint8_t *p, int
 }
 
 static inline const uint8_t *skip_long(tf_avro_decoder *d, const uint8_t *p) {
-    if (d->end - p >= 8) {
-        uint64_t last = ~tf_load64(p) & CONTINUES;
-        if (last) return p + (tf_trailing_zeros(last) >> 3) + 1;
+    if (d->end - p > 8) {
+        /* Not by the bits of a word: what a branch predicts, nothing waits for. */
+        for (int i = 0; i < 9; i++)
+            if (p[i] < 0x80) return p + i + 1;
     }
     int64_t value;
     return read_long(d, p, &value);
 }
 
-/* `count` varints. Eight bytes at a time: those that end among them are at most eight bytes long, so all are well
- * formed; the cursor goes behind the last of them. */
-static const uint8_t *skip_longs(tf_avro_decoder *d, const uint8_t *p, int64_t count) {
-    while (count >= 8 && d->end - p >= 8) {
-        uint64_t last = ~tf_load64(p) & CONTINUES;
-        if (!last) break;
-        count -= (int64_t)(((last >> 7) * ONES) >> 56);
-        p += (tf_highest_bit(last) >> 3) + 1;
+/* `count` varints: at once where they have 64 bytes at most, and each of them eight. */
+static const uint8_t *skip_longs(tf_avro_decoder *d, const uint8_t *p, int64_t count, tf_avro_guess *guess) {
+    if (count <= 64 && d->end - p >= 64) {
+        uint64_t follows = tf_high_bits64(p), ends = ~follows;
+        uint64_t guessed = ends << (64 - guess->bytes);
+        uint64_t nine = follows & follows >> 1;
+        nine &= nine >> 2;
+        nine &= nine >> 4; /* eight that say "more follows", one behind the other */
+        if (!nine && guessed >> 63 && tf_popcount(guessed) == (uint64_t)count) return p + guess->bytes;
+        if (!nine && tf_popcount(ends) >= (uint64_t)count) {
+            for (int64_t i = 1; i < count; i++) ends &= ends - 1;
+            guess->bytes = (int32_t)tf_trailing_zeros(ends) + 1;
+            return p + guess->bytes;
+        }
     }
     for (; count > 0; count--) TRY(p = skip_long(d, p));
     return p;
@@ -82,16 +95,32 @@ static inline const uint8_t *take(tf_avro_decoder *d, const uint8_t *p, int64_t 
 static inline const uint8_t *take_bytes(tf_avro_decoder *d, const uint8_t *p, const uint8_t **start, int32_t *size) {
     const uint8_t *at = p;
     int64_t length;
-    if (p < d->end && *p <= 2 * 8 && !(*p & 1)) { /* up to 8 bytes, as most bounds have */
-        *size = *p >> 1;
-        *start = ++p;
-        return *size <= d->end - p ? p + *size : fail(d, TF_AVRO_BAD_LENGTH, at);
-    }
     TRY(p = read_long(d, p, &length));
     if (length < 0 || length > d->end - p || length > INT32_MAX) return fail(d, TF_AVRO_BAD_LENGTH, at);
     *start = p;
     *size = (int32_t)length;
     return p + length;
+}
+
+/* take_bytes of the value of item i. */
+static inline const uint8_t *take_value(tf_avro_decoder *d, const uint8_t *p, int64_t i, tf_avro_guess *guess,
+                                        const uint8_t **start, int32_t *size) {
+    uint8_t *guessed = &guess->sizes[i & 15];
+    if (d->end - p > 64) {
+        uint64_t known = *guessed;
+        *start = p + 1;
+        if (*p == known) {
+            FORGET(known);
+            *size = (int32_t)(known >> 1);
+            return p + 1 + (known >> 1);
+        }
+        if (*p < 0x80 && !(*p & 1)) { /* up to 63 bytes, as bounds have */
+            *guessed = *p;
+            *size = *p >> 1;
+            return p + 1 + *size;
+        }
+    }
+    return take_bytes(d, p, start, size);
 }
 
 /* ---- columns -------------------------------------------------------------------------------------------------- */
@@ -154,12 +183,12 @@ static inline const uint8_t *block_head(tf_avro_decoder *d, const uint8_t *p, in
 
 /* Items of an int key and a bytes value: with skip_longs the statistics of columns that nobody asked for, most of the
  * bytes of a manifest. */
-static const uint8_t *skip_key_bytes(tf_avro_decoder *d, const uint8_t *p, int64_t count) {
+static const uint8_t *skip_key_bytes(tf_avro_decoder *d, const uint8_t *p, int64_t count, tf_avro_guess *guess) {
     const uint8_t *bytes;
     int32_t size;
     for (int64_t i = 0; i < count; i++) {
         TRY(p = skip_long(d, p));
-        TRY(p = take_bytes(d, p, &bytes, &size));
+        TRY(p = take_value(d, p, i, guess, &bytes, &size));
     }
     return p;
 }
@@ -167,6 +196,7 @@ static const uint8_t *skip_key_bytes(tf_avro_decoder *d, const uint8_t *p, int64
 static const uint8_t *skip_array(tf_avro_decoder *d, const uint8_t *p, int64_t min_size, const int32_t *body,
                                  const int32_t *stop) {
     int is_pair = stop - body == 2 && body[0] == TF_AVRO_SKIP_VARINT;
+    tf_avro_guess *guess = &d->guesses[body - d->program];
     int64_t count, size;
     for (;;) {
         TRY(p = block_head(d, p, min_size, &count, &size));
@@ -175,9 +205,11 @@ static const uint8_t *skip_array(tf_avro_decoder *d, const uint8_t *p, int64_t m
             p += size;
         } else if (is_pair && body[1] == TF_AVRO_SKIP_VARINT) {
             /* No overflow: there are not more items than bytes. */
-            TRY(p = skip_longs(d, p, 2 * count));
+            TRY(p = skip_longs(d, p, 2 * count, guess));
         } else if (is_pair && body[1] == TF_AVRO_SKIP_BYTES) {
-            TRY(p = skip_key_bytes(d, p, count));
+            TRY(p = skip_key_bytes(d, p, count, guess));
+        } else if (stop - body == 1 && body[0] == TF_AVRO_SKIP_VARINT) {
+            TRY(p = skip_longs(d, p, count, guess));
         } else if (body < stop) {
             for (int64_t i = 0; i < count; i++) TRY(p = run(d, p, body, stop));
         }
@@ -230,7 +262,8 @@ static void set_number(tf_avro_decoder *d, int32_t column, int64_t value) {
 }
 
 /* Items that are a key and a value and nothing else. */
-static const uint8_t *read_pairs(tf_avro_decoder *d, const uint8_t *p, int32_t slot, int64_t count, int has_bytes) {
+static const uint8_t *read_pairs(tf_avro_decoder *d, const uint8_t *p, int32_t slot, int64_t count, int has_bytes,
+                                 tf_avro_guess *guess) {
     for (int64_t i = 0; i < count; i++) {
         const uint8_t *bytes;
         int64_t key, value;
@@ -242,7 +275,7 @@ static const uint8_t *read_pairs(tf_avro_decoder *d, const uint8_t *p, int32_t s
             index = find_key(d, key);
         }
         if (has_bytes) {
-            TRY(p = take_bytes(d, p, &bytes, &size));
+            TRY(p = take_value(d, p, i, guess, &bytes, &size));
             if (index >= 0) TRY(p = set_bytes(d, p, slot + index, bytes, size));
         } else if (index >= 0) {
             TRY(p = read_long(d, p, &value));
@@ -276,7 +309,8 @@ static const uint8_t *read_map(tf_avro_decoder *d, const uint8_t *p, int32_t slo
         if (count == 0) return p;
         const uint8_t *start = p;
         if (is_pair && (body[1] == TF_AVRO_VALUE_LONG || body[1] == TF_AVRO_VALUE_BYTES)) {
-            TRY(p = read_pairs(d, p, slot, count, body[1] == TF_AVRO_VALUE_BYTES));
+            TRY(p = read_pairs(d, p, slot, count, body[1] == TF_AVRO_VALUE_BYTES,
+                                 &d->guesses[body - d->program]));
         } else {
             for (int64_t i = 0; i < count; i++) TRY(p = read_item(d, p, slot, body, stop));
         }
@@ -304,12 +338,7 @@ static const uint8_t *read_enum(tf_avro_decoder *d, const uint8_t *p, int64_t sy
 static const uint8_t *read_scalar(tf_avro_decoder *d, const uint8_t *p, const int32_t *words) {
     const uint8_t *bytes = p;
     int64_t value = 0;
-    int32_t size;
     switch (words[0]) {
-    case TF_AVRO_INT:
-        TRY(p = read_long(d, p, &value));
-        if (value < INT32_MIN || value > INT32_MAX) return fail(d, TF_AVRO_BAD_INT, bytes);
-        break;
     case TF_AVRO_BOOL:
         TRY(p = take(d, p, 1));
         if (bytes[0] > 1) return fail(d, TF_AVRO_BAD_BOOLEAN, bytes);
@@ -323,9 +352,6 @@ static const uint8_t *read_scalar(tf_avro_decoder *d, const uint8_t *p, const in
         TRY(p = take(d, p, 8));
         value = (int64_t)tf_load64(bytes);
         break;
-    case TF_AVRO_BYTES:
-        TRY(p = take_bytes(d, p, &bytes, &size));
-        return append_bytes(d, words[1], p, bytes, size);
     case TF_AVRO_FIXED:
         TRY(p = take(d, p, words[2]));
         return append_bytes(d, words[1], p, bytes, words[2]);
@@ -384,10 +410,12 @@ static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *p
             bytes = p;
             TRY(p = read_long(d, p, &value));
             if (value != 0 && value != 1) return fail(d, TF_AVRO_BAD_BRANCH, bytes);
-            pc += value == pc[1] ? 3 : 3 + pc[2];
-            break;
-        case TF_AVRO_JUMP:
-            pc += 2 + pc[1];
+            if (value != pc[1]) {
+                pc += 4 + pc[2];
+                break;
+            }
+            for (int32_t i = 0; i < pc[2]; i += 2) TRY(p = append_null(d, p, pc[4 + i + 1]));
+            pc += 4 + pc[2] + pc[3];
             break;
         case TF_AVRO_UNION:
             TRY(p = read_union(d, p, pc));
@@ -403,10 +431,20 @@ static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *p
             pc += 2;
             break;
         case TF_AVRO_INT:
+            bytes = p;
+            TRY(p = read_long(d, p, &value));
+            if (value < INT32_MIN || value > INT32_MAX) return fail(d, TF_AVRO_BAD_INT, bytes);
+            TRY(p = append_number(d, pc[1], p, value));
+            pc += 2;
+            break;
+        case TF_AVRO_BYTES:
+            TRY(p = take_bytes(d, p, &bytes, &size));
+            TRY(p = append_bytes(d, pc[1], p, bytes, size));
+            pc += 2;
+            break;
         case TF_AVRO_BOOL:
         case TF_AVRO_FLOAT:
         case TF_AVRO_DOUBLE:
-        case TF_AVRO_BYTES:
             TRY(p = read_scalar(d, p, pc));
             pc += 2;
             break;
@@ -442,12 +480,23 @@ static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *p
 void tf_avro_begin(tf_avro_decoder *d) {
     for (int32_t byte = 0; byte < 128; byte++) d->small_keys[byte] = find_key(d, unzigzag((uint64_t)byte));
     for (int32_t i = 0; i < d->column_count; i++) tf_column_begin(&d->columns[i]);
+    for (int32_t i = 0; i < d->program_length; i++) d->guesses[i].bytes = 1;
 }
 
 void tf_avro_expect(tf_avro_decoder *d, int64_t records) {
     for (int32_t i = 0; i < d->column_count; i++) {
         /* What cannot be had now will be asked for again. */
         if (i >= d->sparse_start || d->parents[i] < 0) (void)tf_column_reserve(&d->columns[i], records, &d->memory);
+    }
+}
+
+void tf_avro_expect_more(tf_avro_decoder *d, double times) {
+    for (int32_t i = 0; i < d->column_count; i++) {
+        tf_column *c = &d->columns[i];
+        if (c->kind == TF_COLUMN_NUMBERS || !c->capacity) continue;
+        /* A little more: values of later rows may be longer. */
+        double bytes = c->offsets[c->filled] * times * 1.04;
+        if (bytes < MOST_EXPECTED) (void)tf_column_reserve_bytes(c, (int64_t)bytes + 64, &d->memory);
     }
 }
 

@@ -13,9 +13,7 @@
  *
  *   SKIP_VARINT                           SKIP_BYTES                      SKIP_FIXED n        SKIP_ENUM symbols
  *   SKIP_ARRAY min_size len body...       items of at least min_size bytes (0: the item is empty)
- *   OPTIONAL null len body...             a union of null (branch `null`) and something: the body for null, which
- *                                         ends in a JUMP over what follows, the reading of the other branch
- *   JUMP n                                skip n words
+ *   OPTIONAL null m len nulls... body...  a union of null (branch `null`: m words of NULLs) and something (the body)
  *   UNION n end start_0 ... start_n-1     branch i is the words [start_i, start_i+1 or end)
  *   LONG col   INT col   BOOL col   FLOAT col   DOUBLE col   BYTES col   FIXED col n   ENUM col symbols
  *   NULL col                              append a null
@@ -67,13 +65,20 @@ typedef enum {
     TF_AVRO_VALUE_LONG = 19,
     TF_AVRO_VALUE_BYTES = 20,
     TF_AVRO_VALUE_FIXED = 21,
-    TF_AVRO_OPTIONAL = 22,
-    TF_AVRO_JUMP = 23
+    TF_AVRO_OPTIONAL = 22
 } tf_avro_op;
+
+/* What an array had in the record before: a guess, checked before it is believed. Records of one table are alike, and
+ * a processor that need not wait for one length to find the next reads several at a time. */
+typedef struct {
+    int32_t bytes;      /* of all items */
+    uint8_t sizes[16];  /* of the first items' values, as the byte that says it */
+} tf_avro_guess;
 
 typedef struct {
     const int32_t *program;
     int32_t program_length;
+    tf_avro_guess *guesses;     /* by the place of an array or map in the program */
     tf_column *columns;         /* of a LIST the end offset of each row's items, of floats and doubles the bits */
     const int32_t *parents;     /* by column: the LIST column whose items it holds, before it; -1: one row a record */
     int32_t column_count;
@@ -101,6 +106,9 @@ void tf_avro_begin(tf_avro_decoder *decoder);
 
 /* Room for so many records more, which are known to come. Only saves work. */
 void tf_avro_expect(tf_avro_decoder *decoder, int64_t records);
+
+/* Room for the bytes of values, where `times` as many as there are by now are thought to come. Only saves work. */
+void tf_avro_expect_more(tf_avro_decoder *decoder, double times);
 
 /* Decode exactly `count` records from [block, block + size). OUT: every top-level column grows by the rows that are
  * not dropped. On an error the columns are unusable; `*offset` is where. */

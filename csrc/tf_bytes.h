@@ -8,6 +8,9 @@
 #ifdef _MSC_VER
 #include <intrin.h>
 #endif
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
+#endif
 
 /* Compilers turn these shifts into one load or store (and a swap on a big-endian machine). */
 
@@ -54,6 +57,20 @@ static inline unsigned tf_highest_bit(uint64_t v)
 #else
     return 63u - (unsigned)__builtin_clzll(v);
 #endif
+}
+
+/* Bit i: whether byte i of the 64 at p is 0x80 or more. */
+static inline uint64_t tf_high_bits64(const uint8_t *p)
+{
+    uint64_t bits = 0;
+#if defined(__SSE2__) || defined(_M_X64)
+    for (int i = 0; i < 4; i++)
+        bits |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(p + 16 * i))) << 16 * i;
+#else
+    for (int i = 0; i < 8; i++)
+        bits |= ((tf_load64(p + 8 * i) >> 7 & 0x0101010101010101u) * 0x0102040810204080u >> 56) << 8 * i;
+#endif
+    return bits;
 }
 
 /* Without the popcnt instruction, which not every x86-64 has: sums of 2, 4, 8 bits, then of the bytes. */

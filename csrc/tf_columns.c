@@ -62,7 +62,7 @@ tf_column_status tf_column_reserve(tf_column *c, int64_t rows, tf_budget *budget
     return TF_COLUMN_OK;
 }
 
-static tf_column_status reserve_data(tf_column *c, int64_t size, tf_budget *budget)
+tf_column_status tf_column_reserve_bytes(tf_column *c, int64_t size, tf_budget *budget)
 {
     int64_t used = c->offsets[c->filled];
     if (size <= c->data_capacity - used)
@@ -88,7 +88,7 @@ static tf_column_status reserve_data(tf_column *c, int64_t size, tf_budget *budg
 tf_column_status tf_column_put(tf_column *c, int64_t row, const uint8_t *bytes, int32_t size, tf_budget *budget)
 {
     tf_column_fill(c, row);
-    tf_column_status status = reserve_data(c, size, budget);
+    tf_column_status status = tf_column_reserve_bytes(c, size, budget);
     if (status != TF_COLUMN_OK)
         return status;
     int32_t start = c->offsets[row];

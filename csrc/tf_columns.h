@@ -53,6 +53,9 @@ void tf_column_free(tf_column *column);
 /* Room for `rows` more rows. */
 tf_column_status tf_column_reserve(tf_column *column, int64_t rows, tf_budget *budget);
 
+/* Room for `size` more bytes of values, behind the last row that was put. The column has room for rows. */
+tf_column_status tf_column_reserve_bytes(tf_column *column, int64_t size, tf_budget *budget);
+
 /* Set the bytes of `row`, for which there is room, anew, and mark it valid. Rows behind it are forgotten, rows before
  * it that were not set are empty. Does not count `present`. */
 tf_column_status tf_column_put(tf_column *column, int64_t row, const uint8_t *bytes, int32_t size, tf_budget *budget);

@@ -6,7 +6,7 @@ Container Files" and "Binary Encoding".
 """
 
 from cpython.buffer cimport PyBuffer_FillInfo
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint32_t, uintptr_t
 from libc.stdlib cimport calloc, free, realloc
 
 from typing import NamedTuple
@@ -48,9 +48,13 @@ cdef extern from "tf_avro.h" nogil:
         int32_t width
         int32_t flaws
 
+    ctypedef struct tf_avro_guess:
+        int32_t bytes
+
     ctypedef struct tf_avro_decoder:
         const int32_t *program
         int32_t program_length
+        tf_avro_guess *guesses
         tf_column *columns
         const int32_t *parents
         int32_t column_count
@@ -69,6 +73,26 @@ cdef extern from "tf_avro.h" nogil:
     tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_t *value)
     void tf_avro_free(tf_avro_decoder *decoder)
 
+
+cdef extern from "tf_avro_blocks.h" nogil:
+    ctypedef int (*tf_inflate_fn)(void *inflater, const void *data, size_t in_size, void *out, size_t room,
+                                  size_t *in_used, size_t *out_used)
+    ctypedef uint32_t (*tf_adler32_fn)(uint32_t adler, const void *data, size_t size)
+
+    ctypedef struct tf_avro_inflater:
+        tf_inflate_fn inflate
+        tf_adler32_fn adler32
+        void *inflater
+        uint8_t *plain
+        int64_t capacity
+        int64_t limit
+
+    int tf_avro_decode_blocks(tf_avro_decoder *decoder, const uint8_t *data, int64_t size, int64_t offset,
+                              const uint8_t *sync, int64_t min_size, int64_t most_records, tf_avro_inflater *inflater)
+
+
+ctypedef void *(*_Alloc)()
+ctypedef void (*_Free)(void *)
 
 HAS_NUL = TF_TEXT_HAS_NUL
 NOT_UTF8 = TF_TEXT_NOT_UTF8
@@ -235,6 +259,38 @@ cdef object _array(void *start, int64_t count, Py_ssize_t width, object kind):
     return np.frombuffer(memory, kind)
 
 
+cdef class Inflater:
+    """libdeflate and the memory that blocks are inflated into, one after the other; for one thread.
+
+    Parameters
+    ----------
+    functions : addresses of ``libdeflate_alloc_decompressor``, ``_free_decompressor``, ``_deflate_decompress_ex`` and
+        ``_adler32``; trusted
+    """
+
+    cdef tf_avro_inflater into
+    cdef _Free _free
+
+    def __cinit__(self, tuple functions not None):
+        alloc, release, inflate, adler32 = functions
+        self._free = <_Free><uintptr_t>release
+        self.into.inflate = <tf_inflate_fn><uintptr_t>inflate
+        self.into.adler32 = <tf_adler32_fn><uintptr_t>adler32
+        self.into.inflater = (<_Alloc><uintptr_t>alloc)()
+        if self.into.inflater == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        if self.into.inflater != NULL:
+            self._free(self.into.inflater)
+        free(self.into.plain)
+
+    @property
+    def capacity(self):
+        """Bytes of the memory that blocks were inflated into."""
+        return self.into.capacity
+
+
 cdef class BlockDecoder:
     """Columns that grow block by block.
 
@@ -273,7 +329,8 @@ cdef class BlockDecoder:
         self.decoder.drop_value = drop_value
         self.decoder.columns = <tf_column *>calloc(max(1, kinds.shape[0]), sizeof(tf_column))
         self.decoder.parents = &parents[0] if parents.shape[0] else NULL
-        if self.decoder.columns == NULL:
+        self.decoder.guesses = <tf_avro_guess *>calloc(max(1, program.shape[0]), sizeof(tf_avro_guess))
+        if self.decoder.columns == NULL or self.decoder.guesses == NULL:
             raise MemoryError
         self.decoder.column_count = <int32_t>kinds.shape[0]
         for i in range(self.decoder.column_count):
@@ -284,6 +341,7 @@ cdef class BlockDecoder:
         if self.decoder.columns != NULL:
             tf_avro_free(&self.decoder)
         free(self.decoder.columns)
+        free(self.decoder.guesses)
 
     @property
     def rows(self):
@@ -324,6 +382,41 @@ cdef class BlockDecoder:
         if status == TF_AVRO_BAD_PROGRAM:
             raise AssertionError("the Avro program is malformed")
         raise AvroDecodeError(REASONS[status], offset)
+
+    def decode_blocks(self, const uint8_t[::1] data not None, int64_t offset, const uint8_t[::1] sync not None,
+                      int64_t min_size, int64_t most_records, Inflater inflater, int64_t limit):
+        """Append the records of all blocks of the file ``data``, from ``offset`` on.
+
+        Parameters
+        ----------
+        sync : uint8[16], behind every block
+        min_size : bytes that a record has at least
+        most_records : so many records there may be, with those that are left out
+        inflater : of raw deflate; None: the blocks are plain
+        limit : most bytes that a block may inflate to
+
+        Returns
+        -------
+        bool : False where something is odd: then the decoder must be thrown away, and :meth:`decode` tells what it is
+
+        Notes
+        -----
+        Cost: O(bytes), GIL released once.
+        """
+        cdef int done
+        cdef int64_t size = data.shape[0]
+        cdef tf_avro_inflater *into = NULL
+        if sync.shape[0] != 16 or min_size < 1 or offset < 0 or offset > size:
+            raise ValueError("no sync marker, no size or no offset")
+        if offset == size:
+            return True
+        if inflater is not None:
+            into = &inflater.into
+            into.limit = limit
+        with nogil:
+            done = tf_avro_decode_blocks(&self.decoder, &data[0], size, offset, &sync[0], min_size, most_records,
+                                         into)
+        return bool(done)
 
     def column(self, int32_t index):
         """Hand a column's memory over, once, without copying it."""

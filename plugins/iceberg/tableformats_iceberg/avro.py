@@ -6,6 +6,7 @@ inflating) is checked before it is believed. Source: Apache Avro specification, 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 
-from ._avro import NOT_UTF8, AvroDecodeError, BlockDecoder, read_metadata, read_varint
+from ._avro import NOT_UTF8, AvroDecodeError, BlockDecoder, Inflater, read_metadata, read_varint
 from .avro_schema import ELEMENT, Path, Program, Want, compile_program
 from .codecs import inflated
 from .columns import RawColumn
@@ -30,7 +31,10 @@ MAGIC = b"Obj\x01"
 SYNC_SIZE = 16
 _COLUMN_BYTES = 2**31 - 1
 """A column of bytes, at most: Arrow's offsets have 32 bits, which no limit can raise."""
+_KEPT_BYTES = 4 << 20
+"""Memory for inflated blocks that is kept for the next file has no more."""
 _MAP_VALUE = {"type": "bytes"}
+_local = threading.local()
 
 
 @dataclass(frozen=True)
@@ -157,10 +161,17 @@ def read_columns(
     except CorruptMetadataError as error:
         error.path = path
         raise
-    decoder = BlockDecoder(*layout, drop[1] if drop else 0, limits.decoded_bytes)
-    # A list's word is not to be trusted with memory: records have some bytes each.
-    decoder.expect(min(expected, len(data)))
-    _decode_blocks(decoder, data, header, program.min_size, path, limits)
+
+    def decoder_of() -> BlockDecoder:
+        made = BlockDecoder(*layout, drop[1] if drop else 0, limits.decoded_bytes)
+        # A list's word is not to be trusted with memory: records have some bytes each.
+        made.expect(min(expected, len(data)))
+        return made
+
+    decoder = decoder_of()
+    if not _decode_at_once(decoder, data, header, program.min_size, limits):
+        decoder = decoder_of()
+        _decode_blocks(decoder, data, header, program.min_size, path, limits)
     columns = {c.path: RawColumn(*decoder.column(i), c.avro) for i, c in enumerate(program.columns)}
     maps: dict[Path, dict[int, RawColumn]] = {}
     index = len(columns)
@@ -189,10 +200,30 @@ def _compiled(
     )  # fmt: skip
 
 
+def _decode_at_once(decoder: BlockDecoder, data: bytes, header: Header, min_size: int, limits: Limits) -> bool:
+    """Run the decoder over all blocks without coming back to Python; False where that cannot be, or where anything is
+    odd."""
+    from tableformats.inflate import libdeflate
+
+    inflater = None
+    if header.codec == "deflate":
+        functions = libdeflate()
+        if functions is None:
+            return False
+        inflater = getattr(_local, "inflater", None)
+        if inflater is None or inflater.capacity > _KEPT_BYTES:
+            inflater = _local.inflater = Inflater(functions)
+    elif header.codec != "null":
+        return False
+    return decoder.decode_blocks(
+        data, header.offset, header.sync, max(min_size, 1), limits.entries, inflater, limits.inflated_bytes
+    )
+
+
 def _decode_blocks(
     decoder: BlockDecoder, data: bytes, header: Header, min_size: int, path: str, limits: Limits
 ) -> None:
-    """Run the decoder over all blocks."""
+    """Run the decoder over all blocks, one by one."""
     view = memoryview(data)
     offset, end = header.offset, len(data)
     entries = 0

@@ -30,7 +30,7 @@ MAX_SIZE = 1 << 30
 
 # Operations of tf_avro.h.
 SKIP_VARINT, SKIP_BYTES, SKIP_FIXED, SKIP_ENUM, SKIP_ARRAY, UNION = 1, 2, 3, 4, 5, 6
-NULL, LIST, MAP, KEY, VALUE_LONG, VALUE_BYTES, VALUE_FIXED, OPTIONAL, JUMP = 15, 16, 17, 18, 19, 20, 21, 22, 23
+NULL, LIST, MAP, KEY, VALUE_LONG, VALUE_BYTES, VALUE_FIXED, OPTIONAL = 15, 16, 17, 18, 19, 20, 21, 22
 _READ = {"long": 7, "int": 8, "boolean": 9, "float": 10, "double": 11, "bytes": 12, "string": 12}
 _SKIP = {
     "long": (SKIP_VARINT,), "int": (SKIP_VARINT,), "boolean": (SKIP_FIXED, 1), "float": (SKIP_FIXED, 4),
@@ -278,14 +278,12 @@ class _Compiler:
         if isinstance(self.resolve(branch), list):
             self.fail("an Avro union holds a union")
         head = len(self.words)
-        self.emit(OPTIONAL, null, 0)
+        self.emit(OPTIONAL, null, 0, 0)
         if want is not None:
             self.nulls(want, path)
-        self.emit(JUMP, 0)
         start = len(self.words)
-        self.words[head + 2] = start - head - 3
         self.value(branch, want, path, depth + 1)
-        self.words[start - 1] = len(self.words) - start
+        self.words[head + 2 : head + 4] = start - head - 4, len(self.words) - start
         return 1
 
     def scalar(self, schema: dict[str, Any], want: Want | None, path: Path) -> int:

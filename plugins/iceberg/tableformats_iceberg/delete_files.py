@@ -188,9 +188,7 @@ def _group_by_path(paths: pa.Array, rows: pa.Array, path: str) -> _Positions:
     return _Positions(encoded.dictionary, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), numbers[order])
 
 
-def _read_parquet(
-    source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits
-) -> list[pa.Array]:
+def _read_parquet(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(source) as file:
@@ -220,9 +218,7 @@ def _in_pieces(file: pq.ParquetFile, names: Sequence[str], path: str, limits: Li
     return pa.Table.from_batches(batches) if batches else file.read(columns=list(names), use_threads=False)
 
 
-def _read_orc(
-    source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits
-) -> list[pa.Array]:
+def _read_orc(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:
     from pyarrow import orc
 
     file = orc.ORCFile(source)
@@ -232,9 +228,7 @@ def _read_orc(
     return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
 
 
-def _read_avro(
-    source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits
-) -> list[pa.Array]:
+def _read_avro(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:
     wants = [Want(c.id, (c.name,), "any") for c in columns]
     limits.check("metadata_bytes", source.size(), "bytes", path=path)
     raw = read_columns(bytes(source.read()), wants, (), path, limits=limits)
