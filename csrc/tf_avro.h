@@ -78,7 +78,7 @@ typedef struct {
 typedef struct {
     const int32_t *program;
     int32_t program_length;
-    tf_avro_guess *guesses;     /* by the place of an array or map in the program */
+    tf_avro_guess *guesses;     /* program_length, zeroed: by the place of an array's items in the program */
     tf_column *columns;         /* of a LIST the end offset of each row's items, of floats and doubles the bits */
     const int32_t *parents;     /* by column: the LIST column whose items it holds, before it; -1: one row a record */
     int32_t column_count;

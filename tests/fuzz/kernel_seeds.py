@@ -68,6 +68,10 @@ def _avro() -> dict[str, bytes]:
         "list": (b"\x0b\x05", 0, varint(2) + text("a") + text("b") + b"\x00", 1),
         "list-sized": (b"\x0b\x01", 0, varint(-2) + varint(2) + varint(5) + varint(6) + b"\x00", 1),
         "list-skipped": (b"\xeb\x01", 0, varint(-2) + varint(2) + varint(5) + varint(6) + b"\x00", 1),
+        "list-skipped-long": (
+            b"\x0d\xeb\x01\x06", 0, 3 * (varint(40) + 40 * varint(1000) + b"\x00" + text("a" * 60)), 3),
+        "map-skipped-long": (
+            b"\x0d\xec\x01\x00\x06", 0, 3 * (varint(2) + 2 * pair + b"\x00" + text("a" * 90)), 3),
         "nested-list": (b"\x0b\x0b\x09\x01\x00", 0, varint(1) + varint(1) + b"\x00\x02\x00\x00", 1),
         "map-bytes": (b"\x0c\x01\x00", 0, varint(2) + pair + varint(130) + text("z") + b"\x00", 1),
         "map-longs": (b"\x0c\x00\x00", 0, varint(2) + varint(1) * 2 + varint(1) + varint(9) + b"\x00", 1),

@@ -292,10 +292,14 @@ static int32_t drop_column(const avro_schema *s)
     return node->wanted && (node->kind == A_LONG || node->kind == A_ENUM || node->kind == A_INT) ? node->column : -1;
 }
 
+static tf_avro_guess guesses[WORDS];
+
 static void begin(tf_avro_decoder *d, avro_schema *s, int64_t limit)
 {
+    memset(guesses, 0, sizeof guesses);
     *d = (tf_avro_decoder){.columns = s->columns, .parents = s->parents, .column_count = s->column_count,
-                           .sparse_start = s->sparse_start, .drop_column = -1, .keys = WANTED, .key_count = KEYS};
+                           .sparse_start = s->sparse_start, .drop_column = -1, .keys = WANTED, .key_count = KEYS,
+                           .guesses = guesses};
     d->program = s->words;
     d->program_length = s->word_count;
     d->memory.limit = limit;
@@ -305,8 +309,9 @@ static void begin(tf_avro_decoder *d, avro_schema *s, int64_t limit)
 static void skip_all(avro_schema *s, fuzz_input block, int64_t count)
 {
     static plain_reader plain;
-    tf_avro_decoder d = {.program = s->skip, .program_length = s->skip_count, .drop_column = -1};
+    tf_avro_decoder d = {.program = s->skip, .program_length = s->skip_count, .drop_column = -1, .guesses = guesses};
     int64_t offset;
+    memset(guesses, 0, sizeof guesses);
     tf_avro_begin(&d);
     tf_avro_status status = tf_avro_decode(&d, block.cur, (int64_t)fuzz_left(&block), count, &offset);
     plain = (plain_reader){.schema = s, .in = block, .skips = 1};

@@ -231,13 +231,12 @@ static void emit_value(avro_code *code, const avro_node *node)
     switch (node->kind) {
     case A_OPTIONAL:
         emit_two(code, TF_AVRO_OPTIONAL, node->size);
-        emit(code, 0);
+        emit_two(code, 0, 0);
         emit_nulls(code, node->first);
-        emit_two(code, TF_AVRO_JUMP, 0);
         start = code->count;
-        code->words[head + 2] = start - head - 3;
+        code->words[head + 2] = start - head - 4;
         emit_value(code, node->first);
-        code->words[start - 1] = code->count - start;
+        code->words[head + 3] = code->count - start;
         break;
     case A_UNION:
         emit_union(code, node);
