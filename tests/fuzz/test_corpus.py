@@ -29,8 +29,8 @@ def test_inputs_end_in_an_answer_or_in_our_error(name: str) -> None:
     target = TARGETS[name]
     warm(target)
     answered = 0
-    for path in inputs(name):
-        answered += run(target, path.read_bytes()) is None
+    for data in (b"", b"\0", b"\xff" * 64, *(path.read_bytes() for path in inputs(name))):
+        answered += run(target, data) is None
     assert answered, "every input is refused: the target reaches nothing"
 
 
