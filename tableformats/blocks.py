@@ -51,6 +51,8 @@ class Source:
 
     def places(self, rows: np.ndarray) -> np.ndarray:
         """Rows of the batch for these rows of the block, which are the source's."""
+        if self.rows is not None and len(rows) == len(self.rows):
+            return self.rows
         own = rows - self.start
         return own if self.rows is None else self.rows[own]
 

@@ -28,6 +28,8 @@ _MOST_NEWER = 32
 _OVERHEAD_BYTES = 512
 _KEPT_FILES = 65_536
 """Files of a block that is kept: fewer blocks cost less, and the columns of one should fit a core's cache."""
+_MANY = 8
+"""Survivors are kept without other files where they are less than one in so many of what the snapshot has."""
 _NOT_KEPT = ("partition", "record_count")
 """Columns of files that blocks have already."""
 _CONTEXTS = itertools.count()
@@ -56,6 +58,31 @@ class KeptPart:
         shares = (p.block.nbytes * (p.stop - p.start) // max(len(p.block), 1) for p in self.places)
         masks = sum(p.alive.nbytes for p in self.places if p.alive is not None)
         return _OVERHEAD_BYTES + masks + sum(shares)
+
+
+@dataclass
+class _Files:
+    """Files of a batch: those in its ``rows`` (int64, ascending; None: all)."""
+
+    files: pa.RecordBatch
+    rows: np.ndarray | None
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.files.nbytes) + (0 if self.rows is None else self.rows.nbytes)
+
+    def only(self, rows: np.ndarray) -> _Files:
+        """Of all files of a batch these alone."""
+        return _Files(self.files.take(to_arrow(rows)), rows)
+
+    def at(self, places: np.ndarray) -> pa.RecordBatch | None:
+        """The files in these rows of the batch (int64, ascending); None where some are not here."""
+        if places is not self.rows and self.rows is not None:
+            found = np.searchsorted(self.rows, places)
+            if len(found) and (found[-1] == len(self.rows) or not np.array_equal(self.rows[found], places)):
+                return None
+            places = found
+        return self.files if len(places) == self.files.num_rows else self.files.take(to_arrow(places))
 
 
 class Reconciler:
@@ -208,15 +235,28 @@ class Kept:
         if found is not None:
             self.keep(part, found)
 
-    def files(self, source: Source, batch_of: BatchOf) -> pa.RecordBatch:
-        """The columns of a batch's files, but for those that blocks have."""
+    def files(self, source: Source, rows: np.ndarray, batch_of: BatchOf) -> pa.RecordBatch:
+        """The columns of the files ``rows`` of a block, which are the source's, but for those that blocks have.
+
+        For the next plan those are kept that the snapshot has, or these alone where they are few; the batch as a whole
+        once somebody asks for others.
+        """
+        places = source.places(rows)
         key = ("files", source.key, source.number)
-        found: pa.RecordBatch | None = None if source.key is None else self._cache.find(key)
-        if found is None:
-            files = batch_of(source).files
-            found = files.select([name for name in files.schema.names if name not in _NOT_KEPT])
-            if source.key is not None:
-                self._cache.keep(key, found, int(found.nbytes))
+        known: _Files | None = None if source.key is None else self._cache.find(key)
+        found = None if known is None else known.at(places)
+        if found is not None:
+            return found
+        files = batch_of(source).files
+        kept = _Files(files.select([name for name in files.schema.names if name not in _NOT_KEPT]), None)
+        if known is None and _MANY * len(rows) < source.stop - source.start:
+            kept = kept.only(places)
+        elif known is None and source.rows is not None:
+            kept = kept.only(source.rows)
+        if source.key is not None:
+            self._cache.keep(key, kept, kept.nbytes)
+        found = kept.at(places)
+        assert found is not None, "what is asked for is kept"
         return found
 
     def _fits(self, block: Block) -> bool:
@@ -257,12 +297,11 @@ class Kept:
 
     def _keys(self, part: FilePart, source: Source, rows: np.ndarray, reread: Reread) -> pa.BinaryArray:
         """The keys of these rows of a block."""
-        places = to_arrow(source.places(rows))
         if part.keys_of is not None:
-            return part.keys_of(self.files(source, reread).take(places))
+            return part.keys_of(self.files(source, rows, reread))
         keys = reread(source).keys
         assert keys is not None, "parts below those that add keys have keys"
-        return keys.take(places)
+        return keys.take(to_arrow(source.places(rows)))
 
 
 def keys_of(parts: Iterable[FilePart]) -> Iterator[pa.BinaryArray]:

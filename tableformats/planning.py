@@ -271,10 +271,7 @@ class _Planner:
     def _files(self, pruned: Pruned, spec: PartitionSpec, batch_of: BatchOf) -> pa.Table:
         """The survivors of a block with all of their columns."""
         block, rows = pruned.block, pruned.rows
-        taken = []
-        for source, own in block.of_sources(rows):
-            files = self.kept.files(source, batch_of)
-            taken.append(files if len(own) == files.num_rows else files.take(to_arrow(source.places(own))))
+        taken = [self.kept.files(source, own, batch_of) for source, own in block.of_sources(rows)]
         table = pa.Table.from_batches(taken[:1])
         if len(taken) > 1:
             table = _concat([pa.Table.from_batches([files]) for files in taken]).combine_chunks()

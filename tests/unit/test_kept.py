@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats import blocks
+from tableformats import blocks, kept
 from tableformats.plugin import (
     Bounds,
     DeleteFiles,
@@ -186,15 +186,18 @@ FILTERS = st.sampled_from(
 @given(
     commits=COMMITS, checkpoint=st.integers(0, 3), runs=st.integers(1, 3), budget=st.sampled_from([0, 3000, 1 << 20]),
     asked=st.lists(st.tuples(SMALL, FILTERS), min_size=2, max_size=8), few=st.booleans(),
+    alone=st.booleans(),
 )  # fmt: skip
 def test_plans_after_plans(
-    commits: list[list[File]], checkpoint: int, runs: int, budget: int, asked: list[tuple[int, str | None]], few: bool
+    commits: list[list[File]], checkpoint: int, runs: int, budget: int, asked: list[tuple[int, str | None]], few: bool,
+    alone: bool,
 ) -> None:
     """Any versions and filters one after the other, with a budget that holds nothing, a little or everything."""
     log = Log(commits, min(checkpoint, len(commits)), runs)
     cache = MetadataCache(budget)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "TARGET_FILES", 3 if few else 1000)
+        patch.setattr(kept, "_MANY", 1 if alone else 8)
         for version, filter in asked:
             version = min(version, len(commits))
             plan = planned(log, version, filter, cache)
@@ -237,6 +240,18 @@ def test_an_older_version_does_not_see_newer_commits() -> None:
     log.commits.append([File("20", False, 1, 0, 0), File("00", False, 1, 0, 0)])
     assert "20" not in planned(log, 5, None, cache).file_uris()
     assert {"20", "00"} < set(planned(log, 4, None, cache).file_uris())
+
+
+def test_few_survivors_are_kept_alone_until_others_are_asked_for() -> None:
+    log, cache = Log([[File(f"{i:02}", True, 1, i, 0) for i in range(64)]], checkpoint=1), MetadataCache()
+    sizes = []
+    for filter, reads in (("id = 7", 1), ("id = 7", 0), ("id = 9", 1), ("id = 11", 0)):
+        expected = answers(planned(log, 1, filter, MetadataCache(0)))
+        log.reads.clear()
+        assert answers(planned(log, 1, filter, cache)) == expected
+        assert bool(log.reads) == reads
+        sizes.append(cache.used_bytes)
+    assert sizes[0] == sizes[1] < sizes[2] == sizes[3]
 
 
 def test_a_partition_field_of_another_type_is_read_again() -> None:
