@@ -71,6 +71,33 @@ public class PlannedFiles implements FileIndex {
         return this;
     }
 
+    /** The same files, whose size is told as that of those in which rows of the filtered relation may lie. */
+    public PlannedFiles sized(Expression filter) {
+        byte[] keep = ask(sequence(Collections.singletonList(filter)), sequence(Collections.emptyList()));
+        PlannedFiles found = new PlannedFiles();
+        found.root = root;
+        found.partitionSchema = partitionSchema;
+        found.files = files;
+        found.values = values;
+        found.planner = planner;
+        found.byId = byId;
+        found.nested = nested;
+        for (int i = 0; i < files.length; i++) {
+            found.totalSize += keep == null || keep[i] != 0 ? files[i].getLen() : 0L;
+        }
+        return found;
+    }
+
+    /** The same files and the same size, so that Spark may read them once for two places of a query. */
+    public boolean equals(Object other) {
+        return other instanceof PlannedFiles && ((PlannedFiles) other).files == files
+                && ((PlannedFiles) other).totalSize == totalSize;
+    }
+
+    public int hashCode() {
+        return System.identityHashCode(files);
+    }
+
     public Seq rootPaths() {
         return sequence(Collections.singletonList(root));
     }
@@ -150,6 +177,7 @@ public class PlannedFiles implements FileIndex {
         // A plan is of one version: there is nothing newer to see.
     }
 
+    /** Of all files, or of those that {@link PrunedSizes} found to be left: what Spark chooses joins by. */
     public long sizeInBytes() {
         return totalSize;
     }

@@ -112,7 +112,7 @@ class PlanPruner:
     def __init__(self, plan: ScanPlan) -> None:
         self._plan = plan
         self._known = set(_conjuncts(plan.scan.filter))
-        self._masks: dict[ex.Expression, np.ndarray | None] = {}
+        self._masks: dict[frozenset[ex.Expression], np.ndarray | None] = {}
 
     def callback(self, reader: FilterReader, rows: np.ndarray) -> Callable[[str], bytes | None]:
         """What :class:`tableformats.spark.jvm.Planner` calls for a relation over the plan's files ``rows`` (int64)."""
@@ -130,14 +130,15 @@ class PlanPruner:
 
     def mask(self, predicate: ex.Expression) -> np.ndarray | None:
         """bool[n]: the plan's files in which ``predicate`` may hold for a row; None where it is nothing new."""
-        new = ex.conjunction(*_drop_implied(_conjuncts(predicate), self._known))
-        if new == ex.TRUE:
+        new = _drop_implied(_conjuncts(predicate), self._known)
+        if ex.conjunction(*new) == ex.TRUE:
             return None
-        if new not in self._masks:
+        key = frozenset(new)  # Spark asks with the same terms in another order
+        if key not in self._masks:
             if len(self._masks) >= _MAX_MASKS:
                 self._masks.clear()
-            self._masks[new] = self._plan.keep_mask(new)
-        return self._masks[new]
+            self._masks[key] = self._plan.keep_mask(ex.conjunction(*new))
+        return self._masks[key]
 
 
 def _drop_implied(parts: Iterable[ex.Expression], known: set[ex.Expression]) -> list[ex.Expression]:

@@ -1,0 +1,96 @@
+package tableformats.spark;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import org.apache.spark.sql.ExperimentalMethods;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import scala.collection.JavaConverters;
+import scala.collection.immutable.Seq;
+import scala.runtime.AbstractPartialFunction;
+
+/**
+ * Tells the optimiser how large what is left of a relation of ours is, once it knows the filters over it.
+ *
+ * Spark asks a relation for its size before it shows it a filter, and filters lower no estimate without statistics of
+ * columns. So this rule of the session puts the size of the surviving files in the relation's place, when all of Spark's
+ * own rules have moved filters where they belong and none has yet chosen a join. It touches no other relation, and
+ * changes no file that is read.
+ */
+public class PrunedSizes extends Rule {
+    private static final Logger LOG = LoggerFactory.getLogger("tableformats.spark.PrunedSizes");
+
+    /** Adds the rule to a session that has none of it. */
+    public void install(ExperimentalMethods session) {
+        synchronized (session) {
+            List rules = new ArrayList();
+            Seq known = (Seq) session.extraOptimizations();
+            for (int i = 0; i < known.size(); i++) {
+                if (known.apply(i) instanceof PrunedSizes) {
+                    return;
+                }
+                rules.add(known.apply(i));
+            }
+            rules.add(this);
+            session.extraOptimizations_$eq((Seq) JavaConverters.asScalaBuffer(rules).toIndexedSeq());
+        }
+    }
+
+    public TreeNode apply(TreeNode plan) {
+        return ((LogicalPlan) plan).transformUp(new AbstractPartialFunction() {
+            public boolean isDefinedAt(Object node) {
+                return node instanceof Filter && files((Filter) node) != null;
+            }
+
+            public Object applyOrElse(Object node, scala.Function1 otherwise) {
+                return isDefinedAt(node) ? narrowed((Filter) node) : otherwise.apply(node);
+            }
+        });
+    }
+
+    /** Our files below the filter; null where there are others, or none. */
+    private static PlannedFiles files(Filter filter) {
+        if (!(filter.child() instanceof LogicalRelation)) {
+            return null;
+        }
+        Object relation = ((LogicalRelation) filter.child()).relation();
+        if (!(relation instanceof HadoopFsRelation)) {
+            return null;
+        }
+        Object location = ((HadoopFsRelation) relation).location();
+        return location instanceof PlannedFiles ? (PlannedFiles) location : null;
+    }
+
+    private static LogicalPlan narrowed(Filter filter) {
+        try {
+            PlannedFiles files = files(filter);
+            PlannedFiles left = files.sized(filter.condition());
+            if (left.sizeInBytes() == files.sizeInBytes()) {
+                return filter;
+            }
+            LogicalRelation leaf = (LogicalRelation) filter.child();
+            // Versions of Spark differ in the types and the number of what these are made of, not in the order.
+            HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
+            Object copy = HadoopFsRelation.class.getConstructors()[0].newInstance(new Object[] {
+                left, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), relation.fileFormat(),
+                relation.options(), relation.sparkSession()});
+            Object[] arguments = new Object[leaf.productArity()];
+            for (int i = 0; i < arguments.length; i++) {
+                arguments[i] = i == 0 ? copy : leaf.productElement(i);
+            }
+            LogicalPlan child = (LogicalPlan) leaf.makeCopy(arguments);
+            return new Filter(filter.condition(), child);
+        } catch (Throwable t) {
+            LOG.debug("the size of pruned files was not told to the optimiser", t);
+            return filter;
+        }
+    }
+}

@@ -1,0 +1,86 @@
+"""What Spark's optimiser knows of a relation's size: the bytes of the files that a query's filters leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tableformats as tf
+from tests.spark.delta_log import DeltaFile, write_delta
+from tests.spark.plans import files_read
+
+SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.int32())])
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory: pytest.TempPathFactory) -> tf.Table:
+    """Ten files of a hundred rows, one partition each."""
+    files = [
+        DeltaFile(f"f{i}.parquet", pa.table({"id": pa.array(range(100 * i, 100 * i + 100), pa.int64())}), {"p": str(i)})
+        for i in range(10)
+    ]
+    root = tmp_path_factory.mktemp("sizes") / "big"
+    return tf.open_table(write_delta(root, SCHEMA, files, partitioned_by=["p"]))
+
+
+def told(frame: Any) -> int:
+    """Bytes that the optimiser takes the frame to have."""
+    return int(str(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+
+
+def sizes(table: tf.Table, *numbers: int) -> int:
+    return sum((Path(table.location) / f"f{i}.parquet").stat().st_size for i in numbers)
+
+
+def test_the_size_of_the_files_that_filters_leave(spark: Any, big: tf.Table) -> None:
+    frame = big.scan().to_spark(spark)
+    cases = {"id < 150": [0, 1], "p = 3": [3], "p > 7 OR id = 5": [0, 8, 9], "p % 2 = 0 AND id < 250": [0, 1, 2]}
+    for filter, left in {**cases, "id >= 0": list(range(10))}.items():
+        assert told(frame.where(filter)) == sizes(big, *left), filter
+    assert told(frame.where("id < 0")) <= 1
+    assert told(frame) == sizes(big, *range(10)), "each query has its own"
+    assert told(big.scan("id < 500").to_spark(spark).where("p > 1")) == sizes(big, 2, 3, 4)
+
+
+def test_a_selective_filter_makes_a_broadcast_join(
+    spark: Any, settings: Any, big: tf.Table, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings({"spark.sql.autoBroadcastJoinThreshold": str(sizes(big, 0, 1, 2)), "spark.sql.adaptive.enabled": "false"})
+    left, right = big.scan().to_spark(spark), big.scan().to_spark(spark)
+    assert "SortMergeJoin" in planned(left.join(right, "id"))
+    joined = left.join(right.where("p = 2"), "id")
+    assert "BroadcastHashJoin" in planned(joined) and joined.count() == 100
+    joined.explain(mode="cost")
+    assert f"Statistics(sizeInBytes={sizes(big, 2):.1f} B)" in capsys.readouterr().out
+
+
+def planned(frame: Any) -> str:
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
+def test_files_are_read_as_before(spark: Any, big: tf.Table) -> None:
+    frame = big.scan().to_spark(spark).where("id BETWEEN 150 AND 250")
+    assert (frame.count(), files_read(frame)) == (101, 2)
+
+
+def test_sessions_have_the_rule_once(spark: Any, big: tf.Table) -> None:
+    def rules(session: Any) -> list[str]:
+        known = session._jsparkSession.experimental().extraOptimizations()
+        return [known.apply(i).getClass().getSimpleName() for i in range(known.size())]
+
+    other = spark.newSession()
+    others: Callable[[], list[str]] = lambda: [name for name in rules(other) if name != "PrunedSizes"]  # noqa: E731
+    before = others()
+    for _ in range(3):
+        assert big.scan().to_spark(other).where("id < 50").count() == 50
+    assert rules(other).count("PrunedSizes") == 1 and others() == before
+
+
+def test_other_relations_keep_their_size(spark: Any, big: tf.Table) -> None:
+    big.scan().to_spark(spark)
+    frame = spark.read.parquet(big.location + "/f3.parquet")
+    assert told(frame.where("id < 0 OR id = 5")) == told(frame) == sizes(big, 3)
