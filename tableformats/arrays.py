@@ -6,13 +6,15 @@ of them is called: a quarter of the time of a process that plans one small table
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["FALSE", "TRUE", "ZERO", "array_of", "binaries", "scalar", "strings", "to_arrow", "to_numpy"]
+__all__ = ["FALSE", "TRUE", "ZERO", "array_of", "binaries", "flat", "scalar", "strings", "to_arrow", "to_numpy"]
 
 _KINDS: dict[np.dtype[Any], pa.DataType] = {
     np.dtype(np.int8): pa.int8(), np.dtype(np.int16): pa.int16(), np.dtype(np.int32): pa.int32(),
@@ -20,6 +22,7 @@ _KINDS: dict[np.dtype[Any], pa.DataType] = {
     np.dtype(np.uint32): pa.uint32(), np.dtype(np.uint64): pa.uint64(), np.dtype(np.float32): pa.float32(),
     np.dtype(np.float64): pa.float64(),
 }  # fmt: skip
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _DTYPES: dict[pa.DataType, np.dtype[Any]] = {kind: dtype for dtype, kind in _KINDS.items()}
 
 
@@ -44,7 +47,7 @@ def to_numpy(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
     Numbers share the array's memory and are not to be written to; dates and times are their integers.
     """
     if isinstance(values, pa.ChunkedArray):
-        return to_numpy(values.chunk(0)) if values.num_chunks == 1 else to_numpy(_whole(values))
+        return to_numpy(flat(values))
     kind, start, n = values.type, values.offset, len(values)
     buffer = values.buffers()[1]
     if pa.types.is_boolean(kind):
@@ -78,41 +81,60 @@ def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
     Raises
     ------
-    pa.ArrowInvalid, OverflowError : a value that is none of ``kind``
+    pa.ArrowInvalid, pa.ArrowTypeError, OverflowError : a value that is none of ``kind``
     """
-    if pa.types.is_string(kind):
+    classes = {type(value) for value in values if value is not None}
+    if not classes:
+        return pa.nulls(len(values), kind)
+    if classes == {str} and pa.types.is_string(kind):
         return strings(values)
-    if pa.types.is_binary(kind):
+    if classes == {bytes} and pa.types.is_binary(kind):
         return binaries(values)
-    valid = np.array([value is not None for value in values], bool)
+    if classes == {decimal.Decimal} and pa.types.is_decimal128(kind):
+        return strings([None if value is None else str(value) for value in values]).cast(kind)
     known = [0 if value is None else value for value in values]
-    if pa.types.is_boolean(kind):
-        return to_arrow(np.array(known, bool), valid=valid)
-    if pa.types.is_floating(kind) and kind in _DTYPES:
-        return to_arrow(np.array(known, _DTYPES[kind]), valid=valid)
-    counted = pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
-    if counted and all(type(value) is int for value in known):
-        limits = np.iinfo(_DTYPES.get(kind, f"i{kind.bit_width // 8}"))
-        if all(limits.min <= value <= limits.max for value in known):
-            return to_arrow(np.array(known, limits.dtype), kind, valid)
-    return pa.array(values, kind)
+    dtype: np.dtype[Any] | None = None
+    if classes == {bool} and pa.types.is_boolean(kind):
+        dtype = np.dtype(bool)
+    elif classes == {float} and kind == pa.float64():
+        dtype = np.dtype(np.float64)
+    else:
+        whole = _as_integers(known, classes, kind)
+        limits = np.iinfo(_DTYPES.get(kind, np.dtype(f"i{kind.bit_width // 8}"))) if whole else None
+        if limits is not None and all(limits.min <= value <= limits.max for value in whole):
+            known, dtype = whole, limits.dtype
+    if dtype is None:
+        return pa.array(values, kind)
+    valid = np.array([value is not None for value in values], bool)
+    return to_arrow(np.array(known, dtype), None if dtype.kind == "b" else kind, valid)
+
+
+def _as_integers(values: list[Any], classes: set[type], kind: pa.DataType) -> list[int]:
+    """What stands for the values in arrays of ``kind``; 0 for 0. Nothing where that is another question."""
+    is_time = pa.types.is_timestamp(kind)
+    if classes == {int} and (pa.types.is_integer(kind) or pa.types.is_date32(kind) or is_time):
+        return values
+    if classes == {dt.date} and pa.types.is_date32(kind):
+        return [value and value.toordinal() - _EPOCH.toordinal() for value in values]
+    if classes == {dt.datetime} and is_time and kind.unit == "us":
+        if {value.tzinfo is not None for value in values if value} == {kind.tz is not None}:
+            start = _EPOCH if kind.tz else _EPOCH.replace(tzinfo=None)
+            return [value and (value - start) // dt.timedelta(microseconds=1) for value in values]
+    return []
 
 
 def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
-    """``value`` (None: null) of type ``kind``. Raises pa.ArrowInvalid where it is none."""
-    if value is None:
-        return pa.nulls(1, kind)[0]
-    if pa.types.is_string(kind):
-        return strings([value])[0]
-    if pa.types.is_boolean(kind):
-        return to_arrow(np.array([value], bool))[0]
-    if kind in _DTYPES:
-        return to_arrow(np.full(1, value, _DTYPES[kind]))[0]
-    return pa.scalar(value, kind)
+    """``value`` (None: null) of type ``kind``. Raises as :func:`array_of` does."""
+    return pa.nulls(1, kind)[0] if value is None else array_of([value], kind)[0]
 
 
-def _whole(values: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(values.chunks) if values.num_chunks else pa.nulls(0, values.type)
+def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column in one piece; not copied where it is one already."""
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks < 2:
+        return column.chunk(0) if column.num_chunks else pa.nulls(0, column.type)
+    return pa.concat_arrays(column.chunks)
 
 
 def _bits(flags: np.ndarray) -> pa.Buffer:

@@ -26,7 +26,7 @@ from .schema import Field, arrow_type
 if TYPE_CHECKING:
     from .report import ScanReport
 
-__all__ = ["TARGET_FILES", "BatchOf", "Block", "Pruned", "Source", "blocks_of", "check_batch", "empty_struct", "flat"]
+__all__ = ["TARGET_FILES", "BatchOf", "Block", "Pruned", "Source", "blocks_of", "check_batch", "empty_struct"]
 
 TARGET_FILES = 16_384
 """Files of a block that is read: what its batches hold beside the block is in memory until it is pruned."""
@@ -409,16 +409,6 @@ def _typed_partition(partition: pa.StructArray, spec: PartitionSpec) -> pa.Struc
 def empty_struct(length: int) -> pa.StructArray:
     """Structs without members."""
     return pa.Array.from_buffers(pa.struct([]), length, [None], children=[])
-
-
-def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column in one piece."""
-    if isinstance(column, pa.Array):
-        return column
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
 def _sum(counts: pa.Int64Array) -> int | None:

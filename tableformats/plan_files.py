@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .blocks import flat
+from .arrays import flat
 from .plugin.base import deletes_type, partition_members
 from .scan import ScanPlan
 from .schema import Field

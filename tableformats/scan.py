@@ -261,7 +261,7 @@ class ScanPlan(Portable):
         """string[n]: absolute paths of the survivors, which planning has checked."""
         import pyarrow as pa
 
-        from .blocks import flat
+        from .arrays import flat
 
         resolve = self.snapshot.format_snapshot.resolve_paths
         return flat(pa.chunked_array([resolve(paths) for paths in self.survivors["path"].chunks], pa.string()))

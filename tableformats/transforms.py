@@ -225,7 +225,7 @@ def _prefix_upper(values: pa.Array, width: int, target: pa.DataType) -> pa.Array
     greater than each value, which is all that an upper bound promises. The successor is made on bytes and may be
     no UTF-8; where the source is a string, the last code point is raised instead.
     """
-    import pyarrow as pa
+    from .arrays import array_of
 
     out: list[Any] = []
     for value in values.to_pylist():
@@ -235,7 +235,7 @@ def _prefix_upper(values: pa.Array, width: int, target: pa.DataType) -> pa.Array
             out.append(value)
         else:
             out.append(_successor(value))
-    return pa.array(out, target)
+    return array_of(out, target)
 
 
 def _successor(prefix: str | bytes) -> str | bytes | None:

@@ -36,10 +36,18 @@ class PluginRecord:
 
     name: str
     module: str
-    distribution: str | None = None
-    version: str | None = None
     formats: list[str] = field(default_factory=list)
     error: PluginLoadError | None = None
+    installed: metadata.Distribution | None = field(default=None, repr=False)
+    """What it came with; its own metadata are read when they are asked for."""
+
+    @property
+    def distribution(self) -> str | None:
+        return self.installed.name if self.installed else None
+
+    @property
+    def version(self) -> str | None:
+        return self.installed.version if self.installed else None
 
 
 class PluginHost:
@@ -61,13 +69,7 @@ class PluginHost:
             self._load(entry)
 
     def _load(self, entry: metadata.EntryPoint) -> None:
-        distribution = getattr(entry, "dist", None)
-        record = PluginRecord(
-            entry.name,
-            entry.value,
-            distribution.name if distribution else None,
-            distribution.version if distribution else None,
-        )
+        record = PluginRecord(entry.name, entry.value, installed=getattr(entry, "dist", None))
         self.plugins.append(record)
         try:
             module = entry.load()

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tableformats_delta import z85
+from tableformats_delta.format import DeltaFormat
 from tableformats_delta.snapshot import DeltaSnapshot
-from tableformats_delta.table import DeltaFormat, DeltaTable
+from tableformats_delta.table import DeltaTable
 from tableformats_delta.vector_column import vector_type
 
 from tableformats.plugin import FormatSnapshot, OpenOptions, ReadRequest, SnapshotSelector

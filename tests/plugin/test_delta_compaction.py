@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tableformats_delta.actions import iter_actions
-from tableformats_delta.table import DeltaFormat
+from tableformats_delta.format import DeltaFormat
 
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError, TableFormatsError
 from tableformats.plugin import OpenOptions, SnapshotSelector

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tableformats_delta.table import DeltaFormat
+from tableformats_delta.format import DeltaFormat
 
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError, TableNotFoundError
 from tableformats.plugin import OpenOptions, SnapshotSelector

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from tableformats_delta import log as log_module
 from tableformats_delta import statistics
-from tableformats_delta.table import DeltaFormat
+from tableformats_delta.format import DeltaFormat
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tableformats_iceberg.format import IcebergFormat
 from tableformats_iceberg.locate import locate
 from tableformats_iceberg.metadata import parse_metadata
 from tableformats_iceberg.snapshot import IcebergSnapshot
-from tableformats_iceberg.table import IcebergFormat
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError

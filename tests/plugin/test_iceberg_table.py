@@ -12,11 +12,12 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pytest
+from tableformats_iceberg.format import IcebergFormat
 from tableformats_iceberg.jsontext import parse_json
 from tableformats_iceberg.locate import is_metadata_name, locate
 from tableformats_iceberg.metadata import TableMetadata, parse_metadata
 from tableformats_iceberg.schema import parse_name_mapping
-from tableformats_iceberg.table import IcebergFormat, IcebergTable
+from tableformats_iceberg.table import IcebergTable
 
 import tableformats as tf
 from tableformats.errors import (

@@ -15,7 +15,7 @@ from tests.golden.write import TABLES
 class TestDelta(FormatConformance):
     @pytest.fixture
     def format_class(self) -> Any:
-        from tableformats_delta.table import DeltaFormat
+        from tableformats_delta.format import DeltaFormat
 
         return DeltaFormat
 
@@ -27,7 +27,7 @@ class TestDelta(FormatConformance):
 class TestIceberg(FormatConformance):
     @pytest.fixture
     def format_class(self) -> Any:
-        from tableformats_iceberg.table import IcebergFormat
+        from tableformats_iceberg.format import IcebergFormat
 
         return IcebergFormat
 

@@ -15,6 +15,6 @@ __all__ = ["tableformats_register_formats"]
 @hookimpl
 def tableformats_register_formats() -> list[type[TableFormat]]:
     """The one format of this plugin."""
-    from .table import DeltaFormat
+    from .format import DeltaFormat
 
     return [DeltaFormat]

@@ -17,8 +17,9 @@ from tableformats.storage import missing_file
 
 from .actions import file_rows
 from .commits import Actions, parse_actions
+from .format import LOG_DIRECTORY
 from .group_reader import HINT, CheckpointRows, RowGroupReader, damaged_column, guard
-from .log import LOG_DIRECTORY, Checkpoint, read_log_file
+from .log import Checkpoint, read_log_file
 from .parquet_footers import has_sound_chunks
 from .row_groups import GroupFilter
 from .statistics import TextStatistics

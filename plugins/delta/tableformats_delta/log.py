@@ -16,14 +16,15 @@ from typing import TYPE_CHECKING
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError
 from tableformats.storage import missing_file
 
+from .format import LOG_DIRECTORY
+
 if TYPE_CHECKING:
     from tableformats.storage import FileInfo, Storage
 
 __all__ = [
-    "LOG_DIRECTORY", "Checkpoint", "LogFile", "LogListing", "LogSegment", "list_log", "read_log_file",
+    "Checkpoint", "LogFile", "LogListing", "LogSegment", "list_log", "read_log_file",
 ]  # fmt: skip
 
-LOG_DIRECTORY = "_delta_log"
 _MAX_VERSION = 2**63 - 1
 _LONGEST_TAIL = 128
 """So many files after a checkpoint, and an updated snapshot begins again at a newer one, if there is any."""

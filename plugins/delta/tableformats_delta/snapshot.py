@@ -21,7 +21,6 @@ from .commits import Commit
 from .deletion_vectors import read_deletion_vector, stored_path
 from .file_keys import file_keys
 from .group_reader import CheckpointRows
-from .inspection import inspect_snapshot
 from .log import LogSegment
 from .partition_values import partition_struct
 from .replay import TableState
@@ -242,6 +241,8 @@ class DeltaSnapshot(FormatSnapshot):
 
     def inspect(self, name: str) -> pa.Table:
         """See :func:`tableformats_delta.inspection.inspect_snapshot`."""
+        from .inspection import inspect_snapshot
+
         return inspect_snapshot(name, self._storage, self.segment, self._checkpoint_files())
 
 

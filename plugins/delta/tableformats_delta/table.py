@@ -1,4 +1,4 @@
-"""Delta tables: found by their ``_delta_log``, opened by listing it; versions, time travel and history.
+"""Delta tables: opened by listing their log; versions, time travel and history.
 
 Source: Delta PROTOCOL.md, "Delta Table Specification", "In-Commit Timestamps".
 """
@@ -10,12 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import TableNotFoundError
-from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, OpenOptions, SnapshotSelector, TableFormat
+from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, SnapshotSelector
 
-from .change_log import check_range
-from .changes import DeltaChanges
 from .history import CommitTimes, history_table
-from .log import LOG_DIRECTORY, LogListing, LogSegment, list_log
+from .log import LogListing, LogSegment, list_log
 from .replay import TableState, load_state
 from .snapshot import DeltaSnapshot
 
@@ -24,33 +22,9 @@ if TYPE_CHECKING:
 
     from tableformats.storage import Storage
 
-__all__ = ["DeltaFormat", "DeltaTable"]
+    from .changes import DeltaChanges
 
-
-class DeltaFormat(TableFormat):
-    """Delta Lake."""
-
-    name = "delta"
-
-    def detect(self, storage: Storage, options: OpenOptions) -> bool:
-        """A table is a directory that holds ``_delta_log``."""
-        return storage.is_dir(storage.join(LOG_DIRECTORY))
-
-    def open(self, storage: Storage, options: OpenOptions) -> DeltaTable:
-        """Open the table at ``storage.root``; its log is listed when a snapshot is asked for.
-
-        Raises
-        ------
-        TableNotFoundError : there is no ``_delta_log``
-        """
-        if not self.detect(storage, options):
-            raise TableNotFoundError(
-                "the directory holds no Delta table", path=storage.root, hint="A Delta table has a _delta_log directory"
-            )
-        if isinstance(options.relocate, Mapping):
-            for old, new in options.relocate.items():
-                storage.relocate(old, new)
-        return DeltaTable(storage, options.cache)
+__all__ = ["DeltaTable"]
 
 
 class DeltaTable(FormatTable):
@@ -93,6 +67,9 @@ class DeltaTable(FormatTable):
 
     def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> DeltaChanges:
         """See :meth:`tableformats.plugin.FormatTable.changes`."""
+        from .change_log import check_range
+        from .changes import DeltaChanges
+
         listing = self._listing()
         starting = _as_version(starting_version, listing)
         ending = listing.latest if ending_version is None else _as_version(ending_version, listing)
@@ -102,6 +79,8 @@ class DeltaTable(FormatTable):
 
     def versions_after(self, version: int | None) -> list[int]:
         """See :meth:`tableformats.plugin.FormatTable.versions_after`."""
+        from .change_log import check_range
+
         listing = self._listing()
         first = (listing.oldest or 0) if version is None else version + 1
         if first > listing.latest + 1:

@@ -10,6 +10,6 @@ __all__ = ["tableformats_register_formats"]
 @hookimpl
 def tableformats_register_formats() -> list[type[TableFormat]]:
     """The formats that this plugin brings."""
-    from .table import IcebergFormat
+    from .format import IcebergFormat
 
     return [IcebergFormat]

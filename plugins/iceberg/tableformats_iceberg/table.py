@@ -1,17 +1,17 @@
-"""The format and the table: finding an Iceberg table, opening it, choosing a snapshot, its history."""
+"""The table: opening it, choosing a snapshot, its history."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.errors import SnapshotNotFoundError
-from tableformats.plugin import FormatSnapshot, FormatTable, OpenOptions, SnapshotSelector, TableFormat, utc_datetime
+from tableformats.plugin import FormatSnapshot, FormatTable, OpenOptions, SnapshotSelector, utc_datetime
 from tableformats.schema import Schema
 from tableformats.storage import Storage
 
 from .files import TableFiles
 from .lineage import is_expired, snapshots_after, snapshots_from
-from .locate import is_metadata_name, locate
+from .locate import locate
 from .metadata import Reference, Snapshot, TableMetadata, read_metadata
 from .snapshot import IcebergSnapshot
 
@@ -20,27 +20,9 @@ if TYPE_CHECKING:
 
     from .changes import IcebergChanges
 
-__all__ = ["IcebergFormat", "IcebergTable"]
+__all__ = ["IcebergTable"]
 
 MAX_LISTED = 10
-
-
-class IcebergFormat(TableFormat):
-    """Apache Iceberg, format versions 1 to 3."""
-
-    name = "iceberg"
-
-    def detect(self, storage: Storage, options: OpenOptions) -> bool:
-        """A file called ``*.metadata.json`` (or its gzip spellings), or a directory with one below ``metadata/``."""
-        if is_metadata_name(storage.root):
-            return storage.is_file(storage.root)
-        return any(is_metadata_name(info.name) for info in storage.list(storage.join("metadata")))
-
-    def open(self, storage: Storage, options: OpenOptions) -> IcebergTable:
-        """See :meth:`tableformats.plugin.TableFormat.open`."""
-        located = locate(storage)
-        metadata = read_metadata(storage, located.metadata_path)
-        return IcebergTable(TableFiles(storage, metadata, located.directory, options.relocate, options.cache), metadata)
 
 
 class IcebergTable(FormatTable):
@@ -52,6 +34,13 @@ class IcebergTable(FormatTable):
         self._files = files
         self._metadata = metadata
         self.location = files.storage.root
+
+    @classmethod
+    def at(cls, storage: Storage, options: OpenOptions) -> IcebergTable:
+        """The table at ``storage.root``. Raises as :meth:`tableformats.plugin.TableFormat.open` does."""
+        located = locate(storage)
+        metadata = read_metadata(storage, located.metadata_path)
+        return cls(TableFiles(storage, metadata, located.directory, options.relocate, options.cache), metadata)
 
     def snapshot(self, selector: SnapshotSelector) -> IcebergSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.snapshot`.

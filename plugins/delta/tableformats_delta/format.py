@@ -1,0 +1,46 @@
+"""The format: finds Delta tables by their log directory, and loads what reads them when one is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tableformats.errors import TableNotFoundError
+from tableformats.plugin import OpenOptions, TableFormat
+
+if TYPE_CHECKING:
+    from tableformats.storage import Storage
+
+    from .table import DeltaTable
+
+__all__ = ["LOG_DIRECTORY", "DeltaFormat"]
+
+LOG_DIRECTORY = "_delta_log"
+
+
+class DeltaFormat(TableFormat):
+    """Delta Lake."""
+
+    name = "delta"
+
+    def detect(self, storage: Storage, options: OpenOptions) -> bool:
+        """A table is a directory that holds ``_delta_log``."""
+        return storage.is_dir(storage.join(LOG_DIRECTORY))
+
+    def open(self, storage: Storage, options: OpenOptions) -> DeltaTable:
+        """Open the table at ``storage.root``; its log is listed when a snapshot is asked for.
+
+        Raises
+        ------
+        TableNotFoundError : there is no ``_delta_log``
+        """
+        if not self.detect(storage, options):
+            raise TableNotFoundError(
+                "the directory holds no Delta table", path=storage.root, hint="A Delta table has a _delta_log directory"
+            )
+        if isinstance(options.relocate, Mapping):
+            for old, new in options.relocate.items():
+                storage.relocate(old, new)
+        from .table import DeltaTable
+
+        return DeltaTable(storage, options.cache)

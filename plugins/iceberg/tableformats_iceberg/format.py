@@ -1,0 +1,34 @@
+"""The format: finds Iceberg tables by the names of metadata files, and loads what reads them when one is opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tableformats.plugin import OpenOptions, TableFormat
+
+from .locate import is_metadata_name
+
+if TYPE_CHECKING:
+    from tableformats.storage import Storage
+
+    from .table import IcebergTable
+
+__all__ = ["IcebergFormat"]
+
+
+class IcebergFormat(TableFormat):
+    """Apache Iceberg, format versions 1 to 3."""
+
+    name = "iceberg"
+
+    def detect(self, storage: Storage, options: OpenOptions) -> bool:
+        """A file called ``*.metadata.json`` (or its gzip spellings), or a directory with one below ``metadata/``."""
+        if is_metadata_name(storage.root):
+            return storage.is_file(storage.root)
+        return any(is_metadata_name(info.name) for info in storage.list(storage.join("metadata")))
+
+    def open(self, storage: Storage, options: OpenOptions) -> IcebergTable:
+        """See :meth:`tableformats.plugin.TableFormat.open`."""
+        from .table import IcebergTable
+
+        return IcebergTable.at(storage, options)
