@@ -88,6 +88,25 @@ def _avro() -> dict[str, bytes]:
     }
 
 
+def _avro_blocks() -> dict[str, bytes]:
+    """The same schemas; flags, and blocks of (count, bytes as they are stored)."""
+    def file(schema: bytes, flags: int, *blocks: tuple[int, bytes]) -> bytes:
+        stored = b"".join(varint(count) + text(data) + b"S" * 16 for count, data in blocks)
+        return bytes([len(schema)]) + schema + bytes([flags]) + stored
+
+    name = b"\x05"
+    return {
+        "plain": file(name, 0, (2, text("a") + text("bc")), (1, text("d" * 70))),
+        "inflated": file(name, 1, (2, b"\x02\x00\x00"), (1, b"\x01\x08\x04x\x00")),
+        "checksum": file(b"\x00", 1, (1, b"\x01\x02\x00" + (31 + 2).to_bytes(4, "big")[:2])),
+        "too-large": file(name, 3, (1, b"\x01\x7e\x3fx\x00")),
+        "too-many": file(b"\x00", 0x14, (2, b"\x02\x04"), (2, b"\x02\x04")),
+        "no-records": file(b"\x00", 0, (0, b""), (1, b"\x02")),
+        "wrong-marker": file(b"\x00", 0, (1, b"\x02"))[:-1] + b"T",
+        "map": file(b"\x0d\x06\x0c\x01\x00", 0, *[(1, text("p") + varint(1) + varint(1) + text("u") + b"\x00")] * 3),
+    }  # fmt: skip
+
+
 def _json_texts() -> dict[str, bytes]:
     statistics = {"numRecords": 3, "minValues": {"a": 1, "s": {"b": "x"}}, "maxValues": {"a": 2, "d": "9.99"},
                   "nullCount": {"a": 0, "d": 1}, "tightBounds": True}  # fmt: skip
@@ -146,7 +165,7 @@ def _columns() -> dict[str, bytes]:
 
 
 KERNEL_SEEDS = {
-    "avro": _avro, "columns": _columns, "json_texts": _json_texts, "json_values": _json_values, "keyset": _keyset,
-    "roaring": _roaring,
+    "avro": _avro, "avro_blocks": _avro_blocks, "columns": _columns, "json_texts": _json_texts,
+    "json_values": _json_values, "keyset": _keyset, "roaring": _roaring,
 }  # fmt: skip
 """Target -> what makes its seeds."""
