@@ -58,6 +58,15 @@ class Bounded(History):
         return super()._entry(path, records, snapshot_id, **{**more, **self.said.get(path, {})})
 
 
+def test_a_limit_is_filled_by_live_rows_alone(tmp_path: Path) -> None:
+    history = History(tmp_path / "t")
+    history.commit("append", add=[[1, 2, 3], [4, 5, 6]])
+    history.commit("delete", keys=[1, 2])
+    scan = tf.open_table(history.root).scan(limit=2)
+    assert scan.to_arrow()["id"].to_pylist() == [3, 4]
+    assert scan.count() == 2
+
+
 def deletes_of(plan: tf.ScanPlan) -> dict[str, list[str]]:
     files = zip(plan.file_uris(), plan.files["deletes"].to_pylist(), strict=True)
     return {Path(path).name: [Path(d["path"]).name for d in found] for path, found in files}

@@ -358,6 +358,12 @@ def read_files(folder: Path, report: ScanReport | None = None) -> list[dict[str,
     return [row for batch in snapshot.read(request) for row in batch.files.to_pylist()]
 
 
+@pytest.mark.parametrize("location", ["/old/t", "file:/old/t", "hdfs://name:8020/old/t"])
+def test_a_moved_table_whose_files_have_no_scheme(tmp_path: Path, location: str) -> None:
+    folder = table_with(tmp_path, (manifest_bytes([entry("/old/t/data/a")]), {}), location=location)
+    assert tf.open_table(folder, relocate=True).scan().plan().file_uris() == [f"{folder}/data/a"]
+
+
 def test_fields_that_were_dropped_are_found() -> None:
     """Equality deletes by them still apply."""
     schemas = [{"type": "struct", "schema-id": i, "fields": FIELDS[:n]} for i, n in enumerate((2, 1))]
