@@ -364,6 +364,15 @@ def test_a_moved_table_whose_files_have_no_scheme(tmp_path: Path, location: str)
     assert tf.open_table(folder, relocate=True).scan().plan().file_uris() == [f"{folder}/data/a"]
 
 
+def test_a_transform_of_several_columns_is_unknown() -> None:
+    spec = [{"name": n, "field-id": i, "transform": "bucket[4]", "source-ids": s}
+            for n, i, s in (("one", 1000, [1]), ("two", 1001, [1, 2]))]  # fmt: skip
+    found = parse(**{"partition-specs": [{"spec-id": 0, "fields": spec}]})
+    assert [(f.transform.name, str(f.transform)) for f in found.specs[0].fields] == [
+        ("bucket", "bucket[4]"), ("unknown", "bucket[4]"),
+    ]  # fmt: skip
+
+
 def test_fields_that_were_dropped_are_found() -> None:
     """Equality deletes by them still apply."""
     schemas = [{"type": "struct", "schema-id": i, "fields": FIELDS[:n]} for i, n in enumerate((2, 1))]

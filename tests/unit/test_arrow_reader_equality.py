@@ -64,6 +64,12 @@ def test_keys_match_as_a_slow_model_says(case: tuple[list[pa.Array], list[pa.Arr
     assert KeySet(keys).holds(rows).tolist() == expected
 
 
+def test_zeros_of_both_signs_are_one_key() -> None:
+    for kind in (pa.float32(), pa.float64()):
+        keys, rows = pa.array([0.0, None], kind), pa.array([-0.0, 0.0, 1.0, None], kind)
+        assert KeySet([keys]).holds([rows]).tolist() == [True, True, False, True]
+
+
 def test_nan_of_every_bit_pattern_is_one_key() -> None:
     import numpy as np
 
