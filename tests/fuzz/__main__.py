@@ -10,14 +10,13 @@ import argparse
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 
-from .corpus import ALL_TARGETS, FOLDER, keep, write_seeds
+from .corpus import ALL_TARGETS, FOLDER, write_seeds
 from .kernels import DICTIONARIES, HERE, KERNELS, build_fuzzer
 
 ROOT = Path(__file__).parents[2]
@@ -69,16 +68,6 @@ def commit() -> str:
     return found.stdout.strip()
 
 
-def grow(target: str) -> None:
-    """Take the fewest and smallest of what the fuzzers grew into the repository."""
-    least = WORK / "least" / target
-    shutil.rmtree(least, ignore_errors=True)
-    least.mkdir(parents=True)
-    subprocess.run([*command_of(target), "-merge=1", str(least), *corpora(target)], cwd=ROOT, check=True,
-                   stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # fmt: skip
-    keep(target, least)
-
-
 def figures() -> None:
     totals: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for line in (WORK / "runs.jsonl").read_text().splitlines():
@@ -92,7 +81,7 @@ def figures() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("what", choices=["list", "run", "seeds", "grow", "figures"])
+    parser.add_argument("what", choices=["list", "run", "seeds", "figures"])
     parser.add_argument("targets", nargs="*", help="none: all")
     parser.add_argument("--runs", type=int, default=-1, help="executions of each target")
     parser.add_argument("--seconds", type=int, default=0, help="time of each target")
@@ -109,7 +98,7 @@ def main() -> None:
         figures()
     else:
         for target in targets:
-            (write_seeds if asked.what == "seeds" else grow)(target)
+            write_seeds(target)
 
 
 if __name__ == "__main__":
