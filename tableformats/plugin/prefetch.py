@@ -7,10 +7,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["in_order", "thread_count"]
+__all__ = ["ahead", "in_order", "thread_count"]
 
+_END = object()
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 MAX_THREADS = 8
@@ -20,6 +21,22 @@ MAX_THREADS = 8
 def thread_count() -> int:
     """How many threads :func:`in_order` has at most."""
     return min(MAX_THREADS, os.cpu_count() or 1)
+
+
+def ahead(items: Iterable[Item], count: int) -> Iterator[Item]:
+    """The items in their order, ``count`` of them made before they are asked for, by a thread of its own.
+
+    An error is raised in its place and is the end; so is closing the iterator.
+    """
+    rest = iter(items)
+    pool = ThreadPoolExecutor(1, thread_name_prefix="tableformats")
+    try:
+        waiting: deque[Future[Any]] = deque(pool.submit(next, rest, _END) for _ in range(count))
+        while (item := waiting.popleft().result()) is not _END:
+            waiting.append(pool.submit(next, rest, _END))
+            yield item
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def in_order(work: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:

@@ -134,16 +134,19 @@ class CheckpointFile:
             numbers = range(footer.num_row_groups if "add" in schema.names else 0)
             return [(i, footer.row_group(i).num_rows) for i in numbers]
 
-    def group(self, number: int | None, row_columns: Sequence[str] = ()) -> Iterator[CheckpointRows]:
+    def group(
+        self, number: int | None, row_columns: Sequence[str] = (), decode_ahead: bool = False
+    ) -> Iterator[CheckpointRows]:
         """The add actions of a row group in batches, with these of :data:`.row_tracking.ROW_COLUMNS`. Raises
-        CorruptMetadataError."""
+        CorruptMetadataError. See :class:`RowGroupReader`."""
         if number is None:
             rows = file_rows(self.actions().adds, "add", self.path)
             return iter([CheckpointRows(rows, TextStatistics(rows.column("stats")))])
         with guard(self.path):
             footer, schema = self._read_footer()
             n_rows = footer.row_group(number).num_rows
-        return RowGroupReader(self._open, self.path, number, n_rows, schema.field("add").type).batches(row_columns)
+        kind = schema.field("add").type
+        return RowGroupReader(self._open, self.path, number, n_rows, kind, decode_ahead).batches(row_columns)
 
     def files(self) -> Iterator[CheckpointRows]:
         """The add actions of all row groups in batches. Raises CorruptMetadataError."""

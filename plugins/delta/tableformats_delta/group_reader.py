@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats.arrays import FALSE, to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError, TableFormatsError
+from tableformats.plugin.prefetch import ahead
 
 from .actions import file_schema
 from .row_tracking import ROW_COLUMNS
@@ -32,6 +33,7 @@ __all__ = ["HINT", "CheckpointRows", "RowGroupReader", "damaged_column", "guard"
 _BATCH_ROWS = 16_384
 # Small enough for the pages and the texts of a piece to stay in the processor's cache.
 _PIECE_ROWS = 4096
+_PIECES_AHEAD = 4
 HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
 _MEMBERS = {
     "path": "path", "partition_values": "partitionValues", "size": "size", "modification_time": "modificationTime",
@@ -61,13 +63,18 @@ class RowGroupReader:
     number : of the row group
     n_rows : of the row group
     kind : the type of the column ``add``
+    decode_ahead : decode columns on threads of their own while what they gave is looked at, for there are more threads
+        than row groups
     """
 
-    def __init__(self, open_file: Open, path: str, number: int, n_rows: int, kind: pa.DataType) -> None:
+    def __init__(
+        self, open_file: Open, path: str, number: int, n_rows: int, kind: pa.DataType, decode_ahead: bool = False
+    ) -> None:
         self._open = open_file
         self._path = path
         self._number = number
         self._kind = kind
+        self._decode_ahead = decode_ahead and n_rows > _BATCH_ROWS
         self._last_batch = max(n_rows - 1, 0) // _BATCH_ROWS * _BATCH_ROWS
         self._ways: dict[tuple[str, ...], _Way] = {}
         self._lock = Lock()
@@ -80,7 +87,8 @@ class RowGroupReader:
         with guard(self._path), self._open() as parquet:
             start = 0
             # Not a whole row group: Arrow has no strings of more than 2 GiB in a struct.
-            for batch in parquet.iter_batches(_BATCH_ROWS, [self._number], columns, use_threads=False):
+            batches = parquet.iter_batches(_BATCH_ROWS, [self._number], columns, use_threads=False)
+            for batch in ahead(batches, 1) if self._decode_ahead else batches:
                 add = batch.column("add")
                 mask = _is_action(add, self._path)
                 source = _GroupStatistics(self, start, mask)
@@ -98,7 +106,7 @@ class RowGroupReader:
         with self._lock:
             way = self._ways.pop(key, None)
         if way is None or way.place > start:
-            way = _Way(self._open, self._number, columns)
+            way = _Way(self._open, self._number, columns, self._decode_ahead)
         with guard(self._path):
             yield from way.pieces(start, stop)
         if way.place < self._last_batch:  # nobody asks for what is behind the last batch
@@ -118,10 +126,11 @@ class RowGroupReader:
 class _Way:
     """A way through columns of a row group, forwards."""
 
-    def __init__(self, open_file: Open, number: int, columns: Sequence[str]) -> None:
+    def __init__(self, open_file: Open, number: int, columns: Sequence[str], decode_ahead: bool) -> None:
         self._parquet = open_file()
         self._left = self._parquet.metadata.row_group(number).num_rows
-        self._batches = self._parquet.iter_batches(_PIECE_ROWS, [number], list(columns), use_threads=False)
+        batches = self._parquet.iter_batches(_PIECE_ROWS, [number], list(columns), use_threads=False)
+        self._batches = ahead(batches, _PIECES_AHEAD) if decode_ahead else batches
         self._rest: pa.StructArray | None = None
         self.place = 0
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tableformats.arrays import ZERO, scalar, strings, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, MetadataCache, ReadRequest
+from tableformats.plugin.prefetch import thread_count
 from tableformats.schema import Field
 
 from .actions import empty_rows
@@ -92,15 +93,16 @@ class DeltaSnapshot(FormatSnapshot):
         parts = [self._commit_part(commits) for commits in _runs(self.state.commits)]
         groups = GroupFilter(self.schema, self.specs[0], request)
         has_newer = any(commit.adds.num_rows or commit.removes.num_rows for commit in self.state.commits)
+        needed: list[tuple[CheckpointFile, int | None, int | None]] = []
         for file in self._checkpoint_files():
             report.count_metadata(file.size)
             report.checkpoint_files_read += 1
             if request.read_elsewhere:
                 parts += self._shares(file, groups, has_newer)
             else:
-                numbers = file.needed_groups(groups, report, has_newer)
-                parts += [self._group_part(file, number, n_rows, has_newer) for number, n_rows in numbers]
-        return parts
+                needed += [(file, *group) for group in file.needed_groups(groups, report, has_newer)]
+        decode_ahead = len(needed) < thread_count()
+        return parts + [self._group_part(*group, has_newer, decode_ahead) for group in needed]
 
     def _checkpoint_files(self) -> list[CheckpointFile]:
         checkpoint = self.segment.checkpoint
@@ -129,17 +131,19 @@ class DeltaSnapshot(FormatSnapshot):
         keys_of = partial(self._file_keys, commits[0].file.path)
         return FilePart((files, self._row_columns), read, n_files, adds=files, keys_of=keys_of)
 
-    def _group_part(self, file: CheckpointFile, group: int | None, n_rows: int | None, has_newer: bool) -> FilePart:
+    def _group_part(
+        self, file: CheckpointFile, group: int | None, n_rows: int | None, has_newer: bool, decode_ahead: bool
+    ) -> FilePart:
         def read(report: ScanReport) -> Iterator[FileBatch]:
-            return self._group(file, group, has_newer, report)
+            return self._group(file, group, has_newer, report, decode_ahead)
 
         key = file.key, group, self._row_columns
         return FilePart(key, read, n_rows, keys_of=partial(self._file_keys, file.path))
 
     def _group(
-        self, file: CheckpointFile, group: int | None, has_newer: bool, report: ScanReport
+        self, file: CheckpointFile, group: int | None, has_newer: bool, report: ScanReport, decode_ahead: bool = False
     ) -> Iterator[FileBatch]:
-        for rows in file.group(group, self._row_columns):
+        for rows in file.group(group, self._row_columns, decode_ahead):
             batch = self._batch(rows, file.path, report)
             batch.insert_keys = False
             batch.keys = self._file_keys(file.path, rows.rows) if has_newer else None

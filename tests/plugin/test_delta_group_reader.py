@@ -1,0 +1,63 @@
+"""Row groups in batches and pieces of any size, decoded ahead or not, give the files that the log lists."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from tableformats_delta import group_reader, snapshot
+
+from tableformats import CorruptMetadataError, open_table
+
+from .delta_support import WITH_VECTORS, DeltaLog, add, field, first_actions, metadata, vector
+
+ROWS = 40
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> DeltaLog:
+    """Version 1 is a checkpoint of ``ROWS`` actions, every third of them no add, some with a deletion vector."""
+    first = first_actions(WITH_VECTORS)
+    first[1]["metaData"]["schemaString"] = metadata(field("id", "long"))["schemaString"]
+    log = DeltaLog(tmp_path / "t").commit(0, *first).commit(1, add("f0"))
+    actions = [file(i) if i % 3 else {"txn": None} for i in range(ROWS)]
+    return log.checkpoint(f"{1:020d}.checkpoint.parquet", *first, *actions)
+
+
+def file(i: int) -> dict[str, object]:
+    stats = {"numRecords": 10, "minValues": {"id": i}, "maxValues": {"id": i}, "nullCount": {"id": 0}}
+    return add(f"f{i}", stats=json.dumps(stats), **({"deletionVector": vector(0)} if i % 5 == 0 else {}))
+
+
+@pytest.mark.parametrize("threads", [0, 8])
+@pytest.mark.parametrize(("batch", "piece"), [(1, 1), (7, 3), (7, 7), (6, 11), (16_384, 4096)])
+def test_pieces_of_any_size(
+    log: DeltaLog, monkeypatch: pytest.MonkeyPatch, threads: int, batch: int, piece: int
+) -> None:
+    monkeypatch.setattr(group_reader, "_BATCH_ROWS", batch)
+    monkeypatch.setattr(group_reader, "_PIECE_ROWS", piece)
+    monkeypatch.setattr(snapshot, "thread_count", lambda: threads)
+    table = open_table(log.root)
+    live = [i for i in range(ROWS) if i % 3]
+    for _ in range(5):
+        low, high = sorted(random.Random(batch).sample(range(ROWS), 2))
+        plan = table.scan(f"id >= {low} AND id < {high}").plan()
+        wanted = [i for i in live if low <= i < high]
+        assert plan.survivors["path"].to_pylist() == [f"f{i}" for i in wanted]
+        assert plan.record_counts.to_pylist() == [10] * len(wanted)
+        assert plan.report.files_with_deletes == sum(i % 5 == 0 for i in wanted)
+        assert plan.report.files_total == len(live)
+
+
+def test_damage_is_found_ahead_as_well(log: DeltaLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    (path,) = log.directory.glob("*.checkpoint.parquet")
+    data = bytearray(path.read_bytes())
+    data[4:400] = bytes(396)
+    path.write_bytes(bytes(data))
+    for threads in (0, 8):
+        monkeypatch.setattr(group_reader, "_BATCH_ROWS", 8)
+        monkeypatch.setattr(snapshot, "thread_count", lambda threads=threads: threads)
+        with pytest.raises(CorruptMetadataError):
+            open_table(log.root).scan("id > 5").plan()
