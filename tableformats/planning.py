@@ -39,6 +39,8 @@ from .schema import Field, arrow_type
 
 __all__ = ["PartReader", "Piece", "Result", "plan_scan", "read_parts", "surviving_paths"]
 
+_FEW_FILES = 256
+"""Fewer survivors of a batch are copied into one chunk with others; more share the memory of what is kept."""
 _PARQUET = scalar("parquet", pa.string())
 
 
@@ -272,9 +274,9 @@ class _Planner:
         """The survivors of a block with all of their columns."""
         block, rows = pruned.block, pruned.rows
         taken = [self.kept.files(source, own, batch_of) for source, own in block.of_sources(rows)]
-        table = pa.Table.from_batches(taken[:1])
-        if len(taken) > 1:
-            table = _concat([pa.Table.from_batches([files]) for files in taken]).combine_chunks()
+        table = _concat([pa.Table.from_batches([files]) for files in taken])
+        if len(rows) < _FEW_FILES * len(taken):
+            table = table.combine_chunks()
         partition = block.partition if len(rows) == len(block) else block.partition.take(to_arrow(rows))
         table = table.append_column("partition", _widen(partition, self.partition_fields))
         table = table.append_column("spec_id", to_arrow(np.full(len(rows), spec.id, np.int32)))
