@@ -184,14 +184,18 @@ static inline const uint8_t *scalar_end(const uint8_t *cur, const uint8_t *end, 
     }
 }
 
+/* The first byte of [cur, end) that is no white space; NULL where there is none. */
+static inline const uint8_t *token(const uint8_t *cur, const uint8_t *end)
+{
+    cur = space(cur, end);
+    return cur == end ? NULL : cur;
+}
+
 /* The value of a member: cur is behind its name. */
 static inline const uint8_t *colon(const uint8_t *cur, const uint8_t *end)
 {
-    cur = space(cur, end);
-    if (cur == end || *cur != ':')
-        return NULL;
-    cur = space(cur + 1, end);
-    return cur == end ? NULL : cur;
+    cur = token(cur, end);
+    return cur && *cur == ':' ? token(cur + 1, end) : NULL;
 }
 
 /* The end of the object or array at cur. */
@@ -201,45 +205,28 @@ static const uint8_t *nested_end(const uint8_t *cur, const uint8_t *end, int dep
     tf_json_kind inner;
     int open = 0, escaped;
     for (;;) { /* at a value */
-        if (*cur == '{' || *cur == '[') {
+        int is_entered = *cur == '{' || *cur == '[';
+        if (is_entered) {
             if (open + depth >= TF_JSON_DEPTH)
                 return NULL;
-            closers[open++] = *cur == '{' ? '}' : ']';
-            cur = space(cur + 1, end);
-            if (cur == end)
-                return NULL;
-        } else {
-            if (!(cur = scalar_end(cur, end, &inner)))
-                return NULL;
-            cur = space(cur, end);
-            if (cur == end)
-                return NULL;
-            if (*cur == ',') {
-                cur = space(cur + 1, end);
-                if (cur == end)
+            closers[open++] = *cur++ == '{' ? '}' : ']';
+        } else if (!(cur = scalar_end(cur, end, &inner))) {
+            return NULL;
+        }
+        if (!(cur = token(cur, end)))
+            return NULL;
+        if (!is_entered || *cur == closers[open - 1]) { /* behind a value, or nothing is in it: closers, then a comma */
+            while (*cur != ',') {
+                if (*cur++ != closers[open - 1])
                     return NULL;
-                goto next;
+                if (--open == 0)
+                    return cur;
+                if (!(cur = token(cur, end)))
+                    return NULL;
             }
-            if (*cur != closers[open - 1])
+            if (!(cur = token(cur + 1, end)))
                 return NULL;
         }
-        while (*cur == closers[open - 1]) { /* behind an opening bracket or a value */
-            cur++;
-            if (--open == 0)
-                return cur;
-            cur = space(cur, end);
-            if (cur == end)
-                return NULL;
-            if (*cur == ',') {
-                cur = space(cur + 1, end);
-                if (cur == end)
-                    return NULL;
-                goto next;
-            }
-            if (*cur != closers[open - 1])
-                return NULL;
-        }
-    next:
         if (closers[open - 1] == '}') {
             if (*cur != '"' || !(cur = string_end(cur + 1, end, &escaped)) || !(cur = colon(cur, end)))
                 return NULL;
@@ -370,10 +357,7 @@ static const uint8_t *object(tf_json_reader *reader, const uint8_t *cur, const u
                 reader->spans[cell] = value_span(reader->base, start, cur, kind);
             }
         }
-        if (!cur)
-            return NULL;
-        cur = space(cur, end);
-        if (cur == end)
+        if (!cur || !(cur = token(cur, end)))
             return NULL;
         if (*cur == '}')
             return cur + 1;
