@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .arrays import ZERO, to_arrow, to_numpy
+from .concurrency import cached_property
 from .errors import PluginContractError
 from .plugin.base import Bounds, FileBatch, PartitionSpec
 from .pruning import ALL, NONE, Program, Range, ranges_of

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .concurrency import cached_property
 from .errors import CorruptMetadataError, UnsupportedFeatureError
 from .expressions import TRUE
 from .plugin.base import EQUALITY, Bounds, DeleteFiles, FileBatch, FormatSnapshot, PartitionField, Statistics

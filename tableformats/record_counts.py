@@ -5,13 +5,13 @@ never do.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .arrays import ZERO, to_numpy
+from .concurrency import cached_property
 
 if TYPE_CHECKING:
     import numpy as np

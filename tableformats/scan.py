@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import expressions as ex
+from .concurrency import cached_property
 from .expressions import Expression
 from .pickling import Portable
 from .schema import Schema

@@ -12,8 +12,10 @@ import difflib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from .concurrency import cached_property
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,10 +15,10 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from .concurrency import cached_property
 from .errors import CorruptMetadataError, PathNotAllowedError, TableFormatsError, TableNotFoundError
 from .limits import DEFAULT_LIMITS, Limits
 from .pickling import Portable

@@ -21,9 +21,9 @@ CORE = ROOT / "tableformats"
 PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_*")) if path.is_dir()}
 
 LAYERS = [
-    {"errors"}, {"arrays", "datetimes", "limits", "pickling", "secrets"}, {"schema"}, {"expressions"}, {"literals"},
-    {"binding", "predicates", "transforms"}, {"_core"}, {"codes"}, {"pruning"},
-    {"inflate", "report"}, {"storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes"}, {"kept"},
+    {"errors"}, {"arrays", "concurrency", "datetimes", "limits", "pickling", "secrets"}, {"schema"}, {"expressions"},
+    {"literals"}, {"binding", "predicates", "transforms"}, {"_core"}, {"codes"}, {"pruning"}, {"inflate", "report"},
+    {"storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes"}, {"kept"},
     {"scan"}, {"changes", "plan_files", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
 ]  # fmt: skip
@@ -40,7 +40,7 @@ PURE = {
 DOES_IO = {"fsspec", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 FOR_PLUGINS = {
     "plugin", "schema", "expressions", "transforms", "errors", "storage", "report", "datetimes", "inflate", "limits",
-    "_core", "arrays",
+    "_core", "arrays", "concurrency",
 }  # fmt: skip
 
 # Optional or slow libraries, and the only modules that may import them: at module level, or when called.

@@ -14,6 +14,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from threading import Lock
 from typing import Any, TypeVar
 
+from ..concurrency import free_after_fork
+
 __all__ = ["BUDGET_BYTES", "MetadataCache"]
 
 BUDGET_BYTES = 512 << 20
@@ -108,6 +110,11 @@ class _Store:
         self.seed = os.urandom(32)
         self._entries: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = Lock()
+        free_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Another thread may have been in the middle of keeping something."""
+        self.used_bytes = sum(size for _, size in self._entries.values())
 
     def find(self, key: Hashable) -> Any:
         with self._lock:

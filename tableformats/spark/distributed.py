@@ -62,7 +62,7 @@ class Executors:
         """
         storage = scan.snapshot.storage
         bins = [zlib.compress(pack_parts(scan, some), 1) for some in _bins(parts)]
-        access = Access(storage.options, storage.allow_paths, storage.limits)
+        access = Access(dict(storage.options), storage.allow_paths, storage.limits)
         job = _Job(_version(), pack(scan), access, list(keys), bins)
         frame = self._spark.range(0, len(bins), 1, len(bins)).mapInArrow(partial(_read_bins, job), _SPARK_ANSWER)
         try:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import expressions as ex
+from ..concurrency import cached_property
 from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..schema import Field, arrow_type
 from .branches import Branch, flat, split

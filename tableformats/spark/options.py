@@ -10,9 +10,9 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..concurrency import cached_property
 from ..errors import SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
 from ..limits import Limits
 from .transport import Access

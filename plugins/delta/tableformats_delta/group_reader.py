@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tableformats.arrays import FALSE, to_arrow, to_numpy
+from tableformats.concurrency import free_after_fork
 from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.plugin.prefetch import ahead
 
@@ -78,6 +79,11 @@ class RowGroupReader:
         self._last_batch = max(n_rows - 1, 0) // _BATCH_ROWS * _BATCH_ROWS
         self._ways: dict[tuple[str, ...], _Way] = {}
         self._lock = Lock()
+        free_after_fork(self)
+
+    def after_fork(self) -> None:
+        """A way that was in use is a parent's."""
+        self._ways = {}
 
     def batches(self, row_columns: Sequence[str] = ()) -> Iterator[CheckpointRows]:
         """The add actions, with these of :data:`.row_tracking.ROW_COLUMNS`. Raises CorruptMetadataError."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tableformats.concurrency import cached_property
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError
 from tableformats.storage import missing_file
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tableformats.arrays import scalar, to_arrow
+from tableformats.concurrency import cached_property
 from tableformats.errors import CorruptMetadataError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import Bounds, PartitionSpec, Statistics

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tableformats.arrays import to_arrow, to_numpy
+from tableformats.concurrency import cached_property
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import PartitionField, PartitionSpec

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tableformats.concurrency import cached_property
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, ReadRequest, SplitOptions
 from tableformats.plugin.prefetch import in_order
