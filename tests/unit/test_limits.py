@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -148,3 +149,17 @@ def test_tables_of_other_limits_share_no_cache() -> None:
     assert len(tf.open_table(place, relocate=True, cache=cache).scan().plan())
     with pytest.raises(tf.LimitExceededError):
         tf.open_table(place, relocate=True, cache=cache, limits=tf.Limits(entries=1)).scan().plan()
+
+
+def test_the_documented_defaults_are_those_of_the_code() -> None:
+    text = (GOLDEN.parents[1] / "docs" / "threat-model.md").read_text()
+    listed = re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE)
+    assert listed == [(f.name, str(f.default)) for f in fields(tf.Limits)]
+
+
+def test_the_documented_tests_are_there() -> None:
+    text = (GOLDEN.parents[1] / "docs" / "threat-model.md").read_text()
+    root = GOLDEN.parents[1]
+    for cell in re.findall(r"`(?:tests/[\w/]*/)?test_\w+\.py`", text):
+        name = cell.strip("`").rpartition("/")[2]
+        assert list((root / "tests").rglob(name)), name
