@@ -151,6 +151,20 @@ def test_tables_of_other_limits_share_no_cache() -> None:
         tf.open_table(place, relocate=True, cache=cache, limits=tf.Limits(entries=1)).scan().plan()
 
 
+def test_limits_in_options_of_spark() -> None:
+    from tableformats.spark.options import ReadOptions
+
+    assert ReadOptions({"limits": '{"nesting": 5}'}).access.limits == tf.Limits(nesting=5)
+    assert ReadOptions({}).access.limits == DEFAULT_LIMITS
+    for wrong in ("{", "[]", '{"nesting": 0}', '{"nesting": "5"}', '{"depth": 5}'):
+        with pytest.raises(tf.TableFormatsError) as caught:
+            _ = ReadOptions({"limits": wrong}).access
+        assert caught.value.field == "limits" and caught.value.hint
+    name = GOLDEN / EVOLVED_DELTA / "table"
+    with pytest.raises(tf.LimitExceededError):
+        ReadOptions({"path": str(name), "limits": '{"fields": 2}'}).open_table().snapshot()
+
+
 def test_the_documented_defaults_are_those_of_the_code() -> None:
     text = (GOLDEN.parents[1] / "docs" / "threat-model.md").read_text()
     listed = re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE)
