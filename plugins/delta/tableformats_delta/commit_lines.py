@@ -157,7 +157,10 @@ class _Actions:
         has_vector = self._vectors == OBJECT
         found = {}
         if has_vector.any():
-            found = {f.name: self._plain(f, members[f.name], has_vector) for f in vector_type().value_type}
+            chosen = to_arrow(has_vector)
+            found = {
+                f.name: self._plain(f, members[f.name], has_vector).filter(chosen) for f in vector_type().value_type
+            }
         return vector_column(to_arrow(has_vector), found)
 
     def _plain(self, field: pa.Field, path: Path, where: np.ndarray | bool) -> pa.Array:

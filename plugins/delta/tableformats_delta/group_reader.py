@@ -278,14 +278,16 @@ def _vectors(add: pa.StructArray, name: str, file: str) -> pa.ListArray:
     import pyarrow.compute as pc
 
     vector = _member(add, name)
-    if vector is None or vector.null_count == len(vector):
+    storage = None if vector is None else _member(vector, "storageType")
+    if vector is None or storage is None or storage.null_count == len(add):
         return vector_column(pa.repeat(FALSE, len(add)), {})
+    has_vector = pc.is_valid(storage)
+    vector = vector.filter(has_vector)
     members = {
         f.name: _typed(_member(vector, f.name), len(vector), f.type, f"add.{name}.{f.name}", file)
         for f in vector_type().value_type
     }
-    has_vector = pc.is_valid(members["storageType"])
-    if pc.any(pc.and_(has_vector, pc.is_null(members["pathOrInlineDv"]))).as_py():
+    if members["pathOrInlineDv"].null_count:
         raise damaged_column(file, f"add.{name}.pathOrInlineDv")
     return vector_column(has_vector, members)
 

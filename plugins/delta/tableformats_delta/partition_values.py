@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tableformats.arrays import FALSE, array_of, scalar, to_arrow, to_numpy
 from tableformats.errors import UnsupportedFeatureError
-from tableformats.schema import DecimalType, Field, PrimitiveType, arrow_type
+from tableformats.schema import DecimalType, Field, PrimitiveType, Type, arrow_type
 
 from .values import INT_RANGES, parse_date, parse_decimal, parse_float, parse_instant, parse_int, parse_local
 
@@ -26,6 +27,8 @@ __all__ = ["PartitionColumn", "parse_partition_values", "partition_struct"]
 
 Refuse = Callable[["np.ndarray", "pa.Array | None", Field], None]
 
+_MOST_TEXTS = 4096
+"""Of a dictionary whose values are remembered."""
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -93,6 +96,8 @@ def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
         is_named &= to_numpy(pc.is_valid(keys))
     entries = np.flatnonzero(is_named)
     offsets = to_numpy(values.offsets)
+    if len(codes) == len(values) and not values.null_count and np.array_equal(entries, offsets[:-1]):
+        return values.items  # maps of this entry alone
     first = np.searchsorted(entries, offsets[:-1])
     found = np.append(entries, len(codes))[first]
     absent = found >= offsets[1:]
@@ -117,29 +122,39 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
     import pyarrow.compute as pc
 
     encoded = texts.dictionary_encode()
-    parse, notes = _parser(field), _Notes()
+    distinct = tuple(encoded.dictionary.to_pylist())
+    parse = _parsed if len(distinct) <= _MOST_TEXTS else _parsed.__wrapped__
+    values, failed, without_zone = parse(distinct, field.type, field.name)
+    bad = np.empty(0, np.int64)
+    if failed:
+        wrong = pc.is_in(encoded.indices, array_of(failed, encoded.indices.type))
+        bad = np.flatnonzero(to_numpy(wrong)).astype(np.int64)
+    return PartitionColumn(values.take(encoded.indices), bad, without_zone)
+
+
+@lru_cache(maxsize=16)
+def _parsed(texts: tuple[str | None, ...], kind: Type, name: str) -> tuple[pa.Array, list[int], bool]:
+    """The values of distinct texts, the places of those that are none, and whether a timestamp has no zone.
+
+    The batches of a row group have the same dictionary, so that its texts are parsed once.
+    """
+    parse, notes = _parser(kind, name), _Notes()
     parsed: list[Any] = []
     failed: list[int] = []
-    for i, text in enumerate(encoded.dictionary.to_pylist()):
+    for i, text in enumerate(texts):
         try:
             parsed.append(parse(text, notes) if text else None)
         except ValueError:
             parsed.append(None)
             failed.append(i)
-    values = array_of(parsed, arrow_type(field.type)).take(encoded.indices)
-    bad = np.empty(0, np.int64)
-    if failed:
-        wrong = pc.is_in(encoded.indices, array_of(failed, encoded.indices.type))
-        bad = np.flatnonzero(to_numpy(wrong)).astype(np.int64)
-    return PartitionColumn(values, bad, notes.without_zone)
+    return array_of(parsed, arrow_type(kind)), failed, notes.without_zone
 
 
 class _Notes:
     without_zone = False
 
 
-def _parser(field: Field) -> Callable[[str, _Notes], Any]:
-    kind = field.type
+def _parser(kind: Type, column: str) -> Callable[[str, _Notes], Any]:
     if isinstance(kind, DecimalType):
         precision, scale = kind.precision, kind.scale
         return lambda text, notes: parse_decimal(text, precision, scale)
@@ -158,7 +173,7 @@ def _parser(field: Field) -> Callable[[str, _Notes], Any]:
         "unknown": lambda text, notes: None,
     }
     if name not in parsers:
-        raise UnsupportedFeatureError(f"a column of type {kind} cannot be a partition column", field=field.name)
+        raise UnsupportedFeatureError(f"a column of type {kind} cannot be a partition column", field=column)
     return parsers[name]
 
 

@@ -39,8 +39,8 @@ def vector_column(has_vector: pa.BooleanArray, members: Mapping[str, pa.Array]) 
 
     Parameters
     ----------
-    has_vector : bool[n]
-    members : by name, each [n] in its type; of files without a vector nothing is taken
+    has_vector : bool[n], of which m are true
+    members : by name, each [m] in its type; nothing where m is 0
     """
     import numpy as np
     import pyarrow as pa
@@ -49,10 +49,7 @@ def vector_column(has_vector: pa.BooleanArray, members: Mapping[str, pa.Array]) 
     offsets = np.zeros(len(has_vector) + 1, np.int32)
     np.cumsum(to_numpy(has_vector), out=offsets[1:])
     fields = list(kind.value_type)
-    if not offsets[-1]:
-        found = [pa.nulls(0, f.type) for f in fields]
-    else:
-        found = [members[f.name].filter(has_vector) for f in fields]
+    found = [members[f.name] if members else pa.nulls(0, f.type) for f in fields]
     return pa.ListArray.from_arrays(to_arrow(offsets), pa.StructArray.from_arrays(found, fields=fields), type=kind)
 
 
