@@ -55,7 +55,9 @@ def needed_manifests(
         group = np.array([i for i in live if every[i].spec_id == spec.id], np.int64)
         if not len(group) or is_unpartitioned(spec):
             continue
-        partition = files["partition"].combine_chunks().filter(to_arrow(spec_ids == spec.id))
+        partition = files["partition"].combine_chunks()
+        if (spec_ids != spec.id).any():
+            partition = partition.filter(to_arrow(spec_ids == spec.id))
         summaries = manifest_list.summaries(group, spec)
         if not len(partition):
             needed.difference_update(group.tolist())
@@ -80,15 +82,16 @@ def _partitions_apart(partition: pa.StructArray, summaries: Summaries, spec: Par
 
 def _extremes(values: pa.Array, n: int) -> Range:
     """``n`` times the range of the values."""
-    is_nan = pc.is_nan(values) if pa.types.is_floating(values.type) else to_arrow(np.zeros(len(values), bool))
-    nan = pc.fill_null(is_nan, FALSE)
-    present = values.filter(pc.and_(pc.is_valid(values), pc.invert(nan)))
+    nulls, present = values.null_count, values
+    if pa.types.is_floating(values.type):
+        present = values.filter(pc.invert(pc.is_nan(values)))  # and without the nulls
     try:
         ends = pc.min_max(present)
         lower, upper = (pa.repeat(ends[name], n) for name in ("min", "max"))
     except pa.ArrowNotImplementedError:
         lower = upper = pa.nulls(n, values.type)
-    may = [to_arrow(np.full(n, flag)) for flag in (len(present) > 0, values.null_count > 0, bool(pc.any(nan).as_py()))]
+    n_present = len(present) - present.null_count
+    may = [to_arrow(np.full(n, flag)) for flag in (n_present > 0, nulls > 0, n_present + nulls < len(values))]
     return Range(lower, upper, *may)
 
 
@@ -146,6 +149,8 @@ def _key_columns(
     rows: np.ndarray, deletes: pa.Table, find_field: Callable[[int], Field | None]
 ) -> Iterator[tuple[list[Field], np.ndarray]]:
     """The key columns that have bounds, and the places in ``rows`` of the equality deletes by these columns."""
+    if not pc.any(pc.greater(pc.list_value_length(deletes["equality_ids"]), ZERO)).as_py():
+        return
     used, of_row = np.unique(rows, return_inverse=True)
     numbers: dict[tuple[int, ...], int] = {(): 0}
     lists = deletes["equality_ids"].take(to_arrow(used)).to_pylist() if len(used) else []

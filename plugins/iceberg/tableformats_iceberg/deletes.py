@@ -21,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tableformats.arrays import FALSE, scalar, to_arrow, to_numpy
+from tableformats.arrays import scalar, to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, PartitionSpec
 
-from .entries import EQUALITY_DELETES, FILE, FILE_PATH_ID, Entries
+from .entries import EQUALITY_DELETES, Entries
 from .groups import flat, places, row_codes
 from .paths import comparable
 
@@ -102,11 +102,13 @@ class DeleteIndex:
         has_vector = np.zeros(len(data_seq), bool)
         has_vector[named[0][is_vector[named[1]]]] = True
         loose = match(is_local & ~is_equality, data_partition, delete_partition, False)
-        everything = np.zeros(len(data_seq), np.int64), np.zeros(len(delete_seq), np.int64)
-        return _in_order([
+        found = [
             _where(named, ~has_vector[named[0]] | is_vector[named[1]]), _where(loose, ~has_vector[loose[0]]),
-            match(is_local & is_equality, data_partition, delete_partition, True), match(is_global, *everything, True),
-        ])  # fmt: skip
+            match(is_local & is_equality, data_partition, delete_partition, True),
+        ]  # fmt: skip
+        if is_global.any():
+            found.append(match(is_global, np.zeros(len(data_seq), np.int64), np.zeros(len(delete_seq), np.int64), True))
+        return _in_order(found)
 
     def _by_path(
         self, paths: pa.ChunkedArray, data_seq: np.ndarray, delete_seq: np.ndarray, is_vector: np.ndarray
@@ -120,9 +122,8 @@ class DeleteIndex:
         encoded = scope.dictionary_encode()
         codes = to_numpy(pc.fill_null(encoded.indices, _NONE)).astype(np.int64)
         found = pc.index_in(data, value_set=encoded.dictionary)
-        numbers = to_numpy(pc.fill_null(found, _NONE)).astype(np.int64)
-        hits = np.flatnonzero(numbers >= 0)
-        hit_codes = numbers[hits]
+        hits = np.flatnonzero(to_numpy(found.is_valid()))
+        hit_codes = to_numpy(found)[hits].astype(np.int64)
         present = np.zeros(len(encoded.dictionary), bool)
         present[hit_codes] = True
         rows = np.flatnonzero((codes >= 0) & present[codes])
@@ -248,7 +249,11 @@ def _delete_table(entries: Entries, manifest: int) -> pa.Table:
     is_vector = pc.and_(pc.invert(is_equality), pc.equal(files["file_format"], _PUFFIN))
     _check_vector_fields(entries, is_vector)
     null, no_path = scalar(None, pa.int64()), scalar(None, pa.string())
-    named = pc.coalesce(files["referenced_data_file"], _one_path(entries))
+    named = files["only_path"]
+    if files["referenced_data_file"].null_count < files.num_rows:
+        named = pc.coalesce(files["referenced_data_file"], named)
+    if pc.any(is_equality).as_py():
+        named = pc.if_else(is_equality, no_path, named)
     columns = {
         "kind": pc.if_else(is_equality, _EQUALITY, pc.if_else(is_vector, _DELETION_VECTOR, _POSITION)),
         "path": files["path"],
@@ -260,7 +265,7 @@ def _delete_table(entries: Entries, manifest: int) -> pa.Table:
         "equality_ids": files["equality_ids"],
         "data_sequence_number": files["data_sequence_number"],
         "spec_id": to_arrow(np.full(files.num_rows, entries.spec_id, np.int32)),
-        "referenced_data_file": pc.if_else(is_equality, no_path, named),
+        "referenced_data_file": named,
         "manifest": to_arrow(np.full(files.num_rows, manifest, np.int32)),
         "entry": to_arrow(np.arange(files.num_rows, dtype=np.int32)),
         "partition": files["partition"],
@@ -277,19 +282,3 @@ def _check_vector_fields(entries: Entries, is_vector: pa.Array) -> None:
             raise CorruptMetadataError(
                 "a deletion vector lacks a required field", path=entries.columns.source, field=name
             )
-
-
-def _one_path(entries: Entries) -> pa.Array:
-    """string[n]: the only path that a position delete file names, where its bounds of ``file_path`` are equal."""
-    lower = entries.columns.map_columns((FILE, 125)).get(FILE_PATH_ID)
-    upper = entries.columns.map_columns((FILE, 128)).get(FILE_PATH_ID)
-    if lower is None or upper is None:
-        return pa.nulls(entries.files.num_rows, pa.string())
-    low, high = (raw.take(entries.rows).bytes_array(pa.binary()) for raw in (lower, upper))
-    same = pc.fill_null(pc.equal(low, high), FALSE)
-    values = pc.if_else(same, low, scalar(None, pa.binary()))
-    try:
-        return values.cast(pa.string())
-    except pa.ArrowInvalid:
-        # Not UTF-8, so no path: these files are matched by partition.
-        return pa.nulls(len(values), pa.string())

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tableformats.arrays import scalar, to_arrow
+from tableformats.arrays import FALSE, scalar, to_arrow
 from tableformats.concurrency import cached_property
 from tableformats.errors import CorruptMetadataError
 from tableformats.limits import DEFAULT_LIMITS, Limits
@@ -66,8 +66,9 @@ class Entries:
     """The entries of one manifest that are live (or all of them), one row each.
 
     ``files`` has path, size_bytes, record_count, partition, file_format (of data files only where not all are
-    Parquet), split_offsets, data_sequence_number, first_row_id, and of deletes what applies to them. ``columns`` are
-    the raw columns, of which ``rows`` are these entries (None: all), ``added_by`` the snapshot that added the manifest.
+    Parquet), split_offsets, data_sequence_number, first_row_id, and of deletes what applies to them (``only_path``: see
+    :func:`_only_path`). ``columns`` are the raw columns, of which ``rows`` are these entries (None: all), ``added_by``
+    the snapshot that added the manifest.
     """
 
     spec_id: int
@@ -99,7 +100,7 @@ class Entries:
     def with_places(self, manifest: int) -> pa.RecordBatch:
         """``files`` and where they stand: ``manifest`` as given, and ``entry``, the place among these entries."""
         places = to_arrow(np.full(self.files.num_rows, manifest, np.int32))
-        entries = to_arrow(np.arange(self.files.num_rows, dtype=np.int32))
+        entries = to_arrow(_first_numbers(self.files.num_rows))
         return self.files.append_column("manifest", places).append_column("entry", entries)
 
     def take(self, kept: np.ndarray) -> Entries:
@@ -108,6 +109,25 @@ class Entries:
             return self
         rows = kept if self.rows is None else self.rows[kept]
         return Entries(self.spec_id, self.files.take(to_arrow(kept)), self.columns, self.added_by, rows)
+
+
+_COMMON_FILES = 1 << 14
+"""Columns that are the same for all manifests of so many files have their memory in common."""
+
+
+@lru_cache(maxsize=1)
+def _common() -> tuple[np.ndarray, pa.Array]:
+    return np.arange(_COMMON_FILES, dtype=np.int32), pa.nulls(_COMMON_FILES, pa.int64())
+
+
+def _first_numbers(n: int) -> np.ndarray:
+    """int32[n]: 0, 1, 2 and so on; not to be written to."""
+    return _common()[0][:n] if n <= _COMMON_FILES else np.arange(n, dtype=np.int32)
+
+
+def _no_numbers(n: int) -> pa.Array:
+    """int64[n], null."""
+    return _common()[1].slice(0, n) if n <= _COMMON_FILES else pa.nulls(n, pa.int64())
 
 
 class ManifestStatistics(Statistics):
@@ -280,7 +300,7 @@ def _first_row_ids(raw: AvroColumns, manifest: Manifest, status: np.ndarray, rec
     """int64[n], null where the manifest has none: a null id is the manifest's plus the records of the live files
     before it whose id was null too."""
     if manifest.first_row_id is None or manifest.content != DATA:
-        return pa.nulls(raw.rows, pa.int64())
+        return _no_numbers(raw.rows)
     own = raw[(FILE, 142)]
     unassigned = ~own.valid & (status != DELETED)
     before = np.cumsum(np.where(unassigned, record_count, 0)) - np.where(unassigned, record_count, 0)
@@ -302,4 +322,22 @@ def _delete_columns(raw: AvroColumns, content: np.ndarray) -> dict[str, pa.Array
         "referenced_data_file": raw.strings((FILE, 143), "referenced_data_file"),
         "content_offset": raw[(FILE, 144)].int_array(),
         "content_size_in_bytes": raw[(FILE, 145)].int_array(),
+        "only_path": _only_path(raw),
     }
+
+
+def _only_path(raw: AvroColumns) -> pa.Array:
+    """string[n]: the only path that a position delete file names, where its bounds of ``file_path`` are equal. They are
+    let go of then: paths are most of what delete files' entries hold."""
+    lower, upper = (raw.map_columns((FILE, i)).pop(FILE_PATH_ID, None) for i in (125, 128))
+    if lower is None or upper is None:
+        return pa.nulls(raw.rows, pa.string())
+    low, high = (bound.bytes_array(pa.binary()) for bound in (lower, upper))
+    same = pc.fill_null(pc.equal(low, high), FALSE)
+    if not pc.all(same, min_count=0).as_py():
+        low = pc.if_else(same, low, scalar(None, pa.binary()))
+    try:
+        return low.cast(pa.string())
+    except pa.ArrowInvalid:
+        # Not UTF-8, so no path: these files are matched by partition.
+        return pa.nulls(raw.rows, pa.string())
