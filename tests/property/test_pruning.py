@@ -6,6 +6,7 @@ The row model (``tests/rowmodel.py``) decides which rows match; it knows nothing
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -153,6 +154,30 @@ def test_rows_that_were_not_counted_may_be_null() -> None:
     """A struct's NULLs may be missing in its members' counts."""
     known = {"lower": 1, "upper": 1, "null_count": 0, "value_count": 1}
     assert verdict_of("c1 IS NULL", [1, None], "int", NO_SPEC, None, **known) == SOME
+
+
+@pytest.mark.parametrize("text", ["mystery[7]", "void"])
+def test_partition_values_that_say_nothing_of_their_column(text: str) -> None:
+    spec = PartitionSpec(0, (PartitionField(1000, "p", 1, parse_transform(text), primitive("int")),))
+    for value in (None, 3):
+        assert verdict_of("c1 = 5", [5], "int", spec, value) == SOME
+        assert verdict_of("c1 IS NULL", [None], "int", spec, value) == SOME
+
+
+def test_summaries_that_do_not_say_what_they_contain() -> None:
+    spec = PartitionSpec(0, (PartitionField(1000, "p", 1, IDENTITY, primitive("double")),))
+    schema = Schema((Field(1, "c1", primitive("double")),))
+
+    def kept(text: str, null: bool | None, nan: bool | None) -> bool:
+        parsed = parse_filter(text)
+        assert parsed is not None
+        sides = [{1000: pa.array([value])} for value in (1.0, 2.0)]
+        flags = [{1000: pa.array([flag], pa.bool_())} for flag in (null, nan)]
+        return bool(ManifestFilter(Program(bind(parsed, schema)), {0: spec}).keep(0, *sides, *flags)[0])
+
+    assert [kept("c1 IS NULL", null, False) for null in (None, True, False)] == [True, True, False]
+    for text in ("c1 > 5", "isnan(c1)"):
+        assert [kept(text, False, nan) for nan in (None, True, False)] == [True, True, False]
 
 
 def test_contradictory_metadata_proves_nothing() -> None:

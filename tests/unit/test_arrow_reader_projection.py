@@ -16,10 +16,12 @@ from hypothesis import strategies as st
 from tableformats.arrow.files import open_data_file
 from tableformats.arrow.nodes import Selection, file_tree
 from tableformats.arrow.projection import Resolver
+from tableformats.arrow.reader import identity_values
 from tableformats.errors import LimitExceededError
 from tableformats.limits import DEFAULT_LIMITS
-from tableformats.plugin import NameMapping
+from tableformats.plugin import NameMapping, PartitionField, PartitionSpec
 from tableformats.schema import Field, ListType, MapType, Schema, StructType, Type, number_fields, primitive
+from tableformats.transforms import parse_transform
 
 SCALARS: dict[str, st.SearchStrategy[Any]] = {
     "int": st.integers(-5, 5), "long": st.integers(-(2**40), 2**40), "string": st.text("ab", max_size=2),
@@ -197,3 +199,13 @@ def test_schema_nested_too_deep_is_refused() -> None:
         kind = pa.struct([("a", kind)])
     with pytest.raises(LimitExceededError, match="nesting"):
         file_tree(pa.schema([("a", kind)]), b"PARQUET:field_id", "memory")
+
+
+def test_only_identity_values_stand_for_a_column() -> None:
+    """A bucket or a truncated value is none of the column's."""
+    kind = primitive("int")
+    fields = [PartitionField(1000 + i, f"p{i}", i, parse_transform(text), kind)
+              for i, text in enumerate(["identity", "bucket[4]", "truncate[10]", "void"], start=1)]  # fmt: skip
+    snapshot: Any = SimpleNamespace(specs={3: PartitionSpec(3, tuple(fields))})
+    task: Any = SimpleNamespace(spec_id=3, partition={f.id: pa.scalar(7) for f in fields})
+    assert identity_values(snapshot, task) == {1: pa.scalar(7)}
