@@ -9,6 +9,7 @@ import ast
 
 import pytest
 
+from tests.marks import between
 from tests.mutants import Mutant, every
 from tests.mutants.mutant import ROOT
 from tests.mutants.runner import Result, table
@@ -42,3 +43,9 @@ def test_the_table_names_survivors() -> None:
         "| a | one | `core/test_x.py::test_y` |",
         "| b | two | **survived** |",
     ]
+
+
+def test_the_document_has_every_mutant() -> None:
+    told = between(ROOT / "docs/correctness.md", "mutants")
+    missing = [m.name for m in every() if f"| {m.name} | {m.cause} |" not in told]
+    assert not missing, "run `python -m tests.mutants --missing --write docs/correctness.md`"
