@@ -10,7 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tableformats import open_table
-from tests.plugin.delta_support import UUIDS, WITH_VECTORS, DeltaLog, add, field, vector, vector_file
+from tests.plugin.change_support import inline_vector
+from tests.plugin.delta_support import UUIDS, WITH_VECTORS, DeltaLog, add, field, stats, vector, vector_file
+from tests.plugin.iceberg_history import History
 from tests.plugin.test_delta_deletion_vectors import portable
 from tests.plugin.test_delta_row_tracking import ID, ON, VERSION, write
 
@@ -74,3 +76,62 @@ def test_a_file_without_a_base_is_an_error(spark: Any, tmp_path: Path) -> None:
     log.commit(1, add("a", **write(log, "a", 3)))
     with pytest.raises(Exception, match=r"no value for .*row_id"):
         open_table(log.root).scan(columns=[ID]).to_spark(spark).collect()
+
+
+# ---- where rows stand ----------------------------------------------------------------------------------------------
+
+WAYS: dict[str, dict[str, Any]] = {
+    "native": {"mode": "native"}, "staged": {"mode": "portable"},
+    "data source": {"mode": "portable", "staging": "/proc/no directory can be made here"},
+}  # fmt: skip
+PLACES = ["id", "_file", "_pos"]
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Tables of each format with two files, whose ids are positions in the first one and a thousand more in the other;
+    rows 0 and 1500 of the first are deleted."""
+    delta = DeltaLog(tmp_path_factory.mktemp("places") / "d").start(field("id", "long"), protocol=WITH_VECTORS)
+    actions = []
+    for name, first in (("a", 0), ("b", 10_000)):
+        ids = pa.table({"id": pa.array(range(first, first + 2000), pa.int64())})
+        pq.write_table(ids, delta.root / name, row_group_size=500)
+        bounds = stats(2000, minValues={"id": first}, maxValues={"id": first + 1999})
+        actions.append(add(name, size=(delta.root / name).stat().st_size, stats=bounds))
+    actions[0]["add"]["deletionVector"] = inline_vector(0, 1500)
+    delta.commit(1, *actions)
+    iceberg = History(tmp_path_factory.mktemp("places") / "i")
+    iceberg.commit("append", add=[list(range(2000)), list(range(10_000, 12_000))])
+    iceberg.commit("delete", positions=[("f1-0.parquet", 0), ("f1-0.parquet", 1500)])
+    first = {"d": str(delta.root / "a"), "i": str(iceberg.root / "data" / "f1-0.parquet")}
+    return {"d": (delta.root, first["d"]), "i": (iceberg.root, first["i"])}
+
+
+@pytest.mark.parametrize("format", ["d", "i"])
+@pytest.mark.parametrize("way", WAYS)
+def test_files_and_positions(spark: Any, settings: Any, places: dict[str, Any], way: str, format: str) -> None:
+    if way != "native" and not spark.version.startswith("4"):
+        pytest.skip("needs Spark 4")
+    settings({"spark.sql.files.maxPartitionBytes": "4000", "spark.sql.files.openCostInBytes": "0"})
+    root, first = places[format]
+    frame = open_table(root).scan(columns=PLACES).to_spark(spark, **WAYS[way])
+    found = frame.collect()
+    assert len(found) == 3998 and {row.id for row in found}.isdisjoint({0, 1500})
+    assert all(row["_pos"] == row.id % 10_000 for row in found)
+    assert all((row["_file"] == first) == (row.id < 10_000) for row in found)
+    assert [row.id for row in frame.where(f"_pos = 1501 AND _file = '{first}'").collect()] == [1501]
+
+
+def test_metadata_of_spark_beside_ours(spark: Any, settings: Any, places: dict[str, Any]) -> None:
+    """Where all files are read alike (Spark gives a union no ``_metadata``), but for the position, which Spark counts
+    once a relation."""
+    settings({"spark.sql.files.maxPartitionBytes": "4000", "spark.sql.files.openCostInBytes": "0"})
+    root, _ = places["d"]
+    for filter, count in {"id >= 10000": 2000, "id < 10000": 1998}.items():
+        frame = open_table(root).scan(filter, columns=PLACES).to_spark(spark)
+        found = frame.select("*", "_metadata.file_path", "_metadata.file_size").collect()
+        assert len(found) == count and frame.rdd.getNumPartitions() > 1
+        assert all(row.file_path.endswith(row["_file"]) for row in found)
+        assert {row.file_size for row in found} == {Path(found[0]["_file"]).stat().st_size}
+    clean = open_table(root).scan("id >= 10000", columns=["id"]).to_spark(spark).select("id", "_metadata.row_index")
+    assert all(row.row_index == row.id - 10_000 for row in clean.collect())

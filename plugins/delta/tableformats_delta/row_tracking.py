@@ -1,4 +1,4 @@
-"""Row tracking: stable row ids and row commit versions as metadata columns.
+"""Metadata columns: where a row stands (``_file``, ``_pos``), and with row tracking its stable id and commit version.
 
 A row's id is the file's ``baseRowId`` plus the row's position, unless the file holds a materialised id for it; its
 commit version is the file's ``defaultRowCommitVersion``, unless one is materialised. The hidden columns' names stand
@@ -12,7 +12,13 @@ from collections.abc import Mapping
 from tableformats.plugin import MetadataColumn
 from tableformats.schema import Field, primitive
 
-__all__ = ["ROW_COLUMNS", "row_columns"]
+__all__ = ["PLACE_COLUMNS", "ROW_COLUMNS", "row_columns"]
+
+PLACE_COLUMNS = (
+    MetadataColumn(Field(-3, "_file", primitive("string")), "path"),
+    MetadataColumn(Field(-4, "_pos", primitive("long")), None, counts_rows=True),
+)
+"""The columns of every table: the file's path, and the row's position in it."""
 
 ROW_COLUMNS = ("base_row_id", "row_commit_version")
 """The columns of file actions that the metadata columns need."""

@@ -26,7 +26,7 @@ from .log import LogSegment
 from .partition_values import partition_struct
 from .replay import TableState
 from .row_groups import GroupFilter
-from .row_tracking import ROW_COLUMNS, row_columns
+from .row_tracking import PLACE_COLUMNS, ROW_COLUMNS, row_columns
 from .schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
 from .statistics import LogStatistics, TextStatistics
 from .vector_column import has_vector, vectors_of
@@ -75,8 +75,9 @@ class DeltaSnapshot(FormatSnapshot):
         self.specs = {0: spec}
         self.default_spec_id = 0
         self.name_mapping = name_mapping(mode)
-        self.metadata_columns = row_columns(self.properties)
-        self._row_columns = ROW_COLUMNS if self.metadata_columns else ()
+        tracked = row_columns(self.properties)
+        self.metadata_columns = (*PLACE_COLUMNS, *tracked)
+        self._row_columns = ROW_COLUMNS if tracked else ()
 
     def __getstate__(self) -> dict[str, Any]:
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
