@@ -98,6 +98,11 @@ class Reconciler:
         self._seen = FileKeySet(seed=seed)
         self._n_added = 0
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether some key was added, so that keys of other rows are looked at."""
+        return len(self._seen) > 0
+
     def catch_up(self, adding: Sequence[FilePart]) -> None:
         """Add the keys of those of these parts, the newest first, that were not read."""
         self.add(keys_of(adding[self._n_added :]))

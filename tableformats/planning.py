@@ -36,6 +36,7 @@ from .relevant_deletes import relevant_deletes
 from .report import ScanReport
 from .scan import Scan, ScanPlan
 from .schema import Field, arrow_type
+from .stored import StoredParts
 
 __all__ = ["PartReader", "Piece", "Result", "plan_scan", "read_parts", "surviving_paths"]
 
@@ -124,6 +125,8 @@ class _Planner:
         self.partition_fields = partition_members(self.snapshot.specs)
         self.kept = Kept(scan.snapshot.table.cache, self.snapshot.specs)
         self.reconciler = Reconciler(self.kept.seed)
+        cache = scan.snapshot.table.cache
+        self.stored = StoredParts(cache.directory, cache.place, self.snapshot.specs)
 
     def plan(self) -> ScanPlan:
         report = self.report
@@ -215,6 +218,7 @@ class _Planner:
             at_hand = {id(source): batch for source, batch in zip(block.sources, batches, strict=True)}
             self._prune(block, None, orders[block.sources[0].key], lambda s, b=at_hand: b[id(s)], None, result)  # type: ignore[misc]
             yield result
+        self.stored.write(part for _, part in bundle)
         for report in reports.values():
             last.report.add(report)
         last.entries = [
@@ -226,7 +230,7 @@ class _Planner:
         self, bundle: Sequence[tuple[int, FilePart]], reports: dict[Hashable, ScanReport], timed: ScanReport
     ) -> Iterator[tuple[Hashable, int, FileBatch, np.ndarray | None, np.ndarray | None]]:
         for _, part in bundle:
-            batches = iter(part.read(reports[part.key]))
+            batches = iter(self.stored.read(part, reports[part.key], self.reconciler.has_keys))
             number = 0
             while True:
                 with timed.stage("metadata"):

@@ -68,6 +68,7 @@ def open_table(
     """
     from .plugin.base import OpenOptions
     from .plugin.cache import MetadataCache
+    from .plugin.directory import telling_options
     from .plugin.manager import host
     from .storage import Storage
 
@@ -77,7 +78,8 @@ def open_table(
     if isinstance(cache, bool):
         kept = MetadataCache() if cache else MetadataCache(0)
     else:
-        kept = cache.scoped(storage.root, cache.digest(storage_options), _frozen(relocate), limits)
+        place = repr((storage.root, telling_options(storage_options or {}), _frozen(relocate), limits))
+        kept = cache.scoped(storage.root, cache.digest(storage_options), _frozen(relocate), limits, place=place)
     options = OpenOptions(relocate=relocate, cache=kept)
     if format is None:
         opened = host().detect(storage, options)

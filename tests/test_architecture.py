@@ -23,7 +23,7 @@ PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_
 LAYERS = [
     {"errors"}, {"arrays", "concurrency", "datetimes", "limits", "pickling", "secrets"}, {"schema"}, {"expressions"},
     {"literals"}, {"binding", "predicates", "transforms"}, {"_core"}, {"codes"}, {"pruning"}, {"inflate", "report"},
-    {"storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes"}, {"kept"},
+    {"storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes", "stored"}, {"kept"},
     {"scan"}, {"changes", "plan_files", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
 ]  # fmt: skip

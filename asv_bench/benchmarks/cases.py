@@ -17,6 +17,7 @@ HOWS = {
     "plan": "a fresh process opens the table and plans, with all modules loaded",
     "again": "the second plan of the same snapshot in one process",
     "commit": "`snapshot.update()` to one more version, and its plan",
+    "next process": "a plan that has a directory of what another one decoded, and nothing else",
     "process": "a whole process: start, imports, plan, exit",
 }
 
@@ -110,6 +111,7 @@ def _cases(files: int) -> Iterator[Case]:
         for question in ("P1", "P2"):
             yield Case(f"{name}, {question}, second plan", spec, question, "again", Goal(0.03))
         yield Case(f"{name}, P2, one commit on top", spec, "P2", "commit", Goal(0.05))
+        yield Case(f"{name}, P2, next process, disk cache", spec, "P2", "next process")
         few = replace(spec, files=hundredth)
         yield Case(f"{name}, {hundredth:,}, P2, whole process", few, "P2", "process", Goal(0.25))
         yield Case(f"{name}, {hundredth:,}, P2, second plan", few, "P2", "again", Goal(0.015))

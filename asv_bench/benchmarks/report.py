@@ -89,7 +89,7 @@ def reason(case: Case, planner: Planner) -> str | None:
     """Why this planner is not asked."""
     if case.alone and planner is not OURS:
         return "not asked"
-    if case.how in ("again", "commit") and planner is not OURS:
+    if case.how in ("again", "commit", "next process") and planner is not OURS:
         return "only ours keeps metadata between plans"
     if case.how == "process" and planner.name not in worker.SCRIPTS:
         return "not asked"

@@ -106,7 +106,7 @@ class Results:
         done = self.runs(case, planner.name)
         if not done:
             return True
-        if "error" in done[0] or case.how in ("again", "commit"):  # these are medians already
+        if "error" in done[0] or case.how in ("again", "commit", "next process"):  # these are medians already
             return False
         most = runs if planner is OURS else min(runs, RUNS_OF_PEERS)
         longest = max(run["wall"] for run in done)

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from ..concurrency import free_after_fork
+from .directory import DIRECTORY_BYTES, CacheDirectory
 
 __all__ = ["BUDGET_BYTES", "MetadataCache"]
 
@@ -29,17 +30,33 @@ class MetadataCache:
     Parameters
     ----------
     budget_bytes : the most that is kept, by the sizes that callers give
+    directory : where decoded manifests and checkpoints are put for later processes too; None: nowhere. Files' paths and
+        bounds stand there, readable for its owner alone; credentials do not
+    directory_bytes : the most that the directory takes
+
+    Raises
+    ------
+    ValueError : others may write into the directory
     """
 
-    def __init__(self, budget_bytes: int = BUDGET_BYTES) -> None:
+    def __init__(
+        self,
+        budget_bytes: int = BUDGET_BYTES,
+        *,
+        directory: str | os.PathLike[str] | None = None,
+        directory_bytes: int = DIRECTORY_BYTES,
+    ) -> None:
         self._store = _Store(budget_bytes)
         self._scope: tuple[Hashable, ...] = ()
+        self.directory = None if directory is None else CacheDirectory(directory, directory_bytes)
+        self.place = ""
+        """What tells a table from others in the directory."""
 
     def __repr__(self) -> str:
         return f"MetadataCache({self.used_bytes} of {self.budget_bytes} bytes)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process starts with an empty one."""
+        """Another process starts with an empty one, in memory alone."""
         return MetadataCache, (self.budget_bytes,)
 
     @property
@@ -60,10 +77,12 @@ class MetadataCache:
         text = repr(sorted((str(name), repr(value)) for name, value in (options or {}).items()))
         return hashlib.blake2b(text.encode(errors="surrogatepass"), key=self.seed, digest_size=32).digest()
 
-    def scoped(self, *scope: Hashable) -> MetadataCache:
-        """The same store and budget for another set of keys: those of one table."""
+    def scoped(self, *scope: Hashable, place: str = "") -> MetadataCache:
+        """The same store, directory and budgets for another set of keys: those of one table; ``place`` is its
+        :attr:`place`."""
         view = MetadataCache.__new__(MetadataCache)
         view._store, view._scope = self._store, (*self._scope, *scope)
+        view.directory, view.place = self.directory, place
         return view
 
     def find(self, key: Hashable) -> Any:

@@ -1,0 +1,186 @@
+"""What one process decoded serves the next through a directory: the same plans, nothing read twice, and nothing wrong
+where an entry is damaged, old or gone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tableformats as tf
+from tableformats.plugin.directory import CacheDirectory, telling_options
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "asv_bench"))
+
+from benchmarks.generate import DeltaTable, IcebergTable, Spec, Table, build
+from benchmarks.generate.specs import questions
+from benchmarks.planners import sql
+from tableformats_delta.checkpoints import CheckpointFile
+from tableformats_iceberg.snapshot import IcebergSnapshot
+
+SPECS: list[Spec] = [
+    DeltaTable(300), DeltaTable(300, "v2", "both"), IcebergTable(300, deletes="none"), IcebergTable(300),
+]  # fmt: skip
+QUESTIONS = [sql(predicate) for predicate in questions(DeltaTable(300)).values()]
+
+
+@pytest.fixture(scope="module", params=SPECS, ids=lambda spec: spec.name)
+def table(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TF_BENCH_TABLES", str(tmp_path_factory.mktemp("tables")))
+        yield build(request.param)
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is read of checkpoints beside their footers, and of manifests of data files."""
+    found: list[str] = []
+    group, entries = CheckpointFile.group, IcebergSnapshot._read_entries
+
+    def of_checkpoint(self: Any, *arguments: Any) -> Any:
+        found.append(self.path)
+        return group(self, *arguments)
+
+    def of_manifest(self: Any, manifest: Any, *arguments: Any) -> Any:
+        if not manifest.content:
+            found.append(manifest.path)
+        return entries(self, manifest, *arguments)
+
+    monkeypatch.setattr(CheckpointFile, "group", of_checkpoint)
+    monkeypatch.setattr(IcebergSnapshot, "_read_entries", of_manifest)
+    return found
+
+
+def plans(table: Table, folder: Path | None, **options: Any) -> list[Any]:
+    """All questions to a table that a process opens anew: files with their deletes, and what was counted."""
+    cache = tf.MetadataCache(directory=folder, **options) if folder is not None else False
+    opened = tf.open_table(table.entry, cache=cache)
+    found = []
+    for predicate in questions(table.spec).values():
+        plan = opened.scan(sql(predicate)).plan()
+        counted = plan.report.files_total, plan.report.metadata_files_read, plan.report.metadata_bytes_read
+        found.append((sorted(plan.files.drop_columns(["record_count"]).to_pylist(), key=str), counted))
+    return found
+
+
+def one_plan(table: Table, folder: Path, name: str) -> list[str]:
+    text = sql(questions(table.spec)[name])
+    return sorted(tf.open_table(table.entry, cache=tf.MetadataCache(directory=folder)).scan(text).plan().file_uris())
+
+
+def test_the_next_process_reads_no_manifest_and_no_checkpoint(table: Table, tmp_path: Path, read: list[str]) -> None:
+    expected = plans(table, None)
+    for name in ("P0", "P2", "P3"):
+        first = one_plan(table, tmp_path, name)
+        assert read
+        read.clear()
+        assert one_plan(table, tmp_path, name) == first
+        assert not read
+    assert [files for files, _ in plans(table, tmp_path)] == [files for files, _ in expected]
+    assert [files for files, _ in plans(table, tmp_path)] == [files for files, _ in expected]
+
+
+def test_what_was_counted_is_counted_again(table: Table, tmp_path: Path) -> None:
+    reports = []
+    for _ in range(2):
+        report = tf.open_table(table.entry, cache=tf.MetadataCache(directory=tmp_path)).scan().plan().report
+        reports.append({k: v for k, v in report.as_dict().items() if k != "seconds"})
+    assert reports[0] == reports[1]
+    assert reports[0]["metadata_files_read"] > 1
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "changed", "another's"])
+def test_damaged_entries_are_made_again(table: Table, tmp_path: Path, damage: str, read: list[str]) -> None:
+    first = one_plan(table, tmp_path, "P2")
+    entries = sorted(tmp_path.iterdir())
+    assert entries
+    whole = {entry: entry.read_bytes() for entry in entries}
+    for number, entry in enumerate(entries):
+        data = bytearray(whole[entry])
+        if damage == "changed":
+            data[len(data) * 2 // 3] ^= 4
+        elif damage == "another's":
+            data = bytearray(whole[entries[number - 1]]) if len(entries) > 1 else bytearray(b"no entry")
+        else:
+            data = data[: len(data) // 2 if damage == "cut" else 0]
+        entry.write_bytes(data)
+    read.clear()
+    assert one_plan(table, tmp_path, "P2") == first
+    assert read
+    read.clear()
+    assert one_plan(table, tmp_path, "P2") == first
+    assert not read
+
+
+def test_a_changed_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]) -> None:
+    monkeypatch.setenv("TF_BENCH_TABLES", str(tmp_path / "tables"))
+    made = build(DeltaTable(300))
+    one_plan(made, tmp_path / "cache", "P2")
+    (checkpoint,) = Path(made.entry).glob("_delta_log/*.checkpoint.parquet")
+    os.utime(checkpoint, (1, 1))
+    read.clear()
+    one_plan(made, tmp_path / "cache", "P2")
+    assert read
+
+
+def test_the_budget_holds(table: Table, tmp_path: Path) -> None:
+    plans(table, tmp_path / "much")
+    whole = sum(entry.stat().st_size for entry in (tmp_path / "much").iterdir())
+    for budget in (0, whole // 2):
+        folder = tmp_path / str(budget)
+        expected = plans(table, None)
+        assert [files for files, _ in plans(table, folder, directory_bytes=budget)] == [files for files, _ in expected]
+        assert sum(entry.stat().st_size for entry in folder.iterdir()) <= budget
+
+
+def test_what_was_used_last_stays(tmp_path: Path) -> None:
+    directory = CacheDirectory(tmp_path, 3500)
+    for number, name in enumerate("abc"):
+        directory.write(name, [bytes(1000)])
+        os.utime(directory._place(name), (number, number))
+    assert directory.read("a") == bytes(1000)
+    directory.write("d", [bytes(1000)])
+    assert [directory.read(name) is not None for name in "abcd"] == [True, False, True, True]
+
+
+def test_others_can_neither_read_nor_write(tmp_path: Path) -> None:
+    directory = CacheDirectory(tmp_path / "new" / "cache")
+    directory.write("key", [b"value"])
+    (entry,) = directory.path.iterdir()
+    assert (entry.stat().st_mode & 0o777, directory.path.stat().st_mode & 0o777) == (0o600, 0o700)
+    directory.path.chmod(0o777)
+    with pytest.raises(ValueError, match="others may write"):
+        tf.MetadataCache(directory=directory.path)
+
+
+def test_many_write_and_read_at_once(tmp_path: Path) -> None:
+    directories = [CacheDirectory(tmp_path, 50_000) for _ in range(4)]  # as of several processes
+
+    def work(number: int) -> bool:
+        directory, key = directories[number % 4], str(number % 7)
+        directory.write(key, [key.encode() * 5_000])
+        found = directory.read(key)
+        return found is None or bytes(found) == key.encode() * 5_000
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(300)))
+    assert not [entry for entry in tmp_path.iterdir() if not entry.name.endswith(".entry")]
+
+
+def test_a_directory_that_goes_away(table: Table, tmp_path: Path) -> None:
+    cache = tf.MetadataCache(directory=tmp_path / "cache")
+    shutil.rmtree(tmp_path / "cache")
+    text = sql(questions(table.spec)["P2"])
+    assert len(tf.open_table(table.entry, cache=cache).scan(text).plan()) == table.survivors["P2"]
+
+
+def test_secrets_tell_no_tables_apart() -> None:
+    options = {"key": "A", "client_kwargs": {"endpoint_url": "http://x", "aws_secret_access_key": "B"}, "anon": False}
+    assert telling_options(options) == (("anon", "False"), ("client_kwargs", (("endpoint_url", "'http://x'"),)))
