@@ -61,6 +61,7 @@ def _avro() -> dict[str, bytes]:
         "bool": (b"\x02", 0, b"\x00\x01", 2),
         "floats": (b"\x0d\x03\x04", 0, struct.pack("<fd", 1.5, 2.5), 1),
         "text-twice": (b"\x06", 2, text("é") + text("☃"), 2),
+        "fixed-cut": (b"\x0d\x00\x07\x0b", 0, b"\x80\x01" + bytes(10), 1),
         "fixed": (b"\x07\x0b", 0, bytes(11), 1),
         "enum": (b"\x08\x04", 0, varint(4), 1),
         "optional": (b"\x09\x00\x05", 0, b"\x00" + b"\x02" + text("x"), 2),
@@ -148,6 +149,7 @@ def _keyset() -> dict[str, bytes]:
     few = [b"", b"a", b"ab", b"abcd", b"0123456789abcdef", b"0123456789abcdefg"]
     return {
         "few": b"\x00" + call(65 + 65 + 6, few) + call(6, few),
+        "weak-alike": b"\x01" + call(130 + 4, [b"a", b"ab", b"ac", b"abd"]) + call(4, [b"b", b"abc", b"ab", b"c"]),
         "weak": b"\x01" + call(129, paths) + call(64, paths[::-1]),
         "cleared": b"\x00" + call(136, few) + call(255, paths[:60]) + call(136, few),
     }  # fmt: skip
@@ -158,6 +160,7 @@ def _columns() -> dict[str, bytes]:
     values = b"".join(bytes([1, len(text)]) + text for text in texts)
     return {
         "numbers": b"\x00\x00" + bytes(range(1, 100)), "octets": b"\x01\x00" + values + b"\x00" + values,
+        "growing": b"\x01\x00" + (b"\x01\x64" + b"x" * 100) * 30,
         "text": b"\x02\x00" + values + b"\xc1\x02ab", "small-budget": b"\x01\x03" + values * 4,
         **{f"utf8-{edge.hex()}": b"\x02\x00\x01" + bytes([len(edge)]) + edge for edge in EDGES_OF_UTF8},
         "reserved": b"\x01\x00\xe8" + values + b"\xff",
