@@ -5,6 +5,8 @@ import java.util.List;
 
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.CaseWhen;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -57,7 +59,55 @@ public class CatalystFilters {
             List chosen = either(weaker(choice.predicate()), weaker(choice.trueValue()));
             return isNeverTrue(choice.falseValue()) ? chosen : both("or", chosen, weaker(choice.falseValue()));
         }
+        if (e instanceof CaseWhen) {
+            return weakerCase((CaseWhen) e);
+        }
+        if (e instanceof EqualNullSafe && Literal.TrueLiteral().equals(((EqualNullSafe) e).right())
+                && !(((EqualNullSafe) e).left() instanceof AttributeReference)) {
+            // What Spark makes of CASE WHEN condition THEN true ELSE false END.
+            return weaker(((EqualNullSafe) e).left());
+        }
+        if (e instanceof Coalesce) {
+            return weakerCoalesce((Coalesce) e);
+        }
         return exact(e);
+    }
+
+    /** TRUE comes from a branch whose condition and value are both TRUE, or from the value behind all branches. */
+    private static List weakerCase(CaseWhen e) {
+        List found = null;
+        scala.collection.Iterator branches = e.branches().iterator();
+        boolean isFirst = true;
+        while (branches.hasNext()) {
+            scala.Tuple2 branch = (scala.Tuple2) branches.next();
+            if (isNeverTrue((Expression) branch._2())) {
+                continue;
+            }
+            List chosen = either(weaker((Expression) branch._1()), weaker((Expression) branch._2()));
+            found = isFirst ? chosen : both("or", found, chosen);
+            isFirst = false;
+        }
+        if (e.elseValue().isDefined() && !isNeverTrue((Expression) e.elseValue().get())) {
+            List chosen = weaker((Expression) e.elseValue().get());
+            found = isFirst ? chosen : both("or", found, chosen);
+        }
+        return found;
+    }
+
+    /** TRUE comes from one of the operands. */
+    private static List weakerCoalesce(Coalesce e) {
+        List found = null;
+        scala.collection.Iterator operands = e.children().iterator();
+        boolean isFirst = true;
+        while (operands.hasNext()) {
+            Expression operand = (Expression) operands.next();
+            if (isNeverTrue(operand)) {
+                continue;
+            }
+            found = isFirst ? weaker(operand) : both("or", found, weaker(operand));
+            isFirst = false;
+        }
+        return found;
     }
 
     private static boolean isNeverTrue(Expression e) {

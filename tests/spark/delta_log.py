@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 TYPES = {pa.int32(): "integer", pa.int64(): "long", pa.string(): "string", pa.float64(): "double",
-         pa.date32(): "date", pa.timestamp("us", "UTC"): "timestamp"}  # fmt: skip
+         pa.date32(): "date", pa.timestamp("us", "UTC"): "timestamp", pa.bool_(): "boolean",
+         pa.decimal128(9, 2): "decimal(9,2)"}  # fmt: skip
 
 
 @dataclass
@@ -63,7 +66,16 @@ def _statistics(rows: pa.Table) -> dict[str, Any]:
         found["nullCount"][name] = column.null_count
         if column.type == pa.float64() and pc.any(pc.is_nan(column)).as_py():
             continue
-        if column.type in (pa.int32(), pa.int64(), pa.float64(), pa.string()) and column.null_count < len(column):
+        if column.type in TYPES and column.type != pa.bool_() and column.null_count < len(column):
             bounds = pc.min_max(column).as_py()
-            found["minValues"][name], found["maxValues"][name] = bounds["min"], bounds["max"]
+            found["minValues"][name], found["maxValues"][name] = map(_json, (bounds["min"], bounds["max"]))
     return found
+
+
+def _json(value: Any) -> Any:
+    """A bound as Delta writes it. Source: Delta PROTOCOL.md, "Per-file Statistics"."""
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, dt.datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return value.isoformat() if isinstance(value, dt.date) else value
