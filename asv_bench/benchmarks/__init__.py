@@ -2,7 +2,7 @@
 
 ``TF_BENCH_QUICK=1`` takes the smallest size of everything, for a smoke run. Benchmarks stand in ``planning``, ``warm``,
 ``beside``, ``scale``, ``kernels`` and ``startup``; ``python -m benchmarks.report`` measures a million files beside the
-peers.
+peers, ``python -m benchmarks.spark`` tables with rows in Spark.
 """
 
 import os

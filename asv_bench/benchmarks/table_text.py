@@ -53,10 +53,11 @@ def text(cases: Sequence[Case], results: Measured, machine: str, versions: str) 
     return "\n\n".join(parts)
 
 
-def document_with(document: str, measured: str) -> str:
-    """``document`` with what stands between its two marks replaced."""
-    before, rest = document.split(BEGIN, 1)
-    return f"{before}{BEGIN}\n{measured}\n{END}{rest.split(END, 1)[1]}"
+def document_with(document: str, measured: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
+    """``document`` with what stands between two marks replaced."""
+    begin, end = marks
+    before, rest = document.split(begin, 1)
+    return f"{before}{begin}\n{measured}\n{end}{rest.split(end, 1)[1]}"
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,0 +1,256 @@
+"""Spark beside Spark: ``python -m benchmarks.spark --write`` in ``asv_bench`` measures what docs/performance.md shows.
+
+Three parts, each in rounds that go through all readers in turn, so that what disturbs one disturbs all; every
+measurement has a DataFrame of its own, and medians are given. *Scans*: queries over the same data files, by
+``spark.read.parquet``, which knows of no table, and by us; a ratio is that of one round, to the reads of
+``spark.read.parquet`` right before and after. *First query*: a plan of many files becomes a DataFrame and a job, in a
+process that has read no table before. *Planning*: from a location to a query's tasks. delta-spark and Iceberg's runtime
+are measured beside us where Spark is one that their JARs are for, and the JARs are in the local Maven repository.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tableformats as tf
+
+from . import QUICK, spark_text
+from .processes import run_module
+from .report import DOCUMENT, machine
+from .spark_session import JARS, Cost, jobs, peers_missing, plan_query, session, timed
+from .spark_tables import SMALL, RowTables, live_rows, many_files, row_tables
+from .table_text import document_with
+
+ROWS = 1_000_000 if QUICK else 20_000_000
+ROUNDS = 1 if QUICK else 7
+PROCESSES = 1 if QUICK else 3
+"""That ask their first query."""
+PLAIN, OURS = "spark.read.parquet", "tableformats"
+PEERS = {"delta": "delta-spark", "iceberg": "Iceberg's runtime"}
+QUERIES = {
+    "one column": ["sum(id)"],
+    "five columns": ["sum(id)", "max(ts)", "sum(amount)", "sum(length(name))", "sum(length(country))"],
+    "count(*)": ["count(*)"],
+}
+COUNT = "count(*)"
+"""Reads no column: of files without deletes it takes the footers' word."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Somebody who makes DataFrames of a table."""
+
+    name: str
+    format: str
+    deletes: bool
+    frame: Callable[[], Any]
+
+
+def readers(spark: Any, tables: RowTables, with_peers: bool) -> tuple[Reader, list[Reader]]:
+    """spark.read.parquet, then the others."""
+    found = []
+    for deletes, paths in ((False, tables.clean), (True, tables.deleted)):
+        for name, path in paths.items():
+            found.append(Reader(OURS, name, deletes, lambda path=path: tf.spark.read(spark, path)))
+            if with_peers:
+                theirs = Reader(PEERS[name], name, deletes, lambda n=name, p=path: spark.read.format(n).load(p))
+                found.append(theirs)
+    return Reader(PLAIN, "", False, lambda: spark.read.parquet(*tables.data)), found
+
+
+def measure_scans(spark: Any, tables: RowTables, rounds: int, with_peers: bool) -> list[dict[str, Any]]:
+    """One mapping a query and reader, with a list of what each round gave: ``make`` and ``run`` in seconds, and
+    ``wall_ratio``, ``cpu_ratio``. A first round, which does not count, checks the answers.
+    """
+    plain, others = readers(spark, tables, with_peers)
+    check(tables, plain, others)
+    found: dict[tuple[str, Reader], dict[str, Any]] = {}
+
+    def add(query: str, reader: Reader, here: tuple[Cost, Cost], around: Sequence[Cost]) -> None:
+        scan = found.setdefault((query, reader), {
+            "query": query, "reader": reader.name, "format": reader.format, "deletes": reader.deletes,
+            "ours": reader.name == OURS, "counts": query == COUNT,
+            "make": [], "run": [], "wall_ratio": [], "cpu_ratio": [],
+        })  # fmt: skip
+        make, run_ = here
+        scan["make"].append(make.wall)
+        scan["run"].append(run_.wall)
+        scan["wall_ratio"].append(run_.wall / statistics.mean(cost.wall for cost in around))
+        scan["cpu_ratio"].append(run_.cpu / statistics.mean(cost.cpu for cost in around))
+
+    for number in range(-1, rounds):
+        for query, expressions in QUERIES.items():
+            say(f"scans, round {number + 1} of {rounds}, {query}")
+            before = run(spark, plain, expressions)
+            for reader in others:
+                here, after = run(spark, reader, expressions), run(spark, plain, expressions)
+                if number >= 0:
+                    add(query, reader, here, [before[1], after[1]])
+                before = after
+            if number >= 0:
+                add(query, plain, before, [before[1]])
+    return list(found.values())
+
+
+def run(spark: Any, reader: Reader, expressions: Sequence[str]) -> tuple[Cost, Cost]:
+    """Of making the DataFrame, of running the query."""
+    frame, make = timed(spark, reader.frame)
+    query = frame.selectExpr(*expressions)
+    return make, timed(spark, query.collect)[1]
+
+
+def check(tables: RowTables, plain: Reader, others: Sequence[Reader]) -> None:
+    """Everybody gives the rows that there are."""
+    assert plain.frame().count() == tables.rows
+    answers: dict[bool, set[Any]] = {False: set(), True: set()}
+    for reader in others:
+        answers[reader.deletes].add(reader.frame().selectExpr("count(*)", *QUERIES["five columns"][:2]).collect()[0])
+    for deletes, rows in ((False, tables.rows), (True, live_rows(tables))):
+        assert len(answers[deletes]) == 1 and {row[0] for row in answers[deletes]} == {rows}, answers
+
+
+# ---- the first query over many files --------------------------------------------------------------------------------
+
+
+MANY = 200 if QUICK else 20_000
+HANDED = 1_000 if QUICK else 100_000
+
+
+def first_query(cores: int) -> dict[str, float]:
+    """A plan of MANY files counted, then the same again, then HANDED files handed over: seconds, by name.
+
+    ``first`` and ``second``: of the count, from the end of planning; ``query``: from the DataFrame to its tasks.
+    """
+    from tableformats.spark.jvm import Bridge
+    from tableformats.spark.native import frame_of
+
+    path = many_files(MANY)["delta"]
+    spark = session(cores, with_peers=False)
+    found: dict[str, float] = {"many files": MANY}
+    for name in ("first", "second"):
+        start = time.time()
+        plan = tf.open_table(path).scan().plan()
+        assert len(plan) == MANY
+        planned, before = time.time(), len(jobs(spark))
+        frame = frame_of(plan, Bridge(spark))
+        made = time.time()
+        assert frame.count() == MANY * SMALL
+        ran = jobs(spark)[before:]
+        listing = [job for job in ran if "listing" in job.text.lower()]
+        found |= {f"{name} plan": planned - start, f"{name} frame": made - planned,
+                  f"{name} job": ran[0].start - planned, f"{name} done": time.time() - planned,
+                  f"{name} listing jobs": len(listing)}  # fmt: skip
+    for name, entry in many_files(HANDED).items():
+        plan = tf.open_table(entry).scan().plan()
+        frame, cost = timed(spark, lambda plan=plan: frame_of(plan, Bridge(spark)))
+        tasks, planned = timed(spark, lambda frame=frame: plan_query(frame))
+        assert tasks > 0
+        found |= {f"{name} files": len(plan), f"{name} frame": cost.wall, f"{name} query": planned.wall}
+    return found
+
+
+# ---- planning -------------------------------------------------------------------------------------------------------
+
+
+ASKED = {"all files": "true", "2 files": f"id BETWEEN {MANY * SMALL // 2 - 1} AND {MANY * SMALL // 2}"}
+
+
+def measure_plans(spark: Any, rounds: int, with_peers: bool) -> list[dict[str, Any]]:
+    """One mapping a table, question and reader: ``seconds`` of each round, from the location to the query's tasks."""
+    found: dict[Any, dict[str, Any]] = {}
+    paths = many_files(MANY)
+    for number in range(-1, rounds):
+        for name, path in paths.items():
+            for question, condition in ASKED.items():
+                for reader, frame in planners(spark, name, path, condition, with_peers).items():
+                    say(f"planning, round {number + 1} of {rounds}, {name}, {question}, {reader}")
+                    forget(spark, with_peers)
+                    _, cost = timed(spark, lambda frame=frame: plan_query(frame()))
+                    if number >= 0:
+                        plan = found.setdefault((name, question, reader), {
+                            "format": name, "question": question, "reader": reader,
+                            "ours": reader not in PEERS.values(), "seconds": [],
+                        })  # fmt: skip
+                        plan["seconds"].append(cost.wall)
+    return list(found.values())
+
+
+def planners(spark: Any, name: str, path: str, condition: str, with_peers: bool) -> dict[str, Callable[[], Any]]:
+    """DataFrames of the rows for which the condition holds."""
+    found = {
+        OURS: lambda: tf.spark.read(spark, path).where(condition),
+        f"{OURS}, filter=": lambda: tf.spark.read(spark, path, filter=condition),
+    }
+    if with_peers:
+        found[PEERS[name]] = lambda: spark.read.format(name).load(path).where(condition)
+    return found
+
+
+def forget(spark: Any, with_peers: bool) -> None:
+    """What delta-spark keeps of the tables that it has seen; nobody else keeps anything."""
+    if with_peers:
+        spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
+def say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+# ---- the command ----------------------------------------------------------------------------------------------------
+
+
+def measure(rows: int, rounds: int, cores: int) -> dict[str, Any]:
+    """All parts, and what they were measured under."""
+    before, why_not = os.getloadavg()[0], peers_missing()
+    tables = row_tables(rows)
+    for files in (MANY, HANDED):
+        many_files(files)
+    say("the first query, in processes of their own")
+    first = [json.loads(run_module("benchmarks.spark", "--first", "--cores", str(cores)).splitlines()[-1])
+             for _ in range(PROCESSES)]  # fmt: skip
+    spark = session(cores, why_not is None)
+    try:
+        scans = measure_scans(spark, tables, rounds, why_not is None)
+        plans = measure_plans(spark, rounds, why_not is None)
+        versions = f"Spark {spark.version}, Python {platform.python_version()}, tableformats {tf.__version__}"
+    finally:
+        spark.stop()
+    return {
+        "when": time.strftime("%Y-%m-%d"), "machine": machine(), "load": (before, os.getloadavg()[0]),
+        "versions": ", ".join([versions, *(JARS if why_not is None else ())]), "rounds": rounds, "rows": rows,
+        "files": len(tables.data), "cores": cores, "many": MANY, "scans": scans, "first": first, "plans": plans,
+        "peers": f"Peers are not measured: {why_not}." if why_not else "",
+    }  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=ROWS, help="a multiple of a million")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--cores", type=int, default=min(os.cpu_count() or 1, 8), help="threads of Spark")
+    parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")
+    parser.add_argument("--first", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.first:
+        print(json.dumps(first_query(arguments.cores)))
+        return
+    text = spark_text.text(measure(arguments.rows, arguments.rounds, arguments.cores))
+    print(text)
+    if arguments.write:
+        marks = (spark_text.BEGIN, spark_text.END)
+        DOCUMENT.write_text(document_with(DOCUMENT.read_text("utf-8"), text, marks), "utf-8")
+    for line in spark_text.missed(text):
+        say(f"goal missed: {line}")
+
+
+if __name__ == "__main__":
+    main()

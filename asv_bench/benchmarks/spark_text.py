@@ -1,0 +1,125 @@
+"""Measurements of :mod:`benchmarks.spark` as Markdown, each with the goal that it has to meet."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .table_text import markdown
+
+BEGIN, END = "<!-- measured with Spark: begin -->", "<!-- measured with Spark: end -->"
+CLEAN_GOAL, DELETES_GOAL = 1.05, 1.5
+"""Times of ``spark.read.parquet`` over the same files, for queries that read columns."""
+FIRST_JOB_GOAL, HAND_OVER_GOAL = 1.0, 3.0
+"""Seconds."""
+
+
+def text(measured: Mapping[str, Any]) -> str:
+    """All parts; ``measured`` is what :func:`benchmarks.spark.measure` gives."""
+    return "\n\n".join([
+        f"Measured {measured['when']}, {measured['machine']}, load {measured['load'][0]:.1f} before and "
+        f"{measured['load'][1]:.1f} after. {measured['versions']}. {measured['rounds']} rounds.",
+        f"**Scans**, {measured['rows']:,} rows in {measured['files']} files, {measured['cores']} threads. "
+        "*make*: the DataFrame, *run*: the query, *in CPU*: the ratio of processor seconds instead of the clock's.",
+        markdown(SCAN_HEAD, [scan_row(scan, measured["scans"]) for scan in measured["scans"]]),
+        "**A query over many files**, in a process that has read no table before; seconds from the end of planning.",
+        markdown(FIRST_HEAD, first_rows(measured["first"])),
+        f"**Planning**, {measured['many']:,} files, nothing kept: seconds from the location to the query's tasks.",
+        markdown(PLAN_HEAD, plan_rows(measured["plans"])),
+        measured["peers"],
+    ])  # fmt: skip
+
+
+SCAN_HEAD = ("query", "table", "reader", "make s", "run s", "of spark.read.parquet", "in CPU", "all s", "goal", "met")
+
+
+def scan_row(scan: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> list[str]:
+    make, run = _median(scan["make"]), _median(scan["run"])
+    ratio, cpu = _median(scan["wall_ratio"]), _median(scan["cpu_ratio"])
+    goal, met = scan_goal(scan, scans)
+    return [scan["query"], _table(scan), scan["reader"], _seconds(make), _seconds(run), f"{ratio:.2f}x", f"{cpu:.2f}x",
+            _seconds(make + run), goal, met]  # fmt: skip
+
+
+def scan_goal(scan: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Ours alone have one: a ratio where columns are read, and a total not above the peer's."""
+    if not scan["ours"]:
+        return "–", "–"
+    goals, misses = [], []
+    limit = DELETES_GOAL if scan["deletes"] else CLEAN_GOAL
+    if not scan["counts"]:
+        goals.append(f"{limit}x")
+        if _median(scan["wall_ratio"]) > limit:
+            misses.append(f"{_median(scan['wall_ratio']):.2f}x")
+    same = [s for s in scans if (s["query"], s["format"], s["deletes"]) == (scan["query"], scan["format"],
+            scan["deletes"]) and not s["ours"]]  # fmt: skip
+    for peer in same:
+        goals.append("no slower in all")
+        faster = _median([p / o for p, o in zip(_totals(peer), _totals(scan), strict=True)])
+        if faster < 1:
+            misses.append(f"{1 / faster:.2f}x of {peer['reader']}")
+    return ", ".join(goals) or "–", ("no: " + ", ".join(misses) if misses else "yes") if goals else "–"
+
+
+def _totals(scan: Mapping[str, Any]) -> list[float]:
+    return [make + run for make, run in zip(scan["make"], scan["run"], strict=True)]
+
+
+def _table(scan: Mapping[str, Any]) -> str:
+    return f"{scan['format']}, 1 % deleted" if scan["deletes"] else scan["format"] or "the files"
+
+
+FIRST_HEAD = ("what", "seconds", "goal", "met")
+
+
+def first_rows(first: Sequence[Mapping[str, float]]) -> list[list[str]]:
+    """``first``: one mapping a process; see :func:`benchmarks.spark.first_query`."""
+    middle = {name: _median([run[name] for run in first]) for name in first[0]}
+    many = f"{middle['many files']:,.0f} files, `df.count()`"
+    listing = int(max(run["first listing jobs"] + run["second listing jobs"] for run in first))
+    rows = []
+    for name in ("first", "second"):
+        rows.append([f"{many}, {name}: the DataFrame", _seconds(middle[f"{name} frame"]), "–", "–"])
+        rows.append(_with_goal(f"{many}, {name}: its job starts", middle[f"{name} job"], FIRST_JOB_GOAL))
+    rows.append([f"{many}: jobs that list files", str(listing), "0", "no" if listing else "yes"])
+    for name in ("delta", "iceberg"):
+        files = f"{middle[f'{name} files']:,.0f} files, {name}"
+        rows.append(_with_goal(f"{files}: handed over", middle[f"{name} frame"], HAND_OVER_GOAL))
+        rows.append([f"{files}: then, to the query's tasks", _seconds(middle[f"{name} query"]), "–", "–"])
+    return rows
+
+
+def _with_goal(what: str, value: float, goal: float) -> list[str]:
+    return [what, _seconds(value), f"{goal:.1f}", "yes" if value <= goal else "no"]
+
+
+PLAN_HEAD = ("table", "question", "reader", "seconds", "faster than", "goal", "met")
+
+
+def plan_rows(plans: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    rows = []
+    for plan in plans:
+        peers = [p for p in plans if not p["ours"] and (p["format"], p["question"]) == (plan["format"],
+                 plan["question"])] if plan["ours"] else []  # fmt: skip
+        ratios = {p["reader"]: _median([t / o for t, o in zip(p["seconds"], plan["seconds"], strict=True)])
+                  for p in peers}  # fmt: skip
+        rows.append([
+            plan["format"], plan["question"], plan["reader"], _seconds(_median(plan["seconds"])),
+            ", ".join(f"{name} {ratio:.1f}x" for name, ratio in ratios.items()) or "–",
+            "faster" if peers else "–", ("yes" if min(ratios.values()) > 1 else "no") if peers else "–",
+        ])  # fmt: skip
+    return rows
+
+
+def missed(document: str) -> list[str]:
+    """The lines of tables whose goal is missed."""
+    return [line for line in document.splitlines() if line.startswith("|") and line.split("|")[-2].strip()[:2] == "no"]
+
+
+def _median(values: Sequence[float]) -> float:
+    return statistics.median(values)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f}" if value >= 1 else f"{value:.3f}"
