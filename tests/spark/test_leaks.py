@@ -59,7 +59,6 @@ def _settings(spark: Any) -> dict[str, Any]:
         "context": dict(spark.sparkContext.getConf().getAll()),
         "hadoop": {key: hadoop[key] for key in hadoop},
         "strategies": spark._jsparkSession.experimental().extraStrategies().size(),
-        "optimizations": spark._jsparkSession.experimental().extraOptimizations().size(),
         "views": [table.name for table in spark.catalog.listTables()],
     }
 
@@ -71,6 +70,10 @@ def test_a_read_changes_no_setting(spark: Any, root: Path, way: dict[str, Any]) 
     assert frame.where("x = 0.5 AND id > 15").count() == 14
     assert frame.join(frame.selectExpr("id + 1 AS id"), "id").count() == 29
     assert _settings(session) == before
+    rules = [session._jsparkSession.experimental().extraOptimizations().size()]
+    tf.spark.read(session, root, **way)
+    rules.append(session._jsparkSession.experimental().extraOptimizations().size())
+    assert rules in ([0, 0], [1, 1]), "the rule that tells the optimiser of sizes is there once"
 
 
 def test_reads_of_deleted_rows_change_no_setting(spark: Any, tmp_path: Path) -> None:
