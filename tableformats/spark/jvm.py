@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from ..errors import UnsupportedFeatureError
+from .positions import BYTES_FIELDS, PAGES, WORDS, as_bytes, is_live_by_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = ["Bridge", "Planner"]
 
@@ -159,6 +160,41 @@ class Bridge:
         plan = relation(*arguments)
         dataset = sql.classic.Dataset if self.version >= (4, 0) else sql.Dataset
         return self._frame(dataset.ofRows(self._session, plan))
+
+    words_fields = BYTES_FIELDS
+    """Spark's JSON of the columns of :meth:`words`."""
+
+    def words(self, deleted: pa.Table) -> pa.Table:
+        """Deleted rows, of :func:`tableformats.spark.positions.deleted_words`, as constants of the files."""
+        return as_bytes(deleted)
+
+    def is_live(self, row_index: Column) -> Column:
+        """Whether the row is not deleted by :meth:`words`, its file's."""
+        from pyspark.sql import functions as F
+
+        return is_live_by_bytes(F.col(PAGES), F.col(WORDS), row_index, self._read_int)
+
+    def _read_int(self, data: Column, offset: Column) -> Column:
+        """By a static method of Hadoop, which has a bounds check and ends up in Spark's generated code."""
+        sql = self._jvm.org.apache.spark.sql
+        if self.version >= (4, 0):
+            from pyspark.sql.classic.column import Column
+
+            expression, column = sql.classic.ExpressionUtils.expression, sql.classic.ExpressionUtils.column
+        else:
+            from pyspark.sql.column import Column
+
+            expression, column = (lambda jc: jc.expr()), sql.Column
+        sequence = self._jvm.PythonUtils.toSeq
+        invoke = sql.catalyst.expressions.objects.StaticInvoke
+        arguments = [
+            self._jvm.java.lang.Class.forName("org.apache.hadoop.io.WritableComparator"),
+            sql.types.DataType.fromJson('"integer"'), "readInt", sequence([expression(c._jc) for c in (data, offset)]),
+            sequence([]), True, False, True, self._jvm.scala.Option.empty(),
+        ]  # fmt: skip
+        # Spark 3.5 lacks the last, the function of a catalog that is called.
+        call = invoke(*arguments[: invoke._java_lang_class.getConstructors()[0].getParameterCount()])
+        return Column(column(call))
 
     def spark_type(self, kind: Any) -> Any:
         """Spark's JSON of a type as PySpark's type."""

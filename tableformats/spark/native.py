@@ -23,13 +23,13 @@ from ..concurrency import cached_property
 from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..schema import Field, arrow_type
 from .branches import Branch, flat, split
-from .columns import HIDDEN, ROW_INDEX, Naming, check_readable, quoted, spark_struct
+from .columns import ROW_INDEX, Naming, check_readable, quoted, spark_struct
 from .equality import KeyGroup, load_key_groups, without_deleted
 from .filters import to_spark_column
 from .jvm import Bridge, Planner
 from .metadata_columns import check_metadata_columns, file_constants, metadata_column, stored_fields
 from .output import check_defaults, default_constant, output_column
-from .positions import PAGES, WORDS, WORDS_FIELDS, deleted_words, is_live
+from .positions import deleted_words
 from .pushdown import FilterReader, PlanPruner
 
 if TYPE_CHECKING:
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["frame_of", "to_spark"]
 
-_ORDINAL = f"{HIDDEN}ordinal"
-_ARRAYS_AS_CONSTANTS = (4, 2)
-"""The first version of Spark whose vectorised reader takes arrays as partition values."""
 _MIN_PARQUET_BYTES = 12
 # The spelling of stores in Hadoop; plans say s3, gs and abfs for all of their aliases.
 _HADOOP_SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
@@ -147,9 +144,7 @@ class _Assembly:
         planner = Planner(pruner.callback(FilterReader(columns, branch.naming), branch.rows))
         frame = relation.frame(self.bridge, self._label(branch), planner, branch.file_format)
         if deleted is not None:
-            if self.bridge.version < _ARRAYS_AS_CONSTANTS:
-                frame = _join_words(frame, deleted, self.bridge)
-            frame = frame.where(is_live(F.col(PAGES), F.col(WORDS), F.col(ROW_INDEX)))
+            frame = frame.where(self.bridge.is_live(F.col(ROW_INDEX)))
         for group in groups:
             frame = without_deleted(frame, group, branch.naming, self.bridge)
         return frame.select(*(self._output(f, branch.naming) for f in self.wanted))
@@ -246,13 +241,11 @@ class _Relation:
             self.data.append(_hidden(ROW_INDEX, "long"))
 
     def add_words(self, deleted: pa.Table, bridge: Bridge) -> None:
-        """The rows' positions, and the words that they are tested against or the ordinal that these are joined by."""
+        """The rows' positions, and what they are tested against."""
         self.add_row_index()
-        if bridge.version < _ARRAYS_AS_CONSTANTS:
-            self.add_constant(_hidden(_ORDINAL, "integer"), _ordinals(len(deleted)))
-            return
-        for stored in WORDS_FIELDS:
-            self.add_constant(stored, deleted[stored["name"]])
+        words = bridge.words(deleted)
+        for stored in bridge.words_fields:
+            self.add_constant(stored, words[stored["name"]])
 
     def frame(self, bridge: Bridge, label: str, planner: Planner, file_format: str) -> DataFrame:
         return bridge.relation(
@@ -261,22 +254,8 @@ class _Relation:
         )  # fmt: skip
 
 
-def _join_words(frame: DataFrame, deleted: pa.Table, bridge: Bridge) -> DataFrame:
-    """The words beside each row, where Spark takes no arrays as partition values."""
-    from pyspark.sql import functions as F
-
-    key = f"{_ORDINAL}_key"
-    table = deleted.append_column(key, _ordinals(len(deleted)))
-    right = bridge.local_frame(table, spark_struct([*WORDS_FIELDS, _hidden(key, "integer")]))
-    return frame.join(F.broadcast(right), F.col(_ORDINAL) == F.col(key), "inner")
-
-
 def _hidden(name: str, kind: Any) -> dict[str, Any]:
     return {"name": name, "type": kind, "nullable": True, "metadata": {}}
-
-
-def _ordinals(count: int) -> pa.Array:
-    return pa.array(np.arange(count, dtype=np.int32))
 
 
 def _file_table(plan: ScanPlan, rows: np.ndarray) -> pa.Table:

@@ -27,9 +27,10 @@ from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..storage import Storage, scheme_of
 from .columns import HIDDEN, ROW_INDEX
 from .jvm import Bridge
+from .positions import PAGES, WORDS, WORDS_FIELDS, is_live
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from .jvm import Planner
 
@@ -70,6 +71,17 @@ class StagedFiles(Bridge):
         self.version = (int(major), int(minor))
         self._spark = spark
         self._staging = staging
+
+    words_fields = WORDS_FIELDS
+
+    def words(self, deleted: pa.Table) -> pa.Table:
+        """As they are: all constants are joined here, which takes any type."""
+        return deleted
+
+    def is_live(self, row_index: Column) -> Column:
+        from pyspark.sql import functions as F
+
+        return is_live(F.col(PAGES), F.col(WORDS), row_index)
 
     def relation(
         self,

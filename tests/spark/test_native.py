@@ -276,18 +276,9 @@ SETTINGS: list[dict[str, str]] = [
 
 
 @pytest.mark.parametrize("chosen", SETTINGS, ids=[next(iter(s), "default") for s in SETTINGS])
-@pytest.mark.parametrize("words_joined", [False, True])
 def test_deleted_positions_under_pushed_filters(
-    spark: Any,
-    tmp_path: Path,
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    chosen: dict[str, str],
-    words_joined: bool,
+    spark: Any, tmp_path: Path, settings: Any, chosen: dict[str, str]
 ) -> None:
-    if words_joined:
-        # As before Spark 4.2, which takes no arrays as partition values.
-        monkeypatch.setattr("tableformats.spark.native._ARRAYS_AS_CONSTANTS", (99, 0))
     settings(chosen)
     count = 20_000
     numbers = np.random.default_rng(7).permutation(count)

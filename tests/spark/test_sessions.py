@@ -145,13 +145,10 @@ def test_a_session_without_py4j(table: tf.Table) -> None:
     assert caught.value.field == "Py4J" and "not allowed here" in str(caught.value)
 
 
-def test_plans_hold_no_bitmaps_and_no_paths(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plans_hold_no_bitmaps_and_no_paths(spark: Any, tmp_path: Path) -> None:
     paths = [write(tmp_path, ids(*range(5000)), f"file-{i}.parquet") for i in range(20)]
     files = [FakeFile(path, 5000, positions=range(0, 5000, 7)) for path in paths]
     snapshot = snapshot_of(tmp_path, [Field(1, "id", primitive("long"))], files)
-    for arrays_as_constants in ((4, 2), (99, 0)):
-        monkeypatch.setattr("tableformats.spark.native._ARRAYS_AS_CONSTANTS", arrays_as_constants)
-        execution = snapshot.scan().to_spark(spark).where("id > 5")._jdf.queryExecution()
-        text = execution.toString()
-        assert len(text) < 6000 and "file-1" not in text, text
-        assert "1, 20 of 20 files]" in text
+    text = snapshot.scan().to_spark(spark).where("id > 5")._jdf.queryExecution().toString()
+    assert len(text) < 6000 and "file-1" not in text, text
+    assert "1, 20 of 20 files]" in text
