@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from tableformats_delta.features import READER_FEATURES, WRITER_FEATURES
 
-from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 
 from .delta_support import (
     ADD_FIELDS,
@@ -396,7 +396,7 @@ class TestProtocolAndMetadata:
     @pytest.mark.parametrize(
         "change",
         [
-            {"schemaString": None}, {"schemaString": 3}, {"schemaString": "{"}, {"schemaString": "[" * 100_000},
+            {"schemaString": None}, {"schemaString": 3}, {"schemaString": "{"},
             {"schemaString": '{"type":"struct"}'}, {"schemaString": '{"type":"struct","fields":[{"type":"long"}]}'},
             {"schemaString": '{"type":"struct","fields":[{"name":"a"}]}'}, {"schemaString": "1" * 5000},
             {"schemaString": '{"type":"struct","fields":[{"name":"a","type":"decimal(39,2)"}]}'},
@@ -409,6 +409,13 @@ class TestProtocolAndMetadata:
         with pytest.raises(CorruptMetadataError) as caught:
             log.snapshot()
         assert caught.value.path == str(log.directory / f"{0:020d}.json")
+
+    def test_a_schema_deeper_than_python_reads(self, tmp_path: Path) -> None:
+        deep = {**metadata(), "schemaString": "[" * 100_000}
+        log = DeltaLog(tmp_path / "t").commit(0, {"protocol": MAPPED}, {"metaData": deep})
+        with pytest.raises(LimitExceededError) as caught:
+            log.snapshot()
+        assert (caught.value.limit, caught.value.field) == ("nesting", "metaData.schemaString")
 
     @pytest.mark.parametrize(
         ("change", "name"),
