@@ -1,6 +1,7 @@
 package tableformats.spark;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.Function;
@@ -43,6 +44,7 @@ public class PlannedFiles implements FileIndex {
     private Function planner;
     private boolean byId;
     private boolean nested;
+    private boolean[] left;
     private long totalSize;
 
     /**
@@ -61,6 +63,8 @@ public class PlannedFiles implements FileIndex {
         this.planner = planner;
         this.files = new FileStatus[paths.size()];
         this.values = new InternalRow[paths.size()];
+        this.left = new boolean[paths.size()];
+        Arrays.fill(left, true);
         for (int i = 0; i < files.length; i++) {
             InternalRow row = (InternalRow) paths.get(i);
             long size = row.getLong(1);
@@ -71,8 +75,8 @@ public class PlannedFiles implements FileIndex {
         return this;
     }
 
-    /** The same files, whose size is told as that of those in which rows of the filtered relation may lie. */
-    public PlannedFiles sized(Expression filter) {
+    /** The same files without those in which no row can meet the filter. */
+    public PlannedFiles narrowed(Expression filter) {
         byte[] keep = ask(sequence(Collections.singletonList(filter)), sequence(Collections.emptyList()));
         PlannedFiles found = new PlannedFiles();
         found.root = root;
@@ -82,16 +86,18 @@ public class PlannedFiles implements FileIndex {
         found.planner = planner;
         found.byId = byId;
         found.nested = nested;
+        found.left = new boolean[files.length];
         for (int i = 0; i < files.length; i++) {
-            found.totalSize += keep == null || keep[i] != 0 ? files[i].getLen() : 0L;
+            found.left[i] = left[i] && (keep == null || keep[i] != 0);
+            found.totalSize += found.left[i] ? files[i].getLen() : 0L;
         }
         return found;
     }
 
-    /** The same files and the same size, so that Spark may read them once for two places of a query. */
+    /** The same files of the same plan, so that Spark may read them once for two places of a query. */
     public boolean equals(Object other) {
         return other instanceof PlannedFiles && ((PlannedFiles) other).files == files
-                && ((PlannedFiles) other).totalSize == totalSize;
+                && Arrays.equals(((PlannedFiles) other).left, left);
     }
 
     public int hashCode() {
@@ -124,7 +130,7 @@ public class PlannedFiles implements FileIndex {
         }
         List kept = new ArrayList();
         for (int i = 0; i < files.length; i++) {
-            boolean matches = keep == null || keep[i] != 0;
+            boolean matches = left[i] && (keep == null || keep[i] != 0);
             for (int j = 0; matches && j < constants.length; j++) {
                 matches = constants[j].holds(values[i]);
             }
@@ -166,18 +172,20 @@ public class PlannedFiles implements FileIndex {
     }
 
     public String[] inputFiles() {
-        String[] uris = new String[files.length];
-        for (int i = 0; i < uris.length; i++) {
-            uris[i] = files[i].getPath().toUri().toString();
+        List uris = new ArrayList();
+        for (int i = 0; i < files.length; i++) {
+            if (left[i]) {
+                uris.add(files[i].getPath().toUri().toString());
+            }
         }
-        return uris;
+        return (String[]) uris.toArray(new String[0]);
     }
 
     public void refresh() {
         // A plan is of one version: there is nothing newer to see.
     }
 
-    /** Of all files, or of those that {@link PrunedSizes} found to be left: what Spark chooses joins by. */
+    /** Of the files that {@link PrunedFiles} left: what Spark chooses joins by. */
     public long sizeInBytes() {
         return totalSize;
     }

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bridge", "Planner"]
 
-_SOURCES = ("ArrowRows", "CatalystFilters", "PlannedFiles", "PrunedSizes")
+_SOURCES = ("ArrowRows", "CatalystFilters", "PlannedFiles", "PrunedFiles")
 _PIECE_BYTES = 16 << 20
 _READERS = {"parquet": "execution.datasources.parquet.ParquetFileFormat",
             "orc": "execution.datasources.orc.OrcFileFormat"}  # fmt: skip
@@ -115,7 +115,7 @@ class Bridge:
             by_id, nested,
         )  # fmt: skip
         reader = reduce(getattr, _READERS[file_format].split("."), self._jvm.org.apache.spark.sql)
-        self._instance("PrunedSizes").install(self._session.experimental())
+        self._instance("PrunedFiles").install(self._session.experimental())
         relation = sources.HadoopFsRelation(
             index, partitions, self._struct(data_schema), self._jvm.scala.Option.empty(),
             reader(), self._jvm.PythonUtils.toScalaMap(dict(options)), self._session,

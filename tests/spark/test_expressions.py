@@ -150,7 +150,7 @@ CASES: dict[str, set[int]] = {
     "last_day(day) = DATE '2024-02-29'": {1},
     "unix_date(day) % 2 = 0": {1, 3, 4},
     # Choices.
-    "CASE WHEN p = 1 THEN n > 40 WHEN p = 2 THEN false ELSE n < 10 END": ALL,
+    "CASE WHEN p = 1 THEN n > 40 WHEN p = 2 THEN false ELSE n < 10 END": {0, 4},
     "CASE WHEN p = 1 THEN true ELSE false END": {1, 4},
     "CASE WHEN n > 45 THEN true ELSE false END": {4, 5},
     "CASE WHEN n > 55 THEN true WHEN n < 5 THEN d < DATE '2024-03-02' ELSE false END": {0, 5},
@@ -166,8 +166,9 @@ CASES: dict[str, set[int]] = {
     # Partition columns and others together.
     "p = 1 AND n > 30": {4},
     "p = 1 AND (n < 3 OR n > 42)": {4},
-    "(p = 1 AND n < 15) OR (p = 2 AND n > 45)": {1, 4, 5},
-    "p = 1 OR n = 25": ALL,
+    "(p = 1 AND n < 15) OR (p = 2 AND n > 45)": {1, 5},
+    "p = 1 OR n = 25": {1, 2, 4},
+    "p = 1 OR (p = 2 AND n < 15) OR n BETWEEN 22 AND 24": {1, 2, 4},
     "p + n = 26": ALL,
     # What nobody can prune by.
     "n % 7 = 3": ALL,

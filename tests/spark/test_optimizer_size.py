@@ -73,11 +73,11 @@ def test_sessions_have_the_rule_once(spark: Any, big: tf.Table) -> None:
         return [known.apply(i).getClass().getSimpleName() for i in range(known.size())]
 
     other = spark.newSession()
-    others: Callable[[], list[str]] = lambda: [name for name in rules(other) if name != "PrunedSizes"]  # noqa: E731
+    others: Callable[[], list[str]] = lambda: [name for name in rules(other) if name != "PrunedFiles"]  # noqa: E731
     before = others()
     for _ in range(3):
         assert big.scan().to_spark(other).where("id < 50").count() == 50
-    assert rules(other).count("PrunedSizes") == 1 and others() == before
+    assert rules(other).count("PrunedFiles") == 1 and others() == before
 
 
 def test_other_relations_keep_their_size(spark: Any, big: tf.Table) -> None:

@@ -18,15 +18,15 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Tells the optimiser how large what is left of a relation of ours is, once it knows the filters over it.
+ * Lets go of files over which there is a filter that none of their rows can meet, when the optimiser is done.
  *
- * Spark asks a relation for its size before it shows it a filter, and filters lower no estimate without statistics of
- * columns. So this rule of the session puts the size of the surviving files in the relation's place, when all of Spark's
- * own rules have moved filters where they belong and none has yet chosen a join. It touches no other relation, and
- * changes no file that is read.
+ * That is more than Spark's own way to {@link PlannedFiles#listFiles}: conditions in which partition columns stand beside
+ * others (under OR) reach no index there, and the size of a relation, by which joins are chosen, is asked before any
+ * filter is shown. So this rule of the session puts what is left in the relation's place, when all of Spark's own rules
+ * have moved filters where they belong and none has yet chosen a join. Filters stay, and no other relation is touched.
  */
-public class PrunedSizes extends Rule {
-    private static final Logger LOG = LoggerFactory.getLogger("tableformats.spark.PrunedSizes");
+public class PrunedFiles extends Rule {
+    private static final Logger LOG = LoggerFactory.getLogger("tableformats.spark.PrunedFiles");
 
     /** Adds the rule to a session that has none of it. */
     public void install(ExperimentalMethods session) {
@@ -34,7 +34,7 @@ public class PrunedSizes extends Rule {
             List rules = new ArrayList();
             Seq known = (Seq) session.extraOptimizations();
             for (int i = 0; i < known.size(); i++) {
-                if (known.apply(i) instanceof PrunedSizes) {
+                if (known.apply(i) instanceof PrunedFiles) {
                     return;
                 }
                 rules.add(known.apply(i));
@@ -72,8 +72,8 @@ public class PrunedSizes extends Rule {
     private static LogicalPlan narrowed(Filter filter) {
         try {
             PlannedFiles files = files(filter);
-            PlannedFiles left = files.sized(filter.condition());
-            if (left.sizeInBytes() == files.sizeInBytes()) {
+            PlannedFiles left = files.narrowed(filter.condition());
+            if (left.equals(files)) {
                 return filter;
             }
             LogicalRelation leaf = (LogicalRelation) filter.child();
@@ -89,7 +89,7 @@ public class PrunedSizes extends Rule {
             LogicalPlan child = (LogicalPlan) leaf.makeCopy(arguments);
             return new Filter(filter.condition(), child);
         } catch (Throwable t) {
-            LOG.debug("the size of pruned files was not told to the optimiser", t);
+            LOG.debug("a filter was not planned ahead, every file is kept", t);
             return filter;
         }
     }
