@@ -110,6 +110,7 @@ class Lab(ABC):
     operations: Sequence[str]
     defaults = False
     """New columns may bring a value for the rows that were there before."""
+    odd_names: Sequence[str] = ODD_NAMES
 
     def __init__(self, root: Path, draw: Callable[[Any], Any]) -> None:
         self.root = root
@@ -258,7 +259,7 @@ class Lab(ABC):
     def _file(self, rows: list[Row], sequence: int | None) -> DataFile:
         number = sum(len(v.files) for v in self.versions) + self.chance.randrange(10**9)
         described = {c.id: self._describe([row[c.id] for row in rows]) for c in self.columns}
-        newest, start = len(self.versions) + 1, self.chance.choice(ODD_NAMES)
+        newest, start = len(self.versions) + 1, self.chance.choice(self.odd_names)
         return DataFile(
             f"{start}{number}.parquet", rows, self.columns, len(self.specs) - 1, self.partition_of(rows[0]),
             newest if sequence is None else sequence, described, self.chance.random() < 0.8,
@@ -284,4 +285,4 @@ def _may_be_default(value: Any) -> bool:
     return math.isfinite(value) if isinstance(value, float) else not isinstance(value, str) or "\0" not in value
 
 
-__all__ = ["NO_KEYS", "ODD_NAMES", "WIDER", "Column", "DataFile", "Described", "Lab", "Part", "Row", "Version"]
+__all__ = ["NO_KEYS", "WIDER", "Column", "DataFile", "Described", "Lab", "Part", "Row", "Version"]

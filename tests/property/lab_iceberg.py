@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 from tests.plugin.iceberg_support import SYNC, entry, manifest_bytes, record
-from tests.property.lab import NO_KEYS, ODD_NAMES, Column, DataFile, Described, Lab, Part, Row
+from tests.property.lab import NO_KEYS, Column, DataFile, Described, Lab, Part, Row
 from tests.property.strategies import TRANSFORMS, order_key, partition_value, to_array, type_of
 
 SUMMARY = record(
@@ -315,7 +315,7 @@ class IcebergLab(Lab):
     def _data_entry(self, file: DataFile, explicit: bool) -> dict[str, Any]:
         ids = {c.name: c.id for c in file.columns}
         columns = {c.name: to_array([r[c.id] for r in file.rows], type_of(c.kind)) for c in file.columns}
-        file.path, file.size = self._parquet(self.chance.choice(ODD_NAMES), pa.table(columns), ids)
+        file.path, file.size = self._parquet(self.chance.choice(self.odd_names), pa.table(columns), ids)
         pairs = told({c.id: (c.kind, file.described[c.id]) for c in file.columns if file.counted})
         return self._entry(file.path, len(file.rows), file.spec, file.partition, file_size_in_bytes=file.size,
                            sequence_number=file.sequence if explicit else None, **pairs)  # fmt: skip

@@ -34,6 +34,8 @@ __all__ = ["catalog"]
 def test_tables_that_live(spark: Any, laboratory: type[Lab], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
         lab = laboratory(Path(folder) / "t", data.draw)
+        # Hadoop opens no local file whose name has a colon: its checksum's name would be that of a store.
+        lab.odd_names = [name for name in lab.odd_names if ":" not in name]
         lab.run()
         version = lab.versions[-1]
         columns = {c.name: (c.kind, [r[c.id] for r in version.rows if r[c.id] is not None]) for c in version.columns}
