@@ -35,7 +35,6 @@ def sent(value: Any) -> Any:
 
 def read(**options: Any) -> pa.Table:
     """The rows that executors would give, in Spark's types."""
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import _parse_datatype_json_string
 
     source = TableFormatsDataSource({name.lower(): str(value) for name, value in options.items()})
@@ -45,12 +44,20 @@ def read(**options: Any) -> pa.Table:
     on_executors = sent(reader)
     batches = [batch for group in sent(reader.partitions()) for batch in on_executors.read(group)]
     assert list(on_executors.read(None)) == []
-    # Spark 4.3 asks for the zone, which was UTC before.
-    zone = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
-    expected = to_arrow_schema(schema, **zone)
+    expected = pyspark_arrow(schema)
     for batch in batches:
         assert batch.schema.equals(expected)
     return pa.Table.from_batches(batches, expected)
+
+
+def pyspark_arrow(schema: Any) -> pa.Schema:
+    """The Arrow types that PySpark itself gives to a struct of its own."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    # Spark 4.3 asks for the zone, which was UTC before.
+    zone = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+    found: pa.Schema = to_arrow_schema(schema, **zone)
+    return found
 
 
 def as_spark(table: pa.Table, schema: Schema) -> pa.Table:
@@ -141,13 +148,10 @@ def test_nested_values_in_slices(start: int, length: int) -> None:
 
 
 def test_types_are_those_of_pyspark() -> None:
-    from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType as SparkStruct
 
     schema, batch = nested()
-    # Before Spark 4.2 the zone is no parameter, and always this one.
-    zone = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
-    expected = to_arrow_schema(SparkStruct.fromJson(spark_schema_json(schema)), **zone)
+    expected = pyspark_arrow(SparkStruct.fromJson(spark_schema_json(schema)))
     assert SparkBatches(schema).convert(batch).schema.equals(expected)
 
 
