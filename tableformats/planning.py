@@ -38,7 +38,7 @@ from .scan import Scan, ScanPlan
 from .schema import Field, arrow_type
 from .stored import StoredParts
 
-__all__ = ["PartReader", "Piece", "Result", "plan_scan", "read_parts", "surviving_paths"]
+__all__ = ["PartReader", "Piece", "Result", "plan_scan", "read_parts", "runs", "surviving_paths"]
 
 _FEW_FILES = 256
 """Fewer survivors of a batch are copied into one chunk with others; more share the memory of what is kept."""
@@ -365,17 +365,24 @@ def _bundles(parts: Sequence[tuple[int, FilePart]]) -> Iterator[list[tuple[int, 
     """Runs of parts that make a block together: small enough that every thread has some."""
     total = sum(part.n_files or 0 for _, part in parts)
     most = min(TARGET_FILES, max(total // (4 * thread_count()), 1))
-    bundle: list[tuple[int, FilePart]] = []
-    files = 0
+    return runs(parts, lambda part: most if part.n_files is None or part.key is None else part.n_files, most)
+
+
+def runs(
+    parts: Iterable[tuple[int, FilePart]], weight: Callable[[FilePart], int], most: int
+) -> Iterator[list[tuple[int, FilePart]]]:
+    """Neighbouring parts whose weights are ``most`` together, at most, or one part alone."""
+    found: list[tuple[int, FilePart]] = []
+    total = 0
     for order, part in parts:
-        n = most if part.n_files is None or part.key is None else part.n_files
-        if bundle and files + n > most:
-            yield bundle
-            bundle, files = [], 0
-        bundle.append((order, part))
-        files += n
-    if bundle:
-        yield bundle
+        own = weight(part)
+        if found and total + own > most:
+            yield found
+            found, total = [], 0
+        found.append((order, part))
+        total += own
+    if found:
+        yield found
 
 
 def _with_formats(files: pa.Table) -> pa.Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..inspect.text import bytes_text, count_text, printable, time_text, without_secrets
+from ..inspect.text import bytes_text, count_text, location_text, printable, time_text
 from .options import (
     as_number,
     opened_scan,
@@ -61,7 +61,7 @@ def describe(as_json: bool, **chosen: Any) -> None:
         return
     partitioning = ", ".join(_partition_text(f, snapshot) for f in snapshot.partition_fields)
     facts = [
-        ("Location", without_secrets(snapshot.table.location)),
+        ("Location", location_text(snapshot.table.location)),
         ("Format", snapshot.table.format),
         ("Version", "no snapshot yet" if snapshot.version == -1 else str(snapshot.version)),
         ("Time", time_text(snapshot.timestamp)),
@@ -262,7 +262,7 @@ def _identity(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _table_identity(table: Table) -> dict[str, Any]:
-    return {"format": table.format, "location": without_secrets(table.location)}
+    return {"format": table.format, "location": location_text(table.location)}
 
 
 def _version(snapshot: Snapshot) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import TableFormatsError
-from ..inspect.text import printable, without_secrets
+from ..inspect.text import location_text, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -102,7 +102,7 @@ def _error_parts(error: Exception) -> dict[str, Any]:
     parts: dict[str, Any] = {"type": type(error).__name__, "message": "", "path": None, "offset": None, "field": None}
     if isinstance(error, TableFormatsError):
         parts["message"] = printable(error.message)
-        parts["path"] = None if error.path is None else without_secrets(error.path)
+        parts["path"] = None if error.path is None else location_text(error.path)
         parts["offset"] = error.offset
         parts["field"] = None if error.field is None else printable(error.field)
         parts["hint"] = None if error.hint is None else printable(error.hint)

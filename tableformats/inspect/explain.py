@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..expressions import TRUE
-from .text import bytes_text, count_text, percent_text, printable, time_text, without_secrets
+from .text import bytes_text, count_text, location_text, percent_text, printable, time_text
 
 if TYPE_CHECKING:
     from ..report import ScanReport
@@ -41,7 +41,7 @@ def _heading(plan: ScanPlan) -> list[str]:
     snapshot = plan.snapshot
     version = "no snapshot yet" if report.version == -1 else f"version {report.version}"
     return [
-        f"Table   {without_secrets(snapshot.table.location)}",
+        f"Table   {location_text(snapshot.table.location)}",
         f"        {printable(report.format)}, {version}, {time_text(snapshot.timestamp)}",
         f"Filter  {'none' if report.filter is None else printable(report.filter)}",
     ]

@@ -1,7 +1,7 @@
 """Figures and foreign strings made fit to be read: what ``explain`` and the command print.
 
 A table's metadata is untrusted: :func:`printable` shows its control characters escaped, so that no column name moves
-a terminal's cursor, and :func:`without_secrets` shows a location without what may grant access to it.
+a terminal's cursor, and :func:`location_text` shows a location without what may grant access to it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 
-__all__ = ["bytes_text", "count_text", "percent_text", "printable", "time_text", "without_secrets"]
+__all__ = ["bytes_text", "count_text", "percent_text", "printable", "time_text", "location_text"]
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 # user:password@ of a URI's authority, and its query, which holds signatures. container@account stays: no secret.
@@ -24,7 +24,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
-def without_secrets(location: str) -> str:
+def location_text(location: str) -> str:
     """A location without the password and the query of its URI, printable; local paths stay as they are."""
     if "://" in location:
         location = _QUERY.sub("?…", _USER.sub("…@", location))

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from .. import errors
 from ..errors import TableFormatsError, UnsupportedFeatureError
-from ..planning import Piece, Result, read_parts
+from ..planning import Piece, Result, read_parts, runs
 from ..plugin.base import FilePart
 from ..record_counts import RecordCounts
 from ..report import ScanReport
@@ -61,7 +61,7 @@ class Executors:
         TableFormatsError : what the executors say; errors of the metadata are those that they met, typed
         """
         storage = scan.snapshot.storage
-        bins = [zlib.compress(pack_parts(scan, some), 1) for some in _bins(parts)]
+        bins = [zlib.compress(pack_parts(scan, some), 1) for some in runs(parts, _weight, _BIN_BYTES)]
         access = Access(dict(storage.options), storage.allow_paths, storage.limits)
         job = _Job(_version(), pack(scan), access, list(keys), bins)
         frame = self._spark.range(0, len(bins), 1, len(bins)).mapInArrow(partial(_read_bins, job), _SPARK_ANSWER)
@@ -92,19 +92,8 @@ def _version() -> str:
     return __version__
 
 
-def _bins(parts: Iterable[tuple[int, FilePart]]) -> Iterator[list[tuple[int, FilePart]]]:
-    """Neighbouring parts, of about ``_BIN_BYTES`` together."""
-    found: list[tuple[int, FilePart]] = []
-    size = 0
-    for place, part in parts:
-        own = (part.size_bytes or 0) + _OPEN_BYTES
-        if found and size + own > _BIN_BYTES:
-            yield found
-            found, size = [], 0
-        found.append((place, part))
-        size += own
-    if found:
-        yield found
+def _weight(part: FilePart) -> int:
+    return (part.size_bytes or 0) + _OPEN_BYTES
 
 
 # ---- on executors ---------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tableformats.errors import UnsupportedFeatureError
 from tableformats.plugin import ReadRequest
 from tableformats.report import ScanReport
 from tests.conformance import ROOT, needs_tables
+from tests.plugin.iceberg_support import read_deletes
 
 pytestmark = [pytest.mark.conformance, needs_tables]
 
@@ -49,11 +50,7 @@ def read_everything(folder: Path) -> None:
     table = tf.open_table(folder, format="iceberg", relocate=True)
     plan = table.scan().plan()
     snapshot = plan.scan.snapshot.format_snapshot
-    for task in plan.tasks():
-        snapshot.deleted_positions(task.stored_path, task.record_count, task.deletes)
-        for delete in task.deletes.to_pylist():
-            if delete["kind"] == "equality":
-                snapshot.equality_deletes(delete)
+    read_deletes(plan)
     for name in ("entries", "files", "manifests", "metadata_log_entries", "partitions", "refs", "snapshots"):
         snapshot.inspect(name)
     if snapshot.version != -1:

@@ -17,6 +17,9 @@ from tableformats_iceberg.avro import AvroColumns, Want
 from tableformats_iceberg.avro_schema import Path
 from tableformats_iceberg.columns import RawColumn
 
+from tableformats.plugin.base import EQUALITY
+from tableformats.scan import ScanPlan
+
 SYNC = bytes(range(16))
 
 
@@ -124,6 +127,16 @@ def manifest_bytes(records: Sequence[dict[str, Any]], partition: Sequence[tuple[
 
 
 # ---- the oracle -----------------------------------------------------------------------------------------------------
+
+
+def read_deletes(plan: ScanPlan) -> None:
+    """Read whatever deletes the files of a plan have."""
+    snapshot = plan.snapshot.format_snapshot
+    for task in plan.tasks():
+        snapshot.deleted_positions(task.stored_path, task.record_count, task.deletes)
+        for delete in task.deletes.to_pylist():
+            if delete["kind"] == EQUALITY:
+                snapshot.equality_deletes(delete)
 
 
 def fastavro_records(data: bytes) -> tuple[Any, list[Any]]:

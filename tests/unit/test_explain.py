@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 import tableformats as tf
-from tableformats.inspect.text import bytes_text, count_text, percent_text, printable, time_text, without_secrets
+from tableformats.inspect.text import bytes_text, count_text, location_text, percent_text, printable, time_text
 from tableformats.report import ScanReport
 from tests.golden.write import TABLES
 
@@ -90,7 +90,7 @@ def test_html_is_escaped(plan: tf.scan.ScanPlan) -> None:
     ],
 )
 def test_locations_show_no_secret(location: str, shown: str) -> None:
-    assert without_secrets(location) == shown
+    assert location_text(location) == shown
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ from tests.plugin.iceberg_support import (
     entry,
     entry_schema,
     manifest_bytes,
+    read_deletes,
     recompress,
     record,
     text,
@@ -148,11 +149,7 @@ def read_all(**files: bytes) -> None:
     table.history()
     plan = table.scan(condition() if "metadata" not in files else None).plan()
     snapshot = plan.scan.snapshot.format_snapshot
-    for task in plan.tasks():
-        snapshot.deleted_positions(task.stored_path, task.record_count, task.deletes)
-        for delete in task.deletes.to_pylist():
-            if delete["kind"] == "equality":
-                snapshot.equality_deletes(delete)
+    read_deletes(plan)
     columns = tuple(path[-1] for path in snapshot.schema.leaves())
     for batch in snapshot.read(ReadRequest(columns, ScanReport())):
         assert batch.statistics is not None
