@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import LimitExceededError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..plugin.base import EQUALITY
 from .columns import HIDDEN
@@ -49,6 +50,8 @@ BYTES_FIELDS: list[dict[str, Any]] = [{**f, "type": "binary"} for f in WORDS_FIE
 _PAGE = 12
 _WORDS = 64
 """Words of a page, each of 64 rows."""
+_MOST_PAGES = (1 << 31) // (8 * _WORDS) - 2
+"""Pages with deleted rows whose bytes, and those of the page of zeros, have places below 2**31."""
 _AT_ONCE = 1 << 26
 """Rows of a file that are looked at together: a bitmap of some bytes may delete billions."""
 
@@ -91,7 +94,7 @@ def page_words(positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS) 
 
     Raises
     ------
-    LimitExceededError : the limits ``file_rows``, and ``decoded_bytes`` of both lists
+    LimitExceededError : the limits ``file_rows``, and ``decoded_bytes`` of both lists; 2 GiB of words
 
     Notes
     -----
@@ -120,6 +123,11 @@ def page_words(positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS) 
         size += found[-1].nbytes
     starts, is_empty = np.zeros(count, np.int32), np.ones(count, bool)
     chosen = np.concatenate(numbers)
+    if len(chosen) > _MOST_PAGES:
+        raise LimitExceededError(
+            "deleted rows of a file take 2 GiB or more as words, and Spark holds no value of that size", path=path,
+            hint="Rewrite the file without its deleted rows, or read it with to_arrow()",
+        )  # fmt: skip
     starts[chosen] = _WORDS * np.arange(len(chosen))
     is_empty[chosen] = False
     return pa.array(starts, mask=is_empty), pa.array(np.concatenate(found).ravel().view(np.int64))

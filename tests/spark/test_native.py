@@ -21,7 +21,7 @@ import tableformats as tf
 from tableformats.errors import LimitExceededError, UnsupportedFeatureError
 from tableformats.plugin import DeleteFiles, NameMapping, PartitionSpec
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, Schema, StructType, primitive
-from tableformats.spark import equality
+from tableformats.spark import equality, positions
 from tableformats.spark.positions import page_words
 from tests.spark.delta_log import DeltaFile, write_delta
 from tests.spark.rows import rows, spark_rows
@@ -405,6 +405,16 @@ def test_positions_beyond_all_files_are_refused() -> None:
     with pytest.raises(LimitExceededError) as caught:
         page_words(BitMap64([1 << 40]), "f.parquet")
     assert caught.value.path == "f.parquet"
+
+
+def test_words_that_one_value_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Places of words are int32: they must not wrap around, however high the limits are."""
+    assert 8 * 64 * (positions._MOST_PAGES + 1) < 2**31
+    monkeypatch.setattr(positions, "_MOST_PAGES", 1)
+    page_words(BitMap64([5, 4095]), "f.parquet")
+    with pytest.raises(LimitExceededError) as caught:
+        page_words(BitMap64([5, 4096]), "f.parquet")
+    assert caught.value.path == "f.parquet" and caught.value.hint
 
 
 def test_equality_deletes_by_id_of_a_dropped_column(spark: Any, tmp_path: Path) -> None:
