@@ -310,7 +310,8 @@ class Storage(Portable):
         for old, new in self._spelled_prefixes():
             below = pc.and_(left, pc.starts_with(stored, old + "/"))
             if pc.any(below).as_py():
-                moved = pc.binary_replace_slice(stored, start=0, stop=len(old.encode()), replacement=new)
+                stop = len(old.encode())
+                moved = stored if old == new else pc.binary_replace_slice(stored, start=0, stop=stop, replacement=new)
                 if pc.all(below).as_py():
                     return moved
                 resolved, left = pc.if_else(below, moved, resolved), pc.and_not(left, below)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from tableformats_delta import group_reader, snapshot
@@ -49,6 +50,16 @@ def test_pieces_of_any_size(
         assert plan.record_counts.to_pylist() == [10] * len(wanted)
         assert plan.report.files_with_deletes == sum(i % 5 == 0 for i in wanted)
         assert plan.report.files_total == len(live)
+
+
+@pytest.mark.parametrize("batch", [5, 7, 8])
+def test_statistics_of_all_batches_are_decoded_once(log: DeltaLog, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    monkeypatch.setattr(group_reader, "_BATCH_ROWS", batch)
+    ways = mock.Mock(wraps=group_reader._Way)
+    monkeypatch.setattr(group_reader, "_Way", ways)
+    table = open_table(log.root)
+    assert len(table.scan("id >= 0").plan()) == sum(i % 3 > 0 for i in range(ROWS))
+    assert ways.call_count == 1
 
 
 def test_damage_is_found_ahead_as_well(log: DeltaLog, monkeypatch: pytest.MonkeyPatch) -> None:

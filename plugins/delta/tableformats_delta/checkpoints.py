@@ -113,9 +113,10 @@ class CheckpointFile:
             footer, schema = self._read_footer()
             numbers = {number for number, _ in own} if share is not None else set(range(footer.num_row_groups))
             report.row_groups_total += len(numbers)
-            if "add" not in schema.names or not self._has_sound_chunks():
+            add = schema.field("add").type if "add" in schema.names else None
+            if add is None or not groups.can_skip_of(add) or not self._has_sound_chunks():
                 return own
-            skipped = [g for g in groups.skipped(footer, schema.field("add").type) if g.number in numbers]
+            skipped = [g for g in groups.skipped(footer, add) if g.number in numbers]
         report.row_groups_skipped += len(skipped)
         files = sum(group.adds for group in skipped)
         report.files_total += files

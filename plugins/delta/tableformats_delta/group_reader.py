@@ -115,7 +115,7 @@ class RowGroupReader:
             way = _Way(self._open, self._number, columns, self._decode_ahead)
         with guard(self._path):
             yield from way.pieces(start, stop)
-        if way.place < self._last_batch:  # nobody asks for what is behind the last batch
+        if way.place <= self._last_batch:  # nobody asks for what is behind the last batch
             with self._lock:
                 self._ways[key] = way
 

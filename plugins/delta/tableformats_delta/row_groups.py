@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupFilter", "RowGroup"]
 
+_PARTITION, _STATS = "partitionValues_parsed", "stats_parsed"
 _FLOATING = ("float", "double")
 _MINUTE_INTO_1900 = -2_208_988_800_000_000 + 60_000_000
 # Shorter than any string at which a writer may have lost half a character: see stats_values.
@@ -77,6 +78,13 @@ class GroupFilter:
         """Whether the predicate names a column that footers may bound."""
         return self._filter is not None and bool(self._partition or self._leaves)
 
+    def can_skip_of(self, add: pa.DataType) -> bool:
+        """Whether footers may bound such a column of a checkpoint with this type of ``add``."""
+        import pyarrow as pa
+
+        names = [name for name, asked in ((_PARTITION, self._partition), (_STATS, self._leaves)) if asked]
+        return pa.types.is_struct(add) and any(add.get_field_index(name) >= 0 for name in names)
+
     def skipped(self, metadata: pq.FileMetaData, add: pa.DataType) -> list[RowGroup]:
         """The row groups that hold no file which the predicate needs; ``add`` is the Arrow type of that column."""
         import numpy as np
@@ -103,7 +111,7 @@ class GroupFilter:
         has_null: dict[int, pa.Array] = {}
         sure = np.ones(len(others), bool)
         for partition_id, field in self._partition:
-            column = footer.column(("partitionValues_parsed", field.stored_name))
+            column = footer.column((_PARTITION, field.stored_name))
             if column is None or column.least.type != arrow_type(field.type):
                 continue
             lower[partition_id], upper[partition_id] = column.least, column.greatest
@@ -126,13 +134,13 @@ class GroupFilter:
         import pyarrow.compute as pc
 
         bounds = Bounds()
-        records = footer.column(("stats_parsed", "numRecords"))
+        records = footer.column((_STATS, "numRecords"))
         if records is None:
             return bounds
         counted = records.nulls == others
         for leaf in self._leaves:
             least, greatest, nulls = (
-                footer.column(("stats_parsed", kind, *leaf.path)) for kind in ("minValues", "maxValues", "nullCount")
+                footer.column((_STATS, kind, *leaf.path)) for kind in ("minValues", "maxValues", "nullCount")
             )
             if least is None or greatest is None:
                 continue

@@ -13,6 +13,7 @@ Source: Delta PROTOCOL.md, "Per-file Statistics".
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from tableformats.arrays import FALSE, array_of, scalar
@@ -31,9 +32,9 @@ _CUT_US = 999
 _CUT_CHARACTERS = 32
 _OLD_ZONE_US = 60_000_000
 _YEAR_1900_US = -2_208_988_800_000_000
+_MARKS = ("\u007f", "\ufffd", "\U0010ffff")  # what writers put behind a cut
 # A '?' in front of a cut may be half of a character that the writer could not encode.
-_LOST_CHARACTER = "(?s)^.{15,31}\\?.*[\u007f\ufffd\U0010ffff]$"
-_SHORTEST_LOST = 17  # bytes
+_LOST_CHARACTER = f"(?s)^.{{15,31}}\\?.*[{''.join(_MARKS)}]$"
 
 
 def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -53,8 +54,9 @@ def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, 
         return pa.nulls(len(lower), target), pa.nulls(len(upper), target)
     low, high = convert(lower), convert(upper)
     crossed = pc.fill_null(pc.greater(low, high), FALSE)
-    unknown = scalar(None, target)
-    low, high = pc.if_else(crossed, unknown, low), pc.if_else(crossed, unknown, high)
+    if crossed.true_count:
+        unknown = scalar(None, target)
+        low, high = pc.if_else(crossed, unknown, low), pc.if_else(crossed, unknown, high)
     if isinstance(kind, PrimitiveType):
         if kind.name in ("timestamp", "timestamp_ntz"):
             return _widen_timestamps(low, high)
@@ -194,9 +196,10 @@ def _widen_strings(high: pa.StringArray) -> pa.StringArray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    long = pc.greater_equal(pc.binary_length(high), scalar(_SHORTEST_LOST, pa.int32()))
-    suspects = pc.fill_null(pc.or_(long, pc.ends_with(high, "\ufffd")), FALSE)
-    if not pc.any(suspects).as_py():
+    long = pc.greater_equal(pc.binary_length(high), scalar(_CUT_CHARACTERS, pa.int32()))
+    marked = reduce(pc.or_, (pc.ends_with(high, mark) for mark in _MARKS))
+    suspects = pc.fill_null(pc.or_(long, marked), FALSE)
+    if not suspects.true_count:
         return high
     return pc.replace_with_mask(high, suspects, _widen_cut(high.filter(suspects)))
 
