@@ -13,12 +13,14 @@ import datetime as dt
 import re
 
 __all__ = [
-    "DAY_NANOS", "days_from_civil", "format_date", "format_time", "format_timestamp", "parse_date", "parse_time",
-    "parse_timestamp",
+    "DATETIME_MS", "DAY_NANOS", "days_from_civil", "format_date", "format_time", "format_timestamp", "parse_date",
+    "parse_time", "parse_timestamp",
 ]  # fmt: skip
 
 SECOND_NANOS = 1_000_000_000
 DAY_NANOS = 86_400 * SECOND_NANOS
+DATETIME_MS = range(-62_135_596_800_000, 253_402_300_800_000)
+"""The milliseconds since the epoch that a datetime can hold: the years 1 to 9999."""
 
 _DATE = r"(?P<year>[+-]?[0-9]{4,7})(?:-(?P<month>[0-9]{1,2})(?:-(?P<day>[0-9]{1,2})(?P<rest>[ T].*)?)?)?"
 _DATE_TEXT = re.compile(_DATE, re.DOTALL)

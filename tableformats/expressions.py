@@ -235,8 +235,13 @@ class Column:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self!r} has no truth value: compare it, and combine predicates with &, | and ~")
+
     def __getitem__(self, name: str) -> Column:
-        """The struct member ``name`` of this column."""
+        """The struct member ``name`` of this column. Raises TypeError where that is no text."""
+        if not isinstance(name, str):
+            raise TypeError(f"{self!r} has members by name, not {name!r}")
         return Column(*self._reference.parts, name)
 
     def eq_null_safe(self, other: object) -> Expression:
@@ -275,13 +280,19 @@ class Column:
 def col(name: str) -> Column:
     """A column to build predicates with: ``tf.col("a") > 1``.
 
-    Dots separate struct members; backticks keep a dot in a name (``tf.col("`a.b`")``).
+    Dots separate struct members; backticks keep a dot in a name (``tf.col("`a.b`")``). Raises TypeError where the name
+    is no text, InvalidPredicateError where a backtick is not closed.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"a column's name is text, not {name!r}")
     return Column(*split_name(name))
 
 
 def split_name(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name; inside backticks a dot is a letter and a doubled backtick one backtick."""
+    """The parts of a dotted name; inside backticks a dot is a letter and a doubled backtick one backtick.
+
+    Raises InvalidPredicateError where a backtick is not closed.
+    """
     parts: list[str] = []
     current: list[str] = []
     quoted = False
@@ -300,6 +311,10 @@ def split_name(name: str) -> tuple[str, ...]:
         else:
             current.append(c)
         i += 1
+    if quoted:
+        raise InvalidPredicateError(
+            f"a backtick of the name {name!r} is not closed", hint="Double a backtick that is part of a name"
+        )
     parts.append("".join(current))
     return tuple(parts)
 

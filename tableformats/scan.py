@@ -73,6 +73,7 @@ class Scan(Portable):
         ------
         CorruptMetadataError, UnsupportedFeatureError, PathNotAllowedError : as the metadata is read
         TableFormatsError : the executors could not do their work
+        TypeError : ``engine`` is no session
         """
         from .planning import plan_scan
 
@@ -287,7 +288,12 @@ class ScanPlan(Portable):
         return kept
 
     def take(self, rows: np.ndarray) -> ScanPlan:
-        """The plan of the files ``rows`` (int64, places in :attr:`files`) alone, in that order; the report stays."""
+        """The plan of the files ``rows`` (int64, places in :attr:`files`) alone, in that order; the report stays.
+
+        Raises
+        ------
+        IndexError : there is no such place
+        """
         import pyarrow as pa
 
         from .record_counts import RecordCounts

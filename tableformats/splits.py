@@ -142,9 +142,9 @@ def _weights_of_deletes(plan: ScanPlan) -> list[int]:
 
 def size_in_bytes(size: str | int) -> int:
     """``"128MB"`` as Spark reads it (1 MB = 1,048,576 bytes); a number is bytes. Raises ValueError."""
-    if isinstance(size, int):
+    if isinstance(size, int) and not isinstance(size, bool):
         return size
-    text = size.strip().lower()
+    text = size.strip().lower() if isinstance(size, str) else ""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)b?", text)
     if match is None:
         raise ValueError(f"{size!r} is no size; write bytes, or a number with kb, mb, gb or tb")

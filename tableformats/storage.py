@@ -119,26 +119,35 @@ class Storage(Portable):
     location : directory or file; a local path, a ``file:`` URI or a URI of a store. Credentials in it
         (``s3://key:secret@bucket``, a query) open the store and are no part of :attr:`root`
     storage_options : options of the fsspec file system
-    allow_paths : prefixes of further locations that the table's metadata may name
+    allow_paths : a prefix, or prefixes, of further locations that the table's metadata may name
     limits : what may be read of the table; readers find them here
+
+    Raises
+    ------
+    TableNotFoundError : ``location`` is empty (and not the current directory), or holds NUL
+    TypeError : an argument is of another type than it says
     """
 
     def __init__(
         self,
         location: str | os.PathLike[str],
         storage_options: Mapping[str, Any] | None = None,
-        allow_paths: Sequence[str] | None = None,
+        allow_paths: str | Sequence[str] | None = None,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.limits = limits
         text = normalize(os.fspath(location))
+        if not text or "\0" in text:
+            raise TableNotFoundError(f"{text!r} is no location", path=text, hint="Give a directory, a file or a URI")
+        # A text is a sequence too: of characters, none of which is meant.
+        allowed = [allow_paths] if isinstance(allow_paths, str) else list(allow_paths or ())
         if scheme_of(text) is None:
             text = os.path.abspath(os.path.expanduser(text))
         self._uri = text
         self.root = strip_trailing(without_secrets(text))
         self._options = dict(storage_options or {})
-        self._scrubber = Scrubber(self._options, [text, *(allow_paths or ())])
-        self._allowed = [strip_trailing(without_secrets(normalize(p))) for p in allow_paths or ()]
+        self._scrubber = Scrubber(self._options, [text, *allowed])
+        self._allowed = [strip_trailing(without_secrets(normalize(p))) for p in allowed]
         self._moved: list[tuple[str, str]] = []
 
     def __repr__(self) -> str:

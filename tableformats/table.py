@@ -12,7 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import expressions as ex
-from .errors import InvalidPredicateError, SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
+from .datetimes import DATETIME_MS
+from .errors import (
+    InvalidPredicateError,
+    SnapshotNotFoundError,
+    TableFormatsError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
 from .limits import DEFAULT_LIMITS, Limits
 from .pickling import Portable
 from .schema import Schema
@@ -39,7 +46,7 @@ def open_table(
     catalog: Any = None,
     storage_options: Mapping[str, Any] | None = None,
     relocate: bool | Mapping[str, str] | None = None,
-    allow_paths: Sequence[str] | None = None,
+    allow_paths: str | Sequence[str] | None = None,
     cache: bool | MetadataCache = True,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Table:
@@ -52,19 +59,21 @@ def open_table(
     catalog : a PyIceberg catalog, or the name of one that PyIceberg's configuration knows
     storage_options : options of the fsspec file system of the store
     relocate : True or {old prefix: new prefix}: the metadata names other locations (the table was moved or copied)
-    allow_paths : prefixes of further stores whose paths the table's metadata may name
+    allow_paths : a prefix, or prefixes, of further stores whose paths the table's metadata may name
     cache : keep what was decoded of immutable metadata between plans: True in a cache of the table's own, or in a
         :class:`MetadataCache` that several tables share
     limits : what the table's bytes may cost at most
 
     Raises
     ------
-    TableNotFoundError : nothing is at the location
+    TableNotFoundError : nothing is at the location; the catalog has no such table
+    TableFormatsError : the catalog, or the file system of the store, cannot be used
     UnknownFormatError : no installed format claims it
     AmbiguousFormatError : several do, and ``format`` is None
     PluginLoadError : the plugin of ``format`` is broken
     CorruptMetadataError, UnsupportedFeatureError : there is a table that cannot be read
     LimitExceededError : what its metadata claims passes one of ``limits``; so may every later call
+    TypeError : an argument is of another type than it says
     """
     from .plugin.base import OpenOptions
     from .plugin.cache import MetadataCache
@@ -72,6 +81,7 @@ def open_table(
     from .plugin.manager import host
     from .storage import Storage
 
+    _check_types(relocate=relocate, cache=cache, limits=limits)
     if catalog is not None:
         location = _from_catalog(catalog, os.fspath(location))
     storage = Storage(location, storage_options, allow_paths, limits)
@@ -89,20 +99,47 @@ def open_table(
     return Table(opened.open(storage, options), storage, kept)
 
 
+def _check_types(*, relocate: Any, cache: Any, limits: Any) -> None:
+    """Raise TypeError for what would be an error without words later, or be taken for True."""
+    from .plugin.cache import MetadataCache
+
+    if isinstance(relocate, Mapping):
+        is_known = all(isinstance(prefix, str) for move in relocate.items() for prefix in move)
+    else:
+        is_known = relocate is None or isinstance(relocate, bool)
+    if not is_known:
+        raise TypeError(f"relocate is True or {{old prefix: new prefix}}, not {relocate!r}")
+    if not isinstance(cache, (bool, MetadataCache)):
+        raise TypeError(f"cache is True, False or a MetadataCache, not {cache!r}")
+    if not isinstance(limits, Limits):
+        raise TypeError(f"limits is a tableformats.Limits, not {limits!r}")
+
+
 def _frozen(options: Any) -> Any:
     return tuple(sorted((str(k), repr(v)) for k, v in options.items())) if isinstance(options, Mapping) else options
 
 
 def _from_catalog(catalog: Any, identifier: str) -> str:
-    if isinstance(catalog, str):
-        try:
+    if not isinstance(catalog, str) and not hasattr(catalog, "load_table"):
+        raise TypeError(f"catalog is a PyIceberg catalog or the name of one, not {catalog!r}")
+    try:
+        if isinstance(catalog, str):
             from pyiceberg.catalog import load_catalog
-        except ImportError as error:
-            raise TableFormatsError(
-                "opening a table by catalog name needs PyIceberg", hint="pip install 'tableformats[catalogs]'"
+
+            catalog = load_catalog(catalog)
+        return str(catalog.load_table(identifier).metadata_location)
+    except ImportError as error:
+        raise TableFormatsError(
+            f"opening a table by catalog name needs PyIceberg: {error}", hint="pip install 'tableformats[catalogs]'"
+        ) from error
+    except Exception as error:
+        if type(error).__name__.startswith("NoSuch"):
+            raise TableNotFoundError(
+                "the catalog has no such table", path=identifier, hint="Give its name with that of its namespace"
             ) from error
-        catalog = load_catalog(catalog)
-    return str(catalog.load_table(identifier).metadata_location)
+        raise TableFormatsError(
+            f"the catalog does not give the table: {error}", path=identifier, hint="Check PyIceberg's configuration"
+        ) from error
 
 
 class Table(Portable):
@@ -127,7 +164,14 @@ class Table(Portable):
         return self._opened.location
 
     def history(self, limit: int | None = None) -> pa.Table:
-        """Versions, newest first: ``version``, ``timestamp``, ``operation``, then what the format adds."""
+        """Versions, newest first: ``version``, ``timestamp``, ``operation``, then what the format adds.
+
+        Raises
+        ------
+        ValueError : ``limit`` is no number of versions
+        CorruptMetadataError : as the metadata is read
+        """
+        _check_limit(limit, "versions")
         return self._opened.history(limit)
 
     def snapshot(
@@ -376,11 +420,11 @@ class Snapshot(Portable):
         Raises
         ------
         InvalidPredicateError : the filter does not parse or names no column (the message lists near names)
+        ValueError : ``limit`` is no number of rows
         """
         from .scan import Scan
 
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-            raise ValueError(f"limit must be a number of rows, not {limit!r}")
+        _check_limit(limit, "rows")
         schema = self.schema if columns is None else self.project(columns, case_sensitive)
         return Scan(self, self.bind(filter, case_sensitive), schema, case_sensitive, limit)
 
@@ -415,6 +459,8 @@ class Snapshot(Portable):
         metadata = Schema(tuple(c.field for c in self.format_snapshot.metadata_columns))
         fields = []
         for name in columns:
+            if not isinstance(name, str):
+                raise InvalidPredicateError(f"{name!r} is no column's name", hint="Give names, as text")
             path = self.schema.resolve([name], case_sensitive) or metadata.resolve([name], case_sensitive)
             if path is None:
                 near = ", ".join(self.schema.near_names(name)) or ", ".join(self.schema.names[:5])
@@ -425,9 +471,20 @@ class Snapshot(Portable):
         return Schema(tuple(fields), self.schema.id)
 
 
+def _check_limit(limit: int | None, what: str) -> None:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise ValueError(f"limit must be a number of {what}, not {limit!r}")
+
+
 def epoch_ms(timestamp: Timestamp | None) -> int | None:
     """Milliseconds since the epoch; a datetime or text without a zone is UTC. Raises SnapshotNotFoundError."""
-    if timestamp is None or (isinstance(timestamp, int) and not isinstance(timestamp, bool)):
+    if timestamp is None:
+        return None
+    if isinstance(timestamp, int) and not isinstance(timestamp, bool):
+        if timestamp not in DATETIME_MS:
+            raise SnapshotNotFoundError(
+                f"the time {timestamp} ms lies outside of the years 1 to 9999", hint="Give milliseconds since the epoch"
+            )
         return timestamp
     moment = timestamp
     if isinstance(timestamp, str):

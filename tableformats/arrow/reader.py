@@ -39,6 +39,7 @@ def read_batches(plan: ScanPlan, tasks: Iterable[ScanTask] | None = None) -> pa.
     ------
     UnsupportedFeatureError : a file's format, or how it stores a selected column, is not read (``field`` names it)
     CorruptMetadataError : while the stream is read: a file is missing or damaged, or contradicts the metadata
+    TypeError : something among ``tasks`` is no task
     """
     batches = read_tasks(plan.scan, plan.tasks() if tasks is None else tasks)
     if plan.limit is not None:
@@ -73,6 +74,8 @@ class _Reader:
 
     def batches(self, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
         for task in tasks:
+            if not isinstance(task, ScanTask):
+                raise TypeError(f"tasks are those of plan.tasks() or of a group of plan.splits(), not {task!r}")
             with open_data_file(self._storage, task, self._snapshot.name_mapping) as file:
                 yield from self._read(file, task)
 

@@ -50,7 +50,8 @@ class OpenOptions:
 class SnapshotSelector:
     """Which snapshot; at most one is set, none means the current one.
 
-    ``timestamp_ms`` is milliseconds since the epoch, UTC: the snapshot that was current at that instant.
+    ``timestamp_ms`` is milliseconds since the epoch, UTC, in the years 1 to 9999: the snapshot that was current at that
+    instant.
     """
 
     version: int | str | None = None
@@ -586,5 +587,5 @@ class SplitOptions:
 
 
 def utc_datetime(timestamp_ms: int) -> dt.datetime:
-    """Milliseconds since the epoch as an aware datetime in UTC."""
+    """Milliseconds since the epoch as an aware datetime in UTC. Raises OverflowError outside of the years 1 to 9999."""
     return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(milliseconds=timestamp_ms)

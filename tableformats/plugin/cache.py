@@ -36,7 +36,8 @@ class MetadataCache:
 
     Raises
     ------
-    ValueError : others may write into the directory
+    ValueError : others may write into the directory; a budget is no number of bytes
+    OSError : the directory cannot be made
     """
 
     def __init__(
@@ -46,6 +47,9 @@ class MetadataCache:
         directory: str | os.PathLike[str] | None = None,
         directory_bytes: int = DIRECTORY_BYTES,
     ) -> None:
+        for name, budget in (("budget_bytes", budget_bytes), ("directory_bytes", directory_bytes)):
+            if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
+                raise ValueError(f"{name} must be a number of bytes, not {budget!r}")
         self._store = _Store(budget_bytes)
         self._scope: tuple[Hashable, ...] = ()
         self.directory = None if directory is None else CacheDirectory(directory, directory_bytes)

@@ -27,7 +27,7 @@ def read(
     catalog: Any = None,
     storage_options: Mapping[str, Any] | None = None,
     relocate: bool | Mapping[str, str] | None = None,
-    allow_paths: Sequence[str] | None = None,
+    allow_paths: str | Sequence[str] | None = None,
     cache: bool = True,
     mode: str | None = None,
     staging: str | None = None,

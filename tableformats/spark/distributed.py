@@ -24,6 +24,7 @@ from ..planning import Piece, Result, read_parts, runs
 from ..plugin.base import FilePart
 from ..record_counts import RecordCounts
 from ..report import ScanReport
+from .modes import check_session
 from .transport import Access, PackedScan, pack, pack_parts, unpack, unpack_parts
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Executors:
     name = "spark"
 
     def __init__(self, spark: SparkSession) -> None:
+        check_session(spark)
         self._spark = spark
 
     def read(

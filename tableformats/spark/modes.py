@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..scan import Scan
 
-__all__ = ["to_spark"]
+__all__ = ["check_session", "to_spark"]
 
 _LOG = logging.getLogger("tableformats.spark")
 
@@ -37,7 +37,9 @@ def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None, staging: 
     UnsupportedFeatureError : a mode that there is not or that the session cannot serve; what the table needs and is
         not built. ``field`` names it
     CorruptMetadataError, PathNotAllowedError : as the table's metadata and delete files are read
+    TypeError : ``spark`` is no session
     """
+    check_session(spark)
     if mode not in (None, "native", "portable"):
         raise UnsupportedFeatureError(
             f"there is no mode {mode!r}", field=f"mode {mode}", hint='Use mode="native" or mode="portable"'
@@ -52,6 +54,12 @@ def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None, staging: 
         return frame
     _LOG.info("%s: the native path, by Spark's own Parquet reader, because %s", name, why)
     return native.to_spark(scan, spark)
+
+
+def check_session(spark: SparkSession) -> None:
+    """Raise TypeError for what is no session, of whichever kind."""
+    if not hasattr(spark, "range"):
+        raise TypeError(f"a SparkSession is needed, not {spark!r}")
 
 
 def _choose(spark: SparkSession) -> tuple[str, str]:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tableformats_delta.format import DeltaFormat
 
+from tableformats.datetimes import DATETIME_MS
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError, TableNotFoundError
 from tableformats.plugin import OpenOptions, SnapshotSelector
 from tableformats.storage import Storage
@@ -179,7 +180,7 @@ class TestTime:
         assert snapshot.version == version
         assert snapshot.timestamp_ms == [1000, 5000, 5001, 5002][version]
 
-    @pytest.mark.parametrize("timestamp", [999, -1, 5003, 2**62, -(2**62)])
+    @pytest.mark.parametrize("timestamp", [999, -1, 5003, DATETIME_MS[0], DATETIME_MS[-1]])
     def test_outside_the_range(self, log: DeltaLog, timestamp: int) -> None:
         with pytest.raises(SnapshotNotFoundError, match=r"1970-01-01T00:00:01.* to 1970-01-01T00:00:05\.002"):
             log.snapshot(timestamp_ms=timestamp)
@@ -227,6 +228,15 @@ class TestTime:
         with pytest.raises(CorruptMetadataError) as caught:
             mixed.snapshot()
         assert caught.value.field == "commitInfo.inCommitTimestamp"
+
+    @pytest.mark.parametrize("time", [DATETIME_MS[0] - 1, DATETIME_MS[-1] + 1, 10**18, -(2**63)])
+    def test_an_in_commit_timestamp_of_no_calendar(self, mixed: DeltaLog, time: int) -> None:
+        """It is asked for as a datetime, in explain and in the history."""
+        mixed.commit(4, {"commitInfo": {"inCommitTimestamp": time}}, add("a4"))
+        for look in (mixed.snapshot, mixed.table().history):
+            with pytest.raises(CorruptMetadataError, match="years 1 to 9999") as caught:
+                look()
+            assert caught.value.field == "commitInfo.inCommitTimestamp"
 
     def test_history_has_the_times_of_the_versions(self, mixed: DeltaLog) -> None:
         history = mixed.table().history()

@@ -151,6 +151,12 @@ def test_nothing_there(tmp_path: Path) -> None:
         ({"snapshots": [{"snapshot-id": 9876543210123456789, "timestamp-ms": 1, "manifest-list": "x"}]},
          "snapshots[0].snapshot-id"),
         ({"snapshots": [{"snapshot-id": 1, "timestamp-ms": 1}]}, "snapshots[0].manifest-list"),
+        # Times that no datetime holds.
+        ({"last-updated-ms": 253402300800000}, "last-updated-ms"), ({"last-updated-ms": -(2**63)}, "last-updated-ms"),
+        ({"snapshots": [{"snapshot-id": 1, "timestamp-ms": 10**18, "manifest-list": "x"}]},
+         "snapshots[0].timestamp-ms"),
+        ({"snapshot-log": [{"snapshot-id": 1, "timestamp-ms": 2**62}]}, "snapshot-log[0].timestamp-ms"),
+        ({"metadata-log": [{"metadata-file": "x", "timestamp-ms": -62135596800001}]}, "metadata-log[0].timestamp-ms"),
         ({"refs": {"x": {"snapshot-id": 1, "type": "branch"}}}, "refs"), ({"properties": []}, "properties"),
         ({"refs": {"x": {"snapshot-id": 1, "type": "twig"}}}, "refs.x.type"), ({"table-uuid": None}, "table-uuid"),
     ],

@@ -264,9 +264,9 @@ def test_stores(root: str, stored: str, allowed: bool) -> None:
     ("gs://b/data", "gs://b//data/x", False), ("file:///data", "/data/x", True), ("/data", "/database/x", False),
 ])  # fmt: skip
 def test_allowed_prefixes_are_whole_segments(prefix: str, stored: str, allowed: bool) -> None:
-    storage = Storage(ROOT, allow_paths=[prefix])
-    if allowed:
-        assert storage.resolve_one(stored)
-    else:
-        with pytest.raises(PathNotAllowedError):
-            storage.resolve_one(stored)
+    for storage in (Storage(ROOT, allow_paths=[prefix]), Storage(ROOT, allow_paths=prefix)):
+        if allowed:
+            assert storage.resolve_one(stored)
+        else:
+            with pytest.raises(PathNotAllowedError):
+                storage.resolve_one(stored)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError, UnsupportedFeatureError
+from tableformats.errors import SnapshotNotFoundError, UnsupportedFeatureError
 
 from .actions import file_rows
 from .commits import Actions, parse_actions
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ChangeCommit", "check_range", "read_change_log"]
 
-_MAX_MS = (2**63 - 1) // 1000  # timestamps are microseconds
 
 
 @dataclass(frozen=True)
@@ -108,10 +107,6 @@ def read_change_log(
         if actions.metadata is not None:
             layout = Layout.of_action(actions.metadata, protocol, file.path, storage.limits)
         time = times.listed(file.version, actions.commit_info)
-        if abs(time) > _MAX_MS:
-            raise CorruptMetadataError(
-                f"the commit's time {time} is out of range", path=file.path, field="commitInfo.inCommitTimestamp"
-            )
         assert layout is not None
         commits.append(_commit(file, time, actions, before or layout, layout))
     for commit in commits:

@@ -10,6 +10,7 @@ import bisect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from tableformats.datetimes import DATETIME_MS
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import utc_datetime
 
@@ -73,7 +74,7 @@ class CommitTimes:
         time = _time(info or {})
         if time is None:
             raise CorruptMetadataError(
-                "the commit has no in-commit timestamp, and the table needs one",
+                "the commit has no in-commit timestamp of the years 1 to 9999, and the table needs one",
                 path=file.path, field="commitInfo.inCommitTimestamp",
             )  # fmt: skip
         return time
@@ -115,22 +116,16 @@ class CommitTimes:
         return self._versions[-1] + 1 if self._in_commit_from is None else self._in_commit_from
 
     def _outside(self, timestamp_ms: int, where: str) -> SnapshotNotFoundError:
-        first, last = (utc_datetime(self._time(v)).isoformat() for v in (self._versions[0], self._versions[-1]))
+        times = (timestamp_ms, self._time(self._versions[0]), self._time(self._versions[-1]))
+        asked, first, last = (utc_datetime(time).isoformat() for time in times)
         return self._listing.not_found(
-            f"{_readable(timestamp_ms)} is {where} version of the table, whose commits are from {first} to {last}"
+            f"{asked} is {where} version of the table, whose commits are from {first} to {last}"
         )
 
 
 def _time(info: Mapping[str, Any]) -> int | None:
     time = info.get("inCommitTimestamp")
-    return time if isinstance(time, int) and not isinstance(time, bool) and abs(time) < 2**63 else None
-
-
-def _readable(timestamp_ms: int) -> str:
-    try:
-        return utc_datetime(timestamp_ms).isoformat()
-    except OverflowError:
-        return f"{timestamp_ms} ms"
+    return time if isinstance(time, int) and not isinstance(time, bool) and time in DATETIME_MS else None
 
 
 def _enablement(properties: Mapping[str, str]) -> int | None:

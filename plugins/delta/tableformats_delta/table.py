@@ -82,7 +82,7 @@ class DeltaTable(FormatTable):
         from .change_log import check_range
 
         listing = self._listing()
-        first = (listing.oldest or 0) if version is None else version + 1
+        first = (listing.oldest or 0) if version is None else _as_version(version, listing) + 1
         if first > listing.latest + 1:
             raise listing.not_found(f"the table has no version {version}")
         if first <= listing.latest:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from tableformats.datetimes import DATETIME_MS
 from tableformats.errors import CorruptMetadataError, TableNotFoundError, UnsupportedFeatureError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import PartitionField, PartitionSpec
@@ -151,7 +152,7 @@ def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> T
         node.child("current-snapshot-id").fail(f"the snapshot {current} is not listed")
     specs, default_spec_id = _specs(node, version, schemas, current_schema_id)
     return TableMetadata(
-        path, version, node.text("location").rstrip("/") or "/", node.integer("last-updated-ms"), schemas,
+        path, version, node.text("location").rstrip("/") or "/", _time(node, "last-updated-ms"), schemas,
         current_schema_id, specs, default_spec_id, node.texts("properties"), snapshots, current,
         _refs(node, current, snapshots), _snapshot_log(node), len(data), node.optional_integer("last-column-id", 32),
         _metadata_log(node),
@@ -275,10 +276,18 @@ def _snapshot(node: Node, version: int) -> Snapshot:
         node.child("manifest-list")
     return Snapshot(
         node.integer("snapshot-id"), node.optional_integer("parent-snapshot-id"),
-        (node.optional_integer("sequence-number") or 0) if version > 1 else 0, node.integer("timestamp-ms"),
+        (node.optional_integer("sequence-number") or 0) if version > 1 else 0, _time(node),
         manifest_list, tuple(manifests), node.texts("summary"), node.optional_integer("schema-id", 32),
         node.optional_integer("first-row-id"),
     )  # fmt: skip
+
+
+def _time(node: Node, key: str = "timestamp-ms") -> int:
+    """Milliseconds since the epoch, of the years that Python knows: wherever they go, they can be shown."""
+    milliseconds = node.integer(key)
+    if milliseconds not in DATETIME_MS:
+        node.child(key).fail(f"the time {milliseconds} ms lies outside of the years 1 to 9999")
+    return milliseconds
 
 
 def _refs(node: Node, current: int | None, snapshots: Mapping[int, Snapshot]) -> dict[str, Reference]:
@@ -303,10 +312,10 @@ def _refs(node: Node, current: int | None, snapshots: Mapping[int, Snapshot]) ->
 
 
 def _snapshot_log(node: Node) -> tuple[tuple[int, int], ...]:
-    log = [(child.integer("timestamp-ms"), child.integer("snapshot-id")) for child in node.items("snapshot-log")]
+    log = [(_time(child), child.integer("snapshot-id")) for child in node.items("snapshot-log")]
     return tuple(sorted(log, key=lambda entry: entry[0]))
 
 
 def _metadata_log(node: Node) -> tuple[tuple[int, str], ...]:
-    log = [(child.integer("timestamp-ms"), child.text("metadata-file")) for child in node.items("metadata-log")]
+    log = [(_time(child), child.text("metadata-file")) for child in node.items("metadata-log")]
     return tuple(sorted(log, key=lambda entry: entry[0]))
