@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["FALSE", "TRUE", "ZERO", "array_of", "binaries", "flat", "scalar", "strings", "to_arrow", "to_numpy"]
+__all__ = [
+    "FALSE", "TRUE", "ZERO", "array_of", "binaries", "flat", "scalar", "strings", "text_of", "to_arrow", "to_numpy",
+]  # fmt: skip
 
 _KINDS: dict[np.dtype[Any], pa.DataType] = {
     np.dtype(np.int8): pa.int8(), np.dtype(np.int16): pa.int16(), np.dtype(np.int32): pa.int32(),
@@ -74,6 +76,16 @@ def binaries(values: Sequence[bytes | None]) -> pa.BinaryArray:
     bitmap = _bits(np.array([value is not None for value in values], bool)) if missing else None
     narrow = pa.py_buffer(offsets.astype(np.int32))
     return pa.Array.from_buffers(pa.binary(), len(values), [bitmap, narrow, data])
+
+
+def text_of(values: pa.StringArray) -> tuple[np.ndarray, bytes]:
+    """The lengths in bytes, int32[n], of texts (n, none of them null) in UTF-8, and the texts one after the other."""
+    if not len(values):
+        return np.zeros(0, np.int32), b""
+    _, places, data = values.buffers()
+    offsets = np.frombuffer(places, np.int32, len(values) + 1, 4 * values.offset)
+    first, last = int(offsets[0]), int(offsets[-1])
+    return np.diff(offsets), b"" if first == last else data[first:last].to_pybytes()
 
 
 def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:

@@ -39,7 +39,7 @@ public class PlannedFiles implements FileIndex {
 
     private Path root;
     private StructType partitionSchema;
-    private FileStatus[] files;
+    private FileList files;
     private InternalRow[] values;
     private Function planner;
     private boolean byId;
@@ -49,28 +49,24 @@ public class PlannedFiles implements FileIndex {
 
     /**
      * @param label what EXPLAIN shows as the location
-     * @param paths rows of (decoded path, size in bytes)
      * @param values a row of partition values for each file
      * @param planner JSON (a list of {@link CatalystFilters} nodes) to byte[files]; null keeps all
      * @param byId whether the reader finds columns by Parquet field id; nested: and reads nested ones
      */
-    public PlannedFiles open(String label, List paths, List values, StructType partitionSchema, Function planner,
+    public PlannedFiles open(String label, FileList files, List values, StructType partitionSchema, Function planner,
             boolean byId, boolean nested) {
         this.byId = byId;
         this.nested = nested;
         this.root = new Path(label);
         this.partitionSchema = partitionSchema;
         this.planner = planner;
-        this.files = new FileStatus[paths.size()];
-        this.values = new InternalRow[paths.size()];
-        this.left = new boolean[paths.size()];
+        this.files = files;
+        this.values = new InternalRow[files.size()];
+        this.left = new boolean[files.size()];
         Arrays.fill(left, true);
-        for (int i = 0; i < files.length; i++) {
-            InternalRow row = (InternalRow) paths.get(i);
-            long size = row.getLong(1);
-            files[i] = new FileStatus(size, false, 1, 128L << 20, 0L, new Path(row.getUTF8String(0).toString()));
+        for (int i = 0; i < left.length; i++) {
             this.values[i] = (InternalRow) values.get(i);
-            totalSize += size;
+            totalSize += files.length(i);
         }
         return this;
     }
@@ -86,10 +82,10 @@ public class PlannedFiles implements FileIndex {
         found.planner = planner;
         found.byId = byId;
         found.nested = nested;
-        found.left = new boolean[files.length];
-        for (int i = 0; i < files.length; i++) {
+        found.left = new boolean[left.length];
+        for (int i = 0; i < left.length; i++) {
             found.left[i] = left[i] && (keep == null || keep[i] != 0);
-            found.totalSize += found.left[i] ? files[i].getLen() : 0L;
+            found.totalSize += found.left[i] ? files.length(i) : 0L;
         }
         return found;
     }
@@ -128,17 +124,40 @@ public class PlannedFiles implements FileIndex {
         for (int i = 0; i < constants.length; i++) {
             constants[i] = new Constant((Expression) partitionFilters.apply(i), partitionSchema);
         }
-        List kept = new ArrayList();
-        for (int i = 0; i < files.length; i++) {
-            boolean matches = left[i] && (keep == null || keep[i] != 0);
-            for (int j = 0; matches && j < constants.length; j++) {
-                matches = constants[j].holds(values[i]);
+        List directories = new ArrayList();
+        int start = 0;
+        while (start < left.length) {
+            // Files with the same values are one directory, because Spark spends time on each.
+            int stop = start + 1;
+            while (stop < left.length && values[stop].equals(values[start])) {
+                stop++;
             }
-            if (matches) {
-                kept.add(PartitionDirectory.apply(values[i], new FileStatus[] {files[i]}));
+            FileStatus[] kept = kept(start, stop, keep);
+            if (kept.length > 0 && holds(constants, values[start])) {
+                directories.add(PartitionDirectory.apply(values[start], kept));
+            }
+            start = stop;
+        }
+        return sequence(directories);
+    }
+
+    private FileStatus[] kept(int start, int stop, byte[] keep) {
+        List found = new ArrayList();
+        for (int i = start; i < stop; i++) {
+            if (left[i] && (keep == null || keep[i] != 0)) {
+                found.add(files.get(i));
             }
         }
-        return sequence(kept);
+        return (FileStatus[]) found.toArray(new FileStatus[0]);
+    }
+
+    private static boolean holds(Constant[] constants, InternalRow row) {
+        for (int i = 0; i < constants.length; i++) {
+            if (!constants[i].holds(row)) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Goes through what Scala 2.12 and 2.13 both have; adding to a Scala buffer is spelled differently in each. */
@@ -151,11 +170,11 @@ public class PlannedFiles implements FileIndex {
             List known = new ArrayList();
             addKnown(partitionFilters, known);
             addKnown(dataFilters, known);
-            if (known.isEmpty() || files.length == 0) {
+            if (known.isEmpty() || left.length == 0) {
                 return null;
             }
             byte[] keep = (byte[]) planner.apply(JSON.writeValueAsString(known));
-            return keep != null && keep.length == files.length ? keep : null;
+            return keep != null && keep.length == left.length ? keep : null;
         } catch (Throwable t) {
             LOG.debug("filters were not planned, every file is kept", t);
             return null;
@@ -173,9 +192,9 @@ public class PlannedFiles implements FileIndex {
 
     public String[] inputFiles() {
         List uris = new ArrayList();
-        for (int i = 0; i < files.length; i++) {
+        for (int i = 0; i < left.length; i++) {
             if (left[i]) {
-                uris.add(files[i].getPath().toUri().toString());
+                uris.add(files.get(i).getPath().toUri().toString());
             }
         }
         return (String[]) uris.toArray(new String[0]);

@@ -1,9 +1,12 @@
 package tableformats.spark;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 import org.apache.spark.sql.ExperimentalMethods;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -72,11 +75,11 @@ public class PrunedFiles extends Rule {
     private static LogicalPlan narrowed(Filter filter) {
         try {
             PlannedFiles files = files(filter);
-            PlannedFiles left = files.narrowed(filter.condition());
+            LogicalRelation leaf = (LogicalRelation) filter.child();
+            PlannedFiles left = files.narrowed(asNamed(filter.condition(), leaf.output()));
             if (left.equals(files)) {
                 return filter;
             }
-            LogicalRelation leaf = (LogicalRelation) filter.child();
             // Versions of Spark differ in the types and the number of what these are made of, not in the order.
             HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
             Object copy = HadoopFsRelation.class.getConstructors()[0].newInstance(new Object[] {
@@ -92,5 +95,22 @@ public class PrunedFiles extends Rule {
             LOG.debug("a filter was not planned ahead, every file is kept", t);
             return filter;
         }
+    }
+
+    /** The condition with the relation's own names: a query's may differ in case. */
+    private static Expression asNamed(Expression condition, Seq output) {
+        final Map names = new HashMap();
+        for (int i = 0; i < output.size(); i++) {
+            names.put(((Attribute) output.apply(i)).exprId(), output.apply(i));
+        }
+        return (Expression) condition.transformUp(new AbstractPartialFunction() {
+            public boolean isDefinedAt(Object node) {
+                return node instanceof Attribute && names.containsKey(((Attribute) node).exprId());
+            }
+
+            public Object applyOrElse(Object node, scala.Function1 otherwise) {
+                return isDefinedAt(node) ? names.get(((Attribute) node).exprId()) : otherwise.apply(node);
+            }
+        });
     }
 }

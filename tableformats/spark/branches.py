@@ -59,21 +59,29 @@ def split(plan: ScanPlan, fields: Sequence[Field], version: tuple[int, int]) -> 
     if not len(plan):
         return [Branch(np.zeros(0, np.int64), "parquet", {}, found[0], False, False)]
     formats = flat(plan.survivors["file_format"]).dictionary_encode()
-    kinds, kind_of = np.unique(
-        np.stack([flat(plan.survivors["spec_id"]).to_numpy(), formats.indices.to_numpy(), naming_of, positions, keys],
-                 axis=1),
-        axis=0, return_inverse=True,
-    )  # fmt: skip
+    kinds, kind_of = _kinds(
+        flat(plan.survivors["spec_id"]).to_numpy(), formats.indices.to_numpy(), naming_of, positions, keys
+    )
     rows_of: dict[Any, list[np.ndarray]] = {}
-    for number, (spec_id, kind, naming, *deletes) in enumerate(kinds.tolist()):
+    for number, (spec_id, kind, naming, *deletes) in enumerate(kinds):
         # Specs that differ in other transforms alone are read alike.
         file_format = formats.dictionary[kind].as_py()
         group = (tuple(sorted(constants.get(spec_id, {}).items())), file_format, naming, *map(bool, deletes))
-        rows_of.setdefault(group, []).append(np.flatnonzero(kind_of.reshape(-1) == number))
+        rows_of.setdefault(group, []).append(np.flatnonzero(kind_of == number))
     return [
         Branch(np.sort(np.concatenate(rows)), file_format, dict(columns), found[naming], has_positions, has_keys)
         for (columns, file_format, naming, has_positions, has_keys), rows in rows_of.items()
     ]
+
+
+def _kinds(*columns: np.ndarray) -> tuple[list[list[int]], np.ndarray]:
+    """The different rows of some columns (n each), and as int64[n] which of them each row is."""
+    code = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        values, value_of = np.unique(column, return_inverse=True)
+        code = code * len(values) + value_of
+    _, first, kind_of = np.unique(code, return_index=True, return_inverse=True)
+    return np.stack([column[first] for column in columns], axis=1).tolist(), kind_of
 
 
 def _identity_columns(snapshot: FormatSnapshot, spec_id: int) -> dict[int, int]:

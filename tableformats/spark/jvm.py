@@ -8,12 +8,17 @@ class of ours is in a task, so executors need nothing. Source: Spark's ``FileInd
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import reduce
 from importlib import resources
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from ..arrays import flat, text_of, to_numpy
 from ..errors import UnsupportedFeatureError
 from .positions import BYTES_FIELDS, PAGES, WORDS, as_bytes, is_live_by_bytes
 
@@ -23,8 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Bridge", "Planner"]
 
-_SOURCES = ("ArrowRows", "CatalystFilters", "PlannedFiles", "PrunedFiles")
+_LOG = logging.getLogger(__name__)
+_SOURCES = ("ArrowRows", "CatalystFilters", "FileList", "PlannedFiles", "PrunedFiles")
 _PIECE_BYTES = 16 << 20
+_PIECE_FILES = 1 << 16
 _READERS = {"parquet": "execution.datasources.parquet.ParquetFileFormat",
             "orc": "execution.datasources.orc.OrcFileFormat"}  # fmt: skip
 """Spark's readers by file format, below ``org.apache.spark.sql``."""
@@ -74,6 +81,26 @@ class Bridge:
                 field="Py4J", hint='Use mode="portable"',
             ) from error  # fmt: skip
 
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Our classes are compiled, where they are not yet, while Python does what stands in the block."""
+        if self._gateway in _loaders:
+            yield
+            return
+        thread = Thread(target=self._prepare, name="tableformats compiles")
+        thread.start()
+        try:
+            yield
+        finally:
+            thread.join()
+
+    def _prepare(self) -> None:
+        try:
+            self._loader()
+        except Exception:
+            # Whoever needs the classes tries again, and says what is wrong.
+            _LOG.debug("the classes were not compiled ahead", exc_info=True)
+
     def relation(
         self,
         label: str,
@@ -104,15 +131,13 @@ class Bridge:
         ensure_callback_server_started(self._gateway)
         self._check_connectors(files["path"])
         sources = self._jvm.org.apache.spark.sql.execution.datasources
-        head = {"type": "struct", "fields": [_plain("path", "string"), _plain("size", "long")]}
         partitions = self._struct(partition_schema)
         planned, by_id, nested = self._instance("PlannedFiles"), _has_ids(data_schema), _is_nested(data_schema)
         if by_id:
             self._refuse_row_reader(planned, nested)
         index = planned.open(
-            label, self._rows(files.select(["path", "size"]), self._struct(head)),
-            self._rows(files.drop_columns(["path", "size"]), partitions), partitions, planner,
-            by_id, nested,
+            label, self._files(files), self._rows(files.drop_columns(["path", "size"]), partitions), partitions,
+            planner, by_id, nested,
         )  # fmt: skip
         reader = reduce(getattr, _READERS[file_format].split("."), self._jvm.org.apache.spark.sql)
         self._instance("PrunedFiles").install(self._session.experimental())
@@ -210,6 +235,16 @@ class Bridge:
     def _struct(self, schema: Mapping[str, Any]) -> Any:
         return self._jvm.org.apache.spark.sql.types.DataType.fromJson(json.dumps(schema))
 
+    def _files(self, files: pa.Table) -> Any:
+        """``path`` and ``size`` of the table as Java's FileList."""
+        found = self._instance("FileList").open(files.num_rows)
+        for start in range(0, files.num_rows, _PIECE_FILES):
+            piece = files.slice(start, _PIECE_FILES)
+            lengths, text = text_of(flat(piece["path"]))
+            columns = [lengths.astype("<i4").tobytes(), to_numpy(piece["size"]).astype("<i8").tobytes(), text]
+            found.add(len(lengths), zlib.compress(b"".join(columns), 1))
+        return found
+
     def _rows(self, table: pa.Table, struct: Any) -> Any:
         """java.util.List of the table's rows; the table needs a column or no row."""
         import pyarrow as pa
@@ -231,10 +266,12 @@ class Bridge:
         )
 
     def _instance(self, name: str) -> Any:
+        return self._loader().loadClass(f"tableformats.spark.{name}").newInstance()
+
+    def _loader(self) -> Any:
+        """The class loader of our classes: one for a JVM, whichever thread was the first."""
         loader = _loaders.get(self._gateway)
-        if loader is None:
-            loader = _loaders[self._gateway] = self._compile(_SOURCES)
-        return loader.loadClass(f"tableformats.spark.{name}").newInstance()
+        return _loaders.setdefault(self._gateway, self._compile(_SOURCES)) if loader is None else loader
 
     def _compile(self, names: Sequence[str]) -> Any:
         loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
@@ -262,7 +299,3 @@ def _has_ids(struct: Mapping[str, Any]) -> bool:
 
 def _is_nested(struct: Mapping[str, Any]) -> bool:
     return any(isinstance(f["type"], Mapping) for f in struct["fields"])
-
-
-def _plain(name: str, kind: str) -> dict[str, Any]:
-    return {"name": name, "type": kind, "nullable": True, "metadata": {}}

@@ -76,7 +76,10 @@ def to_spark(scan: Scan, spark: SparkSession) -> DataFrame:
     The files are planned once, here; a query's own filters only narrow them. All columns are nullable.
     """
     _check_session(spark)
-    return frame_of(scan.plan(), Bridge(spark))
+    bridge = Bridge(spark)
+    with bridge.preparing():
+        plan = scan.plan()
+    return frame_of(plan, bridge)
 
 
 def frame_of(plan: ScanPlan, bridge: Bridge) -> DataFrame:

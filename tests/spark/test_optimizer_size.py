@@ -11,7 +11,7 @@ import pytest
 
 import tableformats as tf
 from tests.spark.delta_log import DeltaFile, write_delta
-from tests.spark.plans import files_read
+from tests.spark.plans import files_read, scans
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.int32())])
 
@@ -65,6 +65,26 @@ def planned(frame: Any) -> str:
 def test_files_are_read_as_before(spark: Any, big: tf.Table) -> None:
     frame = big.scan().to_spark(spark).where("id BETWEEN 150 AND 250")
     assert (frame.count(), files_read(frame)) == (101, 2)
+
+
+def test_files_with_the_same_values_are_one_directory(spark: Any, tmp_path: Path) -> None:
+    """Spark plans by directories: thousands of them cost it time for each, and it tells users their number."""
+    files = [
+        DeltaFile(f"f{i}.parquet", pa.table({"id": pa.array([10 * i, 10 * i + 1], pa.int64())}), {"p": str(i // 4)})
+        for i in range(12)
+    ]
+    frame = tf.open_table(write_delta(tmp_path / "t", SCHEMA, files, partitioned_by=["p"])).scan().to_spark(spark)
+
+    def directories(query: Any) -> int:
+        execution = query._jdf.queryExecution()
+        assert len(execution.executedPlan().executeCollect()) == query.count()
+        return sum(int(scan.metrics().apply("numPartitions").value()) for scan in scans(execution.executedPlan()))
+
+    assert directories(frame) == 3
+    assert directories(frame.where("p > 0")) == 2
+    assert directories(frame.where("id IN (0, 31, 110)")) == 2
+    assert sorted(map(tuple, frame.where("id % 10 = 1 AND p < 2 AND id > 20").collect())) == [
+        (10 * i + 1, i // 4) for i in range(2, 8)]  # fmt: skip
 
 
 def test_sessions_have_the_rule_once(spark: Any, big: tf.Table) -> None:

@@ -6,9 +6,11 @@ import datetime as dt
 import gc
 import threading
 import time
+import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pytest
@@ -16,6 +18,7 @@ import pytest
 import tableformats as tf
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.schema import Field, primitive
+from tableformats.spark import jvm
 from tests.spark.delta_log import DeltaFile, write_delta
 from tests.spark.plans import files_read
 from tests.unit.arrow_fakes import FakeFile, snapshot_of, write
@@ -40,6 +43,60 @@ def test_metadata_columns_of_spark(spark: Any, table: tf.Table) -> None:
     sizes = [(Path(table.location) / name).stat().st_size for name in ("a b.parquet", "ü.parquet")]
     assert [row.file_size for row in frame.collect()] == sizes
     assert "file_path" in frame.columns and "file_block_start" in frame.columns
+
+
+def test_files_cross_in_pieces(spark: Any, table: tf.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jvm, "_PIECE_FILES", 1)
+    frame = table.scan().to_spark(spark)
+    names = [Path(urllib.parse.unquote(path)).name for path in frame.inputFiles()]
+    assert sorted(names) == ["a b.parquet", "ü.parquet"]
+    assert sorted(row.id for row in frame.collect()) == [1, 2, 3]
+
+
+def test_classes_are_compiled_while_files_are_planned(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jvm, "_loaders", WeakKeyDictionary())
+    bridge, compiled = jvm.Bridge(spark), []
+    compile_ = jvm.Bridge._compile
+    monkeypatch.setattr(jvm.Bridge, "_compile", lambda self, names: compiled.append(1) or compile_(self, names))
+    for _ in range(2):
+        with bridge.preparing():
+            pass
+        assert compiled == [1], "there when the block ends, and no second time"
+    assert bridge._loader().loadClass("tableformats.spark.PlannedFiles").getSimpleName() == "PlannedFiles"
+    assert compiled == [1]
+
+
+def test_threads_that_compile_at_once_share_classes(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Py4J keeps methods by the names of classes: it takes no method of another class of the same name."""
+    monkeypatch.setattr(jvm, "_loaders", WeakKeyDictionary())
+    both = threading.Barrier(2, timeout=60)
+
+    def compile_(*_: Any) -> object:
+        both.wait()
+        return object()
+
+    monkeypatch.setattr(jvm.Bridge, "_compile", compile_)
+    found: list[object] = []
+    threads = [threading.Thread(target=lambda: found.append(jvm.Bridge(spark)._loader())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found[0] is found[1]
+
+
+def test_what_cannot_be_compiled_is_said_by_whoever_needs_it(
+    spark: Any, table: tf.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise RuntimeError("no compiler here")
+
+    monkeypatch.setattr(jvm, "_loaders", WeakKeyDictionary())
+    monkeypatch.setattr(jvm.Bridge, "_compile", fail)
+    with jvm.Bridge(spark).preparing():
+        pass
+    with pytest.raises(RuntimeError, match="no compiler here"):
+        table.scan().to_spark(spark)
 
 
 def test_char_and_varchar_are_strings_as_they_are_stored(spark: Any, tmp_path: Path) -> None:

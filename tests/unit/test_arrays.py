@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tableformats.arrays import array_of, binaries, flat, scalar, strings, to_arrow, to_numpy
+from tableformats.arrays import array_of, binaries, flat, scalar, strings, text_of, to_arrow, to_numpy
 
 UTC = dt.timezone.utc
 
@@ -25,6 +25,14 @@ def test_arrays_there_and_back(dtype: str, size: int) -> None:
     for start in (0, 1, size // 2):
         np.testing.assert_array_equal(to_numpy(array.slice(start)), values[start:])
         np.testing.assert_array_equal(to_numpy(array.slice(start, 3)), values[start : start + 3])
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["a", "", "über", "b"], ["", ""]])
+def test_texts_in_one_piece(texts: list[str]) -> None:
+    array = pa.array(["before", *texts, "after"], pa.string()).slice(1, len(texts))
+    lengths, text = text_of(array)
+    assert lengths.dtype == np.int32 and lengths.tolist() == [len(each.encode()) for each in texts]
+    assert text == "".join(texts).encode()
 
 
 def test_some_values_are_null() -> None:
