@@ -8,8 +8,9 @@ hashes of their keys first, and where a hash is found, by the keys themselves.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,7 @@ __all__ = ["Kept", "KeptPart", "Place", "Reconciler", "Reread", "keys_of"]
 _MOST_NEWER = 32
 """So many commits on top of those that an entry was made under are looked for."""
 _OVERHEAD_BYTES = 512
-_KEPT_FILES = 65_536
+_KEPT_FILES = 131_072
 """Files of a block that is kept: fewer blocks cost less, and the columns of one should fit a core's cache."""
 _MANY = 8
 """Survivors are kept without other files where they are less than one in so many of what the snapshot has."""
@@ -52,10 +53,9 @@ class KeptPart:
     places: list[Place]
     report: ScanReport = field(default_factory=ScanReport)
 
-    @property
-    def nbytes(self) -> int:
-        """The part's share of its blocks."""
-        shares = (p.block.nbytes * (p.stop - p.start) // max(len(p.block), 1) for p in self.places)
+    def nbytes(self, bytes_of: Callable[[Block], int]) -> int:
+        """The part's share of the bytes of its blocks."""
+        shares = (bytes_of(p.block) * (p.stop - p.start) // max(len(p.block), 1) for p in self.places)
         masks = sum(p.alive.nbytes for p in self.places if p.alive is not None)
         return _OVERHEAD_BYTES + masks + sum(shares)
 
@@ -198,15 +198,19 @@ class Kept:
             return found
         return None
 
-    def keep(self, part: FilePart, kept: KeptPart) -> None:
+    def keep(
+        self, part: FilePart, kept: KeptPart, bytes_of: Callable[[Block], int] = attrgetter("nbytes")
+    ) -> None:
         """Keep what was made of ``part`` in this snapshot."""
         if part.key is not None and self._contexts:
-            self._cache.keep(("part", part.key, self._contexts[0][1]), kept, kept.nbytes)
+            self._cache.keep(("part", part.key, self._contexts[0][1]), kept, kept.nbytes(bytes_of))
 
-    def gather(self, part: FilePart, kept: KeptPart) -> None:
-        """Keep what was made of ``part`` in this snapshot, its blocks joined with those of the parts before it."""
-        self._waiting.append((part, kept))
-        self._n_waiting += sum(place.stop - place.start for place in kept.places)
+    def gather(self, entries: Iterable[tuple[FilePart, KeptPart]]) -> None:
+        """Keep what was made of these parts in this snapshot, their blocks joined with those of the parts before them.
+        They are all parts that have files in these blocks."""
+        for part, kept in entries:
+            self._waiting.append((part, kept))
+            self._n_waiting += sum(place.stop - place.start for place in kept.places)
         if self._n_waiting >= _KEPT_FILES:
             self.flush()
 
@@ -221,8 +225,10 @@ class Kept:
             else:
                 runs.append([block])
         moved: dict[int, tuple[Block, int]] = {}
+        sizes: dict[int, int] = {}  # a block is shared by many parts
         for run in runs:
             joined = run[0] if len(run) == 1 else Block.joined(run)
+            sizes[id(joined)] = joined.nbytes
             start = 0
             for block in run:
                 moved[id(block)] = joined, start
@@ -232,7 +238,7 @@ class Kept:
             for place in kept.places:
                 block, start = moved[id(place.block)]
                 places.append(Place(block, place.start + start, place.stop + start, place.alive))
-            self.keep(part, KeptPart(places, kept.report))
+            self.keep(part, KeptPart(places, kept.report), lambda block: sizes[id(block)])
 
     def measure(self, part: FilePart) -> None:
         """Count again what the entry of ``part`` takes."""

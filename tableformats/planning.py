@@ -197,8 +197,7 @@ class _Planner:
         """The pieces of a job, once what it counted is counted and what it read is kept."""
         for result in results:
             self.report.add(result.report)
-            for part, kept in result.entries:
-                self.kept.gather(part, kept)
+            self.kept.gather(result.entries)
             for part in result.grown:
                 self.kept.measure(part)
             yield from result.pieces

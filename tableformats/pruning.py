@@ -92,8 +92,11 @@ class Range:
         """Memory that the range holds."""
         return int(self.lower.nbytes + self.upper.nbytes) + 3 * len(self.may_value)
 
-    def codes(self, accepted: Accepted) -> tuple[np.ndarray, np.ndarray]:
-        """int32[n], int32[n]: the codes of ``lower`` and ``upper``; the least and the greatest where unknown."""
+    def codes(self, accepted: Accepted) -> tuple[np.ndarray, np.ndarray] | None:
+        """int32[n], int32[n]: the codes of ``lower`` and ``upper``; the least and the greatest where unknown. None:
+        all are unknown."""
+        if self.lower.null_count == len(self.lower) and self.upper.null_count == len(self.upper):
+            return None
         lower = locate(self.lower, accepted, 0)
         if self.upper is self.lower and not self.lower.null_count:
             return lower, lower
@@ -285,9 +288,10 @@ class _Leaf:
         if isinstance(node, ex.IsNaN):
             return known.may_nan * MAY_TRUE | (known.may_null | known.may_value) * MAY_FALSE
         if self.accepted is None or codes is None:
-            # No order to use; but a value is needed for TRUE or FALSE, and NULL for NULL.
-            return known.may_value * (MAY_TRUE | MAY_FALSE) | known.may_null * MAY_NULL
-        mask = known.outcomes(self.accepted, codes)
+            # No order or no bounds to use; but a value is needed for TRUE or FALSE, and NULL for NULL.
+            mask = known.may_value * (MAY_TRUE | MAY_FALSE) | known.may_null * MAY_NULL
+        else:
+            mask = known.outcomes(self.accepted, codes)
         if isinstance(node, ex.Comparison) and node.op == "<=>":
             # NULL <=> literal is FALSE.
             mask = mask & (MAY_TRUE | MAY_FALSE) | (mask & MAY_NULL) // MAY_NULL * MAY_FALSE
@@ -304,7 +308,10 @@ class _Leaf:
         accepted = Accepted("int64", tuple(np.unique(buckets).tolist()), 1, 0, odd_only=True)
         ones = np.ones(len(least), np.uint8)
         known = Range(least, greatest, ones, ones, ones)
-        return known.outcomes(accepted, known.codes(accepted)) | MAY_FALSE | MAY_NULL
+        codes = known.codes(accepted)
+        if codes is None:
+            return np.full(len(least), MAY_ANY, np.uint8)
+        return known.outcomes(accepted, codes) | MAY_FALSE | MAY_NULL
 
     def _within_buckets(
         self, field: PartitionField, bucket: pa.Array, known: Range, codes: tuple[np.ndarray, np.ndarray] | None

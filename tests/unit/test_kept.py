@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats import blocks, kept
+from tableformats import blocks, kept, planning
 from tableformats.plugin import (
     Bounds,
     DeleteFiles,
@@ -252,6 +252,28 @@ def test_few_survivors_are_kept_alone_until_others_are_asked_for() -> None:
         assert bool(log.reads) == reads
         sizes.append(cache.used_bytes)
     assert sizes[0] == sizes[1] < sizes[2] == sizes[3]
+
+
+@pytest.mark.parametrize("most", [1, 2, 1000])
+def test_a_block_of_several_parts_is_kept_once(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """However few files are enough for a block: parts that were read together stay together."""
+    monkeypatch.setattr(kept, "_KEPT_FILES", most)
+    monkeypatch.setattr(blocks, "TARGET_FILES", 15)
+    monkeypatch.setattr(planning, "_bundles", lambda parts: iter([list(parts)]))
+    seen: list[list[int]] = []
+    known_blocks = planning._known_blocks
+
+    def spy(known: Any) -> Any:
+        found = list(known_blocks(known))
+        seen.append([len(block) for _, block, _ in found])
+        assert all(alive is None for *_, alive in found)
+        return iter(found)
+
+    monkeypatch.setattr(planning, "_known_blocks", spy)
+    log, cache = Log([[File(f"{i:02}", True, 1, i, 0) for i in range(20)]], checkpoint=1), MetadataCache()
+    planned(log, 1, "id > 1", cache)
+    planned(log, 1, "id > 1", cache)
+    assert seen == [[], [20]]
 
 
 def test_a_partition_field_of_another_type_is_read_again() -> None:

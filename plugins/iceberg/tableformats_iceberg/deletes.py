@@ -35,7 +35,6 @@ DELETION_VECTOR, POSITION, EQUALITY = "deletion_vector", "position", "equality"
 _DELETION_VECTOR, _POSITION, _EQUALITY, _PUFFIN = (
     scalar(text, pa.string()) for text in (DELETION_VECTOR, POSITION, EQUALITY, "puffin")
 )
-_NONE = scalar(-1, pa.int32())
 
 Pairs = tuple[np.ndarray, np.ndarray]
 """Row numbers of data files and of deletes, of one length."""
@@ -119,22 +118,25 @@ class DeleteIndex:
         if scope.null_count == len(scope):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         data, scope = comparable(paths, scope)
-        encoded = scope.dictionary_encode()
-        codes = to_numpy(pc.fill_null(encoded.indices, _NONE)).astype(np.int64)
+        # A table of hashes is made of the shorter side.
+        named = pc.is_in(scope, value_set=data) if len(data) < len(scope) else scope.is_valid()
+        rows = np.flatnonzero(to_numpy(named))
+        encoded = scope.take(to_arrow(rows)).dictionary_encode()
         found = pc.index_in(data, value_set=encoded.dictionary)
         hits = np.flatnonzero(to_numpy(found.is_valid()))
         hit_codes = to_numpy(found)[hits].astype(np.int64)
         present = np.zeros(len(encoded.dictionary), bool)
         present[hit_codes] = True
-        rows = np.flatnonzero((codes >= 0) & present[codes])
-        self._check_vectors(rows[is_vector[rows]], codes)
-        data_rows, deletes = _match(hit_codes, data_seq[hits], rows, codes[rows], delete_seq[rows], False)
+        codes = to_numpy(encoded.indices).astype(np.int64)
+        rows, codes = rows[present[codes]], codes[present[codes]]
+        self._check_vectors(rows[is_vector[rows]], codes[is_vector[rows]])
+        data_rows, deletes = _match(hit_codes, data_seq[hits], rows, codes, delete_seq[rows], False)
         return hits[data_rows], deletes
 
     def _check_vectors(self, rows: np.ndarray, codes: np.ndarray) -> None:
-        """At most one vector a data file, among the files that are planned."""
+        """At most one vector a data file, among the ``rows`` of files that are planned; ``codes`` tell the files."""
         assert self.files is not None
-        _, first, counts = np.unique(codes[rows], return_index=True, return_counts=True)
+        _, first, counts = np.unique(codes, return_index=True, return_counts=True)
         if (counts > 1).any():
             row = int(rows[first[counts > 1][0]])
             raise CorruptMetadataError(
