@@ -271,3 +271,30 @@ def test_nested_collations(tmp_path: Path) -> None:
         open_table(log.root).scan("s.c = 'a'")
     assert kept(log, "s.d = 'z'") == []
     assert kept(log, "a IS NULL") == ["f"]
+
+
+def test_collations_of_keys_and_values(tmp_path: Path) -> None:
+    kind = {"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType": "string"}}
+    both = field("m", kind, {"__COLLATIONS": {"m.key": "ICU.de_DE", "m.value.element": "ICU.fr_FR"}})
+    numbers = field("n", {"type": "map", "keyType": "string", "valueType": "long"}, {"__COLLATIONS": {"n.key": "X.x"}})
+    pairs, counts = open_table(DeltaLog(tmp_path / "t").start(both, numbers).root).snapshot().schema
+    key, value = pairs.type.members
+    assert (key.collation, value.type.members[0].collation) == ("ICU.de_DE", "ICU.fr_FR")
+    assert [member.collation for member in counts.type.members] == ["X.x", None]
+
+
+def test_user_defined_types_are_what_they_are_stored_as(tmp_path: Path) -> None:
+    kind = {"type": "udt", "class": "x.Point", "sqlType": {"type": "array", "elementType": "double"}}
+    (point,) = open_table(DeltaLog(tmp_path / "t").start(field("p", kind)).root).snapshot().schema
+    assert str(point.type) == "array<double>"
+
+
+@pytest.mark.parametrize(("fields", "message"), [
+    ([field("a", "long"), field("a", "string")], "two columns of one name"),
+    ([{**field("a", "long"), "metadata": [1]}], "metadata is no object"),
+    ([field("a", {"type": "udt"})], "no type"), ([field("a", {"type": "struct"})], "no fields"),
+])  # fmt: skip
+def test_malformed_schemas(tmp_path: Path, fields: list[Any], message: str) -> None:
+    with pytest.raises(CorruptMetadataError, match=message) as caught:
+        open_table(DeltaLog(tmp_path / "t").start(*fields).root).snapshot()
+    assert caught.value.path is not None

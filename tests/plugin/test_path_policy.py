@@ -13,6 +13,7 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
@@ -270,3 +271,15 @@ def test_allowed_prefixes_are_whole_segments(prefix: str, stored: str, allowed: 
         else:
             with pytest.raises(PathNotAllowedError):
                 storage.resolve_one(stored)
+
+
+def test_a_delta_table_whose_files_were_moved(tmp_path: Path) -> None:
+    """Clones name their files by absolute paths."""
+    log = DeltaLog(tmp_path / "t").start()
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "f.parquet")
+    log.commit(1, add("file:/no/such/place/f.parquet", size=(tmp_path / "f.parquet").stat().st_size))
+    with pytest.raises(CorruptMetadataError, match="relocate"):
+        tf.open_table(log.root).scan().to_arrow()
+    moved = tf.open_table(log.root, relocate={"/no/such/place": str(tmp_path)})
+    assert moved.scan().plan().file_uris() == [str(tmp_path / "f.parquet")]
+    assert moved.scan().to_arrow().num_rows == 2

@@ -219,3 +219,32 @@ def test_tight_bounds_decide() -> None:
         program = Program(bind(parsed, schema))
         partition = pa.array([{}] * len(files), pa.struct([]))
         assert list(program.verdicts(NO_SPEC, partition, bounds, counts)) == expected, text
+
+
+@pytest.mark.parametrize(("kind", "text", "filters"), [
+    ("timestamp_ntz", "day", ["c1 >= '1970-01-03'", "c1 < '1970-01-02' OR c1 IS NULL", "c1 = '1970-01-01 12:00:00'"]),
+    ("int", "truncate[10]", ["c1 > 25", "c1 <= -10", "c1 IS NULL", "c1 = 2147483647"]),
+    ("string", "truncate[2]", ["c1 > 'ab'", "c1 LIKE 'zz%'", "c1 IN ('abc', 'b')"]),
+])  # fmt: skip
+def test_many_files_that_share_few_partition_values(kind: str, text: str, filters: list[str]) -> None:
+    """Transforms are turned back for the distinct values alone: each file gets what it gets by itself."""
+    distinct: dict[str, list[object]] = {
+        "timestamp_ntz": [0, 1, 2, None, -1], "int": [-10, 0, 20, None, 2147483640], "string": ["ab", "zz", None, "a"]
+    }
+    source, transform = type_of(kind), parse_transform(text)
+    spec = PartitionSpec(0, (PartitionField(1000, "p", 1, transform, transform.result_type(source)),))
+    values = distinct[kind] * (2500 // len(distinct[kind]))
+    tuples = pa.StructArray.from_arrays([to_array(values, spec.fields[0].type)], ["1000"])
+    for filter in filters:
+        parsed = parse_filter(filter)
+        assert parsed is not None
+        program = Program(bind(parsed, Schema((Field(1, "c1", source),))))
+        alone = [program.partition_verdicts(spec, tuples.slice(i, 1))[0] for i in range(len(distinct[kind]))]
+        assert len({*alone}) > 1, "the filter tells files apart"
+        assert list(program.partition_verdicts(spec, tuples)) == alone * (2500 // len(distinct[kind]))
+
+
+def test_buckets_of_a_type_that_has_no_hash() -> None:
+    spec = PartitionSpec(0, (PartitionField(1000, "p", 1, parse_transform("bucket[4]"), primitive("int")),))
+    for value in (0, 3):
+        assert verdict_of("c1 = 1.5", [1.5], "double", spec, value) == SOME

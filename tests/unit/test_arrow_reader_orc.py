@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tableformats.arrow.orc_tail import _is_bounded
+from tableformats.arrow.orc_tail import OrcTail, _is_bounded
 from tableformats.errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from tableformats.schema import Field, ListType, StructType, primitive
 
@@ -107,3 +107,22 @@ def test_damaged_tails_are_typed_errors(tmp_path: Path) -> None:
         except TableFormatsError as error:
             raise AssertionError("another error") from error
     assert errors > 20
+
+
+def test_the_least_value_that_the_tail_tells(tmp_path: Path) -> None:
+    """Spark's reader takes old dates for those of another calendar: the least one tells whether there are any."""
+    def least(column: int, columns: int = 3) -> tuple[bool, int | None]:
+        with pa.OSFile(str(tmp_path / "f.orc")) as source:
+            return OrcTail(source).least(column, columns)
+
+    def write(days: list[int | None], codec: str = "zlib") -> None:
+        table = pa.table({"d": pa.array(days, pa.date32()), "t": pa.array(days, pa.timestamp("ms"))})
+        orc.write_table(table, tmp_path / "f.orc", compression=codec)
+
+    write([7, -800_000, None, 12])
+    assert least(1) == (True, -800_000) and least(2) == (True, -800_000)
+    assert least(1, 4) == (False, None), "statistics of other columns than those of the file"
+    write([None, None])
+    assert least(1) == least(2) == (True, None)
+    write([1], "lz4")
+    assert least(1) == (False, None)

@@ -298,3 +298,25 @@ def test_filters_of_other_libraries_are_refused_by_name():
     with pytest.raises(UnsupportedFeatureError, match="pyarrow"):
         parse_filter(pc.field("a") > 1)
     assert parse_filter(col("a") == 1) == parse_filter("a = 1")
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("a IS 5", "after IS"),
+        ("a RLIKE 'x' ESCAPE '/'", "."),
+        ("sometimes(a)", "SOMETIMES"),
+        ("isnull(a, b)", "ISNULL"),
+        ("a.* = 1", "."),
+        ("a = -'x'", "anything but a number"),
+        ("a = 1e999999", "out of the range of doubles"),
+    ],
+)
+def test_what_parses_and_is_no_condition(sql, message):
+    with pytest.raises((InvalidPredicateError, UnsupportedFeatureError), match=message):
+        parse_filter(sql)
+
+
+def test_floats_that_are_too_great_are_infinite():
+    assert parse_filter("a < CAST(1e300 AS FLOAT)") == (col("a") < float("inf"))
+    assert parse_filter("a < CAST(-1e300 AS FLOAT)") == (col("a") < float("-inf"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -184,3 +185,33 @@ def test_a_directory_that_goes_away(table: Table, tmp_path: Path) -> None:
 def test_secrets_tell_no_tables_apart() -> None:
     options = {"key": "A", "client_kwargs": {"endpoint_url": "http://x", "aws_secret_access_key": "B"}, "anon": False}
     assert telling_options(options) == (("anon", "False"), ("client_kwargs", (("endpoint_url", "'http://x'"),)))
+
+
+def test_entries_that_are_whole_and_no_parts(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version of the library may have written them."""
+    expected = one_plan(table, tmp_path, "P2")
+    for junk in (b"", b"\0" * 100, b'{"batches": 1}'):
+        monkeypatch.setattr(CacheDirectory, "read", lambda self, key, junk=junk: memoryview(junk))
+        assert one_plan(table, tmp_path, "P2") == expected
+
+
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    directory = CacheDirectory(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fails)
+        directory.write("key", [b"value"])
+    assert directory.read("key") is None and not list(tmp_path.iterdir())
+    directory.write("key", [b"value"])
+    assert directory.read("key") == b"value"
+
+
+def test_what_a_process_left_unfinished_goes(tmp_path: Path) -> None:
+    old, new = tmp_path / "a.unfinished", tmp_path / "b.unfinished"
+    for place, age in ((old, 4000), (new, 10)):
+        place.write_bytes(b"x")
+        os.utime(place, (time.time() - age,) * 2)
+    CacheDirectory(tmp_path).write("key", [b"value"])
+    assert not old.exists() and new.exists()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -201,3 +203,25 @@ def test_damaged_metadata_is_never_an_empty_table(location: Path, tmp_path: Path
 def metadata_files(location: Path) -> list[Path]:
     folders = [location / "_delta_log", location / "metadata"]
     return [p.relative_to(location) for folder in folders for p in folder.rglob("*") if p.is_file()]
+
+
+@TABLE_PATHS
+def test_versions_behind_another(location: Path) -> None:
+    table = opened(location)
+    versions = table.history()["version"].to_pylist()[::-1]
+    assert table.versions_after(None) == versions
+    for place, version in enumerate(versions):
+        assert table.versions_after(version) == versions[place + 1 :]
+
+
+def test_rows_are_handed_to_other_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = opened(DELTA).scan(columns=["id"], limit=3)
+    rows = scan.to_arrow()
+    registered: dict[str, object] = {}
+    connection = SimpleNamespace(register=registered.__setitem__)
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(from_arrow=lambda table: ("frame", table)))
+    monkeypatch.setitem(sys.modules, "duckdb", SimpleNamespace(connect=lambda: connection))
+    assert scan.to_polars() == ("frame", rows)
+    assert scan.to_duckdb("t") is connection and registered == {"t": rows}
+    other = SimpleNamespace(register=registered.__setitem__)
+    assert scan.to_duckdb("u", other) is other and registered == {"t": rows, "u": rows}

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.schema import DecimalType, FixedType, primitive
+from tableformats.datetimes import DAY_NANOS
+from tableformats.schema import DecimalType, FixedType, PrimitiveType, primitive
 from tableformats.transforms import hash_bytes, parse_transform
 from tests.property.strategies import TRANSFORMS, VALUES, order_key, partition_value, to_array, type_of
 
@@ -132,3 +133,34 @@ def test_truncate_overflows_at_the_least_integers(width: int, bits: int) -> None
     assert wide is not None
     assert wide.to_pylist() == [True, False]
     assert parse_transform("bucket[3]").may_have_overflowed(pa.array([1])) is None
+
+
+@pytest.mark.parametrize(("text", "values", "source"), [
+    ("truncate[3]", pa.array([1.5]), primitive("double")), ("truncate[3]", pa.array(["x"]), primitive("int")),
+    ("day", pa.array(["1970-01-01"]), primitive("date")), ("identity", pa.array(["x"]), primitive("int")),
+    ("identity", pa.array([2**40]), primitive("int")),
+])  # fmt: skip
+def test_values_that_no_writer_makes_prove_nothing(text: str, values: pa.Array, source: PrimitiveType) -> None:
+    for side in parse_transform(text).preimage(values, source):
+        assert side.null_count == len(values) == 1
+
+
+def test_units_of_nanoseconds() -> None:
+    days = pa.array([19000, 200_000, -200_000], pa.int32())  # the years 2022, 2517 and 1422
+    sides = parse_transform("day").preimage(days, primitive("timestamp_ns"))
+    found = [[v.value if v.is_valid else None for v in side] for side in sides]
+    assert found == [[19000 * DAY_NANOS, None, None], [19001 * DAY_NANOS - 1, None, None]]
+
+
+def test_prefixes_without_a_successor() -> None:
+    cut = parse_transform("truncate[2]")
+    lower, upper = cut.preimage(pa.array([b"a\xff", b"\xff\xff", b"x"], pa.binary()), primitive("binary"))
+    assert lower.to_pylist() == [b"a\xff", b"\xff\xff", b"x"] and upper.to_pylist() == [b"b", None, b"x"]
+    last = "\U0010ffff"
+    upper = cut.preimage(pa.array([last * 2, "a" + last, "a\ud7ff"]), primitive("string"))[1]
+    assert upper.to_pylist() == [None, "b", "a\ue000"], "no half of a pair"
+
+
+def test_what_is_no_bucket() -> None:
+    with pytest.raises(ValueError, match="day is no bucket"):
+        parse_transform("day").bucket(1, primitive("int"))
