@@ -62,7 +62,8 @@ def _check_window(bitmap: ModuleType, data: bytes, rows: Rows, start: int, stop:
     assert live.dtype == np.uint8 and live.tolist() == [r not in rows for r in range(start, stop)]
     bits = bitmap.words(data, start, stop)
     assert bits.dtype == np.uint64 and len(bits) == -(-(stop - start) // 64)
-    assert sum(int(word) << 64 * i for i, word in enumerate(bits)) == sum(1 << (r - start) for r in inside)
+    set_bits = np.flatnonzero(np.unpackbits(bits.astype("<u8").view(np.uint8), bitorder="little"))
+    assert set_bits.tolist() == [r - start for r in inside]
     starts, lengths = bitmap.ranges(data, start, stop)
     assert starts.dtype == lengths.dtype == np.int64
     runs = list(zip(starts.tolist(), lengths.tolist(), strict=True))
