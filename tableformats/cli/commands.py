@@ -21,7 +21,7 @@ from .options import (
     snapshot_options,
     table_options,
 )
-from .output import is_number, print_json, print_table, value_text
+from .output import is_number, print_json, print_table, rows_of, value_text, values_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,7 +108,7 @@ def history(as_json: bool, limit: int | None, **chosen: Any) -> None:
     """Show a table's versions, newest first."""
     table = opened_table(chosen)
     if as_json:
-        print_json({**_table_identity(table), "versions": table.history(limit).to_pylist()})
+        print_json({**_table_identity(table), "versions": rows_of(table.history(limit))})
         return
     versions = table.history(_SHOWN_VERSIONS + 1 if limit is None else limit)
     shown = versions if limit is not None else versions.slice(0, _SHOWN_VERSIONS)
@@ -129,7 +129,7 @@ def files(as_json: bool, **chosen: Any) -> None:
     scan = opened_scan(chosen)
     found = scan.plan().files
     if as_json:
-        print_json({**_identity(scan.snapshot), "files": found.to_pylist()})
+        print_json({**_identity(scan.snapshot), "files": rows_of(found)})
     else:
         _print_files(found, show_all=True)
 
@@ -149,7 +149,7 @@ def plan(as_json: bool, show_all: bool, **chosen: Any) -> None:
 
         residual = None if planned.residual == TRUE else str(planned.residual)
         print_json({**_identity(scan.snapshot), "report": planned.report.as_dict(), "residual": residual,
-                    "files": planned.files.to_pylist()})  # fmt: skip
+                    "files": rows_of(planned.files)})  # fmt: skip
         return
     click.echo(planned.explain())
     click.echo("\nPlanned files")
@@ -182,10 +182,10 @@ def read(as_json: bool, **chosen: Any) -> None:
     scan = opened_scan({**chosen, "limit": _SHOWN_ROWS + 1} if is_cut else chosen)
     rows = scan.to_arrow()
     if as_json:
-        print_json({**_identity(scan.snapshot), "rows": rows.to_pylist()})
+        print_json({**_identity(scan.snapshot), "rows": rows_of(rows)})
         return
     shown = rows.slice(0, _SHOWN_ROWS) if is_cut else rows
-    print_table(rows.column_names, zip(*(column.to_pylist() for column in shown.columns), strict=True),
+    print_table(rows.column_names, zip(*map(values_of, shown.columns), strict=True),
                 numeric=[f.name for f in rows.schema if is_number(f.type)])  # fmt: skip
     if shown.num_rows < rows.num_rows:
         click.echo(f"The first {_SHOWN_ROWS} rows; --limit shows more")
@@ -205,9 +205,9 @@ def diff(as_json: bool, show_all: bool, first: str, last: str | None, **chosen: 
     found = compare(table.snapshot(as_number(first)), table.snapshot(as_number(last)))
     if as_json:
         print_json({**_table_identity(table), "first": _version(found.first), "last": _version(found.last),
-                    "metadata": [vars(d) for d in found.metadata], "added": found.added.to_pylist(),
-                    "removed": found.removed.to_pylist(),
-                    "deletes_changed": found.deletes_changed.to_pylist()})  # fmt: skip
+                    "metadata": [vars(d) for d in found.metadata], "added": rows_of(found.added),
+                    "removed": rows_of(found.removed),
+                    "deletes_changed": rows_of(found.deletes_changed)})  # fmt: skip
         return
     for title, snapshot in (("From", found.first), ("to", found.last)):
         click.echo(f"{title:<5}version {snapshot.version}, {time_text(snapshot.timestamp)}")
@@ -310,7 +310,7 @@ def _print_files(files: pa.Table, show_all: bool) -> None:
             ", ".join(sorted({d["kind"] for d in f["deletes"]})),
             "yes" if f["fully_matched"] else "no",
         )
-        for f in shown.to_pylist()
+        for f in rows_of(shown)
     ]
     print_table(["path", "size", "rows", "partition", "deletes", "all rows match"], rows, numeric=["size", "rows"])
     if shown.num_rows < files.num_rows:

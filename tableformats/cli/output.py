@@ -21,15 +21,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..datetimes import format_date, format_timestamp
 from ..errors import TableFormatsError
 from ..inspect.text import location_text, printable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["is_number", "print_error", "print_json", "print_table", "value_text"]
+__all__ = ["is_number", "print_error", "print_json", "print_table", "rows_of", "value_text", "values_of"]
 
 _UNLIMITED_WIDTH = 100_000
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def print_json(value: Any) -> None:
@@ -55,6 +57,42 @@ def _plain(value: Any) -> Any:
         # A lone surrogate has no UTF-8 form; it leaves as its escape.
         return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
     return str(value) if isinstance(value, Decimal) else repr(value)
+
+
+def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+    """The rows as Python values by column; see :func:`values_of`."""
+    if not table.num_columns:
+        return [{}] * table.num_rows
+    columns = map(values_of, table.columns)
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def values_of(column: pa.ChunkedArray) -> list[Any]:
+    """The values as Python's; dates and times that Python has none for (years after 9999, nanoseconds) as ISO text."""
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):
+        return [_python_value(scalar) for scalar in column]
+
+
+def _python_value(scalar: pa.Scalar) -> Any:
+    from pyarrow import types
+
+    kind = scalar.type
+    if not scalar.is_valid:
+        return None
+    if types.is_struct(kind):
+        return {f.name: _python_value(scalar[i]) for i, f in enumerate(kind)}
+    if types.is_map(kind):
+        return [(_python_value(entry[0]), _python_value(entry[1])) for entry in scalar.values]
+    if types.is_list(kind):
+        return [_python_value(member) for member in scalar.values]
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        if types.is_date(kind):
+            return format_date(scalar.value)
+        return format_timestamp(scalar.value, _DIGITS[kind.unit]).replace(" ", "T") + ("Z" if kind.tz else "")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, numeric: Sequence[str] = ()) -> None:

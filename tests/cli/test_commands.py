@@ -312,3 +312,49 @@ def test_a_reader_that_stops_is_no_error() -> None:
     script = f'{sys.executable} -m tableformats files "$0" --json | head -n 1; exit "${{PIPESTATUS[0]}}"'
     done = subprocess.run(["bash", "-c", script, str(DELTA)], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamp_ntz"])
+def test_years_that_python_has_not(shell: Shell, tmp_path: Path, kind: str) -> None:
+    """A table may hold them, in rows and in partition values."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from tests.plugin.delta_support import DeltaLog, add, field
+
+    days = 3_789_392  # 12345-01-02
+    arrow = {"date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us")}[kind]
+    number = pa.array([days], pa.int32()) if kind == "date" else pa.array([days * 86_400 * 10**6])
+    both = number.cast(arrow)
+    rows = pa.table({"v": both, "l": pa.ListArray.from_arrays([0, 1], both)})
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["timestampNtz"],
+                "writerFeatures": ["timestampNtz"]}  # fmt: skip
+    several = {"type": "array", "elementType": kind, "containsNull": True}
+    log = DeltaLog(tmp_path / "t").start(
+        field("p", kind), field("v", kind), field("l", several), partition=("p",), protocol=protocol
+    )
+    pq.write_table(rows, log.root / "f.parquet")
+    text = "+12345-01-02" + ("" if kind == "date" else " 00:00:00")
+    log.commit(1, add("f.parquet", size=(log.root / "f.parquet").stat().st_size, partitionValues={"p": text}))
+    expected = "+12345-01-02" + {"date": "", "timestamp": "T00:00:00Z", "timestamp_ntz": "T00:00:00"}[kind]
+    assert shell.json("read", log.root)["rows"] == [{"p": expected, "v": expected, "l": [expected]}]
+    assert shell.json("files", log.root)["files"][0]["partition"] == {"p": expected}
+    assert shell.json("diff", log.root, "0")["added"][0]["partition"] == {"p": expected}
+    for command in ("read", "files", "plan"):
+        assert expected in shell.ok(command, log.root)
+
+
+def test_values_within_values_that_python_has_not() -> None:
+    import datetime as dt
+
+    import pyarrow as pa
+
+    from tableformats.cli.output import values_of
+
+    far, near = 10**15, 0
+    pair = pa.struct([("d", pa.timestamp("ms")), ("n", pa.int8())])
+    maps = [[("k", {"d": far, "n": 1}), ("l", None)], None, [("k", {"d": near, "n": None})]]
+    column = pa.chunked_array([pa.array(maps, pa.map_(pa.string(), pair))])
+    first, none, last = values_of(column)
+    assert first == [("k", {"d": "+33658-09-27T01:46:40", "n": 1}), ("l", None)] and none is None
+    assert last == [("k", {"d": dt.datetime(1970, 1, 1), "n": None})]
