@@ -1,10 +1,11 @@
 """Spark beside Spark: ``python -m benchmarks.spark --write`` in ``asv_bench`` measures what docs/performance.md shows.
 
-Three parts, each in rounds that go through all readers in turn, so that what disturbs one disturbs all; every
+Four parts, each in rounds that go through all readers in turn, so that what disturbs one disturbs all; every
 measurement has a DataFrame of its own, and medians are given. *Scans*: queries over the same data files, by
 ``spark.read.parquet``, which knows of no table, and by us; a ratio is that of one round, to the reads of
-``spark.read.parquet`` right before and after. *First query*: a plan of many files becomes a DataFrame and a job, in a
-process that has read no table before. *Planning*: from a location to a query's tasks. delta-spark and Iceberg's runtime
+``spark.read.parquet`` right before and after. *First query*: a plan of many files becomes a DataFrame and a job, in
+processes that have read no table before, or one small table. *Planning*: from a location to a query's tasks.
+*Planning on executors*: ``plan(engine=spark)``, beside ``plan()``. delta-spark and Iceberg's runtime
 are measured beside us where Spark is one that their JARs are for, and the JARs are in the local Maven repository.
 """
 
@@ -24,6 +25,8 @@ from typing import Any
 import tableformats as tf
 
 from . import QUICK, spark_text
+from .generate import DeltaTable, IcebergTable, build
+from .generate.specs import id_range
 from .processes import run_module
 from .report import DOCUMENT, machine
 from .spark_session import JARS, Cost, jobs, peers_missing, plan_query, session, timed
@@ -31,9 +34,9 @@ from .spark_tables import SMALL, RowTables, live_rows, many_files, row_tables
 from .table_text import document_with
 
 ROWS = 1_000_000 if QUICK else 20_000_000
-ROUNDS = 1 if QUICK else 7
+ROUNDS = 1 if QUICK else 5
 PROCESSES = 1 if QUICK else 3
-"""That ask their first query."""
+"""That ask their first query, of each kind."""
 PLAIN, OURS = "spark.read.parquet", "tableformats"
 PEERS = {"delta": "delta-spark", "iceberg": "Iceberg's runtime"}
 QUERIES = {
@@ -121,40 +124,44 @@ def check(tables: RowTables, plain: Reader, others: Sequence[Reader]) -> None:
 # ---- the first query over many files --------------------------------------------------------------------------------
 
 
+FEW = 200
 MANY = 200 if QUICK else 20_000
 HANDED = 1_000 if QUICK else 100_000
 
 
-def first_query(cores: int) -> dict[str, float]:
-    """A plan of MANY files counted, then the same again, then HANDED files handed over: seconds, by name.
+def first_query(cores: int, warm: bool) -> dict[str, float]:
+    """A plan of MANY files counted, then HANDED files handed over, in a JVM that has read a table of FEW files before
+    where it is ``warm``: seconds, by name.
 
-    ``first`` and ``second``: of the count, from the end of planning; ``query``: from the DataFrame to its tasks.
+    ``frame``, ``job``: of the count, from the end of planning; ``query``: from the DataFrame to its tasks.
     """
     from tableformats.spark.jvm import Bridge
     from tableformats.spark.native import frame_of
 
     path = many_files(MANY)["delta"]
     spark = session(cores, with_peers=False)
-    found: dict[str, float] = {"many files": MANY}
-    for name in ("first", "second"):
-        start = time.time()
+    bridge = Bridge(spark)
+    if warm:
+        assert tf.spark.read(spark, many_files(FEW)["delta"]).count() == FEW * SMALL
+    before, start = len(jobs(spark)), time.time()
+    with bridge.preparing():
         plan = tf.open_table(path).scan().plan()
-        assert len(plan) == MANY
-        planned, before = time.time(), len(jobs(spark))
-        frame = frame_of(plan, Bridge(spark))
-        made = time.time()
-        assert frame.count() == MANY * SMALL
-        ran = jobs(spark)[before:]
-        listing = [job for job in ran if "listing" in job.text.lower()]
-        found |= {f"{name} plan": planned - start, f"{name} frame": made - planned,
-                  f"{name} job": ran[0].start - planned, f"{name} done": time.time() - planned,
-                  f"{name} listing jobs": len(listing)}  # fmt: skip
+    assert len(plan) == MANY
+    planned = time.time()
+    frame = frame_of(plan, bridge)
+    made = time.time()
+    assert frame.count() == MANY * SMALL
+    ran = jobs(spark)[before:]
+    found: dict[str, float] = {
+        "many files": MANY, "warm": warm, "plan": planned - start, "frame": made - planned,
+        "job": ran[0].start - planned, "listing jobs": len([job for job in ran if "listing" in job.text.lower()]),
+    }  # fmt: skip
     for name, entry in many_files(HANDED).items():
         plan = tf.open_table(entry).scan().plan()
-        frame, cost = timed(spark, lambda plan=plan: frame_of(plan, Bridge(spark)))
-        tasks, planned = timed(spark, lambda frame=frame: plan_query(frame))
+        frame, cost = timed(spark, lambda plan=plan: frame_of(plan, bridge))
+        tasks, queried = timed(spark, lambda frame=frame: plan_query(frame))
         assert tasks > 0
-        found |= {f"{name} files": len(plan), f"{name} frame": cost.wall, f"{name} query": planned.wall}
+        found |= {f"{name} files": len(plan), f"{name} frame": cost.wall, f"{name} query": queried.wall}
     return found
 
 
@@ -201,6 +208,35 @@ def forget(spark: Any, with_peers: bool) -> None:
         spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
+# ---- planning on executors ------------------------------------------------------------------------------------------
+
+
+SHARED = 1_000 if QUICK else 1_000_000
+SHARED_ROUNDS = 1 if QUICK else 3
+
+
+def measure_shared_plans(spark: Any) -> list[dict[str, Any]]:
+    """One mapping a table and place: ``seconds`` of each round, from the location to the plan of a thousandth of the
+    files; ``files`` of the plan, the same in both places."""
+    found: dict[Any, dict[str, Any]] = {}
+    tables = [build(DeltaTable(SHARED)), build(IcebergTable(SHARED))]
+    ((first, last),) = id_range(SHARED, 0.001)
+    condition = f"id >= {first.value} AND id < {last.value}"
+    for number in range(-1, SHARED_ROUNDS):
+        for table in tables:
+            for place, engine in (("driver", None), ("executors", spark)):
+                name = table.spec.format
+                say(f"planning on executors, round {number + 1} of {SHARED_ROUNDS}, {name}, {place}")
+                scan = lambda entry=table.entry: tf.open_table(entry).scan(condition)  # noqa: E731
+                plan, cost = timed(spark, lambda scan=scan, engine=engine: scan().plan(engine=engine))
+                shared = found.setdefault((name, place), {"format": name, "place": place, "files": len(plan),
+                                                          "seconds": []})  # fmt: skip
+                assert len(plan) == shared["files"] == found[name, "driver"]["files"] > 0
+                if number >= 0:
+                    shared["seconds"].append(cost.wall)
+    return list(found.values())
+
+
 def say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
@@ -212,15 +248,16 @@ def measure(rows: int, rounds: int, cores: int) -> dict[str, Any]:
     """All parts, and what they were measured under."""
     before, why_not = os.getloadavg()[0], peers_missing()
     tables = row_tables(rows)
-    for files in (MANY, HANDED):
+    for files in (FEW, MANY, HANDED):
         many_files(files)
     say("the first query, in processes of their own")
-    first = [json.loads(run_module("benchmarks.spark", "--first", "--cores", str(cores)).splitlines()[-1])
-             for _ in range(PROCESSES)]  # fmt: skip
+    first = [json.loads(run_module("benchmarks.spark", "--first", kind, "--cores", str(cores)).splitlines()[-1])
+             for _ in range(PROCESSES) for kind in ("cold", "warm")]  # fmt: skip
     spark = session(cores, why_not is None)
     try:
         scans = measure_scans(spark, tables, rounds, why_not is None)
         plans = measure_plans(spark, rounds, why_not is None)
+        shared = measure_shared_plans(spark)
         versions = f"Spark {spark.version}, Python {platform.python_version()}, tableformats {tf.__version__}"
     finally:
         spark.stop()
@@ -228,6 +265,7 @@ def measure(rows: int, rounds: int, cores: int) -> dict[str, Any]:
         "when": time.strftime("%Y-%m-%d"), "machine": machine(), "load": (before, os.getloadavg()[0]),
         "versions": ", ".join([versions, *(JARS if why_not is None else ())]), "rounds": rounds, "rows": rows,
         "files": len(tables.data), "cores": cores, "many": MANY, "scans": scans, "first": first, "plans": plans,
+        "shared": shared, "shared files": SHARED,
         "peers": f"Peers are not measured: {why_not}." if why_not else "",
     }  # fmt: skip
 
@@ -238,10 +276,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--cores", type=int, default=min(os.cpu_count() or 1, 8), help="threads of Spark")
     parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")
-    parser.add_argument("--first", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--first", choices=("cold", "warm"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.first:
-        print(json.dumps(first_query(arguments.cores)))
+        print(json.dumps(first_query(arguments.cores, arguments.first == "warm")))
         return
     text = spark_text.text(measure(arguments.rows, arguments.rounds, arguments.cores))
     print(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ def session(cores: int, with_peers: bool) -> Any:
     if with_peers:
         settings |= {"driver.extraClassPath": ":".join(map(str, _jars().values())), **_WITH_JARS}
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master(f"local[{cores}]").appName("tableformats benchmarks")
     for key, value in settings.items():
         builder = builder.config(f"spark.{key}", value)

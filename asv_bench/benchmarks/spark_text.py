@@ -23,10 +23,14 @@ def text(measured: Mapping[str, Any]) -> str:
         f"**Scans**, {measured['rows']:,} rows in {measured['files']} files, {measured['cores']} threads. "
         "*make*: the DataFrame, *run*: the query, *in CPU*: the ratio of processor seconds instead of the clock's.",
         markdown(SCAN_HEAD, [scan_row(scan, measured["scans"]) for scan in measured["scans"]]),
-        "**A query over many files**, in a process that has read no table before; seconds from the end of planning.",
+        "**The first query over many files**, seconds from the end of planning. *cold*: the process has read no table, "
+        "but ran one small query of Spark's own; *warm*: it has read one small table.",
         markdown(FIRST_HEAD, first_rows(measured["first"])),
         f"**Planning**, {measured['many']:,} files, nothing kept: seconds from the location to the query's tasks.",
         markdown(PLAN_HEAD, plan_rows(measured["plans"])),
+        f"**Planning on executors**, {measured['shared files']:,} files of which a thousandth is left, nothing kept: "
+        "seconds from the location to the plan, by `plan()` and by `plan(engine=spark)`.",
+        markdown(SHARED_HEAD, [shared_row(shared) for shared in measured["shared"]]),
         measured["peers"],
     ])  # fmt: skip
 
@@ -75,18 +79,19 @@ FIRST_HEAD = ("what", "seconds", "goal", "met")
 
 def first_rows(first: Sequence[Mapping[str, float]]) -> list[list[str]]:
     """``first``: one mapping a process; see :func:`benchmarks.spark.first_query`."""
-    middle = {name: _median([run[name] for run in first]) for name in first[0]}
-    many = f"{middle['many files']:,.0f} files, `df.count()`"
-    listing = int(max(run["first listing jobs"] + run["second listing jobs"] for run in first))
+    middle = {kind: {name: _median([run[name] for run in first if bool(run["warm"]) == (kind == "warm")])
+                     for name in first[0]} for kind in ("cold", "warm")}  # fmt: skip
+    listing = int(max(run["listing jobs"] for run in first))
     rows = []
-    for name in ("first", "second"):
-        rows.append([f"{many}, {name}: the DataFrame", _seconds(middle[f"{name} frame"]), "–", "–"])
-        rows.append(_with_goal(f"{many}, {name}: its job starts", middle[f"{name} job"], FIRST_JOB_GOAL))
-    rows.append([f"{many}: jobs that list files", str(listing), "0", "no" if listing else "yes"])
+    for kind, values in middle.items():
+        many = f"{values['many files']:,.0f} files, `df.count()`, {kind}"
+        rows.append([f"{many}: the DataFrame", _seconds(values["frame"]), "–", "–"])
+        rows.append(_with_goal(f"{many}: its job starts", values["job"], FIRST_JOB_GOAL))
+    rows.append(["jobs that list files", str(listing), "0", "no" if listing else "yes"])
     for name in ("delta", "iceberg"):
-        files = f"{middle[f'{name} files']:,.0f} files, {name}"
-        rows.append(_with_goal(f"{files}: handed over", middle[f"{name} frame"], HAND_OVER_GOAL))
-        rows.append([f"{files}: then, to the query's tasks", _seconds(middle[f"{name} query"]), "–", "–"])
+        files = f"{middle['warm'][f'{name} files']:,.0f} files, {name}"
+        rows.append(_with_goal(f"{files}: handed over", middle["warm"][f"{name} frame"], HAND_OVER_GOAL))
+        rows.append([f"{files}: then, to the query's tasks", _seconds(middle["warm"][f"{name} query"]), "–", "–"])
     return rows
 
 
@@ -110,6 +115,13 @@ def plan_rows(plans: Sequence[Mapping[str, Any]]) -> list[list[str]]:
             "faster" if peers else "–", ("yes" if min(ratios.values()) > 1 else "no") if peers else "–",
         ])  # fmt: skip
     return rows
+
+
+SHARED_HEAD = ("table", "planned by", "seconds", "files left")
+
+
+def shared_row(shared: Mapping[str, Any]) -> list[str]:
+    return [shared["format"], f"the {shared['place']}", _seconds(_median(shared["seconds"])), f"{shared['files']:,}"]
 
 
 def missed(document: str) -> list[str]:

@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+READS_SHREDDED = {"spark.sql.variant.allowReadingShredded": "true"}
+"""A setting that Spark 4.0 needs for shredded variants; later versions have it so."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent

@@ -17,7 +17,7 @@ import pytest
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tests.conformance import OUTCOMES, DeltaCase, IcebergCase, delta_cases, has_data, iceberg_cases, needs_tables
-from tests.spark.conftest import has_data_sources
+from tests.spark.conftest import READS_SHREDDED, has_data_sources
 from tests.spark.rows import rows, spark_rows
 
 pytestmark = [needs_tables, pytest.mark.conformance]
@@ -61,7 +61,7 @@ def _compare(spark: Any, settings: Any, name: str, scan: Any) -> None:
         pytest.skip(f"to_arrow refuses it: {error}")
     wanted = rows(expected)
     # Without it staged Iceberg tables would go to the data source.
-    settings({"spark.sql.parquet.fieldId.read.enabled": "true"})
+    settings({"spark.sql.parquet.fieldId.read.enabled": "true", **READS_SHREDDED})
     for way in _ways(name):
         try:
             frame = asked.to_spark(spark, **WAYS[way])

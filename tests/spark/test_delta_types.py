@@ -17,6 +17,7 @@ from tests.plugin.delta_support import DeltaLog, field
 from tests.plugin.test_delta_types import EMPTY, SHREDDED, VALUES, VARIANT, WIDENINGS, data_file, features, widened
 from tests.variants import decoded
 
+from .conftest import READS_SHREDDED
 from .rows import rows, spark_rows
 
 
@@ -75,8 +76,9 @@ def test_variants(spark: Any, settings: Any, variants: DeltaLog, vectorized: str
     assert [row.id for row in frame.where("v IS NULL").collect()] == [2]
 
 
-def test_shredded_variants(spark: Any, variants: DeltaLog) -> None:
-    """Spark puts them together again, as Arrow does."""
+def test_shredded_variants(spark: Any, settings: Any, variants: DeltaLog) -> None:
+    """Spark puts them together again, as Arrow does; Spark 4.0 where it is told to."""
+    settings(READS_SHREDDED)
     value = {"metadata": EMPTY, "value": None, "typed_value": 7}
     table = pa.table({"id": [4], "v": pa.array([value], SHREDDED), "a": pa.nulls(1, pa.list_(VARIANT))})
     variants.commit(2, data_file(variants, "shredded", table))

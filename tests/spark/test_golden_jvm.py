@@ -10,6 +10,7 @@ from tableformats.errors import UnsupportedFeatureError
 from tests.golden.test_golden_jvm import EXPECTED, in_order, opened
 from tests.golden.write import answers
 
+from .conftest import READS_SHREDDED
 from .rows import collect
 
 # Spark before 4.3 meets the instants in its ORC files first.
@@ -20,7 +21,7 @@ WIDENED = ("iceberg-evolution",)
 @pytest.fixture
 def utc(settings: Any) -> None:
     """The session zone in which the answers were written, which filters with times are read in."""
-    settings({"spark.sql.session.timeZone": "UTC"})
+    settings({"spark.sql.session.timeZone": "UTC", **READS_SHREDDED})
 
 
 @pytest.mark.usefixtures("utc")

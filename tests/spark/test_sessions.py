@@ -7,7 +7,7 @@ import gc
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -55,9 +55,13 @@ def test_files_cross_in_pieces(spark: Any, table: tf.Table, monkeypatch: pytest.
 
 def test_classes_are_compiled_while_files_are_planned(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jvm, "_loaders", WeakKeyDictionary())
-    bridge, compiled = jvm.Bridge(spark), []
-    compile_ = jvm.Bridge._compile
-    monkeypatch.setattr(jvm.Bridge, "_compile", lambda self, names: compiled.append(1) or compile_(self, names))
+    bridge, compiled, compile_ = jvm.Bridge(spark), [], jvm.Bridge._compile
+
+    def counted(self: jvm.Bridge, names: Sequence[str]) -> Any:
+        compiled.append(1)
+        return compile_(self, names)
+
+    monkeypatch.setattr(jvm.Bridge, "_compile", counted)
     for _ in range(2):
         with bridge.preparing():
             pass
