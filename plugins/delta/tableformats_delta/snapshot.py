@@ -282,7 +282,7 @@ class _Damage:
         import numpy as np
 
         for rows, texts, field in self.found:
-            wrong = rows if live is None else np.intersect1d(rows, live)
+            wrong = rows if live is None else rows[np.isin(rows, live)]
             if len(wrong):
                 what = "a file has no partition values"
                 if texts is not None:
