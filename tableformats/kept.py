@@ -117,14 +117,23 @@ class Reconciler:
         """The rows that are live (int64, ascending; None: all), and the hashes of their keys (None: not known)."""
         if batch.keys is None:
             return None if batch.live is None else np.flatnonzero(batch.live), None
-        keys = _buffers(batch.keys)
-        first = (self._seen.add_batch if batch.insert_keys else self._seen.probe_batch)(*keys).view(bool)
+        first, hashes = self._first(batch.keys, batch.insert_keys)
         if batch.live is not None:
             first &= np.asarray(batch.live, bool)
-        hashes = None if self._seed is None else self._seen.hash_batch(*keys)
         if first.all():
             return None, hashes
         return np.flatnonzero(first), None if hashes is None else hashes[first]
+
+    def _first(self, keys: pa.BinaryArray, inserts: bool) -> tuple[np.ndarray, np.ndarray | None]:
+        """bool[n]: keys that were not seen; and their hashes."""
+        buffers = _buffers(keys)
+        hashes = None if self._seed is None else self._seen.hash_batch(*buffers)
+        if inserts or hashes is None:
+            return (self._seen.add_batch if inserts else self._seen.probe_batch)(*buffers).view(bool), hashes
+        first = self._seen.probe_hashes(hashes).view(bool)
+        unsure = np.flatnonzero(~first)
+        first[unsure] = self._seen.probe_batch(*_buffers(keys.take(to_arrow(unsure)))).view(bool)
+        return first, hashes
 
     def read(self, part: FilePart) -> None:
         """All batches of a part that adds keys were given to :meth:`live`."""

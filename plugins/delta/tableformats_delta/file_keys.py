@@ -86,9 +86,9 @@ def _are_plain(paths: pa.StringArray) -> bool:
     _, offsets, data = paths.buffers()
     if data is None or not len(paths):
         return True
-    window = np.frombuffer(offsets, np.int32)[[paths.offset, paths.offset + len(paths)]]
-    octets = np.frombuffer(data, np.uint8)[window[0] : window[1]]
-    return not any((octets == ord(awkward)).any() for awkward in "%:\0")
+    start, stop = np.frombuffer(offsets, np.int32)[[paths.offset, paths.offset + len(paths)]].tolist()
+    octets = data.slice(start, stop - start).to_pybytes()
+    return not any(awkward in octets for awkward in (b"%", b":", b"\0"))
 
 
 def _canonical(paths: pa.StringArray) -> pa.StringArray:
