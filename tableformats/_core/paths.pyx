@@ -3,6 +3,7 @@
 import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.string cimport memchr
 
 from tableformats._core.arrays cimport expect_offsets, offset_t
 
@@ -10,6 +11,10 @@ cdef enum:
     RELATIVE = 0
     ABSOLUTE = 1
     AWKWARD = 2
+
+
+cdef inline bint has(const uint8_t *text, int octet, Py_ssize_t size) noexcept nogil:
+    return memchr(text, octet, <size_t>size) is not NULL
 
 
 cdef inline bint is_letter(uint8_t c) noexcept nogil:
@@ -20,35 +25,47 @@ cdef inline bint is_scheme_part(uint8_t c) noexcept nogil:
     return is_letter(c) or <uint8_t>(c - 48) < 10 or c == 43 or c == 45 or c == 46  # + - .
 
 
-cdef uint8_t kind_of(const uint8_t *text, Py_ssize_t size, bint encoded) noexcept nogil:
-    cdef Py_ssize_t i, dots = 0, start = 0
-    cdef uint8_t c
-    for i in range(size):
-        c = text[i]
-        if c == 47 or c == 92:  # / and backslash
-            if i - start == 2 and dots == 2:
-                return AWKWARD
-            start, dots = i + 1, 0
-        elif c == 46:
-            dots += 1
-        elif c == 0 or (c == 37 and encoded):  # %
-            return AWKWARD
-    if size - start == 2 and dots == 2:
+cdef inline bint is_separator(uint8_t c) noexcept nogil:
+    return c == 47 or c == 92  # / and backslash
+
+
+cdef bint climbs(const uint8_t *text, const uint8_t *end) noexcept nogil:
+    """Whether a segment is ``..``. Dots are few: the search for them is what costs."""
+    cdef const uint8_t *dot = text
+    while True:
+        dot = <const uint8_t *>memchr(dot, 46, <size_t>(end - dot))
+        if dot is NULL or end - dot < 2:
+            return False
+        if (dot[1] == 46 and (dot == text or is_separator((dot - 1)[0])) and (dot + 2 == end or is_separator(dot[2]))):
+            return True
+        dot += 1
+
+
+cdef uint8_t kind_of(const uint8_t *text, Py_ssize_t size, bint has_nul, bint has_escape) noexcept nogil:
+    """``has_nul``, ``has_escape``: some path has one, so that each is searched for it."""
+    cdef Py_ssize_t i = 2
+    if climbs(text, text + size) or (has_nul and has(text, 0, size)) or (has_escape and has(text, 37, size)):
         return AWKWARD
     if size and text[0] == 47:
         return ABSOLUTE
     if size < 4 or not is_letter(text[0]) or not is_scheme_part(text[1]):
         return RELATIVE
-    i = 2
     while i < size and is_scheme_part(text[i]):
         i += 1
     return ABSOLUTE if i + 1 < size and text[i] == 58 and text[i + 1] == 47 else RELATIVE  # :/
 
 
 cdef void classify(const offset_t[::1] offsets, const uint8_t *data, bint encoded, uint8_t[::1] out) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(out.shape[0]):
-        out[i] = kind_of(data + offsets[i], offsets[i + 1] - offsets[i], encoded)
+    cdef Py_ssize_t i, n = out.shape[0]
+    if n == 0 or data is NULL:
+        for i in range(n):
+            out[i] = RELATIVE
+        return
+    cdef const uint8_t *text = data + offsets[0]
+    cdef Py_ssize_t size = offsets[n] - offsets[0]
+    cdef bint has_nul = has(text, 0, size), has_escape = encoded and has(text, 37, size)
+    for i in range(n):
+        out[i] = kind_of(data + offsets[i], offsets[i + 1] - offsets[i], has_nul, has_escape)
 
 
 def path_kinds(offsets not None, const uint8_t[::1] data not None, bint encoded):

@@ -121,7 +121,7 @@ class DeleteIndex:
         # A table of hashes is made of the shorter side.
         named = pc.is_in(scope, value_set=data) if len(data) < len(scope) else scope.is_valid()
         rows = np.flatnonzero(to_numpy(named))
-        encoded = scope.take(to_arrow(rows)).dictionary_encode()
+        encoded = (scope if len(rows) == len(scope) else scope.take(to_arrow(rows))).dictionary_encode()
         found = pc.index_in(data, value_set=encoded.dictionary)
         hits = np.flatnonzero(to_numpy(found.is_valid()))
         hit_codes = to_numpy(found)[hits].astype(np.int64)

@@ -8,7 +8,6 @@ where one side has none, both are compared without.
 from __future__ import annotations
 
 import re
-from itertools import takewhile
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,12 +46,11 @@ def comparable(left: pa.ChunkedArray | pa.Array, right: pa.Array) -> tuple[pa.Ch
 def _spelled_alike(left: pa.ChunkedArray | pa.Array, right: pa.Array) -> bool:
     """Whether all paths begin with the same scheme and authority, or the same directory at the root, in one spelling:
     then they are equal where they are the same."""
-    ends = [end for paths in (left, right) for end in pc.min_max(paths).as_py().values() if end is not None]
-    if not ends:
-        return False
-    # What the least and the greatest begin with, all begin with.
-    common = "".join(a for a, b in takewhile(lambda pair: pair[0] == pair[1], zip(min(ends), max(ends), strict=False)))
-    return _ROOT.match(common) is not None
+    first = next((path.as_py() for paths in (left, right) for path in paths.drop_null()[:1]), "")
+    start = _ROOT.match(first)
+    return start is not None and all(
+        pc.all(pc.starts_with(paths, start.group()), min_count=0).as_py() for paths in (left, right)
+    )
 
 
 def _have_scheme(paths: pa.Array) -> bool | None:
