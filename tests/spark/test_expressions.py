@@ -58,6 +58,12 @@ def frame(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     spark.conf.set("spark.sql.session.timeZone", before)
 
 
+@pytest.fixture(scope="module")
+def plain(spark: Any, frame: Any) -> Any:
+    """The same rows as literals, where nothing is pruned."""
+    return spark.createDataFrame(frame.collect(), frame.schema)
+
+
 CASES: dict[str, set[int]] = {
     # Comparisons.
     "n = 25": {2},
@@ -200,11 +206,10 @@ def _expected(spark: Any, condition: str) -> set[int]:
     return files if version >= since else CASES[condition]
 
 
-def test_the_rows_are_those_of_a_query_over_rows(spark: Any, frame: Any) -> None:
+def test_the_rows_are_those_of_a_query_over_rows(plain: Any) -> None:
     """The same conditions over the same rows as literals, where nothing is pruned."""
     if set(CASES) - set(COUNTED):
         pytest.skip("needs what the tests above counted")
-    plain = spark.createDataFrame(frame.collect(), frame.schema)
     conditions = [condition for condition in CASES if "rand" not in condition]
     counts = plain.selectExpr(*(f"count_if({condition}) AS c{i}" for i, condition in enumerate(conditions)))
     assert {c: COUNTED[c] for c in conditions} == dict(zip(conditions, counts.collect()[0], strict=True))
@@ -244,11 +249,10 @@ IN_ZONES = {
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
 @pytest.mark.parametrize(("zone", "condition"), IN_ZONES)
-def test_zones_and_ansi(frame: Any, settings: Any, zone: str, condition: str, ansi: str) -> None:
+def test_zones_and_ansi(frame: Any, plain: Any, settings: Any, zone: str, condition: str, ansi: str) -> None:
     settings({"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi})
     files, count = paths_read(frame.where(condition))
     assert files == {f"f{i}.parquet" for i in IN_ZONES[zone, condition]}
-    plain = frame.sparkSession.createDataFrame(frame.collect(), frame.schema)
     assert count == plain.where(condition).count()
 
 

@@ -200,7 +200,7 @@ def test_a_session_without_py4j(table: tf.Table) -> None:
             raise RuntimeError("access to the JVM is not allowed here")
 
     session: Callable[[], Any] = type("SparkSession", (), {"version": "4.0.0", "sparkContext": Context(),
-                                                           "_jsparkSession": None})  # fmt: skip
+                                                           "range": None, "_jsparkSession": None})  # fmt: skip
     with pytest.raises(UnsupportedFeatureError, match="portable") as caught:
         table.scan().to_spark(session(), mode="native")
     assert caught.value.field == "Py4J" and "not allowed here" in str(caught.value)
