@@ -546,7 +546,7 @@ def test_other_file_formats_and_modes_are_refused(spark: Any, tmp_path: Path) ->
 
 
 def test_spark_connect_is_refused(tmp_path: Path) -> None:
-    connect: Callable[[], Any] = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session"})
+    connect: Callable[[], Any] = type("SparkSession", (), {"__module__": "pyspark.sql.connect.session", "range": None})
     path = write(tmp_path, pa.table({"a": [1]}))
     with pytest.raises(UnsupportedFeatureError, match="portable") as caught:
         snapshot_of(tmp_path, [A], [FakeFile(path, 1)]).scan().to_spark(connect(), mode="native")
