@@ -405,6 +405,28 @@ def test_a_few_bytes_that_stand_for_many_texts(tmp_path: Path, nested: bool) -> 
     assert reader(tmp_path).equality_deletes(delete)["2"].to_pylist() == same.to_pylist()
 
 
+def test_a_few_bytes_of_orc_that_stand_for_many_texts(tmp_path: Path) -> None:
+    """As in Parquet, but what stands in one stripe is decoded in pieces too."""
+    from pyarrow import orc
+
+    same = pa.array(["/t/" + "x" * 500]).take(pa.array([0] * 30_000))
+    table = pa.table({"file_path": same, "pos": pa.array(range(30_000), pa.int64()), "b": same})
+    orc.write_table(table, tmp_path / "d", compression="zstd", dictionary_key_size_threshold=1.0)
+    assert (tmp_path / "d").stat().st_size < 2000 and orc.ORCFile(tmp_path / "d").nstripes == 1
+    rows, usual = position_row(tmp_path / "d", "orc"), pa.default_memory_pool()
+    pa.set_memory_pool(counted := pa.proxy_memory_pool(usual))
+    try:
+        found = reader(tmp_path, Limits(decoded_bytes=1 << 20)).deleted_positions(same[0].as_py(), None, rows)
+    finally:
+        pa.set_memory_pool(usual)
+    assert list(found) == list(range(30_000))
+    assert 1 << 20 < counted.max_memory() < same.nbytes
+    delete = {"path": str(tmp_path / "d"), "file_format": "orc", "equality_ids": [2]}
+    with pytest.raises(LimitExceededError, match="decoded_bytes"):
+        reader(tmp_path, Limits(decoded_bytes=1 << 20)).equality_deletes(delete)
+    assert reader(tmp_path).equality_deletes(delete)["2"].to_pylist() == same.to_pylist()
+
+
 def test_equality_keys_in_avro(tmp_path: Path) -> None:
     schema = record(("a", 1, ["null", "int"]), ("b", 2, ["null", "string"]))
     out = io.BytesIO()

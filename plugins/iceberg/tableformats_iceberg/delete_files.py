@@ -7,7 +7,7 @@ Source: Iceberg spec, "Position Delete Files", "Equality Delete Files", "Reserve
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,6 @@ from .puffin import parse_deletion_vector
 from .values import decode_partition
 
 if TYPE_CHECKING:
-    import pyarrow.parquet as pq
     from pyroaring import BitMap64
 
     from .files import TableFiles
@@ -202,30 +201,43 @@ def _read_parquet(source: pa.NativeFile, path: str, columns: Sequence[_Column], 
     texts = [name for name, c in zip(names, columns, strict=True) if arrow_type(c.type) in (pa.string(), pa.binary())]
     with pq.ParquetFile(source, metadata=footer, read_dictionary=None if is_nested else texts) as file:
         if is_nested:
-            table = _in_pieces(file, names, path, limits)
+            batches = file.iter_batches(_PIECE_ROWS, columns=names, use_threads=False)
+            table = _in_pieces(batches, file.schema_arrow, path, limits)
         else:
             table = file.read(columns=names, use_threads=False)
     return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
 
 
-def _in_pieces(file: pq.ParquetFile, names: Sequence[str], path: str, limits: Limits) -> pa.Table:
-    """Columns of a file of which no more than the limit is decoded, but for one piece."""
-    batches, size = [], 0
-    for batch in file.iter_batches(_PIECE_ROWS, columns=list(names), use_threads=False):
+def _in_pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str, limits: Limits) -> pa.Table:
+    """Batches of a file with that schema, of which no more than the limit is decoded, but for one piece."""
+    found, size = [], 0
+    for batch in batches:
         size += batch.nbytes
         limits.check("decoded_bytes", size, "bytes of a delete file", path=path)
-        batches.append(batch)
-    return pa.Table.from_batches(batches) if batches else file.read(columns=list(names), use_threads=False)
+        found.append(batch)
+    return pa.Table.from_batches(found) if found else schema.empty_table()
 
 
 def _read_orc(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:
     from pyarrow import orc
+    from pyarrow.dataset import OrcFileFormat
 
     file = orc.ORCFile(source)
     limits.check("entries", file.nrows, "rows of a delete file", path=path)
     members = [_find(file.schema, c, b"iceberg.id", path) for c in columns]
-    table = file.read(columns=[".".join(names) for names in members])
+    # Arrow decodes whole stripes, in which a few bytes may stand for one text in millions of rows, but in pieces where
+    # it reads a dataset; texts are encoded again piece by piece.
+    scanner = OrcFileFormat().make_fragment(source).scanner(
+        columns=list(dict.fromkeys(names[0] for names in members)), batch_size=_PIECE_ROWS, use_threads=False
+    )  # fmt: skip
+    table = _in_pieces(map(_encoded, scanner.to_batches()), file.schema, path, limits)
     return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
+
+
+def _encoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch whose columns of texts are dictionaries and codes."""
+    columns = [c.dictionary_encode() if c.type in (pa.string(), pa.binary()) else c for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
 def _read_avro(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:

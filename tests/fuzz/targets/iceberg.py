@@ -13,6 +13,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import orc
 from pyroaring import BitMap64
 from tableformats_iceberg.avro import ELEMENT, Want, read_columns
 from tableformats_iceberg.entries import Manifest, read_entries
@@ -40,7 +41,7 @@ from tests.plugin.iceberg_support import (
 )
 
 from .base import Finding, Memory, Target, nothing_kept
-from .mutators import avro_container, iceberg_vector, parquet_footer
+from .mutators import avro_container, iceberg_vector, orc_tail, parquet_footer
 
 __all__ = ["ICEBERG_TARGETS"]
 
@@ -299,6 +300,21 @@ def delete_file_seeds() -> dict[str, bytes]:
             "avro": out.getvalue()}  # fmt: skip
 
 
+def orc_delete_file(data: bytes) -> None:
+    read_all(delete=data, deletes=delete_manifest("ORC"))
+
+
+def orc_delete_file_seeds() -> dict[str, bytes]:
+    """As :func:`position_deletes`, but columns are found by name: Arrow writes no field ids."""
+    written = {}
+    for name, options in {"plain": {}, "dictionary": {"dictionary_key_size_threshold": 1.0},
+                          "zstd": {"compression": "zstd"}}.items():  # fmt: skip
+        out = io.BytesIO()
+        orc.write_table(pa.table(DELETED), out, **options)
+        written[name] = out.getvalue()
+    return written
+
+
 def any_frame(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
     return (avro_container if data.startswith(b"Obj\x01") else parquet_footer)(data, change)
 
@@ -311,4 +327,5 @@ ICEBERG_TARGETS = (
     Target("iceberg_avro_schema", avro_schema, avro_schema_seeds),
     Target("iceberg_vector", vector, vector_seeds, iceberg_vector),
     Target("iceberg_delete_file", delete_file, delete_file_seeds, any_frame),
+    Target("iceberg_orc_delete_file", orc_delete_file, orc_delete_file_seeds, orc_tail),
 )

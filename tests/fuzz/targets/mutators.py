@@ -15,7 +15,7 @@ import fastavro
 
 from tests.plugin.iceberg_support import text, varint
 
-__all__ = ["avro_container", "delta_vector_file", "iceberg_vector", "parquet_footer"]
+__all__ = ["avro_container", "delta_vector_file", "iceberg_vector", "orc_tail", "parquet_footer"]
 
 Change = Callable[[bytes], bytes]
 
@@ -54,6 +54,25 @@ def parquet_footer(data: bytes, change: Change) -> bytes:
     else:
         pages = b"PAR1" + change(pages[4:])[: len(pages) - 4].ljust(len(pages) - 4, b"\0")
     return pages + footer + struct.pack("<I", len(footer)) + b"PAR1"
+
+
+def orc_tail(data: bytes, change: Change) -> bytes:
+    """Change the footer, or the stripes before it, and have the postscript say how long the footer is now.
+
+    Source: ORC specification v1, "Postscript": its first field is the length of the footer, its own is the last byte.
+    """
+    script = data[len(data) - 1 - data[-1] : -1] if data else b""
+    if len(script) < 3 or script[0] != 8 or script[1] > 0x7F < script[2]:
+        return change(data)
+    width = 1 + (script[1] > 0x7F)
+    size = script[1] & 0x7F | (script[2] << 7 if width == 2 else 0)
+    stripes, footer = data[: -1 - len(script)][:-size], data[: -1 - len(script)][-size:]
+    if zlib.crc32(data) % 4:
+        footer = change(footer)[: (1 << 14) - 1]
+    else:
+        stripes = b"ORC" + change(stripes[3:])[: len(stripes) - 3].ljust(len(stripes) - 3, b"\0")
+    script = b"\x08" + bytes([len(footer) & 0x7F | 0x80, len(footer) >> 7]) + script[1 + width :]
+    return stripes + footer + script + bytes([len(script)])
 
 
 def delta_vector_file(data: bytes, change: Change) -> bytes:
