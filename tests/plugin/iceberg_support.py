@@ -87,6 +87,10 @@ def int_map(name: str, field_id: int, key: int, value: int, kind: str) -> tuple[
     return name, field_id, ["null", {"type": "array", "items": item, "logicalType": "map"}]
 
 
+_SINCE_VERSION_2 = (3, 4, 134, 135, 142, 143, 144, 145)
+"""Field ids of a manifest's entries and data files that version 1 does not have."""
+
+
 def entry_schema(partition: Sequence[tuple[str, int, Any]] = ()) -> dict[str, Any]:
     """The Avro schema of manifest entries (all versions' fields that are read)."""
     file = record(
@@ -118,11 +122,16 @@ def entry(path: str, *, status: int = 1, sequence_number: int | None = None, rec
 
 
 def manifest_bytes(records: Sequence[dict[str, Any]], partition: Sequence[tuple[str, int, Any]] = (),
-                   **options: Any) -> bytes:  # fmt: skip
-    """A manifest as fastavro writes it."""
-    out = io.BytesIO()
+                   version: int = 2, **options: Any) -> bytes:  # fmt: skip
+    """A manifest as fastavro writes it; in version 1 entries know of neither sequence numbers nor contents."""
+    out, schema = io.BytesIO(), entry_schema(partition)
+    if version == 1:
+        file = schema["fields"][-1]["type"]
+        file["fields"] = [f for f in file["fields"] if f["field-id"] not in _SINCE_VERSION_2]
+        file["fields"].append({"name": "block_size_in_bytes", "type": "long", "field-id": 105, "default": 1 << 26})
+        schema["fields"] = [f for f in schema["fields"] if f["field-id"] not in _SINCE_VERSION_2]
     options = {"codec": "null", "sync_marker": SYNC, **options}
-    fastavro.writer(out, fastavro.parse_schema(entry_schema(partition)), records, **options)
+    fastavro.writer(out, fastavro.parse_schema(schema), records, **options)
     return out.getvalue()
 
 

@@ -32,7 +32,7 @@ from tableformats.report import ScanReport
 from tableformats.schema import arrow_type
 from tableformats.storage import Storage
 
-from .iceberg_support import SYNC, entry, entry_schema, manifest_bytes, record
+from .iceberg_support import SYNC, entry, manifest_bytes, record
 
 FIELDS = [
     {"id": 1, "name": "a", "required": True, "type": "int"},
@@ -405,11 +405,8 @@ def test_inheritance(tmp_path: Path) -> None:
 
 
 def test_files_of_version_1_manifests_have_sequence_number_0(tmp_path: Path) -> None:
-    schema = entry_schema()
-    schema["fields"] = [f for f in schema["fields"] if f["field-id"] not in (3, 4)]
-    out = io.BytesIO()
-    fastavro.writer(out, fastavro.parse_schema(schema), [entry("a"), entry("b", status=0)], sync_marker=SYNC)
-    found = read_files(table_with(tmp_path, (out.getvalue(), {})))
+    data = manifest_bytes([entry("a"), entry("b", status=0)], version=1)
+    found = read_files(table_with(tmp_path, (data, {})))
     assert [r["data_sequence_number"] for r in found] == [0, 0]
 
 
@@ -524,9 +521,11 @@ def test_manifests_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [manifests_read(uncached, None) for _ in range(2)] == [1, 1]
 
 
-def test_version_1_manifests_in_the_metadata(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+def test_version_1_manifests_in_the_metadata(tmp_path: Path, version: int) -> None:
+    """Also where the table was upgraded since the snapshot was made."""
     data = manifest_bytes([entry("a"), entry("b", status=0)], metadata={"partition-spec-id": "0"})
     table_with(tmp_path, (data, {}))
     snapshot = {"snapshot-id": 7, "timestamp-ms": 1, "manifests": ["/old/t/metadata/m0.avro"]}
-    write_table(tmp_path, **{"format-version": 1, "snapshots": [snapshot], "current-snapshot-id": 7})
+    write_table(tmp_path, **{"format-version": version, "snapshots": [snapshot], "current-snapshot-id": 7})
     assert [r["path"] for r in read_files(tmp_path)] == ["a", "b"]

@@ -10,20 +10,20 @@ from __future__ import annotations
 import math
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from tests.property.strategies import VALUES, order_key, to_array, type_of
+from tests.property.strategies import DECIMALS, VALUES, order_key, to_array, type_of
 
 Row = dict[int, Any]
 """Field id to value. A column that was added later is absent."""
 
-WIDER = {"int": "long", "float": "double"}
 ODD_NAMES = ("f", "f", "%41", "x=a%2Fb ", "ü#?&", "a:b+")
 """What names of data files begin with: decoded once too often or too rarely they are other names."""
 NO_KEYS = ("float", "double", "binary")
@@ -38,8 +38,8 @@ class Column:
     name: str
     kind: str
     default: Any = None
-    was: str | None = None
-    """The kind before a promotion."""
+    was: tuple[str, ...] = ()
+    """The kinds before promotions, the first one first."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,8 @@ class Lab(ABC):
 
     kinds: Sequence[str]
     operations: Sequence[str]
+    wider: Mapping[str, Sequence[str]] = {"int": ("long",), "float": ("double",)}
+    """What a kind may be promoted to."""
     defaults = False
     """New columns may bring a value for the rows that were there before."""
     odd_names: Sequence[str] = ODD_NAMES
@@ -194,12 +196,19 @@ class Lab(ABC):
             self._settle(self.commit_schema())
 
     def promote(self) -> None:
-        wide = [i for i, c in enumerate(self.columns) if c.kind in WIDER and self.may_promote(c)]
-        if wide:
-            i = self.draw(st.sampled_from(wide))
-            self._replace(i, replace(self.columns[i], kind=WIDER[self.columns[i].kind], was=self.columns[i].kind))
+        """A column gets a wider kind, and what it holds is of that kind from now on."""
+        choices = [(i, kind) for i, c in enumerate(self.columns) for kind in self.wider.get(c.kind, ())
+                   if self.may_promote(c, kind)]  # fmt: skip
+        if choices:
+            i, kind = self.draw(st.sampled_from(choices))
+            column = self.columns[i]
+            for file in self.files:
+                file.rows = [{j: widened(v, column.kind, kind) if j == column.id else v for j, v in row.items()}
+                             for row in file.rows]  # fmt: skip
+            default = widened(column.default, column.kind, kind)
+            self._replace(i, replace(column, kind=kind, default=default, was=(*column.was, column.kind)))
 
-    def may_promote(self, column: Column) -> bool:
+    def may_promote(self, column: Column, kind: str) -> bool:
         return True
 
     # ---- their parts --------------------------------------------------------------------------------------------
@@ -224,9 +233,7 @@ class Lab(ABC):
         return [self.files[i] for i in sorted(chosen)]
 
     def some_row(self) -> st.SearchStrategy[Row]:
-        return st.fixed_dictionaries(
-            {c.id: st.one_of(st.none(), VALUES[c.was or c.kind], VALUES[c.kind]) for c in self.columns}
-        )
+        return st.fixed_dictionaries({c.id: st.none() | _earlier(c) | VALUES[c.kind] for c in self.columns})
 
     def delete_rows(self, file: DataFile) -> list[int]:
         """Mark one or two live positions of a file as deleted; those marked."""
@@ -280,9 +287,25 @@ class Lab(ABC):
         )
 
 
+def widened(value: Any, kind: str, wider: str) -> Any:
+    """A value of a kind as one of a wider kind. Sources: Delta PROTOCOL.md, "Type Widening"; Iceberg spec, "Schema
+    Evolution"."""
+    if value is None or kind == wider:
+        return value
+    if kind == "date":
+        return value * 86_400_000_000
+    return Decimal(value) if wider in DECIMALS else float(value) if wider == "double" else value
+
+
+def _earlier(column: Column) -> st.SearchStrategy[Any]:
+    """A value that the column could have before it was first promoted."""
+    kind = (*column.was, column.kind)[0]
+    return VALUES[kind].map(lambda v: widened(v, kind, column.kind))
+
+
 def _may_be_default(value: Any) -> bool:
     """JSON has no word for numbers that are not finite; texts of the metadata that hold a NUL are refused."""
     return math.isfinite(value) if isinstance(value, float) else not isinstance(value, str) or "\0" not in value
 
 
-__all__ = ["NO_KEYS", "WIDER", "Column", "DataFile", "Described", "Lab", "Part", "Row", "Version"]
+__all__ = ["NO_KEYS", "Column", "DataFile", "Described", "Lab", "Part", "Row", "Version"]

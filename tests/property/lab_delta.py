@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
@@ -23,20 +24,27 @@ from tests.property.strategies import to_array, type_of
 
 _READS = ["columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint"]
 PROTOCOL = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": _READS, "writerFeatures": _READS}
-DELTA = {"int": "integer", "decimal": "decimal(9,2)"}
+DELTA = {"int": "integer", "decimal": "decimal(9,2)", "decimal_24": "decimal(24,4)"}
 """Where the log's name of a kind is another one."""
 _EPOCH = dt.datetime(1970, 1, 1)
+_DECIMAL = re.compile('"decimal ([^"]+)"')
+"""A number with all its digits, which ``json`` cannot write."""
 
 
 class DeltaLab(Lab):
     """Versions are 0, 1, ...; 0 is the empty table."""
 
     kinds = (
-        "boolean", "int", "long", "float", "double", "string", "binary", "date", "timestamp", "timestamp_ntz", "decimal"
+        "boolean", "int", "long", "float", "double", "string", "binary", "date", "timestamp", "timestamp_ntz",
+        "decimal", "decimal_24",
     )  # fmt: skip
+    wider = {
+        "int": ("long", "double", "decimal_24"), "long": ("decimal_24",), "float": ("double",),
+        "decimal": ("decimal_24",), "date": ("timestamp_ntz",),
+    }  # fmt: skip
     operations = (
         "append", "append", "rewrite", "remove", "compact", "delete", "delete", "restore", "add_column", "rename",
-        "drop_and_add_again", "promote", "checkpoint", "checkpoint", "compact_log",
+        "drop_and_add_again", "promote", "promote", "checkpoint", "checkpoint", "compact_log",
     )  # fmt: skip
 
     def create(self) -> None:
@@ -62,7 +70,7 @@ class DeltaLab(Lab):
         sources = {p.source for p in self.specs[0]}
         return {i: None if i in sources and value == "" else value for i, value in row.items()}
 
-    def may_promote(self, column: Column) -> bool:
+    def may_promote(self, column: Column, kind: str) -> bool:
         return column.id not in {p.source for p in self.specs[0]} or self.draw(st.booleans())
 
     # ---- operations of this format ------------------------------------------------------------------------------
@@ -172,7 +180,9 @@ class DeltaLab(Lab):
                   for p, v in zip(self.specs[0], file.partition, strict=True)}  # fmt: skip
         more: dict[str, Any] = {"partitionValues": values, "size": file.size}
         if file.counted:
-            more["stats"] = json.dumps(self._statistics(file, kinds))
+            more["stats"] = _DECIMAL.sub(
+                r"\1", json.dumps(self._statistics(file, kinds), default="decimal {:f}".format)
+            )
         if file.dead:
             more["deletionVector"] = inline_vector(*sorted(file.dead))
         self.adds[file.path] = add(quote(file.path), **more)["add"]
@@ -210,7 +220,7 @@ def _bound(kind: str, value: Any, is_upper: bool) -> Any:
         return text + ("Z" if kind == "timestamp" else "")
     if kind == "string" and len(value) > 32:
         return value[:32] + _tie_break(value[32:]) if is_upper else value[:32]
-    return float(value) if kind == "decimal" else value
+    return value
 
 
 def _tie_break(rest: str) -> str:
@@ -236,9 +246,11 @@ def _text(kind: str, value: Any) -> str | None:
 
 def _field(column: Column) -> dict[str, Any]:
     made = mapped(column.name, DELTA.get(column.kind, column.kind), column.id)
-    if column.was is not None:
-        change = {"fromType": DELTA.get(column.was, column.was), "toType": DELTA.get(column.kind, column.kind)}
-        made["metadata"]["delta.typeChanges"] = [change]
+    names = [DELTA.get(kind, kind) for kind in (*column.was, column.kind)]
+    if column.was:
+        made["metadata"]["delta.typeChanges"] = [
+            {"fromType": old, "toType": new} for old, new in zip(names, names[1:], strict=False)
+        ]
     return made
 
 

@@ -1,6 +1,6 @@
 """The laboratory's Iceberg writer: metadata.json, manifest lists, manifests, delete files and vectors by hand.
 
-Written from the specification (versions 2 and 3), with fastavro for the containers and PyIceberg for the bytes of
+Written from the specification (versions 1, 2 and 3), with fastavro for the containers and PyIceberg for the bytes of
 bounds. Nothing of the library takes part.
 """
 
@@ -11,7 +11,7 @@ import json
 import math
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,10 +59,19 @@ ICEBERG: dict[str, tuple[str, Any, iceberg_types.PrimitiveType]] = {
         {"type": "fixed", "name": "d", "size": 4, "logicalType": "decimal", "precision": 9, "scale": 2},
         iceberg_types.DecimalType(9, 2),
     ),
+    "decimal_18": (
+        "decimal(18, 2)",
+        {"type": "fixed", "name": "d", "size": 8, "logicalType": "decimal", "precision": 18, "scale": 2},
+        iceberg_types.DecimalType(18, 2),
+    ),
 }  # fmt: skip
+LIST_1 = {**LIST, "fields": [f for f in LIST["fields"] if f["field-id"] not in (515, 516, 517)]}
+"""A manifest list of version 1, in which there are neither deletes nor sequence numbers."""
 POSITIONS = {"file_path": 2147483546, "pos": 2147483545}
 CUT = 16
 _NUMBERED = ("year", "month", "day", "hour", "bucket")
+_SAME_OF_TIMES = ("year", "month", "day", "void")
+"""Transforms that give the same for a date and for its midnight."""
 
 
 def result_kind(kind: str, transform: str) -> str:
@@ -105,6 +114,7 @@ class Manifest:
     """A manifest: its entries are all of one spec, in the types that its partition fields had when it was written."""
 
     path: str
+    version: int
     content: int
     spec: int
     sequence: int
@@ -121,12 +131,12 @@ class IcebergLab(Lab):
     kinds = tuple(ICEBERG)
     operations = (
         "append", "append", "rewrite", "remove", "compact", "delete_positions", "delete_positions", "delete_equal",
-        "delete_equal", "add_column", "rename", "drop_and_add_again", "promote", "new_spec", "rewrite_manifests",
-        "to_version_3",
+        "delete_equal", "add_column", "rename", "drop_and_add_again", "promote", "promote", "new_spec",
+        "rewrite_manifests", "upgrade",
     )  # fmt: skip
 
     def create(self) -> None:
-        self.format_version = self.draw(st.sampled_from([2, 2, 3]))
+        self.format_version = self.draw(st.sampled_from([1, 2, 2, 3]))
         self.manifests: list[Manifest] = []
         self.snapshots: list[dict[str, Any]] = []
         self.schemas: list[tuple[Column, ...]] = [self.columns]
@@ -141,6 +151,17 @@ class IcebergLab(Lab):
     @property
     def defaults(self) -> bool:  # type: ignore[override]
         return self.format_version == 3
+
+    @property
+    def wider(self) -> Mapping[str, Sequence[str]]:  # type: ignore[override]
+        return {**super().wider, "decimal": ("decimal_18",)} | (
+            {"date": ("timestamp_ntz",)} if self.format_version == 3 else {}
+        )
+
+    def may_promote(self, column: Column, kind: str) -> bool:
+        """Not where a partition field would have another value of the wider kind."""
+        transforms = {p.transform for spec in self.specs for p in spec if p.source == column.id}
+        return column.kind != "date" or transforms <= set(_SAME_OF_TIMES)
 
     def partition_of(self, row: Row) -> tuple[Any, ...]:
         kinds = {c.id: c.kind for c in self.columns}
@@ -160,8 +181,8 @@ class IcebergLab(Lab):
         self._add_spec()
         self._write_metadata()
 
-    def to_version_3(self) -> None:
-        self.format_version = 3
+    def upgrade(self) -> None:
+        self.format_version = self.draw(st.integers(min(self.format_version + 1, 3), 3))
         self._write_metadata()
 
     def rewrite_manifests(self) -> None:
@@ -179,7 +200,7 @@ class IcebergLab(Lab):
     def delete_positions(self) -> None:
         """Rows of up to three files go: by vectors in version 3, by one position delete file a partition before."""
         chosen = [f for f in self.some_files(3) if f.live()]
-        if not chosen:
+        if not chosen or self.format_version == 1:
             return
         self._begin()
         if self.format_version == 3:
@@ -198,7 +219,7 @@ class IcebergLab(Lab):
     def delete_equal(self) -> None:
         """Rows whose key is one of a few go, in one partition or (without partitions) everywhere."""
         usable = [c for c in self.columns if c.kind not in NO_KEYS]
-        if not usable or not self.files:
+        if not usable or not self.files or self.format_version == 1:
             return
         self._begin()
         keys = self.draw(st.lists(st.sampled_from(usable), min_size=1, max_size=2, unique=True))
@@ -226,7 +247,7 @@ class IcebergLab(Lab):
         self._remove({f.path for f in removed})
         for file in removed:
             self._drop_vector(file)
-        explicit = self.draw(st.booleans()) if removed and added else False
+        explicit = self.draw(st.booleans()) if removed and added and self.format_version > 1 else False
         by_spec: dict[int, Manifest] = {}
         for file in added:
             file.sequence = self.sequence - 1 if explicit else self.sequence
@@ -241,13 +262,14 @@ class IcebergLab(Lab):
         self._write_metadata()
 
     def _begin(self) -> None:
-        self.sequence = len(self.snapshots) + 1
-        self.snapshot = 100 + self.sequence
+        self.sequence = len(self.snapshots) + 1 if self.format_version > 1 else 0
+        self.snapshot = 101 + len(self.snapshots)
 
     def _finish(self, operation: str) -> int:
         rows = []
         for m in self.manifests:
-            data = manifest_bytes(m.entries, m.partition, codec=self.chance.choice(["null", "deflate"]))
+            data = manifest_bytes(m.entries, m.partition, m.version, codec=self.chance.choice(["null", "deflate"]),
+                                  metadata={"partition-spec-id": str(m.spec)})  # fmt: skip
             target = self.root / "metadata" / m.path
             if not target.exists():
                 target.write_bytes(data)
@@ -255,18 +277,25 @@ class IcebergLab(Lab):
                          "partition_spec_id": m.spec, "content": m.content, "sequence_number": m.sequence,
                          "min_sequence_number": 0, "added_snapshot_id": m.snapshot,
                          "partitions": self._summaries(m)})  # fmt: skip
-        out = io.BytesIO()
-        fastavro.writer(out, fastavro.parse_schema(LIST), rows, sync_marker=SYNC)
-        (self.root / "metadata" / f"snap-{self.snapshot}.avro").write_bytes(out.getvalue())
         self.manifests = [m for m in self.manifests if any(e["status"] != 2 for e in m.entries)]
         self.snapshots.append(
-            {"snapshot-id": self.snapshot, "parent-snapshot-id": self.snapshot - 1 if self.sequence > 1 else None,
-             "timestamp-ms": self.snapshot * 1000, "sequence-number": self.sequence,
-             "manifest-list": str(self.root / "metadata" / f"snap-{self.snapshot}.avro"),
-             "summary": {"operation": operation}, "schema-id": len(self.schemas) - 1}
+            {"snapshot-id": self.snapshot, "parent-snapshot-id": self.snapshot - 1 if self.snapshots else None,
+             "timestamp-ms": self.snapshot * 1000, "summary": {"operation": operation},
+             "schema-id": len(self.schemas) - 1, **self._listed(rows)}
         )  # fmt: skip
         self._write_metadata()
         return self.snapshot
+
+    def _listed(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
+        """How a snapshot names its manifests. In version 1 it may do so itself, and there is no sequence number."""
+        if self.format_version == 1 and self.chance.random() < 0.3:
+            return {"manifests": [row["manifest_path"] for row in rows]}
+        out, path = io.BytesIO(), self.root / "metadata" / f"snap-{self.snapshot}.avro"
+        schema = fastavro.parse_schema(LIST_1 if self.format_version == 1 else LIST)
+        fastavro.writer(out, schema, rows, sync_marker=SYNC)
+        path.write_bytes(out.getvalue())
+        number = {} if self.format_version == 1 else {"sequence-number": self.sequence}
+        return {"manifest-list": str(path), **number}
 
     def _summaries(self, manifest: Manifest) -> list[dict[str, Any]] | None:
         """What the manifest list says of the partitions; it may say nothing."""
@@ -291,7 +320,8 @@ class IcebergLab(Lab):
         known = {c.id: c.kind for columns in self.schemas for c in columns}
         kinds = [result_kind(known[p.source], p.transform) for p in self.specs[spec]]
         partition = [(p.name, p.id, _named(ICEBERG[k][1], p)) for p, k in zip(self.specs[spec], kinds, strict=True)]
-        return Manifest(f"m{self.serial}.avro", content, spec, self.sequence, self.snapshot, partition, kinds)
+        return Manifest(f"m{self.serial}.avro", self.format_version, content, spec, self.sequence, self.snapshot,
+                        partition, kinds)  # fmt: skip
 
     def _carry(self, new: Manifest, old: Manifest, made: dict[str, Any], values: tuple[Any, ...], status: int) -> None:
         """An entry of an older manifest in a new one: what it inherited is now written out."""
@@ -400,7 +430,21 @@ class IcebergLab(Lab):
             "sort-orders": [{"order-id": 0, "fields": []}], "next-row-id": 0, "snapshots": self.snapshots,
             "current-snapshot-id": self.snapshots[-1]["snapshot-id"] if self.snapshots else -1,
         }  # fmt: skip
+        if self.format_version == 1:
+            metadata = self._of_version_1(metadata)
         (self.root / "metadata" / "v1.metadata.json").write_text(json.dumps(metadata))
+
+    def _of_version_1(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """Today's schema and spec stand by themselves; lists of all of them may be missing if they say no more."""
+        del metadata["last-sequence-number"], metadata["next-row-id"]
+        fields = metadata["partition-specs"][-1]["fields"]
+        if len(self.schemas) == len(self.specs) == 1 and self.chance.random() < 0.5:
+            for name in ("schemas", "current-schema-id", "partition-specs", "default-spec-id", "last-partition-id"):
+                del metadata[name]
+            # Ids of partition fields were counted from 1000 on, as they are here.
+            fields = [{k: v for k, v in f.items() if k != "field-id"} for f in fields]
+        schema = {"type": "struct", "fields": [_field(c) for c in self.columns]}
+        return {**metadata, "schema": schema, "partition-spec": fields}
 
 
 def _named(avro: Any, part: Part) -> Any:
@@ -423,6 +467,6 @@ def _json(kind: str, value: Any) -> Any:
     if kind.startswith("timestamp"):
         text = (datetime(1970, 1, 1) + timedelta(microseconds=value)).isoformat(timespec="microseconds")
         return text + ("+00:00" if kind == "timestamp" else "")
-    if kind == "decimal":
+    if kind.startswith("decimal"):
         return str(value)
     return value.hex() if isinstance(value, bytes) else value

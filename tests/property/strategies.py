@@ -43,7 +43,14 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     ),
     "timestamp_ntz": st.integers(-3 * _MICROS_A_DAY, 3 * _MICROS_A_DAY),
     "decimal": st.integers(-500, 500).map(lambda n: Decimal(n).scaleb(-2)),
+    "decimal_18": st.one_of(st.integers(-500, 500), st.sampled_from([-(10**17), 10**18 - 1, 10**9])).map(
+        lambda n: Decimal(n).scaleb(-2)
+    ),
+    "decimal_24": st.one_of(st.integers(-50_000, 50_000), st.sampled_from([1 - 10**24, 10**24 - 1, 2**64])).map(
+        lambda n: Decimal(n).scaleb(-4)
+    ),
 }
+DECIMALS = {"decimal": DecimalType(9, 2), "decimal_18": DecimalType(18, 2), "decimal_24": DecimalType(24, 4)}
 TRANSFORMS = {
     "int": ["identity", "bucket[4]", "truncate[3]"],
     "long": ["identity", "bucket[4]", "truncate[10]"],
@@ -52,6 +59,7 @@ TRANSFORMS = {
     "timestamp": ["year", "month", "day", "hour", "bucket[3]"],
     "timestamp_ntz": ["day", "hour"],
     "decimal": ["identity", "bucket[4]", "truncate[50]"],
+    "decimal_18": ["identity", "bucket[4]", "truncate[50]"],
     "boolean": ["identity", "void"],
     "double": ["identity"],
     "float": ["identity", "void"],
@@ -60,7 +68,7 @@ TRANSFORMS = {
 
 
 def type_of(name: str) -> Any:
-    return DecimalType(9, 2) if name == "decimal" else primitive(name)
+    return DECIMALS[name] if name in DECIMALS else primitive(name)
 
 
 def to_array(values: list[Any], kind: Any) -> pa.Array:
@@ -80,8 +88,9 @@ def neighbours(kind: str, value: Any) -> list[Any]:
     if kind in ("float", "double"):
         real = np.float32 if kind == "float" else np.float64
         return [value, *(float(np.nextafter(real(value), real(to))) for to in (-math.inf, math.inf))]
-    if kind == "decimal":
-        return [value, value - Decimal("0.01"), value + Decimal("0.01")]
+    if kind in DECIMALS:
+        least, precision = Decimal(1).scaleb(-DECIMALS[kind].scale), DECIMALS[kind].precision
+        return [v for v in (value, value - least, value + least) if len(v.as_tuple().digits) <= precision]
     if kind == "string":
         return [value, value + "\x00", value[:-1], value[:32], value[:16], value[:16] + "\U0010ffff"]
     if kind == "binary":
@@ -128,6 +137,7 @@ _ICEBERG = {
     "int": iceberg_types.IntegerType(), "long": iceberg_types.LongType(), "string": iceberg_types.StringType(),
     "date": iceberg_types.DateType(), "timestamp": iceberg_types.TimestamptzType(),
     "timestamp_ntz": iceberg_types.TimestampType(), "decimal": iceberg_types.DecimalType(9, 2),
+    "decimal_18": iceberg_types.DecimalType(18, 2),
 }  # fmt: skip
 
 

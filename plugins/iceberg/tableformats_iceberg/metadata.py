@@ -272,7 +272,8 @@ def _snapshot(node: Node, version: int) -> Snapshot:
             child.fail("a string is expected here")
         manifests.append(child.value)
     manifest_list = node.optional_text("manifest-list")
-    if manifest_list is None and (version > 1 or "manifests" not in node):
+    # Version 2 has no such list of its own, but a table that was upgraded keeps the snapshots of version 1 as they are.
+    if manifest_list is None and "manifests" not in node:
         node.child("manifest-list")
     return Snapshot(
         node.integer("snapshot-id"), node.optional_integer("parent-snapshot-id"),
