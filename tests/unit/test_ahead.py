@@ -44,6 +44,7 @@ def test_an_error_comes_in_its_place() -> None:
     assert list(found) == []
 
 
+@pytest.mark.thread_unsafe(reason="counts the threads of the process")
 def test_its_thread_ends_with_it() -> None:
     before = threading.active_count()
     found = ahead(iter(range(10)), 2)

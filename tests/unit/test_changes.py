@@ -163,6 +163,7 @@ def test_the_rows_that_deletes_select(tmp_path: Path, path: str, record_count: i
     ]  # fmt: skip
 
 
+@pytest.mark.thread_unsafe(reason="removes the file that it reads")
 def test_rows_are_counted_where_only_some_changed(tmp_path: Path, path: str) -> None:
     """Engines that do not open the file first hand on what the metadata knows."""
     scan = changes(tmp_path, Change(path, 3, DELETE, selected=[1, 4]))

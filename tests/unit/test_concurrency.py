@@ -226,6 +226,7 @@ assert threads() == before and threading.active_count() == 1, threading.enumerat
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.thread_unsafe(reason="counts the threads of the process")
 def test_no_thread_outlives_a_plan() -> None:
     before = threading.active_count()
     for name in TABLES:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 RUNS = 7
 MOST_SECONDS = 0.1
 SLOW = ["numpy", "pyarrow", "pandas", "pyspark", "sqlglot", "pyroaring", "fastavro", "click", "rich", "pluggy",
@@ -18,6 +20,7 @@ def in_fresh_interpreter(code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.thread_unsafe(reason="measures time")
 def test_import_takes_less_than_100_ms() -> None:
     code = "import time; t = time.perf_counter(); import tableformats; print(time.perf_counter() - t)"
     best = min(float(in_fresh_interpreter(code)) for _ in range(RUNS))
