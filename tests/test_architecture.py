@@ -23,7 +23,7 @@ PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_
 LAYERS = [
     {"errors"}, {"arrays", "concurrency", "datetimes", "limits", "pickling", "secrets"}, {"schema"}, {"expressions"},
     {"literals"}, {"binding", "predicates", "transforms"}, {"_core"}, {"codes"}, {"pruning"}, {"inflate", "report"},
-    {"storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes", "stored"}, {"kept"},
+    {"orc_tail", "storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes", "stored"}, {"kept"},
     {"scan"}, {"changes", "plan_files", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
 ]  # fmt: skip
@@ -40,7 +40,7 @@ PURE = {
 DOES_IO = {"fsspec", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 FOR_PLUGINS = {
     "plugin", "schema", "expressions", "transforms", "errors", "storage", "report", "datetimes", "inflate", "limits",
-    "_core", "arrays", "concurrency",
+    "_core", "arrays", "concurrency", "orc_tail",
 }  # fmt: skip
 
 # Optional or slow libraries, and the only modules that may import them: at module level, or when called.

@@ -18,10 +18,10 @@ from pyarrow import types
 
 from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from ..limits import Limits
+from ..orc_tail import OrcTail
 from ..storage import missing_file
 from .casts import without_views
 from .nodes import FileNode, Selection, file_tree, numbered_as
-from .orc_tail import OrcTail
 
 if TYPE_CHECKING:
     from ..plugin.base import NameMapping
@@ -227,7 +227,7 @@ class _Orc(DataFile):
         UnsupportedFeatureError : for timestamps that may not be what Arrow makes of them, see :class:`OrcTail`
         """
         columns = Selection(self.root, leaves).columns(self.root)
-        self._check_timestamps([node for c in columns for node in c.walk() if types.is_timestamp(node.type)])
+        self._check_timestamps({c.name for c in columns if any(types.is_timestamp(node.type) for node in c.walk())})
         return Selection(self.root, (leaf for column in columns for leaf in column.leaves))
 
     def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
@@ -256,16 +256,14 @@ class _Orc(DataFile):
             found = OrcTail(self._source).stripes()
         return found if found is None or sum(count for _, count in found) == self.num_rows else None
 
-    def _check_timestamps(self, nodes: list[FileNode]) -> None:
-        if not nodes:
+    def _check_timestamps(self, names: set[str]) -> None:
+        if not names:
             return
-        numbers = {node: number for number, node in enumerate(self.root.walk())}
         with reading(self.path):
-            tail = OrcTail(self._source)
-            doubts = [doubt for node in nodes if (doubt := tail.doubts(numbers[node], len(numbers)))]
-        if doubts:
+            doubt = OrcTail(self._source).doubts_of(self._file.schema, names)
+        if doubt is not None:
             raise UnsupportedFeatureError(
-                f"timestamps of an ORC data file are not read: {doubts[0]}", path=self.path, field="ORC timestamps",
+                f"timestamps of an ORC data file are not read: {doubt}", path=self.path, field="ORC timestamps",
                 hint="Select the other columns, or rewrite the file",
             )  # fmt: skip
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyarrow import types
 
 from ..arrow.nodes import FileNode
-from ..arrow.orc_tail import OrcTail
 from ..errors import UnsupportedFeatureError
+from ..orc_tail import OrcTail
 from ..schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, StructType
 
 __all__ = ["check_orc"]

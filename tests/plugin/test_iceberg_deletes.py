@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import math
 import struct
@@ -289,7 +290,8 @@ def test_vectors_of_the_reference() -> None:
 
 def reader(folder: Path, limits: Limits = DEFAULT_LIMITS) -> DeleteReader:
     files = TableFiles(Storage(folder, limits=limits), parse(), str(folder), None, MetadataCache())
-    fields = {1: Field(1, "a", primitive("long")), 2: Field(2, "b", primitive("string"))}
+    kinds = {1: ("a", "long"), 2: ("b", "string"), 3: ("t", "timestamp_ntz")}
+    fields = {i: Field(i, name, primitive(kind)) for i, (name, kind) in kinds.items()}
     return DeleteReader(files, fields.get)
 
 
@@ -425,6 +427,23 @@ def test_a_few_bytes_of_orc_that_stand_for_many_texts(tmp_path: Path) -> None:
     with pytest.raises(LimitExceededError, match="decoded_bytes"):
         reader(tmp_path, Limits(decoded_bytes=1 << 20)).equality_deletes(delete)
     assert reader(tmp_path).equality_deletes(delete)["2"].to_pylist() == same.to_pylist()
+
+
+def test_timestamps_of_orc_that_would_wrap_delete_nothing(tmp_path: Path) -> None:
+    """Arrow reads the year 1500 as 2084 there: another row would be deleted than the one that the file names."""
+    from pyarrow import orc
+
+    delete = {"path": str(tmp_path / "d"), "file_format": "orc", "equality_ids": [3]}
+    for year, is_read in ((2000, True), (1500, False)):
+        moment = dt.datetime(year, 1, 1)
+        orc.write_table(pa.table({"t": pa.array([moment], pa.timestamp("us"))}), tmp_path / "d")
+        found = reader(tmp_path)
+        if is_read:
+            assert found.equality_deletes(delete)["3"].to_pylist() == [moment]
+            continue
+        with pytest.raises(UnsupportedFeatureError, match="1678 and 2261") as caught:
+            found.equality_deletes(delete)
+        assert caught.value.path == str(tmp_path / "d") and caught.value.field == "ORC timestamps"
 
 
 def test_equality_keys_in_avro(tmp_path: Path) -> None:

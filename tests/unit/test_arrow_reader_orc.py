@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tableformats.arrow.orc_tail import OrcTail, _is_bounded
 from tableformats.errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from tableformats.orc_tail import OrcTail, _is_bounded
 from tableformats.schema import Field, ListType, StructType, primitive
 
 from .arrow_fakes import FakeFile, snapshot_of

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from tableformats.errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from tableformats.limits import Limits
+from tableformats.orc_tail import OrcTail
 from tableformats.schema import Field, Type, arrow_type
 from tableformats.storage import missing_file
 
@@ -225,6 +226,13 @@ def _read_orc(source: pa.NativeFile, path: str, columns: Sequence[_Column], limi
     file = orc.ORCFile(source)
     limits.check("entries", file.nrows, "rows of a delete file", path=path)
     members = [_find(file.schema, c, b"iceberg.id", path) for c in columns]
+    has_times = any(pa.types.is_timestamp(arrow_type(c.type)) for c in columns)
+    doubt = OrcTail(source).doubts_of(file.schema, {names[0] for names in members}) if has_times else None
+    if doubt is not None:
+        raise UnsupportedFeatureError(
+            f"timestamps of an ORC delete file are not read: {doubt}", path=path, field="ORC timestamps",
+            hint="Rewrite the delete file, or the data files that it deletes from",
+        )  # fmt: skip
     # Arrow decodes whole stripes, in which a few bytes may stand for one text in millions of rows, but in pieces where
     # it reads a dataset; texts are encoded again piece by piece.
     scanner = OrcFileFormat().make_fragment(source).scanner(

@@ -8,11 +8,11 @@ Source: ORC specification v1, "File Tail", "Column Statistics", "Stripe Footer";
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
-from ..inflate import inflate
+from .inflate import inflate
 
 __all__ = ["OrcTail"]
 
@@ -50,6 +50,15 @@ class OrcTail:
             return None
         found = [_numbers(message) for message in _messages(self._footer, 3)]
         return [(stripe.get(1, 0), stripe.get(5, 0)) for stripe in found]
+
+    def doubts_of(self, schema: pa.Schema, names: Collection[str]) -> str | None:
+        """Why timestamps in these top-level columns of the file's ``schema`` cannot be relied upon; None where they
+        can."""
+        kinds = [("", pa.null()), *((field.name, kind) for field in schema for kind in _walk(field.type))]
+        for number, (name, kind) in enumerate(kinds):
+            if name in names and pa.types.is_timestamp(kind) and (doubt := self.doubts(number, len(kinds))):
+                return doubt
+        return None
 
     def doubts(self, column: int, columns: int) -> str | None:
         """Why the timestamps of a column cannot be relied upon; None where they can.
@@ -124,6 +133,17 @@ class OrcTail:
                 raise ValueError("the file's tail is damaged")
             parts.append(plain)
         return b"".join(parts)
+
+
+def _walk(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """The type and all below it, in the order in which ORC numbers its columns."""
+    yield kind
+    if pa.types.is_map(kind):
+        below = [kind.key_field, kind.item_field]
+    else:
+        below = [kind.field(i) for i in range(kind.num_fields)]
+    for field in below:
+        yield from _walk(field.type)
 
 
 def _is_bounded(statistics: bytes) -> bool:
