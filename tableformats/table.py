@@ -138,8 +138,10 @@ def _from_catalog(catalog: Any, identifier: str) -> str:
                 "the catalog has no such table", path=identifier, hint="Give its name with that of its namespace"
             ) from error
         raise TableFormatsError(
-            f"the catalog does not give the table: {error}", path=identifier, hint="Check PyIceberg's configuration"
-        ) from error
+            # Not its own words: what configures a catalog, and so may stand in them, are credentials too.
+            f"the catalog does not give the table: {type(error).__name__}", path=identifier,
+            hint="Check PyIceberg's configuration",
+        ) from error  # fmt: skip
 
 
 class Table(Portable):

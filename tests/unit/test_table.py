@@ -225,3 +225,13 @@ def test_rows_are_handed_to_other_libraries(monkeypatch: pytest.MonkeyPatch) -> 
     assert scan.to_duckdb("t") is connection and registered == {"t": rows}
     other = SimpleNamespace(register=registered.__setitem__)
     assert scan.to_duckdb("u", other) is other and registered == {"t": rows, "u": rows}
+
+
+def test_a_catalog_that_fails_tells_no_credentials() -> None:
+    class Catalog:
+        def load_table(self, identifier: str) -> object:
+            raise ValueError("https://user:canary@catalog refuses")
+
+    with pytest.raises(tf.TableFormatsError, match="does not give the table: ValueError") as caught:
+        tf.open_table("a.b", catalog=Catalog())
+    assert "canary" not in str(caught.value) and caught.value.path == "a.b"
