@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from . import expressions as ex
+from .allocator import quick_allocator
 from .arrays import scalar, strings, to_arrow
 from .blocks import TARGET_FILES, BatchOf, Block, Pruned, Source, blocks_of, check_batch, empty_struct
 from .kept import Kept, KeptPart, Place, Reconciler, Reread, keys_of
@@ -47,7 +48,8 @@ _PARQUET = scalar("parquet", pa.string())
 
 def plan_scan(scan: Scan, reader: PartReader | None = None) -> ScanPlan:
     """Plan ``scan``; see :meth:`tableformats.scan.Scan.plan`."""
-    return _Planner(scan, reader).plan()
+    with quick_allocator():
+        return _Planner(scan, reader).plan()
 
 
 def surviving_paths(scan: Scan, reader: PartReader | None = None) -> pa.StringArray:
@@ -55,7 +57,8 @@ def surviving_paths(scan: Scan, reader: PartReader | None = None) -> pa.StringAr
 
     Cheap where the snapshot was planned before and what was read is kept. Raises as :func:`plan_scan` does.
     """
-    return _Planner(scan, reader).paths()
+    with quick_allocator():
+        return _Planner(scan, reader).paths()
 
 
 def read_parts(scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, FilePart]]) -> Iterator[Result]:
@@ -72,7 +75,8 @@ def read_parts(scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple
     """
     planner = _Planner(scan)
     planner.reconciler.add(keys)
-    return planner.read(parts)
+    with quick_allocator():
+        yield from planner.read(parts)
 
 
 class PartReader(Protocol):
