@@ -12,7 +12,6 @@ import logging
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
 from importlib import resources
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 from ..arrays import flat, text_of, to_numpy
 from ..errors import UnsupportedFeatureError
+from .columns import ROW_INDEX
 from .positions import BYTES_FIELDS, PAGES, WORDS, as_bytes, is_live_by_bytes
 
 if TYPE_CHECKING:
@@ -32,10 +32,15 @@ _LOG = logging.getLogger(__name__)
 _SOURCES = ("ArrowRows", "CatalystFilters", "FileList", "PlannedFiles", "PrunedFiles")
 _PIECE_BYTES = 16 << 20
 _PIECE_FILES = 1 << 16
-_READERS = {"parquet": "execution.datasources.parquet.ParquetFileFormat",
-            "orc": "execution.datasources.orc.OrcFileFormat"}  # fmt: skip
-"""Spark's readers by file format, below ``org.apache.spark.sql``."""
+_SQL = "org.apache.spark.sql"
+_SOURCES_OF_SPARK = f"{_SQL}.execution.datasources"
+_READERS = {
+    "parquet": f"{_SOURCES_OF_SPARK}.parquet.ParquetFileFormat",
+    "orc": f"{_SOURCES_OF_SPARK}.orc.OrcFileFormat",
+}
+"""Spark's readers by file format."""
 _loaders: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_is_live: WeakKeyDictionary[Any, Column] = WeakKeyDictionary()
 
 
 class Planner:
@@ -72,8 +77,7 @@ class Bridge:
         try:
             self._session = spark._jsparkSession
             self._gateway = spark.sparkContext._gateway
-            self._jvm: Any = spark.sparkContext._jvm
-            self._jvm.java.lang.System.nanoTime()
+            self._java("java.lang.System").nanoTime()
         except Exception as error:
             # Platforms that keep Python from the JVM say so in many ways.
             raise UnsupportedFeatureError(
@@ -130,8 +134,7 @@ class Bridge:
 
         ensure_callback_server_started(self._gateway)
         self._check_connectors(files["path"])
-        sources = self._jvm.org.apache.spark.sql.execution.datasources
-        partitions = self._struct(partition_schema)
+        partitions = self._data_type(partition_schema)
         planned, by_id, nested = self._instance("PlannedFiles"), _has_ids(data_schema), _is_nested(data_schema)
         if by_id:
             self._refuse_row_reader(planned, nested)
@@ -139,11 +142,10 @@ class Bridge:
             label, self._files(files), self._rows(files.drop_columns(["path", "size"]), partitions), partitions,
             planner, by_id, nested,
         )  # fmt: skip
-        reader = reduce(getattr, _READERS[file_format].split("."), self._jvm.org.apache.spark.sql)
         self._instance("PrunedFiles").install(self._session.experimental())
-        relation = sources.HadoopFsRelation(
-            index, partitions, self._struct(data_schema), self._jvm.scala.Option.empty(),
-            reader(), self._jvm.PythonUtils.toScalaMap(dict(options)), self._session,
+        relation = self._java(f"{_SOURCES_OF_SPARK}.HadoopFsRelation")(
+            index, partitions, self._data_type(data_schema), self._java("scala.Option").empty(),
+            self._java(_READERS[file_format])(), self._python_utils.toScalaMap(dict(options)), self._session,
         )  # fmt: skip
         return self._frame(self._session.baseRelationToDataFrame(relation))
 
@@ -161,7 +163,8 @@ class Bridge:
         schemes = pc.struct_field(pc.extract_regex(paths, r"^(?P<scheme>[^:/]+):"), "scheme")
         for scheme in set(pc.unique(schemes).to_pylist()) - {None, "file"}:
             try:
-                self._jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, self._hadoop_configuration())
+                file_system = self._java("org.apache.hadoop.fs.FileSystem")
+                file_system.getFileSystemClass(scheme, self._hadoop_configuration())
             except Exception as error:
                 raise UnsupportedFeatureError(
                     f"the session cannot read files of {scheme}://: {_said(error)}", field=f"{scheme}://",
@@ -174,17 +177,17 @@ class Bridge:
 
     def local_frame(self, table: pa.Table, schema: Mapping[str, Any]) -> DataFrame:
         """A DataFrame of rows that the driver holds; the plan does not print them."""
-        catalyst, sql = self._jvm.org.apache.spark.sql.catalyst, self._jvm.org.apache.spark.sql
-        struct = self._struct(schema)
-        rows = self._jvm.PythonUtils.toSeq(self._rows(table, struct))
-        arguments = [catalyst.types.DataTypeUtils.toAttributes(struct), rows, False]
-        relation = catalyst.plans.logical.LocalRelation
+        struct = self._data_type(schema)
+        rows = self._python_utils.toSeq(self._rows(table, struct))
+        attributes = self._java(f"{_SQL}.catalyst.types.DataTypeUtils").toAttributes(struct)
+        arguments = [attributes, rows, False]
+        relation = self._java(f"{_SQL}.catalyst.plans.logical.LocalRelation")
         # Patch releases of 4.0 differ in the last argument, a stream that the rows come from.
         if relation._java_lang_class.getConstructors()[0].getParameterCount() > len(arguments):
-            arguments.append(self._jvm.scala.Option.empty())
+            arguments.append(self._java("scala.Option").empty())
         plan = relation(*arguments)
-        dataset = sql.classic.Dataset if self.version >= (4, 0) else sql.Dataset
-        return self._frame(dataset.ofRows(self._session, plan))
+        dataset = f"{_SQL}.classic.Dataset" if self.version >= (4, 0) else f"{_SQL}.Dataset"
+        return self._frame(self._java(dataset).ofRows(self._session, plan))
 
     words_fields = BYTES_FIELDS
     """Spark's JSON of the columns of :meth:`words`."""
@@ -193,29 +196,33 @@ class Bridge:
         """Deleted rows, of :func:`tableformats.spark.positions.deleted_words`, as constants of the files."""
         return as_bytes(deleted)
 
-    def is_live(self, row_index: Column) -> Column:
+    def is_live(self) -> Column:
         """Whether the row is not deleted by :meth:`words`, its file's."""
         from pyspark.sql import functions as F
 
-        return is_live_by_bytes(F.col(PAGES), F.col(WORDS), row_index, self._read_int)
+        found = _is_live.get(self._gateway)
+        if found is None:  # names alone, the same for every table; to make it asks the JVM two hundred times
+            found = is_live_by_bytes(F.col(PAGES), F.col(WORDS), F.col(ROW_INDEX), self._read_int)
+            _is_live[self._gateway] = found
+        return found
 
     def _read_int(self, data: Column, offset: Column) -> Column:
         """By a static method of Hadoop, which has a bounds check and ends up in Spark's generated code."""
-        sql = self._jvm.org.apache.spark.sql
         if self.version >= (4, 0):
             from pyspark.sql.classic.column import Column
 
-            expression, column = sql.classic.ExpressionUtils.expression, sql.classic.ExpressionUtils.column
+            utils = self._java(f"{_SQL}.classic.ExpressionUtils")
+            expression, column = utils.expression, utils.column
         else:
             from pyspark.sql.column import Column
 
-            expression, column = (lambda jc: jc.expr()), sql.Column
-        sequence = self._jvm.PythonUtils.toSeq
-        invoke = sql.catalyst.expressions.objects.StaticInvoke
+            expression, column = (lambda jc: jc.expr()), self._java(f"{_SQL}.Column")
+        sequence = self._python_utils.toSeq
+        invoke = self._java(f"{_SQL}.catalyst.expressions.objects.StaticInvoke")
         arguments = [
-            self._jvm.java.lang.Class.forName("org.apache.hadoop.io.WritableComparator"),
-            sql.types.DataType.fromJson('"integer"'), "readInt", sequence([expression(c._jc) for c in (data, offset)]),
-            sequence([]), True, False, True, self._jvm.scala.Option.empty(),
+            self._java("java.lang.Class").forName("org.apache.hadoop.io.WritableComparator"),
+            self._data_type("integer"), "readInt", sequence([expression(c._jc) for c in (data, offset)]),
+            sequence([]), True, False, True, self._java("scala.Option").empty(),
         ]  # fmt: skip
         # Spark 3.5 lacks the last, the function of a catalog that is called.
         call = invoke(*arguments[: invoke._java_lang_class.getConstructors()[0].getParameterCount()])
@@ -232,8 +239,8 @@ class Bridge:
 
         return DataFrame(jdf, self._spark)
 
-    def _struct(self, schema: Mapping[str, Any]) -> Any:
-        return self._jvm.org.apache.spark.sql.types.DataType.fromJson(json.dumps(schema))
+    def _data_type(self, schema: Mapping[str, Any] | str) -> Any:
+        return self._java(f"{_SQL}.types.DataType").fromJson(json.dumps(schema))
 
     def _files(self, files: pa.Table) -> Any:
         """``path`` and ``size`` of the table as Java's FileList."""
@@ -261,9 +268,18 @@ class Bridge:
         return rows.read(struct)
 
     def _empty_rows(self, count: int) -> Any:
-        return self._jvm.java.util.Collections.nCopies(
-            count, self._jvm.org.apache.spark.sql.catalyst.InternalRow.empty()
-        )
+        row = self._java(f"{_SQL}.catalyst.InternalRow").empty()
+        return self._java("java.util.Collections").nCopies(count, row)
+
+    @property
+    def _python_utils(self) -> Any:
+        return self._java("org.apache.spark.api.python.PythonUtils")
+
+    def _java(self, name: str) -> Any:
+        """The Java class of that full name; attribute by attribute the JVM would be asked at every dot."""
+        from py4j.java_gateway import JavaClass
+
+        return JavaClass(name, self._gateway._gateway_client)
 
     def _instance(self, name: str) -> Any:
         return self._loader().loadClass(f"tableformats.spark.{name}").newInstance()
@@ -274,13 +290,13 @@ class Bridge:
         return _loaders.setdefault(self._gateway, self._compile(_SOURCES)) if loader is None else loader
 
     def _compile(self, names: Sequence[str]) -> Any:
-        loader = self._jvm.java.lang.Thread.currentThread().getContextClassLoader()
+        loader = self._java("java.lang.Thread").currentThread().getContextClassLoader()
         for name in names:
             source = resources.files(__package__).joinpath(f"{name}.java").read_text("utf-8")
             if self.version < (4, 0):
                 # Scala 2.12: Spark's own signatures say scala.collection.Seq.
                 source = source.replace("scala.collection.immutable.Seq;", "scala.collection.Seq;")
-            compiler = self._jvm.org.codehaus.janino.SimpleCompiler()
+            compiler = self._java("org.codehaus.janino.SimpleCompiler")()
             compiler.setParentClassLoader(loader)
             compiler.cook(source)
             loader = compiler.getClassLoader()

@@ -136,8 +136,6 @@ class _Assembly:
         return reduce(lambda above, below: above.unionAll(below), (self._branch(b, pruner) for b in branches))
 
     def _branch(self, branch: Branch, pruner: PlanPruner) -> DataFrame:
-        from pyspark.sql import functions as F
-
         groups = self.groups if branch.has_keys else []
         columns = self._columns(groups)
         relation = self._relation(branch, columns, groups)
@@ -147,12 +145,12 @@ class _Assembly:
         planner = Planner(pruner.callback(FilterReader(columns, branch.naming), branch.rows))
         frame = relation.frame(self.bridge, self._label(branch), planner, branch.file_format)
         if deleted is not None:
-            frame = frame.where(self.bridge.is_live(F.col(ROW_INDEX)))
+            frame = frame.where(self.bridge.is_live())
         for group in groups:
             frame = without_deleted(frame, group, branch.naming, self.bridge)
         return frame.select(*(self._output(f, branch.naming) for f in self.wanted))
 
-    def _output(self, f: Field, naming: Naming) -> Column:
+    def _output(self, f: Field, naming: Naming) -> Column | str:
         if f.id in self.metadata:
             return metadata_column(self.metadata[f.id], naming)
         return output_column(f, naming, self.bridge)

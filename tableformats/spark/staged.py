@@ -78,10 +78,11 @@ class StagedFiles(Bridge):
         """As they are: all constants are joined here, which takes any type."""
         return deleted
 
-    def is_live(self, row_index: Column) -> Column:
+    def is_live(self) -> Column:
+        """See :meth:`tableformats.spark.jvm.Bridge.is_live`."""
         from pyspark.sql import functions as F
 
-        return is_live(F.col(PAGES), F.col(WORDS), row_index)
+        return is_live(F.col(PAGES), F.col(WORDS), F.col(ROW_INDEX))
 
     def relation(
         self,
