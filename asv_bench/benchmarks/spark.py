@@ -46,6 +46,8 @@ QUERIES = {
 }
 COUNT = "count(*)"
 """Reads no column: of files without deletes it takes the footers' word."""
+BY_POSITION = "spark.read.parquet, rows left out by row_index"
+"""What it costs Spark to number the rows and to leave one in 128 out, by the cheapest test there is."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def measure_scans(spark: Any, tables: RowTables, rounds: int, with_peers: bool) 
     """
     plain, others = readers(spark, tables, with_peers)
     check(tables, plain, others)
+    others.append(Reader(BY_POSITION, "", True, lambda: plain.frame().where("_metadata.row_index & 127 <> 5")))
     found: dict[tuple[str, Reader], dict[str, Any]] = {}
 
     def add(query: str, reader: Reader, here: tuple[Cost, Cost], around: Sequence[Cost]) -> None:

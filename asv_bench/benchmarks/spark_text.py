@@ -71,7 +71,8 @@ def _totals(scan: Mapping[str, Any]) -> list[float]:
 
 
 def _table(scan: Mapping[str, Any]) -> str:
-    return f"{scan['format']}, 1 % deleted" if scan["deletes"] else scan["format"] or "the files"
+    table = scan["format"] or "the files"
+    return f"{table}, 1 % deleted" if scan["deletes"] else table
 
 
 FIRST_HEAD = ("what", "seconds", "goal", "met")
