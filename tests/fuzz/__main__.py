@@ -16,6 +16,8 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from tests.marks import write_between
+
 from .corpus import ALL_TARGETS, FOLDER, write_seeds
 from .kernels import DICTIONARIES, HERE, KERNELS, build_fuzzer
 
@@ -68,15 +70,17 @@ def commit() -> str:
     return found.stdout.strip()
 
 
-def figures() -> None:
+def figures() -> str:
+    """What all runs together did, as a table."""
     totals: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     for line in (WORK / "runs.jsonl").read_text().splitlines():
         run = json.loads(line)
         for i, value in enumerate((run["executions"], run["seconds"], not run["sound"])):
             totals[run["target"]][i] += value
-    for target, (executions, seconds, failed) in sorted(totals.items()):
-        print(f"| `{target}` | {executions:,} | {seconds:,} | {failed} |")
-    print(f"| all | {sum(t[0] for t in totals.values()):,} | {sum(t[1] for t in totals.values()):,} | |")
+    lines = ["| target | executions | seconds | runs that ended early |", "|-|-:|-:|-:|"]
+    for name, row in (*sorted(totals.items()), ("all", [sum(column) for column in zip(*totals.values(), strict=True)])):
+        lines.append(f"| {name} | {row[0]:,} | {row[1]:,} | {row[2]} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -86,6 +90,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=-1, help="executions of each target")
     parser.add_argument("--seconds", type=int, default=0, help="time of each target")
     parser.add_argument("--largest", type=int, default=0, help="bytes of an input at most")
+    parser.add_argument("--write", type=Path, help="put the figures between the marks of this file")
     asked = parser.parse_args()
     targets = asked.targets or ALL_TARGETS
     if asked.what == "list":
@@ -95,7 +100,9 @@ def main() -> None:
             parser.error("say --runs or --seconds")
         sys.exit(0 if all([fuzz(target, asked.runs, asked.seconds, asked.largest) for target in targets]) else 1)
     elif asked.what == "figures":
-        figures()
+        print(figures())
+        if asked.write is not None:
+            write_between(asked.write, "executions", figures())
     else:
         for target in targets:
             write_seeds(target)
