@@ -16,6 +16,8 @@ from .rows import rows, spark_rows
 
 @pytest.mark.parametrize("name", CASES)
 def test_rows(spark: Any, tmp_path: Path, name: str) -> None:
+    if name.startswith("type widening") and spark.version.startswith("3."):
+        pytest.skip("Spark 3.5 reads no widened columns")
     case = CASES[name](tmp_path / "t")
     table = open_table(case.root)
     schema = table.scan(columns=case.columns).schema.to_arrow()

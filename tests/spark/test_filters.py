@@ -224,6 +224,8 @@ SQL = [
     "flag = 'yes'",
     "price = 1.10BD",
 ]
+OVERFLOWS_IN_SPARK_3 = "huge > 1.5"
+"""Spark 3.5 compares them as decimal(38, 1), which has no room for all of them."""
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
@@ -233,7 +235,8 @@ def test_spark_reads_the_same_sql_the_same_way(spark, frame, ansi):
 
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.ansi.enabled", ansi)
-    for sql, answer in zip(SQL, _answers(frame, [F.expr(sql) for sql in SQL]), strict=True):
+    asked = [sql for sql in SQL if sql != OVERFLOWS_IN_SPARK_3 or not spark.version.startswith("3.")]
+    for sql, answer in zip(asked, _answers(frame, [F.expr(sql) for sql in asked]), strict=True):
         expression = bind(parse_filter(sql), SCHEMA)
         assert [rowmodel.evaluate(expression, row) for row in ROWS] == answer, f"{sql} was read as {expression}"
 
