@@ -140,11 +140,11 @@ class _Reader:
         while head := self._byte():
             key = key + (head >> 4) if head >> 4 else self._number()
             kind = head & 0x0F
-            found.add(key, kind, kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind, depth))
+            found.add(key, kind, kind == _TRUE if _TRUE <= kind <= _FALSE else self._value(kind, depth))
         return found
 
     def _value(self, kind: int, depth: int) -> Any:
-        if kind in (_I16, _I32, _I64):
+        if _I16 <= kind <= _I64:
             return self._number()
         if kind == _STRUCT:
             return self.struct(depth + 1)
@@ -176,8 +176,11 @@ class _Reader:
         return self._data[self._at - size : self._at]
 
     def _varint(self) -> int:
-        value = 0
-        for shift in range(0, 70, 7):
+        value = self._byte()
+        if value < 0x80:  # most are small
+            return value
+        value &= 0x7F
+        for shift in range(7, 70, 7):
             byte = self._byte()
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
