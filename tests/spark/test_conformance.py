@@ -25,6 +25,8 @@ pytestmark = [needs_tables, pytest.mark.conformance]
 SAMPLE = 1 if os.environ.get("TABLEFORMATS_ALL_WAYS", "0") not in ("", "0") else 8
 NOWHERE = "/dev/null/nowhere"
 """No directory can be made there, so that the data source takes over from the file log."""
+ANNOTATED_VARIANTS = "spark duckdb-delta/variant/basic"
+"""Its file says by Parquet's annotation that a column is a variant."""
 WAYS = {
     "native": {"mode": "native"},
     "staged": {"mode": "portable"},
@@ -50,6 +52,8 @@ def _open(metadata: Path) -> tf.Table:
 
 
 def _compare(spark: Any, settings: Any, name: str, scan: Any) -> None:
+    if name == ANNOTATED_VARIANTS and spark.version.startswith("4.0."):
+        pytest.skip("Spark 4.0 does not know Parquet's annotation of variants")
     try:
         asked = scan()
         if not has_data(asked.plan()):
