@@ -9,6 +9,7 @@ process had is put back when the last plan ends, and what was allocated meanwhil
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -57,11 +58,13 @@ class _Chosen:
 
 
 def _is_arrows_choice() -> bool:
-    """Whether Arrow's default is mimalloc, as nobody asked for it, and there is jemalloc."""
+    """Whether Arrow's default is mimalloc, as nobody asked for it, and there is jemalloc, on Linux: where else it pays was
+    not measured."""
     import pyarrow as pa
 
     return (
-        "ARROW_DEFAULT_MEMORY_POOL" not in os.environ
+        sys.platform == "linux"
+        and "ARROW_DEFAULT_MEMORY_POOL" not in os.environ
         and pa.default_memory_pool().backend_name == "mimalloc"
         and "jemalloc" in pa.supported_memory_backends()
     )
