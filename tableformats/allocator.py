@@ -58,8 +58,8 @@ class _Chosen:
 
 
 def _is_arrows_choice() -> bool:
-    """Whether Arrow's default is mimalloc, as nobody asked for it, and there is jemalloc, on Linux: where else it pays was
-    not measured."""
+    """Whether Arrow's default is mimalloc, as nobody asked for it, and there is jemalloc; on Linux, for where else it
+    pays was not measured."""
     import pyarrow as pa
 
     return (
