@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from .arrays import to_arrow, to_numpy
 from .plugin.base import Bounds, FileBatch, FilePart, PartitionSpec, Statistics
-from .plugin.directory import CacheDirectory
+from .plugin.directory import ALIGNMENT, CacheDirectory
 from .report import ScanReport
 from .schema import Field
 
@@ -195,7 +195,8 @@ class _Part:
         return self.is_new or any(b.statistics is not None and b.statistics.is_changed for b in self.batches)
 
     def serialized(self, specs: Mapping[int, PartitionSpec]) -> list[bytes | memoryview]:
-        """A line of JSON that names the pieces behind it, each an Arrow IPC stream of one record batch."""
+        """A line of JSON that names the pieces behind it, each an Arrow IPC stream of one record batch. Their lengths
+        are multiples of 8, so with the line padded all numbers lie where a processor expects them."""
         pieces: list[memoryview] = []
 
         def piece(batch: pa.RecordBatch) -> int:
@@ -218,7 +219,9 @@ class _Part:
             for b in self.batches
         ]  # fmt: skip
         report = {k: v for k, v in vars(self.report).items() if isinstance(v, (int, list))}
-        return [json.dumps({"report": report, "batches": batches}).encode() + b"\n", *pieces]
+        head = json.dumps({"report": report, "batches": batches}).encode()
+        padded = -(-(len(head) + 1) // ALIGNMENT) * ALIGNMENT
+        return [head.ljust(padded - 1) + b"\n", *pieces]
 
     @classmethod
     def of(cls, payload: memoryview, part: FilePart, specs: Mapping[int, PartitionSpec]) -> _Part:

@@ -19,11 +19,13 @@ from typing import Any
 
 from ..concurrency import free_after_fork
 
-__all__ = ["DIRECTORY_BYTES", "CacheDirectory", "telling_options"]
+__all__ = ["ALIGNMENT", "DIRECTORY_BYTES", "CacheDirectory", "telling_options"]
 
 DIRECTORY_BYTES = 4 << 30
-_MAGIC = b"tableformats 1\n\0"
+_MAGIC = b"tableformats 2\n\0"
 _DIGEST_BYTES = 32
+ALIGNMENT = 16
+"""An entry's bytes begin at a multiple of it, in the file and in memory."""
 _ENTRY, _UNFINISHED = ".entry", ".unfinished"
 _ABANDONED_SECONDS = 3600
 _SECRET = ("key", "secret", "token", "pass", "credential", "sas", "auth", "sign", "cert", "connection_string")

@@ -13,9 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import tableformats as tf
+from tableformats import stored
 from tableformats.plugin.directory import CacheDirectory, telling_options
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "asv_bench"))
@@ -95,6 +97,24 @@ def test_what_was_counted_is_counted_again(table: Table, tmp_path: Path) -> None
         reports.append({k: v for k, v in report.as_dict().items() if k != "seconds"})
     assert reports[0] == reports[1]
     assert reports[0]["metadata_files_read"] > 1
+
+
+def test_stored_numbers_are_aligned(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A processor may refuse others, and C says that there are none."""
+    seen: list[pa.RecordBatch] = []
+    read = stored._Batch.batch
+
+    def batch(self: Any, *arguments: Any) -> Any:
+        columns = self.statistics.columns.values() if self.statistics is not None else ()
+        seen.extend([self.files, *(stored._record_batch(column.sides) for column in columns)])
+        return read(self, *arguments)
+
+    one_plan(table, tmp_path, "P2")
+    monkeypatch.setattr(stored._Batch, "batch", batch)
+    one_plan(table, tmp_path, "P2")
+    buffers = [buffer for files in seen for column in files.columns for buffer in column.buffers() if buffer]
+    assert buffers
+    assert not [buffer for buffer in buffers if buffer.address % 8]
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "changed", "another's"])
