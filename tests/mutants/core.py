@@ -199,7 +199,7 @@ MUTANTS = (
            "partition values are kept in the type that they had", _KEPT),
     Mutant("live-flag-ignored", "tableformats/kept.py",
            "            first &= np.asarray(batch.live, bool)\n", "            pass\n",
-           "tombstones are files", ("tests/plugin/test_delta_replay.py",)),
+           "tombstones are files", ("tests/unit/test_kept.py",)),
     Mutant("deletes-of-other-rows-dropped", "tableformats/relevant_deletes.py",
            "program.verdicts(PartitionSpec(0, ()), nowhere, bounds, records) != NONE",
            "program.verdicts(PartitionSpec(0, ()), nowhere, bounds, records) == 3",
