@@ -407,6 +407,7 @@ def test_a_few_bytes_that_stand_for_many_texts(tmp_path: Path, nested: bool) -> 
     assert reader(tmp_path).equality_deletes(delete)["2"].to_pylist() == same.to_pylist()
 
 
+@pytest.mark.thread_unsafe(reason="the allocator is the process's")
 def test_a_few_bytes_of_orc_that_stand_for_many_texts(tmp_path: Path) -> None:
     """As in Parquet, but what stands in one stripe is decoded in pieces too."""
     from pyarrow import orc
