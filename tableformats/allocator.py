@@ -75,7 +75,8 @@ _CHOSEN = _Chosen()
 
 @contextmanager
 def quick_allocator() -> Iterator[None]:
-    """What Arrow allocates meanwhile, on any thread, comes from jemalloc, unless the process chose an allocator."""
+    """What Arrow allocates meanwhile, on any thread, comes from jemalloc, unless the process chose an allocator: by the
+    environment, or one that is not mimalloc's. A proxy of mimalloc's counts nothing meanwhile."""
     _CHOSEN.enter()
     try:
         yield
