@@ -35,9 +35,10 @@ static int64_t inflate(tf_avro_inflater *f, const uint8_t *block, size_t size) {
 }
 
 int tf_avro_decode_blocks(tf_avro_decoder *decoder, const uint8_t *data, int64_t size, int64_t offset,
-                          const uint8_t *sync, int64_t min_size, int64_t most_records, tf_avro_inflater *inflater) {
+                          const uint8_t *sync, int64_t min_size, int64_t most_records, int64_t ahead,
+                          tf_avro_inflater *inflater) {
     const uint8_t *p = data + offset, *end = data + size;
-    int is_first = 1;
+    int is_first = decoder->row == 0;
     while (p < end) {
         int64_t count, length, where;
         if (tf_avro_varint(&p, end, &count) != TF_AVRO_OK || tf_avro_varint(&p, end, &length) != TF_AVRO_OK) return 0;
@@ -54,7 +55,7 @@ int tf_avro_decode_blocks(tf_avro_decoder *decoder, const uint8_t *data, int64_t
         most_records -= count;
         if (tf_avro_decode(decoder, plain, plain_size, count, &where) != TF_AVRO_OK) return 0;
         p += length + SYNC_SIZE;
-        if (is_first) tf_avro_expect_more(decoder, (double)(end - p) / (double)(p - data - offset));
+        if (is_first) tf_avro_expect_more(decoder, (double)(end - p + ahead) / (double)(p - data - offset));
         is_first = 0;
     }
     return 1;

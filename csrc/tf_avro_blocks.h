@@ -33,10 +33,12 @@ typedef struct {
  * sync      16 bytes, behind every block
  * min_size  bytes that a record has at least
  * most_records  so many there may be, with those that are left out
+ * ahead     about how many bytes of further files will be decoded behind these into the same columns
  * inflater  NULL: the blocks are plain
  *
  * Returns 1; or 0, and then the decoder must be thrown away. */
 int tf_avro_decode_blocks(tf_avro_decoder *decoder, const uint8_t *data, int64_t size, int64_t offset,
-                          const uint8_t *sync, int64_t min_size, int64_t most_records, tf_avro_inflater *inflater);
+                          const uint8_t *sync, int64_t min_size, int64_t most_records, int64_t ahead,
+                          tf_avro_inflater *inflater);
 
 #endif

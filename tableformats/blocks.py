@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,8 @@ import pyarrow.compute as pc
 from .arrays import ZERO, to_arrow, to_numpy
 from .concurrency import cached_property
 from .errors import PluginContractError
-from .plugin.base import Bounds, FileBatch, PartitionSpec
+from .plugin.base import FileBatch, PartitionSpec
+from .plugin.statistics import Bounds, Statistics, StatisticsOfRows
 from .pruning import ALL, NONE, Program, Range, ranges_of
 from .schema import Field, arrow_type
 
@@ -254,11 +256,10 @@ class Block:
 
     def _decode(self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf) -> Bounds:
         """The bounds of ``columns`` as the batches' statistics have them."""
-        parts: list[tuple[int, Bounds]] = []
-        for source, own in self.of_sources(np.arange(len(self)) if rows is None else rows):
-            statistics = batch_of(source).statistics
-            places = None if source.rows is None and len(own) == source.stop - source.start else source.places(own)
-            parts.append((len(own), Bounds() if statistics is None else statistics.bounds(columns, places)))
+        parts = [
+            (n, Bounds() if statistics is None else statistics.bounds(columns, places))
+            for statistics, places, n in _asked(self._statistics(rows, batch_of))
+        ]
         if len(parts) == 1:
             return parts[0][1]
         decoded = Bounds()
@@ -272,6 +273,28 @@ class Block:
         if all(count is not None for count in counts):
             decoded.record_count = pa.concat_arrays(counts)
         return decoded
+
+    def _statistics(
+        self, rows: np.ndarray | None, batch_of: BatchOf
+    ) -> Iterator[tuple[Statistics | None, np.ndarray | None, int]]:
+        """The statistics that know ``rows`` (None: all) in their order: which of theirs these are (None: all), and how
+        many."""
+        for source, own in self.of_sources(np.arange(len(self)) if rows is None else rows):
+            is_whole = source.rows is None and len(own) == source.stop - source.start
+            yield batch_of(source).statistics, None if is_whole else source.places(own), len(own)
+
+
+def _asked(
+    parts: Iterator[tuple[Statistics | None, np.ndarray | None, int]],
+) -> Iterator[tuple[Statistics | None, np.ndarray | None, int]]:
+    """As given, but neighbours that are rows of the same statistics together."""
+    for _, group in groupby(parts, lambda part: id(getattr(part[0], "whole", None))):
+        found = list(group)
+        first = found[0][0]
+        if isinstance(first, StatisticsOfRows) and len(found) > 1:
+            places = np.concatenate([part.places(rows) for part, rows, _ in found])  # type: ignore[union-attr]
+            found = [(first.whole, places, len(places))]
+        yield from found
 
 
 class _Candidates:

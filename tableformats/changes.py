@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from .concurrency import cached_property
 from .errors import CorruptMetadataError, UnsupportedFeatureError
 from .expressions import TRUE
-from .plugin.base import EQUALITY, Bounds, DeleteFiles, FileBatch, FormatSnapshot, PartitionField, Statistics
+from .plugin.base import EQUALITY, DeleteFiles, FileBatch, FormatSnapshot, PartitionField
+from .plugin.statistics import Bounds, Statistics
 from .scan import Scan, ScanTask
 from .schema import Field, ListType, MapType, Schema, StructType, Type, arrow_type, primitive
 from .transforms import parse_transform

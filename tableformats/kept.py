@@ -75,6 +75,12 @@ class _Files:
         """Of all files of a batch these alone."""
         return _Files(self.files.take(to_arrow(rows)), rows)
 
+    def alone(self) -> _Files:
+        """In memory of their own, where that which they have is mostly other files'."""
+        if self.files.get_total_buffer_size() <= 2 * self.files.nbytes:
+            return self
+        return _Files(self.files.take(to_arrow(np.arange(self.files.num_rows))), self.rows)
+
     def at(self, places: np.ndarray) -> pa.RecordBatch | None:
         """The files in these rows of the batch (int64, ascending); None where some are not here."""
         if places is not self.rows and self.rows is not None:
@@ -255,11 +261,11 @@ class Kept:
         if found is not None:
             self.keep(part, found)
 
-    def files(self, source: Source, rows: np.ndarray, batch_of: BatchOf) -> pa.RecordBatch:
+    def files(self, source: Source, rows: np.ndarray, batch_of: BatchOf, are_most: bool = False) -> pa.RecordBatch:
         """The columns of the files ``rows`` of a block, which are the source's, but for those that blocks have.
 
         For the next plan those are kept that the snapshot has, or these alone where they are few; the batch as a whole
-        once somebody asks for others.
+        once somebody asks for others. ``are_most``: so are the batches beside it, whose memory it may share.
         """
         places = source.places(rows)
         key = ("files", source.key, source.number)
@@ -274,6 +280,7 @@ class Kept:
         elif known is None and source.rows is not None:
             kept = kept.only(source.rows)
         if source.key is not None:
+            kept = kept if are_most else kept.alone()
             self._cache.keep(key, kept, kept.nbytes)
         found = kept.at(places)
         assert found is not None, "what is asked for is kept"

@@ -27,10 +27,10 @@ from .plugin.base import (
     FormatSnapshot,
     PartitionSpec,
     ReadRequest,
-    Statistics,
     partition_members,
 )
 from .plugin.prefetch import in_order, thread_count
+from .plugin.statistics import Statistics
 from .pruning import ManifestFilter, Program
 from .record_counts import RecordCounts
 from .relevant_deletes import relevant_deletes
@@ -144,8 +144,8 @@ class _Planner:
                 delete_files = self._deletes(survivors)
             survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
             with report.stage("paths"):
-                for paths in survivors["path"].chunks:
-                    self.snapshot.check_paths(paths)
+                for _ in in_order(self.snapshot.check_paths, survivors["path"].chunks):
+                    pass
         report.files_planned = survivors.num_rows
         report.files_fully_matched = pc.sum(survivors["fully_matched"]).as_py() or 0
         report.files_with_deletes = int(np.count_nonzero(np.diff(delete_files.offsets)))
@@ -232,7 +232,7 @@ class _Planner:
     def _batches(
         self, bundle: Sequence[tuple[int, FilePart]], reports: dict[Hashable, ScanReport], timed: ScanReport
     ) -> Iterator[tuple[Hashable, int, FileBatch, np.ndarray | None, np.ndarray | None]]:
-        for _, part in bundle:
+        for part in _read_together([part for _, part in bundle]):
             batches = iter(self.stored.read(part, reports[part.key], self.reconciler.has_keys))
             number = 0
             while True:
@@ -280,7 +280,8 @@ class _Planner:
     def _files(self, pruned: Pruned, spec: PartitionSpec, batch_of: BatchOf) -> pa.Table:
         """The survivors of a block with all of their columns."""
         block, rows = pruned.block, pruned.rows
-        taken = [self.kept.files(source, own, batch_of) for source, own in block.of_sources(rows)]
+        are_most = 2 * len(rows) > len(block)
+        taken = [self.kept.files(source, own, batch_of, are_most) for source, own in block.of_sources(rows)]
         table = _concat([pa.Table.from_batches([files]) for files in taken])
         if len(rows) < _FEW_FILES * len(taken):
             table = table.combine_chunks()
@@ -362,6 +363,14 @@ def _known_blocks(known: Sequence[tuple[int, KeptPart]]) -> Iterator[tuple[int, 
         for place in places:
             alive[place.start : place.stop] = True if place.alive is None else place.alive
         yield order, block, alive
+
+
+def _read_together(parts: Sequence[FilePart]) -> Sequence[FilePart]:
+    """The same parts, which share the work of being read where they can."""
+    together = parts[0].together
+    if len(parts) < 2 or together is None or any(part.together is None for part in parts):
+        return parts
+    return together(parts)
 
 
 def _bundles(parts: Sequence[tuple[int, FilePart]]) -> Iterator[list[tuple[int, FilePart]]]:

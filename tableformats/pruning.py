@@ -46,7 +46,8 @@ from .expressions import BoundColumn, Expression
 from .schema import Field, arrow_type
 
 if TYPE_CHECKING:
-    from .plugin.base import Bounds, ImpliedBounds, PartitionField, PartitionSpec
+    from .plugin.base import ImpliedBounds, PartitionField, PartitionSpec
+    from .plugin.statistics import Bounds
 
 __all__ = ["ALL", "NONE", "SOME", "ManifestFilter", "Program", "Range", "ranges_of"]
 

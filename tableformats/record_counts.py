@@ -16,7 +16,7 @@ from .concurrency import cached_property
 if TYPE_CHECKING:
     import numpy as np
 
-    from .plugin.base import Statistics
+    from .plugin.statistics import Statistics
 
 __all__ = ["RecordCounts"]
 

@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from .arrays import to_arrow, to_numpy
-from .plugin.base import Bounds, FileBatch, FilePart, PartitionSpec, Statistics
+from .plugin.base import FileBatch, FilePart, PartitionSpec
 from .plugin.directory import ALIGNMENT, CacheDirectory
+from .plugin.statistics import Bounds, Statistics
 from .report import ScanReport
 from .schema import Field
 

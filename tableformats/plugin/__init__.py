@@ -5,7 +5,6 @@ names in the entry-point group ``tableformats``.
 """
 
 from .base import (
-    Bounds,
     DeleteFiles,
     FileBatch,
     FilePart,
@@ -21,7 +20,6 @@ from .base import (
     ReadRequest,
     SnapshotSelector,
     SplitOptions,
-    Statistics,
     TableFormat,
     deletes_type,
     partition_members,
@@ -30,6 +28,7 @@ from .base import (
 from .cache import MetadataCache
 from .changes import DELETE, INSERT, ChangeBatch, FormatChanges
 from .hookspecs import hookimpl
+from .statistics import Bounds, Statistics, StatisticsOfRows
 
 __all__ = [
     "DELETE",
@@ -54,6 +53,7 @@ __all__ = [
     "SnapshotSelector",
     "SplitOptions",
     "Statistics",
+    "StatisticsOfRows",
     "TableFormat",
     "deletes_type",
     "hookimpl",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..schema import Field, Schema, Type
 from .cache import MetadataCache
+from .statistics import Statistics
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,10 +31,9 @@ if TYPE_CHECKING:
     from .changes import FormatChanges
 
 __all__ = [
-    "EQUALITY", "Bounds", "DeleteFiles", "FileBatch", "FilePart", "FormatSnapshot", "FormatTable", "Implied",
+    "EQUALITY", "DeleteFiles", "FileBatch", "FilePart", "FormatSnapshot", "FormatTable", "Implied",
     "ImpliedBounds", "MetadataColumn", "NameMapping", "OpenOptions", "PartitionField", "PartitionSpec", "ReadRequest",
-    "SnapshotSelector", "SplitOptions", "Statistics", "TableFormat", "deletes_type", "partition_members",
-    "utc_datetime",
+    "SnapshotSelector", "SplitOptions", "TableFormat", "deletes_type", "partition_members", "utc_datetime",
 ]  # fmt: skip
 
 
@@ -189,51 +189,6 @@ class ReadRequest:
     ``read`` of such parts is pickled, with a snapshot as :meth:`FormatSnapshot.__getstate__` leaves it."""
 
 
-class Statistics(ABC):
-    """Bounds and counts of one batch, decoded on demand; a plan keeps the statistics of batches with survivors."""
-
-    @abstractmethod
-    def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
-        """Bounds of ``columns`` for the batch rows ``rows`` (int64 indices, ascending; None means all).
-
-        Raises
-        ------
-        CorruptMetadataError : the container is damaged (a malformed value alone is an unknown bound)
-        """
-
-    def record_counts(self, rows: np.ndarray) -> pa.Int64Array:
-        """Physical rows of the files ``rows`` (int64 indices, ascending), null where unknown.
-
-        Asked for where ``FileBatch.files`` has no ``record_count``, once somebody wants to know, and for surviving
-        files only. By default nothing is known. Raises as :meth:`bounds` does.
-        """
-        import pyarrow as pa
-
-        return pa.nulls(len(rows), pa.int64())
-
-
-@dataclass
-class Bounds:
-    """Five Arrow arrays a column, each of one length; a column that is missing in a dict is unknown everywhere.
-
-    Keys are field ids. ``lower`` and ``upper`` have the Arrow type of the field *now* (the plugin casts older
-    types), inclusive, over the values that are neither NULL nor NaN; null means unknown. They need not be tight: a
-    truncated lower bound is smaller, a truncated upper bound is greater than every value. A NaN bound counts as
-    unknown. The counts are int64 over physical rows; null means unknown. ``value_count`` includes NULL and NaN.
-    A format that keeps NaN out of its statistics leaves ``nan_count`` unknown.
-
-    ``record_count`` (int64, physical rows) is what decoding the bounds gave for nothing, where ``FileBatch.files`` has
-    no such column; None: ask :meth:`Statistics.record_counts`.
-    """
-
-    lower: dict[int, pa.Array] = field(default_factory=dict)
-    upper: dict[int, pa.Array] = field(default_factory=dict)
-    null_count: dict[int, pa.Array] = field(default_factory=dict)
-    nan_count: dict[int, pa.Array] = field(default_factory=dict)
-    value_count: dict[int, pa.Array] = field(default_factory=dict)
-    record_count: pa.Array | None = None
-
-
 @dataclass
 class FileBatch:
     """Some files of a snapshot, one row a file.
@@ -285,6 +240,8 @@ class FilePart:
         order, and before all others, whose batches have ``insert_keys=False`` or no keys
     keys_of : makes the keys of rows of the part's ``FileBatch.files`` again; None where batches have no keys
     size_bytes : about how many bytes are read for it; None: not known
+    together : makes of neighbouring parts that have it ones that share the work of being read: of the same keys, with
+        the same batches, to be read once each, in order and on one thread. Called on any thread
     """
 
     key: Hashable | None
@@ -293,6 +250,7 @@ class FilePart:
     adds: tuple[Hashable, ...] = ()
     keys_of: Callable[[pa.RecordBatch], pa.BinaryArray] | None = None
     size_bytes: int | None = None
+    together: Callable[[Sequence[FilePart]], Sequence[FilePart]] | None = None
 
 
 EQUALITY = "equality"

@@ -116,7 +116,7 @@ def test_a_limit_holds_whatever_the_file_before_needed() -> None:
     program, layout = avro._compiled(header.schema, LAST, (), None)
     for limits in (Limits(), Limits(inflated_bytes=1000), Limits()):
         decoder = avro.BlockDecoder(*layout, 0, limits.decoded_bytes)
-        done = avro._decode_at_once(decoder, data, header, program.min_size, limits)
+        done = avro._decode_at_once(decoder, data, header, program.min_size, 0, limits)
         assert done == (limits == Limits())
 
 

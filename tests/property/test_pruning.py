@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tableformats import expressions as ex
 from tableformats.binding import bind
-from tableformats.plugin import PartitionField, PartitionSpec
-from tableformats.plugin.base import Bounds
+from tableformats.plugin import Bounds, PartitionField, PartitionSpec
 from tableformats.predicates import parse_filter
 from tableformats.pruning import ALL, NONE, SOME, ManifestFilter, Program
 from tableformats.schema import Field, Schema, arrow_type, primitive

@@ -88,7 +88,8 @@ cdef extern from "tf_avro_blocks.h" nogil:
         int64_t limit
 
     int tf_avro_decode_blocks(tf_avro_decoder *decoder, const uint8_t *data, int64_t size, int64_t offset,
-                              const uint8_t *sync, int64_t min_size, int64_t most_records, tf_avro_inflater *inflater)
+                              const uint8_t *sync, int64_t min_size, int64_t most_records, int64_t ahead,
+                              tf_avro_inflater *inflater)
 
 
 ctypedef void *(*_Alloc)()
@@ -384,7 +385,7 @@ cdef class BlockDecoder:
         raise AvroDecodeError(REASONS[status], offset)
 
     def decode_blocks(self, const uint8_t[::1] data not None, int64_t offset, const uint8_t[::1] sync not None,
-                      int64_t min_size, int64_t most_records, Inflater inflater, int64_t limit):
+                      int64_t min_size, int64_t most_records, int64_t ahead, Inflater inflater, int64_t limit):
         """Append the records of all blocks of the file ``data``, from ``offset`` on.
 
         Parameters
@@ -392,6 +393,7 @@ cdef class BlockDecoder:
         sync : uint8[16], behind every block
         min_size : bytes that a record has at least
         most_records : so many records there may be, with those that are left out
+        ahead : about how many bytes of further files will be decoded behind these
         inflater : of raw deflate; None: the blocks are plain
         limit : most bytes that a block may inflate to
 
@@ -415,7 +417,7 @@ cdef class BlockDecoder:
             into.limit = limit
         with nogil:
             done = tf_avro_decode_blocks(&self.decoder, &data[0], size, offset, &sync[0], min_size, most_records,
-                                         into)
+                                         ahead, into)
         return bool(done)
 
     def column(self, int32_t index):

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-__all__ = ["ELEMENT", "AvroColumns", "Header", "RawColumn", "Want", "read_columns", "read_header"]
+__all__ = [
+    "ELEMENT", "AvroColumns", "Header", "RawColumn", "Want", "read_columns", "read_columns_together", "read_header",
+]  # fmt: skip
 
 MAGIC = b"Obj\x01"
 SYNC_SIZE = 16
@@ -35,6 +37,8 @@ _KEPT_BYTES = 4 << 20
 """Memory for inflated blocks that is kept for the next file has no more."""
 _MAP_VALUE = {"type": "bytes"}
 _local = threading.local()
+_Layout = tuple["np.ndarray", "np.ndarray", "np.ndarray", int, "np.ndarray", int]
+"""What a :class:`BlockDecoder` wants of a program."""
 
 
 @dataclass(frozen=True)
@@ -161,17 +165,51 @@ def read_columns(
     except CorruptMetadataError as error:
         error.path = path
         raise
-
-    def decoder_of() -> BlockDecoder:
-        made = BlockDecoder(*layout, drop[1] if drop else 0, limits.decoded_bytes)
-        # A list's word is not to be trusted with memory: records have some bytes each.
-        made.expect(min(expected, len(data)))
-        return made
-
-    decoder = decoder_of()
-    if not _decode_at_once(decoder, data, header, program.min_size, limits):
-        decoder = decoder_of()
+    decoder = _decoder(layout, drop, expected, len(data), limits)
+    if not _decode_at_once(decoder, data, header, program.min_size, 0, limits):
+        decoder = _decoder(layout, drop, expected, len(data), limits)
         _decode_blocks(decoder, data, header, program.min_size, path, limits)
+    return _columns(decoder, program, keys, header, path)
+
+
+def read_columns_together(
+    files: Sequence[tuple[bytes, Header]], wants: Sequence[Want], keys: Sequence[int],
+    drop: tuple[Path, int] | None = None, expected: int = 0, limits: Limits = DEFAULT_LIMITS,
+) -> tuple[AvroColumns, list[int]] | None:  # fmt: skip
+    """:func:`read_columns` of several files of one schema, one behind the other, and how many rows there are up to the
+    end of each. None where anything is odd: read alone, each file says what it is.
+
+    Parameters
+    ----------
+    files : the bytes and the header of each
+    expected : about how many records they have together
+
+    Raises
+    ------
+    CorruptMetadataError : the schema is none
+    """
+    first = files[0][1]
+    program, layout = _compiled(first.schema, tuple(wants), tuple(keys), None if drop is None else drop[0])
+    ahead = sum(len(data) for data, _ in files)
+    decoder = _decoder(layout, drop, expected, ahead, limits)
+    ends = []
+    for data, header in files:
+        ahead -= len(data)
+        if not _decode_at_once(decoder, data, header, program.min_size, ahead, limits):
+            return None
+        ends.append(decoder.rows)
+    return _columns(decoder, program, keys, first, ""), ends
+
+
+def _decoder(layout: _Layout, drop: tuple[Path, int] | None, expected: int, size: int, limits: Limits) -> BlockDecoder:
+    decoder = BlockDecoder(*layout, drop[1] if drop else 0, limits.decoded_bytes)
+    # A list's word is not to be trusted with memory: records have some bytes each.
+    decoder.expect(min(expected, size))
+    return decoder
+
+
+def _columns(decoder: BlockDecoder, program: Program, keys: Sequence[int], header: Header, path: str) -> AvroColumns:
+    """What was decoded, handed over."""
     columns = {c.path: RawColumn(*decoder.column(i), c.avro) for i, c in enumerate(program.columns)}
     maps: dict[Path, dict[int, RawColumn]] = {}
     index = len(columns)
@@ -186,8 +224,8 @@ def read_columns(
 @lru_cache(maxsize=256)
 def _compiled(
     schema: bytes, wants: tuple[Want, ...], keys: tuple[int, ...], drop: Path | None
-) -> tuple[Program, tuple[np.ndarray, np.ndarray, np.ndarray, int, np.ndarray, int]]:
-    """The program for a writer's schema, of which the files of a table have few, and what a decoder wants of it."""
+) -> tuple[Program, _Layout]:
+    """The program for a writer's schema, of which the files of a table have few."""
     import numpy as np
 
     program = compile_program(parse_json(schema, ""), wants, len(keys), "")
@@ -200,9 +238,11 @@ def _compiled(
     )  # fmt: skip
 
 
-def _decode_at_once(decoder: BlockDecoder, data: bytes, header: Header, min_size: int, limits: Limits) -> bool:
-    """Run the decoder over all blocks without coming back to Python; False where that cannot be, or where anything is
-    odd."""
+def _decode_at_once(
+    decoder: BlockDecoder, data: bytes, header: Header, min_size: int, ahead: int, limits: Limits
+) -> bool:
+    """Run the decoder over all blocks without coming back to Python; False where that cannot be, or anything is odd.
+    About ``ahead`` bytes of other files will follow."""
     from tableformats.inflate import libdeflate
 
     inflater = None
@@ -216,7 +256,7 @@ def _decode_at_once(decoder: BlockDecoder, data: bytes, header: Header, min_size
     elif header.codec != "null":
         return False
     return decoder.decode_blocks(
-        data, header.offset, header.sync, max(min_size, 1), limits.entries, inflater, limits.inflated_bytes
+        data, header.offset, header.sync, max(min_size, 1), limits.entries, ahead, inflater, limits.inflated_bytes
     )
 
 

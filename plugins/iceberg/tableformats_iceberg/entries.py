@@ -23,7 +23,7 @@ from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import Bounds, PartitionSpec, Statistics
 from tableformats.schema import Field
 
-from .avro import ELEMENT, AvroColumns, Header, Want, read_columns, read_header
+from .avro import ELEMENT, AvroColumns, Header, Want, read_columns, read_columns_together, read_header
 from .avro_schema import Path
 from .columns import RawColumn
 from .manifests import DATA, Manifest
@@ -32,10 +32,14 @@ from .values import decode_bounds, decode_partition
 if TYPE_CHECKING:
     from tableformats.report import ScanReport
 
-__all__ = ["Entries", "ManifestStatistics", "file_formats", "manifest_spec_id", "read_entries"]
+__all__ = [
+    "Entries", "ManifestStatistics", "check_counts", "check_length", "file_formats", "manifest_spec_id", "read_entries",
+    "read_entries_together", "with_places",
+]  # fmt: skip
 
 _PARQUET = scalar("parquet", pa.string())
 EXISTING, ADDED, DELETED = 0, 1, 2
+_DROP = (0,), DELETED
 DATA_FILE, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 FILE = 2
 """Field id of ``data_file``, under which everything but status and sequence numbers stands."""
@@ -97,18 +101,18 @@ class Entries:
         own = self.columns[(1,)].take(self.rows).int_array()
         return pc.fill_null(own, scalar(self.added_by, pa.int64()))
 
-    def with_places(self, manifest: int) -> pa.RecordBatch:
-        """``files`` and where they stand: ``manifest`` as given, and ``entry``, the place among these entries."""
-        places = to_arrow(np.full(self.files.num_rows, manifest, np.int32))
-        entries = to_arrow(_first_numbers(self.files.num_rows))
-        return self.files.append_column("manifest", places).append_column("entry", entries)
-
     def take(self, kept: np.ndarray) -> Entries:
         """The entries at ``kept`` (int64 indices)."""
         if len(kept) == self.files.num_rows:
             return self
         rows = kept if self.rows is None else self.rows[kept]
         return Entries(self.spec_id, self.files.take(to_arrow(kept)), self.columns, self.added_by, rows)
+
+
+def with_places(files: pa.RecordBatch, manifest: int) -> pa.RecordBatch:
+    """``files`` of a manifest and where they stand: ``manifest`` as given, and ``entry``, the place among its files."""
+    places = to_arrow(np.full(files.num_rows, manifest, np.int32))
+    return files.append_column("manifest", places).append_column("entry", to_arrow(_first_numbers(files.num_rows)))
 
 
 _COMMON_FILES = 1 << 14
@@ -187,22 +191,72 @@ def read_entries(
     CorruptMetadataError : damage, required values missing, a spec that the table does not have
     LimitExceededError : see :func:`read_columns`
     """
-    _check_length(data, path, manifest, report)
+    check_length(len(data), path, manifest, report)
     header = read_header(data, path)
     spec_id = manifest_spec_id(header, manifest, default_spec_id)
     if spec_id not in specs:
         raise CorruptMetadataError(f"the table has no partition spec {spec_id}", path=path, field="partition_spec_id")
     spec = specs[spec_id]
-    drop = None if all_statuses else ((0,), DELETED)
+    drop = None if all_statuses else _DROP
     wants = _wants(spec, manifest.content)
     raw = read_columns(data, wants, sorted(set(columns)), path, header, drop, manifest.live_files, limits)
+    if not all_statuses:
+        check_counts(manifest, raw.rows, path, report)
+    files = _files(raw, _Manifests([manifest], [raw.rows]), spec, path)
+    return Entries(spec_id, files, raw, manifest.added_snapshot_id)
+
+
+def read_entries_together(
+    found: Sequence[tuple[bytes, Header, Manifest]], spec: PartitionSpec, columns: Iterable[int],
+    limits: Limits = DEFAULT_LIMITS,
+) -> tuple[Entries, list[int]] | None:  # fmt: skip
+    """The live entries of several manifests of one kind, writer's schema and spec, one behind the other, and how many
+    there are up to the end of each. None where something is odd: :func:`read_entries` says of which, and what.
+
+    Parameters
+    ----------
+    found : the bytes of each manifest, their header, and what its list says
+    columns : field ids whose bounds and counts are decoded too
+    """
+    manifests = [manifest for _, _, manifest in found]
+    wants, expected = _wants(spec, manifests[0].content), sum(m.live_files for m in manifests)
+    files = [(data, header) for data, header, _ in found]
+    try:
+        decoded = read_columns_together(files, wants, sorted(set(columns)), _DROP, expected, limits)
+        if decoded is None:
+            return None
+        raw, ends = decoded
+        return Entries(spec.id, _files(raw, _Manifests(manifests, ends), spec, ""), raw, None), ends
+    except CorruptMetadataError:
+        return None
+
+
+@dataclass
+class _Manifests:
+    """Manifests of one content; the entries up to ``ends[i]`` are those of the i-th."""
+
+    manifests: Sequence[Manifest]
+    ends: Sequence[int]
+
+    @property
+    def content(self) -> int:
+        return self.manifests[0].content
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """int64[n manifests]"""
+        return np.array([0, *self.ends[:-1]], np.int64)
+
+    def spread(self, values: Sequence[int] | np.ndarray) -> np.ndarray:
+        """What each manifest has, for each of its entries."""
+        return np.repeat(np.asarray(values), np.diff(self.ends, prepend=0))
+
+
+def _files(raw: AvroColumns, manifests: _Manifests, spec: PartitionSpec, path: str) -> pa.RecordBatch:
     status = raw.required((0,), "status").values
     _refuse((status < EXISTING) | (status > DELETED), "an entry has an unknown status", path, "status")
-    if not all_statuses:
-        _check_counts(manifest, raw.rows, path, report)
-    file_columns = _file_columns(raw, manifest, spec, status, path)
-    files = pa.RecordBatch.from_arrays(list(file_columns.values()), list(file_columns))
-    return Entries(spec_id, files, raw, manifest.added_snapshot_id)
+    columns = _file_columns(raw, manifests, spec, status, path)
+    return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
 
 def _refuse(wrong: np.ndarray, message: str, path: str, name: str) -> None:
@@ -220,30 +274,31 @@ def _wants(spec: PartitionSpec, content: int) -> tuple[Want, ...]:
     )  # fmt: skip
 
 
-def _check_length(data: bytes, path: str, manifest: Manifest, report: ScanReport | None) -> None:
-    """A manifest cut at a block boundary is valid Avro: only its length tells."""
-    if manifest.length < 0 or len(data) == manifest.length:
+def check_length(size: int, path: str, manifest: Manifest, report: ScanReport | None) -> None:
+    """A manifest cut at a block boundary is valid Avro: only its length tells. Raises CorruptMetadataError."""
+    if manifest.length < 0 or size == manifest.length:
         return
-    if len(data) < manifest.length:
+    if size < manifest.length:
         raise CorruptMetadataError(
-            f"the manifest has {len(data)} bytes, its list says {manifest.length}", path=path, offset=len(data),
+            f"the manifest has {size} bytes, its list says {manifest.length}", path=path, offset=size,
             field="manifest_length", hint="The file was cut; restore it",
         )  # fmt: skip
     if report is not None:
         report.note(f"the manifest {path!r} is longer than its list says")
 
 
-def _check_counts(manifest: Manifest, live: int, path: str, report: ScanReport | None) -> None:
+def check_counts(manifest: Manifest, live: int, path: str, report: ScanReport | None) -> None:
+    """Note in ``report`` where the manifest's list counts other live files."""
     known = manifest.added_files >= 0 and manifest.existing_files >= 0
     if known and live != manifest.added_files + manifest.existing_files and report is not None:
         report.note(f"the manifest {path!r} has {live} live files, its list says {manifest.live_files}")
 
 
 def _file_columns(
-    raw: AvroColumns, manifest: Manifest, spec: PartitionSpec, status: np.ndarray, path: str
+    raw: AvroColumns, manifests: _Manifests, spec: PartitionSpec, status: np.ndarray, path: str
 ) -> dict[str, pa.Array]:
     content = raw[(FILE, 134)].integers(DATA_FILE)
-    is_data = manifest.content == DATA
+    is_data = manifests.content == DATA
     strange = content != DATA_FILE if is_data else (content != POSITION_DELETES) & (content != EQUALITY_DELETES)
     _refuse(strange, "a file's content does not fit its manifest's", path, "content")
     record_count = raw.required((FILE, 103), "record_count").values
@@ -256,8 +311,8 @@ def _file_columns(
         "record_count": to_arrow(record_count),
         "partition": _partition(raw, spec, path),
         "split_offsets": _int_lists(raw, (FILE, 132), pa.int64()),
-        "data_sequence_number": to_arrow(_sequence_numbers(raw, manifest, status, path)),
-        "first_row_id": _first_row_ids(raw, manifest, status, record_count),
+        "data_sequence_number": to_arrow(_sequence_numbers(raw, manifests, status, path)),
+        "first_row_id": _first_row_ids(raw, manifests, status, record_count),
     }  # fmt: skip
     if not is_data or not _all_parquet(raw[(FILE, 101)]):
         columns["file_format"] = file_formats(raw)
@@ -283,29 +338,33 @@ def file_formats(raw: AvroColumns) -> pa.Array:
     return pc.utf8_lower(raw.strings((FILE, 101), "file_format")).fill_null(_PARQUET)
 
 
-def _sequence_numbers(raw: AvroColumns, manifest: Manifest, status: np.ndarray, path: str) -> np.ndarray:
+def _sequence_numbers(raw: AvroColumns, manifests: _Manifests, status: np.ndarray, path: str) -> np.ndarray:
     """int64[n]: data sequence numbers; 0 for files of version 1 manifests."""
-    own, inherited = raw[(3,)], manifest.sequence_number
+    own = raw[(3,)]
     if not raw.has((3,)):
         return np.zeros(raw.rows, np.int64)
     if own.known is None:
         return own.values
-    if inherited:
-        orphans = ~own.known & (status == EXISTING)
-        _refuse(orphans, "an existing file has no sequence number", path, "sequence_number")
+    inherited = manifests.spread([m.sequence_number for m in manifests.manifests])
+    orphans = ~own.known & (status == EXISTING) & (inherited != 0)
+    _refuse(orphans, "an existing file has no sequence number", path, "sequence_number")
     return np.where(own.known, own.values, inherited)
 
 
-def _first_row_ids(raw: AvroColumns, manifest: Manifest, status: np.ndarray, record_count: np.ndarray) -> pa.Array:
+def _first_row_ids(raw: AvroColumns, manifests: _Manifests, status: np.ndarray, record_count: np.ndarray) -> pa.Array:
     """int64[n], null where the manifest has none: a null id is the manifest's plus the records of the live files
     before it whose id was null too."""
-    if manifest.first_row_id is None or manifest.content != DATA:
+    firsts = [m.first_row_id for m in manifests.manifests]
+    if manifests.content != DATA or all(first is None for first in firsts):
         return _no_numbers(raw.rows)
     own = raw[(FILE, 142)]
     unassigned = ~own.valid & (status != DELETED)
-    before = np.cumsum(np.where(unassigned, record_count, 0)) - np.where(unassigned, record_count, 0)
-    ids = np.where(own.valid, own.values, manifest.first_row_id + before)
-    return to_arrow(ids, valid=own.valid | unassigned)
+    ends = np.cumsum(np.where(unassigned, record_count, 0))
+    before = ends - np.where(unassigned, record_count, 0)
+    before -= manifests.spread(np.append(0, ends)[manifests.starts])
+    ids = np.where(own.valid, own.values, manifests.spread([first or 0 for first in firsts]) + before)
+    has_ids = manifests.spread([first is not None for first in firsts])
+    return to_arrow(ids, valid=(own.valid | unassigned) & has_ids)
 
 
 def _int_lists(raw: AvroColumns, path: Path, kind: pa.DataType) -> pa.ListArray:

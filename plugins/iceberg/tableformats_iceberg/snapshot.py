@@ -138,13 +138,23 @@ class IcebergSnapshot(FormatSnapshot):
     def _part(self, manifest: Manifest, place: int | None, columns: Sequence[int]) -> FilePart:
         read = partial(self._read_part, manifest, place, columns)
         size = manifest.length if manifest.length > 0 else None
-        return FilePart((manifest, place), read, manifest.live_files or None, size_bytes=size)
+        together = partial(self._together, columns)
+        return FilePart((manifest, place), read, manifest.live_files or None, size_bytes=size, together=together)
+
+    def _together(self, columns: Sequence[int], parts: Sequence[FilePart]) -> list[FilePart]:
+        from .together import Together
+
+        keys: list[Any] = [part.key for part in parts]
+        shared = Together(self, columns, keys)
+        return [replace(part, read=partial(shared.read, i, part.read)) for i, part in enumerate(parts)]
 
     def _read_part(
         self, manifest: Manifest, place: int | None, columns: Sequence[int], report: ScanReport
     ) -> Iterator[FileBatch]:
+        from .entries import with_places
+
         entries = self._read_entries(manifest, columns, report)
-        files = entries.files if place is None else entries.with_places(place)
+        files = entries.files if place is None else with_places(entries.files, place)
         yield FileBatch(files, entries.spec_id, entries.statistics)
 
     def entries_of(self, manifests: Sequence[Manifest], request: ReadRequest) -> Iterator[Entries]:

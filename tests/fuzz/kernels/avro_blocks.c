@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tf_avro_decoder whole;
     tf_avro_inflater inflater = {inflate, checksum, NULL, NULL, 0, limit};
     begin(&whole, &all, guesses);
-    int done = tf_avro_decode_blocks(&whole, copy, (int64_t)left, 0, MARKER, least, most, limit ? &inflater : NULL);
+    int done = tf_avro_decode_blocks(&whole, copy, (int64_t)left, 0, MARKER, least, most, 0, limit ? &inflater : NULL);
     CHECK(inflater.capacity <= limit);
     /* Room that is reserved ahead counts, so one of the two may pass the budget of memory where the other does not. */
     int is_close = d.memory.used > d.memory.limit / 4 || whole.memory.used > whole.memory.limit / 4;

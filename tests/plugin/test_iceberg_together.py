@@ -1,0 +1,172 @@
+"""Manifests that are decoded together: the batches, notes and errors of each are what it gives alone."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+from tableformats_iceberg.entries import ManifestStatistics
+
+import tableformats as tf
+from tableformats.errors import TableFormatsError
+from tableformats.plugin import FilePart, ReadRequest, SnapshotSelector
+from tableformats.report import ScanReport
+from tableformats.schema import Field, PrimitiveType
+
+from .iceberg_support import entry, manifest_bytes
+from .test_iceberg_table import open_table, table_with
+
+Manifest = tuple[bytes, dict[str, Any]]
+COLUMN = Field(1, "a", PrimitiveType("int"), required=True)
+
+
+def manifest(seed: int, n: int, **options: Any) -> bytes:
+    """Entries with bounds and counts of column 1, of every status, some with numbers of their own."""
+    rng = random.Random(seed)
+    entries = []
+    for i in range(n):
+        low = rng.randrange(100)
+        bounds: dict[str, Any] = {}
+        if options.get("version") != 1 or rng.random() < 0.8:
+            bounds = {
+                "lower_bounds": [{"key": 1, "value": struct.pack("<i", low)}],
+                "upper_bounds": [{"key": 1, "value": struct.pack("<i", low + rng.randrange(5))}],
+                "value_counts": [{"key": 1, "value": 10}], "null_value_counts": [{"key": 1, "value": rng.randrange(3)}],
+            }  # fmt: skip
+        status = rng.choice([0, 1, 1, 2])
+        number = None if status == 1 and rng.random() < 0.5 else rng.randrange(5)
+        own_id = rng.randrange(1000) if rng.random() < 0.2 else None
+        entries.append(entry(f"data/{seed}-{i}", status=status, sequence_number=number, records=rng.randrange(10, 50),
+                             first_row_id=own_id, **bounds))  # fmt: skip
+    return manifest_bytes(entries, **options)
+
+
+def mixed(seed: int) -> list[Manifest]:
+    """Manifests of other sequence numbers, row ids, codecs, versions and sizes, some of them empty."""
+    rng = random.Random(seed)
+    made: list[Manifest] = []
+    for i in range(rng.randrange(2, 9)):
+        options: dict[str, Any] = {"codec": rng.choice(["null", "deflate", "deflate", "snappy"])}
+        if rng.random() < 0.2:
+            options["version"] = 1
+        row = {"sequence_number": rng.randrange(6), "first_row_id": rng.choice([None, 100, 5000])}
+        made.append((manifest(100 * seed + i, rng.choice([0, 1, 3, 20]), **options), row))
+    return made
+
+
+def parts_of(folder: Path) -> list[FilePart]:
+    snapshot = open_table(folder, relocate=True).snapshot(SnapshotSelector())
+    return list(snapshot.parts(ReadRequest((COLUMN,), ScanReport())))
+
+
+def together(parts: Sequence[FilePart]) -> Sequence[FilePart]:
+    assert parts[0].together is not None
+    return parts[0].together(parts)
+
+
+def read(part: FilePart) -> Any:
+    """Files, bounds and what was counted; or the error."""
+    report = ScanReport()
+    try:
+        batches = list(part.read(report))
+    except TableFormatsError as error:
+        return type(error), str(error)
+    found = []
+    for batch in batches:
+        assert batch.statistics is not None
+        asked = [batch.statistics.bounds((COLUMN,), rows) for rows in (None, np.arange(0, batch.files.num_rows, 2))]
+        bounds = [values.to_pylist() for known in asked
+                  for side in (known.lower, known.upper, known.null_count, known.value_count)
+                  for values in side.values() if values.null_count < len(values)]  # fmt: skip
+        found.append((batch.files.to_pylist(), batch.spec_id, bounds))
+    return found, report.metadata_files_read, report.metadata_bytes_read, report.notes
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_same_as_alone(tmp_path: Path, seed: int) -> None:
+    parts = parts_of(table_with(tmp_path, *mixed(seed)))
+    shared = together(parts)
+    assert [part.key for part in shared] == [part.key for part in parts]
+    assert [read(part) for part in shared] == [read(part) for part in parts]
+
+
+def test_numbers_are_those_of_their_own_manifest(tmp_path: Path) -> None:
+    data = [manifest_bytes([entry(f"{name}{i}", records=10) for i in range(2)]) for name in "abc"]
+    rows = [{"sequence_number": 4, "first_row_id": 100}, {"sequence_number": 5}, {"first_row_id": 700}]
+    shared = together(parts_of(table_with(tmp_path, *zip(data, rows, strict=True))))
+    files = [row for part in shared for batch in part.read(ScanReport()) for row in batch.files.to_pylist()]
+    assert [row["data_sequence_number"] for row in files] == [4, 4, 5, 5, 5, 5]
+    assert [row["first_row_id"] for row in files] == [100, 110, None, None, 700, 710]
+
+
+def test_manifests_alike_are_not_read_alone(tmp_path: Path) -> None:
+    parts = parts_of(table_with(tmp_path, *((manifest(i, 5), {}) for i in range(4))))
+    alone = [replace(part, read=refuse) for part in parts]
+    assert [read(part) for part in together(alone)] == [read(part) for part in parts]
+
+
+def refuse(report: ScanReport) -> NoReturn:
+    raise AssertionError("read alone")
+
+
+@pytest.mark.parametrize("damage", [
+    lambda data: data[:-30], lambda data: data[:-1] + b"x", lambda data: b"AGS1" + data[4:], lambda data: b"",
+    lambda data: data.replace(b"PARQUET", b"PARQ\xffET"), lambda data: data.replace(b"data/1-0", b"data/\xff-0"),
+])  # fmt: skip
+def test_an_error_names_the_manifest_that_it_comes_from(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    folder = table_with(tmp_path, *((manifest(i, 5), {}) for i in range(3)))
+    file = folder / "metadata" / "m1.avro"
+    file.write_bytes(damage(file.read_bytes()))
+    parts = parts_of(folder)
+    found = [read(part) for part in together(parts)]
+    assert found == [read(part) for part in parts]
+    assert "m1.avro" in str(found[1]) and not any("m1.avro" in str(found[i]) for i in (0, 2))
+
+
+def test_a_cut_manifest_is_refused(tmp_path: Path) -> None:
+    whole = manifest(1, 5)
+    folder = table_with(tmp_path, (manifest(0, 5), {}), (whole, {"manifest_length": len(whole) + 7}))
+    shared = together(parts_of(folder))
+    assert read(shared[0])[1:] == (1, len(manifest(0, 5)), [])
+    assert f"has {len(whole)} bytes, its list says {len(whole) + 7}" in read(shared[1])[1]
+
+
+def test_a_plan_asks_neighbours_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = table_with(tmp_path, *((manifest(i, 20), {}) for i in range(4)))
+    expected = sorted(row["path"] for part in parts_of(folder) for row in read(part)[0][0][0])
+    asked: list[int] = []
+    bounds = ManifestStatistics.bounds
+
+    def counted(self: ManifestStatistics, columns: Any, rows: Any) -> Any:
+        found = bounds(self, columns, rows)
+        asked.append(0 if 1 not in found.lower else len(found.lower[1]))
+        return found
+
+    monkeypatch.setattr(ManifestStatistics, "bounds", counted)
+    monkeypatch.setattr("tableformats.planning.thread_count", lambda: 1)
+    monkeypatch.setattr("tableformats.planning._bundles", lambda parts: [list(parts)])
+    plan = tf.open_table(folder, relocate=True).scan("a >= 0").plan()
+    assert sorted(plan.survivors["path"].to_pylist()) == expected
+    assert asked == [len(expected)], "once, for all files"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_plans_are_those_of_manifests_alone(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = table_with(tmp_path, *mixed(seed), *((manifest(i, 20), {}) for i in range(3)))
+
+    def paths(text: str) -> list[str]:
+        plan = tf.open_table(folder, relocate=True, cache=False).scan(text).plan()
+        return sorted(plan.survivors["path"].to_pylist())
+
+    texts = [f"a < {limit}" for limit in (0, 3, 20, 50, 99)] + ["a IN (7, 8)", "a IS NULL OR a = 11"]
+    monkeypatch.setattr("tableformats.planning._bundles", lambda parts: [list(parts)])
+    found = [paths(text) for text in texts]
+    assert len(found[0]) < len(found[2]) < len(found[4])
+    monkeypatch.setattr("tableformats.planning._read_together", lambda parts: parts)
+    assert found == [paths(text) for text in texts]
