@@ -27,6 +27,7 @@ from benchmarks.generate.specs import questions
 from benchmarks.planners import sql
 from tableformats_delta.checkpoints import CheckpointFile
 from tableformats_iceberg.snapshot import IcebergSnapshot
+from tableformats_iceberg.together import Together
 
 SPECS: list[Spec] = [
     DeltaTable(300), DeltaTable(300, "v2", "both"), IcebergTable(300, deletes="none"), IcebergTable(300),
@@ -45,7 +46,7 @@ def table(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ta
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is read of checkpoints beside their footers, and of manifests of data files."""
     found: list[str] = []
-    group, entries = CheckpointFile.group, IcebergSnapshot._read_entries
+    group, entries, together = CheckpointFile.group, IcebergSnapshot._read_entries, Together._read
 
     def of_checkpoint(self: Any, *arguments: Any) -> Any:
         found.append(self.path)
@@ -56,7 +57,12 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             found.append(manifest.path)
         return entries(self, manifest, *arguments)
 
+    def of_neighbour(self: Any, number: int) -> Any:
+        found.append(self._keys[number][0].path)
+        return together(self, number)
+
     monkeypatch.setattr(CheckpointFile, "group", of_checkpoint)
+    monkeypatch.setattr(Together, "_read", of_neighbour)
     monkeypatch.setattr(IcebergSnapshot, "_read_entries", of_manifest)
     return found
 
