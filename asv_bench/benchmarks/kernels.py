@@ -79,7 +79,8 @@ class StatisticsText:
         self.time_scan(n_columns)
 
     def time_scan(self, n_columns: int) -> None:
-        scan(self.text, self.leaves)
+        pieces = ((self.text.slice(start, 4096), None) for start in range(0, len(self.text), 4096))
+        scan(pieces, self.leaves, len(self.text))
 
 
 class DeletionBitmapRows:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tableformats_delta import _json, json_columns, json_reference
-from tableformats_delta.json_columns import JsonColumns, member_tree
+from tableformats_delta.json_columns import JsonColumns, JsonTable, member_tree
 
 PATHS: list[tuple[str, ...]] = [("a",), ("n", "x"), ("n", "y.z"), ("m", "x"), ("é\n\U0001f600",)]
 BY_HAND = json.dumps({"skip": [1, {"a": []}, '\\"', None], "a": 1, "n": {"x": 2.5, "q": {}, "y.z": "s\né"}, "m": {}})
@@ -22,22 +22,69 @@ BY_HAND = json.dumps({"skip": [1, {"a": []}, '\\"', None], "a": 1, "n": {"x": 2.
 
 @pytest.fixture(params=[_json, json_reference], ids=["compiled", "reference"])
 def twin(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.setattr(json_columns, "MemberColumns", request.param.MemberColumns)
+    for name in ("Cells", "MemberColumns"):
+        monkeypatch.setattr(json_columns, name, getattr(request.param, name))
     module: ModuleType = request.param
     return module
 
 
-def columns(texts: list[Any], paths: list[tuple[str, ...]] | None = None, rows: Any = None) -> JsonColumns:
+class Columns(JsonColumns):
+    """Members as columns and, as a table has them that was read piece by piece, in every type."""
+
+    def __init__(self, text: pa.StringArray, paths: list[tuple[str, ...]], rows: Any = None) -> None:
+        super().__init__(text, paths, rows)
+        self._text, self._rows = text, np.arange(len(text)) if rows is None else rows
+        self._tables: dict[pa.DataType, dict[tuple[str, ...], pa.Array]] = {}
+
+    def _table(self, path: tuple[str, ...], kind: pa.DataType) -> pa.Array:
+        if kind not in self._tables:
+            whole = max(len(self._rows), 1)
+            one, other = (self._read(kind, size) for size in (whole, max(whole // 3, 1)))
+            assert repr([one[p].to_pylist() for p in one]) == repr([other[p].to_pylist() for p in other])
+            self._tables[kind] = one
+        return self._tables[kind][path]
+
+    def _read(self, kind: pa.DataType, size: int) -> dict[tuple[str, ...], pa.Array]:
+        table = JsonTable(dict.fromkeys(self._columns, kind), len(self._rows) + 1)
+        for start in range(0, len(self._rows), size):
+            table.read(self._text, np.ascontiguousarray(self._rows[start : start + size], np.int64))
+        columns = table.columns()
+        for column in columns.values():
+            column.validate(full=pa.types.is_string(kind))
+            assert len(column) == len(self._rows)
+        return columns
+
+    def integers(self, path: tuple[str, ...]) -> pa.Array:
+        found = super().integers(path)
+        assert found.equals(self._table(path, pa.int64()))
+        return found
+
+    def texts(self, path: tuple[str, ...]) -> pa.Array:
+        found = super().texts(path)
+        assert found.equals(self._table(path, pa.string()))
+        return found
+
+    def doubles(self, path: tuple[str, ...]) -> pa.Array:
+        return self._table(path, pa.float64())
+
+    def decimals(self, path: tuple[str, ...], scale: int) -> pa.Array:
+        return self._table(path, pa.decimal128(38, scale))
+
+    def booleans(self, path: tuple[str, ...]) -> pa.Array:
+        return self._table(path, pa.bool_())
+
+
+def columns(texts: list[Any], paths: list[tuple[str, ...]] | None = None, rows: Any = None) -> Columns:
     kind = pa.binary() if any(isinstance(text, bytes) for text in texts) else pa.string()
     array = pa.array([t.encode() if kind == pa.binary() and isinstance(t, str) else t for t in texts], kind)
-    return JsonColumns(array, paths or PATHS, rows)
+    return Columns(array, paths or PATHS, rows)
 
 
 def is_sound(text: str | bytes) -> bool:
     return bool(columns([text]).sound[0])
 
 
-def everything(found: JsonColumns, paths: list[tuple[str, ...]]) -> list[Any]:
+def everything(found: Columns, paths: list[tuple[str, ...]]) -> list[Any]:
     """All columns under all types."""
     kinds = [found.integers, found.doubles, found.texts, found.booleans, lambda path: found.decimals(path, 3)]
     return [found.sound.tolist(), *(kind(path).to_pylist() for path in paths for kind in kinds)]
@@ -47,7 +94,8 @@ def both(texts: list[Any], paths: list[tuple[str, ...]] | None = None, rows: Any
     answers = []
     for module in (_json, json_reference):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(json_columns, "MemberColumns", module.MemberColumns)
+            for name in ("Cells", "MemberColumns"):
+                patch.setattr(json_columns, name, getattr(module, name))
             answers.append(everything(columns(texts, paths, rows), paths or PATHS))
     return answers[0], answers[1]
 
@@ -303,12 +351,45 @@ class TestKernelArguments:
         with pytest.raises(ValueError, match="column"):
             _json.MemberColumns(np.array([0, 2], np.int32), data, tree, 0)
         members = _json.MemberColumns(np.array([0, 2], np.int32), data, tree, 1)
-        for read in (members.int64, members.double, members.text, members.kinds):
+        cells = _json.Cells([("text", 0)], 1)
+        for read in (members.int64, members.text, members.kinds, cells.cells, cells.values, cells.text):
             for column in (-1, 1):
                 with pytest.raises(IndexError):
                     read(column)
+
+    def test_cells_take_no_more_than_there_is_room_for(self) -> None:
+        tree = member_tree((("a",),))
+        members = _json.MemberColumns(np.array([0, 2], np.int32), np.frombuffer(b"{}", np.uint8), tree, 1)
+        for types, n in (([("int64", 0)], 0), ([("int64", 0)] * 2, 5), ([], 5)):
+            with pytest.raises(ValueError, match="cells"):
+                _json.Cells(types, n).take(members)
+        cells = _json.Cells([("int64", 0)], 1)
+        assert cells.take(members) is False
+        with pytest.raises(ValueError, match="cells"):
+            cells.take(members)
+        with pytest.raises(KeyError):
+            _json.Cells([("float", 0)], 1)
+        with pytest.raises(ValueError, match="fewer"):
+            _json.Cells([], -1)
 
     def test_paths_that_lead_through_each_other(self) -> None:
         found = JsonColumns(pa.array(['{"a":1}', '{"a":{"b":2}}']), [("a",), ("a", "b")])
         assert found.integers(("a",)).to_pylist() == [1, None]
         assert found.integers(("a", "b")).to_pylist() == [None, 2]
+
+
+@given(st.lists(st.sampled_from([b"\n", b"add", b"adds", b"re", b"", b"\0", b"\xff"]), max_size=12).map(b"".join))
+def test_lines_and_their_heads(data: bytes) -> None:
+    heads = [b"adds", b"add", b"re", b"adds:"]
+    octets = np.frombuffer(data, np.uint8)
+    found, expected = (module.line_starts(octets, heads) for module in (_json, json_reference))
+    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+    lines = [data[start:stop] for start, stop in zip(found[0][:-1], found[0][1:], strict=True)]
+    assert b"".join(lines) == data[: data.rfind(b"\n") + 1]
+    assert [line.startswith(b"add") for line in lines] == [0 <= kind < 2 for kind in found[1]]
+
+
+def test_no_heads_or_too_many() -> None:
+    assert _json.line_starts(np.frombuffer(b"x\n", np.uint8), [])[1].tolist() == [-1]
+    with pytest.raises(ValueError, match="heads"):
+        _json.line_starts(np.frombuffer(b"x\n", np.uint8), [b"x"] * 128)

@@ -41,7 +41,8 @@ BESIDE = pytest.mark.parametrize("beside", [_json, json_reference], ids=["compil
 @pytest.fixture
 def beside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What stands beside the case: a text that is no JSON. All are read by one of the twins."""
-    monkeypatch.setattr(json_columns, "MemberColumns", request.param.MemberColumns)
+    for name in ("Cells", "MemberColumns"):
+        monkeypatch.setattr(json_columns, name, getattr(request.param, name))
     if request.param is json_reference:  # which knows no places within the lines of commits
         monkeypatch.setattr(commits, "read_lines", lambda texts: [None] * len(texts))
     return [MALFORMED]
@@ -257,10 +258,11 @@ class TestNothingIsParsedUnasked:
         """(ids of columns, texts) of every pass over the JSON."""
         passes = []
 
-        def counting(text: pa.StringArray, leaves: Any, rows: Any = None) -> Any:
-            read = text if rows is None else text.take(pa.array(rows))
-            passes.append(({leaf.id for leaf in leaves}, len(read) - read.null_count))
-            return stats_json.scan(text, leaves, rows)
+        def counting(pieces: Any, leaves: Any, n_files: int) -> Any:
+            every = list(pieces)
+            read = [text if rows is None else text.take(pa.array(rows)) for text, rows in every]
+            passes.append(({leaf.id for leaf in leaves}, sum(len(some) - some.null_count for some in read)))
+            return stats_json.scan(every, leaves, n_files)
 
         monkeypatch.setattr(statistics, "scan", counting)
         snapshot = open_table(log.root).snapshot()

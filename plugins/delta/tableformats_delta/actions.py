@@ -23,6 +23,7 @@ __all__ = ["BYTE_ORDER_MARK", "empty_rows", "file_rows", "file_schema", "iter_ac
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _INT64 = range(-(2**63), 2**63)
 _SPACE = " \t\r\n"
+_DECODER = json.JSONDecoder()
 _DAMAGED = "Restore the file from a copy, or read a version before it"
 
 
@@ -63,7 +64,6 @@ def iter_actions(data: bytes, path: str) -> Iterator[tuple[str, dict[str, Any], 
     CorruptMetadataError : no UTF-8, no JSON, a torn value, nothing at all; with ``path`` and ``offset``
     """
     text, offset = _decode(data, path)
-    scan = json.JSONDecoder().raw_decode
     start, position, end, found = 0, 0, len(text), False
     while True:
         while position < end and text[position] in _SPACE:
@@ -73,7 +73,7 @@ def iter_actions(data: bytes, path: str) -> Iterator[tuple[str, dict[str, Any], 
         offset += _size(text, start, position)
         start = position
         try:
-            value, following = scan(text, position)
+            value, following = _DECODER.raw_decode(text, position)
         except RecursionError:
             raise _damage("the JSON is nested too deeply", path, offset) from None
         except ValueError as error:  # also integers of thousands of digits

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING
 
 from tableformats.arrays import scalar, to_arrow, to_numpy
 
+from ._json import line_starts
 from .actions import empty_rows, file_schema
 from .json_columns import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, TEXT, JsonColumns, Path
 from .vector_column import vector_column, vector_type
@@ -30,6 +33,8 @@ _FIELDS = {
 }  # fmt: skip
 # Of removes nothing but what reconciliation has a use for.
 _ONLY_ADDS = {"partition_values", "size", "modification_time", "stats", "base_row_id", "row_commit_version"}
+_KINDS = ("add", "remove")
+_HEADS = [f'{{"{kind}":{{'.encode() for kind in _KINDS]
 _MOST_BYTES = 1 << 30  # offsets have 32 bits
 _REQUIRED_OF_ADDS = {"size", "sizeInBytes", "cardinality"}
 
@@ -56,13 +61,11 @@ def read_lines(files: Sequence[bytes]) -> list[CommitLines | None]:
         return [None] * len(files)
     lines = _Lines(files)
     sound = np.ones(len(files), bool)
-    adds, removes = (_Actions(lines, kind) for kind in ("add", "remove"))
+    adds, removes = (_Actions(lines, kind) for kind in _KINDS)
     for actions in (adds, removes):
         sound[lines.file[actions.lines[~actions.usable]]] = False
-    rest = np.ones(len(lines.file), bool)
-    rest[adds.lines] = rest[removes.lines] = False
     others: list[list[tuple[int, bytes]]] = [[] for _ in files]
-    for line in np.flatnonzero(rest).tolist():
+    for line in np.flatnonzero(lines.kinds < 0).tolist():
         start, stop = int(lines.starts[line]), int(lines.starts[line + 1])
         number = int(lines.file[line])
         others[number].append((start - lines.file_starts[number], lines.data[start:stop].tobytes()))
@@ -73,7 +76,8 @@ def read_lines(files: Sequence[bytes]) -> list[CommitLines | None]:
 
 
 class _Lines:
-    """The lines of several files in one buffer; ``file`` is the file of each line."""
+    """The lines of several files in one buffer: of each its ``file``, and the place in ``_KINDS`` of what it seems to
+    hold, or -1."""
 
     def __init__(self, files: Sequence[bytes]) -> None:
         import numpy as np
@@ -84,19 +88,11 @@ class _Lines:
         self.file_starts = [0]
         for file in files:
             self.file_starts.append(self.file_starts[-1] + len(file) + 1)
-        ends = np.flatnonzero(self.data == ord("\n")) + 1
-        self.starts = np.concatenate(([0], ends))
-        self.file = np.searchsorted(self.file_starts, self.starts[:-1], side="right") - 1
+        self.starts, self.kinds = line_starts(self.data, _HEADS)
+        firsts = np.searchsorted(self.starts, self.file_starts)
+        self.file = np.repeat(np.arange(len(files)), np.diff(firsts))
         offsets = self.starts.astype(np.int32)
-        self.text = pa.StringArray.from_buffers(len(ends), pa.py_buffer(offsets), pa.py_buffer(self.data))
-
-    def beginning_with(self, prefix: bytes) -> np.ndarray:
-        """int64: which lines do."""
-        import numpy as np
-
-        long = np.flatnonzero(np.diff(self.starts) > len(prefix))
-        heads = self.data[self.starts[long][:, None] + np.arange(len(prefix))]
-        return long[(heads == np.frombuffer(prefix, np.uint8)).all(axis=1)]
+        self.text = pa.StringArray.from_buffers(len(self.kinds), pa.py_buffer(offsets), pa.py_buffer(self.data))
 
 
 class _Actions:
@@ -106,7 +102,7 @@ class _Actions:
         import numpy as np
 
         self._kind = kind
-        self.lines = lines.beginning_with(f'{{"{kind}":{{'.encode())
+        self.lines = np.flatnonzero(lines.kinds == _KINDS.index(kind))
         left_out = _ONLY_ADDS if kind == "remove" else ()
         names: dict[str, Path] = {n: (kind, member) for n, member in _FIELDS.items() if n not in left_out}
         vector = (kind, "deletionVector")
@@ -114,7 +110,7 @@ class _Actions:
         self._columns = JsonColumns(lines.text, [(kind,), vector, *names.values(), *members.values()], self.lines)
         self.usable = self._columns.sound & self._is_alone(lines)
         self._vectors = self._columns.kinds(vector)
-        self._check(np.isin(self._vectors, (ABSENT, NULL, OBJECT)))
+        self._check(_is_one_of(self._vectors, ABSENT, NULL, OBJECT))
         self._rows = self._batch(names, members)
         self._ends = np.searchsorted(lines.file[self.lines], np.arange(len(lines.file_starts)))
 
@@ -195,14 +191,20 @@ class _Actions:
         rows = np.repeat(np.arange(len(kinds)), np.diff(offsets))
         codes = to_numpy(pc.fill_null(names.dictionary_encode().indices, scalar(0, pa.int32()))).astype(np.int64)
         pairs = rows * (len(codes) + 1) + codes
-        _, firsts = np.unique(pairs, return_index=True)
-        repeated = np.ones(len(pairs), bool)
-        repeated[firsts] = False
-        whole = np.isin(value_kinds, (NULL, TEXT, ESCAPED)) & (name_kinds == TEXT) & ~repeated
+        repeated = np.zeros(len(pairs), bool)
+        if len(pairs) > len(kinds) or (np.diff(offsets) > 1).any():
+            repeated[:] = True
+            repeated[np.unique(pairs, return_index=True)[1]] = False
+        whole = _is_one_of(value_kinds, NULL, TEXT, ESCAPED) & (name_kinds == TEXT) & ~repeated
         whole &= (value_kinds == NULL) | to_numpy(values.is_valid())
-        fits = np.isin(kinds, (ABSENT, NULL, OBJECT))
+        fits = _is_one_of(kinds, ABSENT, NULL, OBJECT)
         fits[rows[~whole]] = False
         self._check(fits)
         bitmap = pa.py_buffer(np.packbits(kinds == OBJECT, bitorder="little"))
         struct = pa.StructArray.from_arrays([names, values], fields=[kind.key_field, kind.item_field])
         return pa.Array.from_buffers(kind, len(kinds), [bitmap, pa.py_buffer(offsets)], children=[struct])
+
+
+def _is_one_of(kinds: np.ndarray, *wanted: int) -> np.ndarray:
+    """bool[n]"""
+    return reduce(or_, (kinds == kind for kind in wanted))

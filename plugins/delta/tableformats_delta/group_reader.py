@@ -178,13 +178,16 @@ class _GroupStatistics:
         return self._mask is None
 
     def scan(self, leaves: Sequence[Leaf], rows: np.ndarray | None) -> RawStatistics:
-        import numpy as np
-
         places = self._wanted(rows)
         count = self._size if places is None else len(places)
         if not self._group.has("stats"):
             return RawStatistics.unknown(count, leaves)
-        parts = []
+        return scan(self._texts(places), leaves, count)
+
+    def _texts(self, places: np.ndarray | None) -> Iterator[tuple[pa.StringArray, np.ndarray | None]]:
+        """The texts of pieces in which one of ``places`` lies, with those."""
+        import numpy as np
+
         for place, add in self._pieces(["add.stats"], places):
             text = self._text(add)
             chosen = None
@@ -193,8 +196,7 @@ class _GroupStatistics:
                 if first == last:
                     continue
                 chosen = None if last - first == len(add) else places[first:last] - place
-            parts.append(scan(text, leaves, chosen))
-        return RawStatistics.concat(parts) if parts else RawStatistics.unknown(count, leaves)
+            yield text, chosen
 
     def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> pa.StructArray | None:
         import pyarrow as pa

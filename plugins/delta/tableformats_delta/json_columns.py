@@ -9,27 +9,29 @@ from __future__ import annotations
 
 import decimal
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tableformats.arrays import strings, to_arrow, to_numpy
 
-from ._json import MemberColumns
+from ._json import Cells, MemberColumns
 from .values import INT_RANGES, fit_decimal, parse_float
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-__all__ = ["ABSENT", "ESCAPED", "INTEGER", "NULL", "OBJECT", "TEXT", "JsonColumns", "Path", "member_tree"]
+__all__ = [
+    "ABSENT", "ESCAPED", "INTEGER", "NULL", "OBJECT", "TEXT", "JsonColumns", "JsonTable", "Path", "member_tree",
+]  # fmt: skip
 
 Path = tuple[str, ...]
 Member = tuple[bytes, int, int, int]
 
 _NULL, _VALUE, _LEFT = range(3)
 # What stands in a cell: tf_json_kind in csrc/tf_json.h.
-ABSENT, NULL, _FALSE, _TRUE, INTEGER, _REAL, TEXT, ESCAPED, OBJECT, _ARRAY = range(10)
+ABSENT, NULL, _, _, INTEGER, _, TEXT, ESCAPED, OBJECT, _ = range(10)
 
 
 @cache
@@ -94,11 +96,6 @@ class JsonColumns:
         found.sound = found._members.sound.view(bool)
         return offsets, found
 
-    def booleans(self, path: Path) -> pa.BooleanArray:
-        """true and false."""
-        kinds = self._members.kinds(self._columns[path])
-        return to_arrow(kinds == _TRUE, valid=(kinds == _TRUE) | (kinds == _FALSE))
-
     def texts(self, path: Path) -> pa.StringArray:
         """Strings, unescaped."""
         import pyarrow as pa
@@ -113,67 +110,124 @@ class JsonColumns:
 
         column = self._columns[path]
         values, cells = self._members.int64(column)
-        for row, number in self._left(column, cells):
-            values[row], cells[row] = _whole(number)
-        return pa.Array.from_buffers(pa.int64(), len(values), [_bitmap(cells), pa.py_buffer(values)])
+        _settle_integers(self._members, column, values, cells)
+        return _numbers(pa.int64(), values, cells)
 
-    def doubles(self, path: Path) -> pa.DoubleArray:
-        """Numbers, and strings that spell one, correctly rounded; NaN is a number."""
+
+class JsonTable:
+    """Members of up to n texts in the types that are asked for, as :class:`JsonColumns` has them. Texts come piece by
+    piece; what their members mean is in place when a piece is read, and nothing of the texts is needed afterwards.
+
+    Parameters
+    ----------
+    wanted : Arrow types by path: bool, int64, float64, decimal128(38, any) or string
+    """
+
+    def __init__(self, wanted: Mapping[Path, pa.DataType], n: int) -> None:
         import pyarrow as pa
 
-        column = self._columns[path]
-        values, cells = self._members.double(column)
-        if (cells == _LEFT).any() and not self._cast_left(column, values, cells):
-            for row, number in self._left(column, cells):
-                values[row], cells[row] = _double(number)
-        return pa.Array.from_buffers(pa.float64(), len(values), [_bitmap(cells), pa.py_buffer(values)])
+        names = {pa.bool_(): "boolean", pa.int64(): "int64", pa.float64(): "double", pa.string(): "text"}
+        self._types = [(names.get(t, "decimal"), t.scale if pa.types.is_decimal(t) else 0) for t in wanted.values()]
+        self._wanted = dict(wanted)
+        self._tree = member_tree(tuple(wanted))
+        self._cells = Cells(self._types, n)
 
-    def decimals(self, path: Path, scale: int) -> pa.Decimal128Array:
-        """decimal128(38, scale): numbers, and strings that spell one, that fit exactly."""
-        import pyarrow as pa
-
-        column = self._columns[path]
-        values, cells = self._members.decimal(column, scale)
-        for row, number in self._left(column, cells):
-            cells[row] = _NULL
-            fitted = _fitted(number, scale)
-            if fitted is not None:
-                unscaled = int(fitted.scaleb(scale, _WIDE)) & (1 << 128) - 1
-                values[row] = unscaled & (1 << 64) - 1, unscaled >> 64
-                cells[row] = _VALUE
-        return pa.Array.from_buffers(pa.decimal128(38, scale), len(cells), [_bitmap(cells), pa.py_buffer(values)])
-
-    def _left(self, column: int, cells: np.ndarray) -> Iterator[tuple[int, Any]]:
-        """(row, value) of the cells that the kernel left: a Decimal, a float that is not finite, an int or a str."""
-        import numpy as np
-
-        rows = np.flatnonzero(cells == _LEFT)
-        if not len(rows):
+    def read(self, text: pa.StringArray, rows: np.ndarray | None = None) -> None:
+        """The next texts, of them ``rows`` (int64; None: all) alone. Cost: O(bytes of the texts), GIL released."""
+        offsets, data = _texts(text)
+        members = MemberColumns(offsets, data, self._tree, len(self._wanted), rows)
+        first = self._cells.count
+        if not self._cells.take(members):
             return
-        offsets, data = self._members.raw(column, cells)
-        quoted = np.isin(self._members.kinds(column)[rows], (TEXT, ESCAPED))
-        for i, row in enumerate(rows.tolist()):
-            spelled = data[offsets[i] : offsets[i + 1]].tobytes()
-            if quoted[i]:
-                spelled = b'"' + spelled + b'"'
-            yield row, json.loads(spelled, parse_float=_decimal)
+        for column, (name, scale) in enumerate(self._types):
+            values, cells = self._cells.values(column)[first:], self._cells.cells(column)[first:]
+            if name == "int64":
+                _settle_integers(members, column, values, cells)
+            elif name == "double":
+                _settle_doubles(members, column, values, cells)
+            elif name == "decimal":
+                _settle_decimals(members, column, scale, values, cells)
 
-    def _cast_left(self, column: int, values: np.ndarray, cells: np.ndarray) -> bool:
-        """Fill in the numbers that are left at once; False where not all of them are taken so."""
-        import numpy as np
+    def columns(self) -> dict[Path, pa.Array]:
+        """What was read, by path."""
         import pyarrow as pa
 
-        rows = np.flatnonzero(cells == _LEFT)
-        if np.isin(self._members.kinds(column)[rows], (TEXT, ESCAPED)).any():
-            return False
-        offsets, data = self._members.raw(column, cells)
-        spelled = pa.StringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(data))
-        try:
-            values[rows] = to_numpy(spelled.cast(pa.float64()))
-        except pa.ArrowInvalid:
-            return False
-        cells[rows] = _VALUE
-        return True
+        found: dict[Path, pa.Array] = {}
+        for column, (path, kind) in enumerate(self._wanted.items()):
+            cells = self._cells.cells(column)
+            if pa.types.is_string(kind):
+                offsets, data = self._cells.text(column)
+                buffers = [_bitmap(cells), pa.py_buffer(offsets), pa.py_buffer(data)]
+                found[path] = pa.Array.from_buffers(kind, len(cells), buffers)
+            elif pa.types.is_boolean(kind):
+                found[path] = to_arrow(self._cells.values(column).view(bool), valid=cells == _VALUE)
+            else:
+                found[path] = _numbers(kind, self._cells.values(column), cells)
+        return found
+
+
+def _numbers(kind: pa.DataType, values: np.ndarray, cells: np.ndarray) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(kind, len(cells), [_bitmap(cells), pa.py_buffer(values)])
+
+
+def _settle_integers(members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray) -> None:
+    """Fill in what the kernel left."""
+    for row, number in _left(members, column, cells):
+        values[row], cells[row] = _whole(number)
+
+
+def _settle_doubles(members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray) -> None:
+    """Fill in what the kernel left."""
+    if (cells == _LEFT).any() and not _cast_left(members, column, values, cells):
+        for row, number in _left(members, column, cells):
+            values[row], cells[row] = _double(number)
+
+
+def _settle_decimals(members: MemberColumns, column: int, scale: int, values: np.ndarray, cells: np.ndarray) -> None:
+    """Fill in what the kernel left."""
+    for row, number in _left(members, column, cells):
+        cells[row] = _NULL
+        fitted = _fitted(number, scale)
+        if fitted is not None:
+            unscaled = int(fitted.scaleb(scale, _WIDE)) & (1 << 128) - 1
+            values[row] = unscaled & (1 << 64) - 1, unscaled >> 64
+            cells[row] = _VALUE
+
+
+def _left(members: MemberColumns, column: int, cells: np.ndarray) -> Iterator[tuple[int, Any]]:
+    """(row, value) of the cells that the kernel left: a Decimal, a float that is not finite, an int or a str."""
+    import numpy as np
+
+    rows = np.flatnonzero(cells == _LEFT)
+    if not len(rows):
+        return
+    offsets, data = members.raw(column, cells)
+    quoted = np.isin(members.kinds(column)[rows], (TEXT, ESCAPED))
+    for i, row in enumerate(rows.tolist()):
+        spelled = data[offsets[i] : offsets[i + 1]].tobytes()
+        if quoted[i]:
+            spelled = b'"' + spelled + b'"'
+        yield row, json.loads(spelled, parse_float=_decimal)
+
+
+def _cast_left(members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray) -> bool:
+    """Fill in the numbers that are left at once; False where not all of them are taken so."""
+    import numpy as np
+    import pyarrow as pa
+
+    rows = np.flatnonzero(cells == _LEFT)
+    if np.isin(members.kinds(column)[rows], (TEXT, ESCAPED)).any():
+        return False
+    offsets, data = members.raw(column, cells)
+    spelled = pa.StringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(data))
+    try:
+        values[rows] = to_numpy(spelled.cast(pa.float64()))
+    except pa.ArrowInvalid:
+        return False
+    cells[rows] = _VALUE
+    return True
 
 
 _WIDE = decimal.Context(prec=80, Emin=-99999, Emax=99999)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .values import INT_RANGES, fit_decimal
 
-__all__ = ["DEPTH", "NUMBER", "MemberColumns"]
+__all__ = ["DEPTH", "NUMBER", "Cells", "MemberColumns", "line_starts"]
 
 DEPTH = 128
 """Objects and arrays within each other, at most."""
@@ -93,13 +93,13 @@ class MemberColumns:
             cells.append((int(value), _VALUE) if fits else (0, _LEFT if left else _NONE))
         return _filled(cells, np.int64)
 
-    def double(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+    def _double(self, column: int) -> tuple[np.ndarray, np.ndarray]:
         return _filled(
             [(float(v), _VALUE) if isinstance(v, _Number) else (0.0, _LEFT if isinstance(v, str) else _NONE)
              for v in self._column(column)], np.float64,
         )  # fmt: skip
 
-    def decimal(self, column: int, scale: int) -> tuple[np.ndarray, np.ndarray]:
+    def _decimal(self, column: int, scale: int) -> tuple[np.ndarray, np.ndarray]:
         column_cells = []
         for value in self._column(column):
             words, cell = (0, 0), _LEFT if isinstance(value, str) else _NONE
@@ -122,6 +122,56 @@ class MemberColumns:
     def raw(self, column: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         left = [value for value, cell in zip(self._column(column), cells.tolist(), strict=True) if cell == _LEFT]
         return _joined([(v if isinstance(v, _Number) else json.dumps(v)[1:-1]).encode() for v in left])
+
+
+class Cells:
+    """See ``_json.Cells``."""
+
+    def __init__(self, types: Sequence[tuple[str, int]], n: int) -> None:
+        self._types = types
+        self._most = n
+        self.count = 0
+        dtypes = {"boolean": np.uint8, "int64": np.int64, "double": np.float64, "decimal": np.uint64, "text": object}
+        self._values = [np.zeros((n, 2) if name == "decimal" else n, dtypes[name]) for name, _ in types]
+        self._cells = [np.zeros(n, np.uint8) for _ in types]
+
+    def take(self, members: MemberColumns) -> bool:
+        n = len(members.sound)
+        if n > self._most - self.count:
+            raise ValueError("there is no room")
+        here = slice(self.count, self.count + n)
+        for column, (name, scale) in enumerate(self._types):
+            values, cells = self._values[column][here], self._cells[column][here]
+            if name == "boolean":
+                kinds = members.kinds(column)
+                values[:], cells[:] = kinds == _TRUE, (kinds == _TRUE) | (kinds == _FALSE)
+            elif name == "text":
+                offsets, data, cells[:] = members.text(column)
+                values[:] = [data[i:j].tobytes() for i, j in zip(offsets[:-1], offsets[1:], strict=True)]
+            elif name == "int64":
+                values[:], cells[:] = members.int64(column)
+            elif name == "double":
+                values[:], cells[:] = members._double(column)
+            else:
+                values[:], cells[:] = members._decimal(column, scale)
+        self.count += n
+        return any((cells[here] == _LEFT).any() for cells in self._cells)
+
+    def cells(self, column: int) -> np.ndarray:
+        return self._cells[column][: self.count]
+
+    def values(self, column: int) -> np.ndarray:
+        return self._values[column][: self.count]
+
+    def text(self, column: int) -> tuple[np.ndarray, np.ndarray]:
+        return _joined(self._values[column][: self.count].tolist())
+
+
+def line_starts(data: np.ndarray, heads: Sequence[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """See ``_json.line_starts``."""
+    lines = data.tobytes().split(b"\n")[:-1]
+    kinds = [next((i for i, head in enumerate(heads) if line.startswith(head)), -1) for line in lines]
+    return np.cumsum([0, *(len(line) + 1 for line in lines)]), np.array(kinds, np.int8)
 
 
 def _number(text: str) -> _Number:

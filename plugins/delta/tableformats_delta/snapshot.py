@@ -121,9 +121,9 @@ class DeltaSnapshot(FormatSnapshot):
 
     def _commit_part(self, commits: Sequence[Commit]) -> FilePart:
         def read(report: ScanReport) -> Iterator[FileBatch]:
-            rows, live = _actions(commits)
+            rows, texts, live = _actions(commits)
             path = commits[0].file.path
-            batch = self._batch(CheckpointRows(rows, TextStatistics(rows.column("stats"))), path, report)
+            batch = self._batch(CheckpointRows(rows, TextStatistics(texts)), path, report)
             batch.keys, batch.live = file_keys(rows, self._storage.root, path), live
             yield batch
 
@@ -290,15 +290,18 @@ class _Damage:
                 raise CorruptMetadataError(what, path=self._path, field=field.name)
 
 
-def _actions(commits: Sequence[Commit]) -> tuple[pa.RecordBatch, np.ndarray]:
-    """The file actions of commits, the newest first, and which of them are live where no newer one says otherwise."""
+def _actions(commits: Sequence[Commit]) -> tuple[pa.RecordBatch, pa.ChunkedArray, np.ndarray]:
+    """The file actions of commits, the newest first; their statistics, most of the bytes, which are not copied; and
+    which of the actions are live where no newer one says otherwise."""
     import numpy as np
     import pyarrow as pa
 
     parts = [part for commit in commits for part in (commit.adds, commit.removes)]
     live = np.repeat([True, False] * len(commits), [part.num_rows for part in parts])
-    rows = pa.Table.from_batches(parts).combine_chunks().to_batches()
-    return rows[0] if rows else parts[0], live
+    table = pa.Table.from_batches(parts)
+    texts = table.column("stats")
+    rows = table.drop_columns(["stats"]).combine_chunks().to_batches()
+    return rows[0] if rows else empty_rows(), texts, live
 
 
 def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:

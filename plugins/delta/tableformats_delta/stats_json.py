@@ -6,14 +6,14 @@ one that names an asked member twice. Decimals never pass through a double, inte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tableformats.arrays import FALSE, to_arrow
 from tableformats.schema import DecimalType, Field, PrimitiveType, Schema, StructType, Type
 
-from .json_columns import JsonColumns, Path
+from .json_columns import JsonTable, Path
 from .values import INT_RANGES
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaf", "RawStatistics", "leaf_of", "raw_type", "scan"]
 
-_CHUNK_ROWS = 4096
 _NO_BOUNDS = ("boolean", "binary", "variant", "unknown", "uuid", "time")
 _RECORDS: Path = ("numRecords",)
 _TIGHT: Path = ("tightBounds",)
+_SIDES = ("minValues", "maxValues", "nullCount")
 
 
 @dataclass(frozen=True)
@@ -105,58 +105,49 @@ def raw_type(kind: Type) -> pa.DataType | None:
     return pa.float64() if kind.name in ("float", "double") else pa.string()
 
 
-def scan(text: pa.StringArray, leaves: Sequence[Leaf], rows: np.ndarray | None = None) -> RawStatistics:
-    """Decode ``text`` (string[n_files]; null = no statistics) for ``leaves``; of ``rows`` alone (int64 indices,
-    ascending; None: all).
+def scan(
+    pieces: Iterable[tuple[pa.StringArray, np.ndarray | None]], leaves: Sequence[Leaf], n_files: int
+) -> RawStatistics:
+    """Decode texts (null = no statistics) for ``leaves``.
+
+    Parameters
+    ----------
+    pieces : texts, best no more of them than fit a processor's cache, and which of them are decoded (int64 indices,
+        ascending; None: all)
+    n_files : at least as many as are decoded in all; if none are, all of that many are unknown
 
     Notes
     -----
-    Cost: O(bytes of the texts), GIL released; memory beyond the answer is bounded by chunks of 4096 texts.
+    Cost: O(bytes of the texts), GIL released. Nothing of a piece is looked at once the next one is asked for.
     """
     import numpy as np
-
-    paths = _paths(leaves)
-    count = len(text) if rows is None else len(rows)
-    parts = []
-    for start in range(0, max(count, 1), _CHUNK_ROWS):
-        stop = start + _CHUNK_ROWS
-        if rows is None:
-            some = text.slice(start, _CHUNK_ROWS)
-            columns, has_text = JsonColumns(some, paths), some.is_valid()
-        else:
-            chosen = np.ascontiguousarray(rows[start:stop], np.int64)
-            columns, has_text = JsonColumns(text, paths, chosen), text.is_valid().take(to_arrow(chosen))
-        parts.append(_raw(columns, has_text, leaves))
-    return RawStatistics.concat(parts)
-
-
-def _paths(leaves: Sequence[Leaf]) -> list[Path]:
-    paths = [_RECORDS, _TIGHT]
-    for leaf in leaves:
-        paths.append(("nullCount", *leaf.path))
-        if raw_type(leaf.type) is not None:
-            paths += [("minValues", *leaf.path), ("maxValues", *leaf.path)]
-    return list(dict.fromkeys(paths))
-
-
-def _raw(columns: JsonColumns, has_text: pa.BooleanArray, leaves: Sequence[Leaf]) -> RawStatistics:
     import pyarrow as pa
 
-    raw = RawStatistics(has_text, columns.integers(_RECORDS), columns.booleans(_TIGHT))
+    table = JsonTable(_wanted(leaves), n_files)
+    has_text: list[pa.BooleanArray] = []
+    for text, rows in pieces:
+        table.read(text, rows)
+        is_there = text.is_valid()
+        has_text.append(is_there if rows is None else is_there.take(to_arrow(np.asarray(rows, np.int64))))
+    if not has_text:
+        return RawStatistics.unknown(n_files, leaves)
+    found = table.columns()
+    raw = RawStatistics(pa.concat_arrays(has_text), found[_RECORDS], found[_TIGHT])
     for leaf in leaves:
-        kind = raw_type(leaf.type)
-        raw.null_counts[leaf.id] = columns.integers(("nullCount", *leaf.path))
-        for name, into in (("minValues", raw.lower), ("maxValues", raw.upper)):
-            path = (name, *leaf.path)
-            into[leaf.id] = pa.nulls(len(columns.sound)) if kind is None else _bounds(columns, path, kind)
+        for name, into in zip(_SIDES, (raw.lower, raw.upper, raw.null_counts), strict=True):
+            side = found.get((name, *leaf.path))
+            into[leaf.id] = pa.nulls(len(raw.has_text)) if side is None else side
     return raw
 
 
-def _bounds(columns: JsonColumns, path: Path, kind: pa.DataType) -> pa.Array:
+def _wanted(leaves: Sequence[Leaf]) -> dict[Path, pa.DataType]:
     import pyarrow as pa
 
-    if pa.types.is_decimal(kind):
-        return columns.decimals(path, kind.scale)
-    if pa.types.is_floating(kind):
-        return columns.doubles(path)
-    return columns.integers(path) if pa.types.is_integer(kind) else columns.texts(path)
+    wanted: dict[Path, pa.DataType] = {_RECORDS: pa.int64(), _TIGHT: pa.bool_()}
+    for leaf in leaves:
+        bound = raw_type(leaf.type)
+        for name, kind in zip(_SIDES, (bound, bound, pa.int64()), strict=True):
+            if kind is not None:
+                path = (name, *leaf.path)
+                wanted[path] = kind
+    return wanted
