@@ -181,7 +181,7 @@ class _Counted:
         if is_float:
             lower, upper = _without_nan(lower), _without_nan(upper)
         contradictory = pc.greater(lower, upper) if _ordered(kind) else None
-        if contradictory is not None and pc.any(contradictory).as_py():
+        if contradictory is not None and contradictory.true_count:
             wrong = pc.fill_null(contradictory, FALSE)
             lower, upper = (pc.if_else(wrong, scalar(None, kind), side) for side in (lower, upper))
         if is_float and may_nan.any():

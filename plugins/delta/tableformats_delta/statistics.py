@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from tableformats.arrays import TRUE, ZERO, flat, scalar, to_arrow
+from tableformats.arrays import TRUE, flat, scalar, to_arrow, to_numpy
 from tableformats.plugin import Bounds, Statistics
 from tableformats.schema import Field, Schema, arrow_type
 
@@ -112,7 +112,7 @@ class LogStatistics(Statistics):
         found = _Evidence.of(self._source, leaves, rows)
         records = _not_negative(found.counts(lambda raw: raw.record_counts, _RECORDS))
         tight = found.either(lambda raw: raw.tight, _TIGHT, pa.bool_())
-        wide = has_vector if tight is None else pc.or_(pc.invert(pc.fill_null(tight, TRUE)), has_vector)
+        wide = to_numpy(has_vector if tight is None else pc.or_(pc.invert(pc.fill_null(tight, TRUE)), has_vector))
         bounds = Bounds(record_count=records)
         for leaf in leaves:
             lower, upper = found.bound_pair(leaf)
@@ -208,17 +208,28 @@ def _member(parsed: pa.StructArray | None, path: Sequence[str], kind: pa.DataTyp
 
 
 def _not_negative(counts: pa.Int64Array) -> pa.Int64Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return pc.if_else(pc.greater_equal(counts, ZERO), counts, scalar(None, pa.int64()))
+    # Counts that are null everywhere need have no values in memory.
+    return counts if counts.null_count == len(counts) else _where(counts, to_numpy(counts) >= 0)
 
 
-def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: pa.BooleanArray) -> pa.Int64Array:
+def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: np.ndarray) -> pa.Int64Array:
     """Counts that can be believed: 0 to numRecords; under wide bounds only 0 or numRecords."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    possible = pc.and_(pc.greater_equal(nulls, ZERO), pc.less_equal(nulls, records))
-    exact = pc.or_(pc.equal(nulls, ZERO), pc.equal(nulls, records))
-    return pc.if_else(pc.and_(possible, pc.or_(pc.invert(wide), exact)), nulls, scalar(None, pa.int64()))
+    if nulls.null_count == len(nulls) or records.null_count == len(records):
+        return pa.nulls(len(nulls), pa.int64())
+    n, of = to_numpy(nulls), to_numpy(records)
+    everything = n == of
+    believed = (n >= 0) & (n <= of) & (everything | (n == 0) | ~wide)
+    if records.null_count:
+        believed &= to_numpy(records.is_valid())
+    return _where(nulls, believed)
+
+
+def _where(counts: pa.Int64Array, believed: np.ndarray) -> pa.Int64Array:
+    """Unknown where they are not ``believed`` (bool[n], of nulls anything)."""
+    if believed.all():
+        return counts
+    if counts.null_count:
+        believed &= to_numpy(counts.is_valid())
+    return to_arrow(to_numpy(counts), valid=believed)

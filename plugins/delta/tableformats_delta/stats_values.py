@@ -14,14 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from tableformats.arrays import FALSE, array_of, scalar
+from tableformats.arrays import FALSE, array_of, scalar, to_arrow
 from tableformats.schema import DecimalType, PrimitiveType, arrow_type
 
 from .values import INT_RANGES, fit_decimal, parse_date, parse_instant, parse_local
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from .stats_json import Leaf
@@ -53,9 +55,9 @@ def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, 
     if convert is None:
         return pa.nulls(len(lower), target), pa.nulls(len(upper), target)
     low, high = convert(lower), convert(upper)
-    crossed = pc.fill_null(pc.greater(low, high), FALSE)
+    crossed = pc.greater(low, high)
     if crossed.true_count:
-        unknown = scalar(None, target)
+        crossed, unknown = pc.fill_null(crossed, FALSE), scalar(None, target)
         low, high = pc.if_else(crossed, unknown, low), pc.if_else(crossed, unknown, high)
     if isinstance(kind, PrimitiveType):
         if kind.name in ("timestamp", "timestamp_ntz"):
@@ -113,6 +115,10 @@ def _integers(raw: pa.Array, name: str, target: pa.DataType) -> pa.Array:
     import pyarrow.compute as pc
 
     wide = _cast(raw, pa.int64())
+    try:
+        return wide.cast(target)  # in most columns all values fit
+    except pa.ArrowInvalid:
+        pass
     limits = INT_RANGES[name]
     least, most = (scalar(limit, pa.int64()) for limit in (limits.start, limits.stop - 1))
     fits = pc.and_(pc.greater_equal(wide, least), pc.less_equal(wide, most))
@@ -123,7 +129,8 @@ def _floats(raw: pa.Array, target: pa.DataType) -> pa.Array:
     import pyarrow.compute as pc
 
     values = _cast(raw, target)
-    return pc.if_else(pc.is_nan(values), scalar(None, target), values)
+    nan = pc.is_nan(values)
+    return pc.if_else(nan, scalar(None, target), values) if nan.true_count else values
 
 
 def _decimals(raw: pa.Array, kind: DecimalType) -> pa.Array:
@@ -193,15 +200,25 @@ def _widen_timestamps(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array
 
 def _widen_strings(high: pa.StringArray) -> pa.StringArray:
     """Few strings are long enough to have been cut, or end like a cut one: the others stay as they are."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    long = pc.greater_equal(pc.binary_length(high), scalar(_CUT_CHARACTERS, pa.int32()))
-    marked = reduce(pc.or_, (pc.ends_with(high, mark) for mark in _MARKS))
-    suspects = pc.fill_null(pc.or_(long, marked), FALSE)
-    if not suspects.true_count:
+    suspects = _suspects(high)
+    if not suspects.any():
         return high
-    return pc.replace_with_mask(high, suspects, _widen_cut(high.filter(suspects)))
+    chosen = pc.and_(to_arrow(suspects), high.is_valid())
+    return pc.replace_with_mask(high, chosen, _widen_cut(high.filter(chosen)))
+
+
+def _suspects(high: pa.StringArray) -> np.ndarray:
+    """bool[n]: texts of as many bytes as a cut one has characters, or more, and those whose last byte a mark ends with."""
+    import numpy as np
+
+    _, places, data = high.buffers()
+    if data is None or not data.size:
+        return np.zeros(len(high), bool)
+    offsets = np.frombuffer(places, np.int32)[high.offset : high.offset + len(high) + 1]
+    last = np.frombuffer(data, np.uint8)[np.maximum(offsets[1:] - 1, 0)]  # of an empty text whatever stands there
+    return reduce(or_, (last == mark.encode()[-1] for mark in _MARKS), np.diff(offsets) >= _CUT_CHARACTERS)
 
 
 def _widen_cut(high: pa.StringArray) -> pa.StringArray:
