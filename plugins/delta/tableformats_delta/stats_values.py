@@ -210,7 +210,7 @@ def _widen_strings(high: pa.StringArray) -> pa.StringArray:
 
 
 def _suspects(high: pa.StringArray) -> np.ndarray:
-    """bool[n]: texts of as many bytes as a cut one has characters, or more, and those whose last byte a mark ends with."""
+    """bool[n]: texts of at least as many bytes as a cut one has characters, and those that may end with a mark."""
     import numpy as np
 
     _, places, data = high.buffers()
