@@ -143,9 +143,6 @@ class _Planner:
             with report.stage("deletes"):
                 delete_files = self._deletes(survivors)
             survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
-            with report.stage("paths"):
-                for _ in in_order(self.snapshot.check_paths, survivors["path"].chunks):
-                    pass
         report.files_planned = survivors.num_rows
         report.files_fully_matched = pc.sum(survivors["fully_matched"]).as_py() or 0
         report.files_with_deletes = int(np.count_nonzero(np.diff(delete_files.offsets)))
@@ -274,6 +271,10 @@ class _Planner:
         if len(pruned.rows):
             with result.report.stage("metadata"):
                 files = self._files(pruned, spec, batch_of)
+            with result.report.stage("paths"):
+                for paths in files["path"].chunks:
+                    self.snapshot.check_paths(paths)
+            with result.report.stage("metadata"):
                 counts = [pruned.counts] if pruned.counts is not None else _uncounted(pruned, batch_of, counting)
             result.pieces.append(Piece(order, files, counts))
 

@@ -335,9 +335,22 @@ class Storage(Portable):
         return resolved
 
     def check(self, stored: pa.Array, *, encoded: bool = False) -> None:
-        """Raises what :meth:`resolve` would; makes no paths where all are relative, which nothing is wrong with."""
-        if _path_kinds(stored, encoded).any():
+        """Raises what :meth:`resolve` would; makes no paths where one look tells that nothing is wrong."""
+        if not self.are_fine(stored, encoded=encoded):
             self.resolve(stored, encoded=encoded)
+
+    def are_fine(self, stored: pa.Array, *, encoded: bool = False) -> bool:
+        """Whether these paths are relative, all of them, or all below one allowed prefix. False says nothing."""
+        import pyarrow.compute as pc
+
+        kinds = _path_kinds(stored, encoded)
+        if not kinds.any():
+            return True
+        if (kinds != 1).any():
+            return False
+        first = stored[0].as_py()
+        below = next((old + "/" for old, _ in self._spelled_prefixes() if first.startswith(old + "/")), None)
+        return below is not None and bool(pc.all(pc.starts_with(stored, below)).as_py())
 
     def _spelled_prefixes(self) -> Iterable[tuple[str, str]]:
         """Every spelling of a prefix that needs no other check, with what it means; the longest first."""

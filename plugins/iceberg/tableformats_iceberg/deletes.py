@@ -24,7 +24,6 @@ import pyarrow.compute as pc
 from tableformats.arrays import scalar, to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, PartitionSpec
-from tableformats.plugin.prefetch import in_order, thread_count
 
 from .entries import EQUALITY_DELETES, Entries
 from .groups import flat, places, row_codes
@@ -37,8 +36,6 @@ _DELETION_VECTOR, _POSITION, _EQUALITY, _PUFFIN = (
     scalar(text, pa.string()) for text in (DELETION_VECTOR, POSITION, EQUALITY, "puffin")
 )
 
-_FEWEST = 1 << 16
-"""Values that a thread of its own looks up, at least."""
 Pairs = tuple[np.ndarray, np.ndarray]
 """Row numbers of data files and of deletes, of one length."""
 
@@ -125,7 +122,9 @@ class DeleteIndex:
         named = pc.is_in(scope, value_set=data) if len(data) < len(scope) else scope.is_valid()
         rows = np.flatnonzero(to_numpy(named))
         encoded = (scope if len(rows) == len(scope) else scope.take(to_arrow(rows))).dictionary_encode()
-        hits, hit_codes = _found_in(data, encoded.dictionary)
+        found = pc.index_in(data, value_set=encoded.dictionary)
+        hits = np.flatnonzero(to_numpy(found.is_valid()))
+        hit_codes = to_numpy(found)[hits].astype(np.int64)
         present = np.zeros(len(encoded.dictionary), bool)
         present[hit_codes] = True
         codes = to_numpy(encoded.indices).astype(np.int64)
@@ -181,20 +180,6 @@ class DeleteIndex:
             taken[spec_id] = start + table.num_rows
             ordered.append(by_spec[spec_id][start : taken[spec_id]])
         return np.concatenate(ordered)
-
-
-def _found_in(values: pa.ChunkedArray | pa.Array, wanted: pa.Array) -> Pairs:
-    """The rows of ``values`` that are among ``wanted``, and where they stand there."""
-    size = max(-(-len(values) // thread_count()), _FEWEST)
-    runs = (values.slice(start, size) for start in range(0, len(values), size))
-    parts = in_order(lambda run: pc.index_in(pa.chunked_array(run), value_set=wanted), map(_chunks, runs))
-    found = pa.chunked_array([chunk for part in parts for chunk in part.chunks], pa.int32())
-    hits = np.flatnonzero(to_numpy(found.is_valid()))
-    return hits, to_numpy(found)[hits].astype(np.int64)
-
-
-def _chunks(values: pa.ChunkedArray | pa.Array) -> list[pa.Array]:
-    return values.chunks if isinstance(values, pa.ChunkedArray) else [values]
 
 
 def _where(pairs: Pairs, chosen: np.ndarray) -> Pairs:

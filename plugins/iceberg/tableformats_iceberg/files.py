@@ -78,6 +78,11 @@ class TableFiles:
             stored = pc.if_else(relative, pc.binary_join_element_wise(self.directory, stored, "/"), stored)
         return self.storage.resolve(stored)
 
+    def check(self, stored: pa.Array) -> None:
+        """Raises what :meth:`resolve` would."""
+        if not self.storage.are_fine(stored):
+            self.resolve(stored)
+
     def _absolute(self, stored: str) -> str:
         return stored if _ABSOLUTE.match(stored) else f"{self.directory}/{stored}"
 

@@ -174,6 +174,10 @@ class IcebergSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`. Iceberg stores paths unencoded."""
         return self.files.resolve(paths)
 
+    def check_paths(self, paths: pa.Array) -> None:
+        """See :meth:`tableformats.plugin.FormatSnapshot.check_paths`."""
+        self.files.check(paths)
+
     # ---- deletes ------------------------------------------------------------------------------------------------
 
     @cached_property
