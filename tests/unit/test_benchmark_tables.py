@@ -18,7 +18,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "asv_bench"))
 
 from benchmarks import planning
-from benchmarks.cases import Case, Goal
+from benchmarks.cases import Case, Goal, Yardstick
 from benchmarks.generate import DeltaTable, IcebergTable, Spec, build
 from benchmarks.generate.avro import beside, container, longs, pairs, texts
 from benchmarks.generate.model import Model, bucket_of
@@ -153,11 +153,13 @@ class _Fixed:
 
 
 def test_verdicts() -> None:
-    goal = Goal(0.5, memory_mb=150, prototype=0.25, factors={"polars": 2.0})
+    goal = Goal(0.5, memory_mb=150, beside=Yardstick("limit", "P2", 0.25), factors={"polars": 2.0})
     case = Case("one", DeltaTable(300), "P0", goal=goal)
     assert verdict(case, _Fixed(tableformats=0.4, polars=0.9)) == "yes"
-    assert verdict(case, _Fixed(tableformats=0.6, polars=1.5)) == "no: 1.2x the goal's time"
-    assert verdict(case, _Fixed(tableformats=0.6, limit=0.4, polars=1.5)) == "yes"
+    assert verdict(case, _Fixed(tableformats=0.6, polars=1.5)) == "no: 1.20x the goal's time"
+    assert verdict(case, _Fixed(tableformats=0.6, limit=0.4, polars=1.5)) == "yes", "0.8 s on this machine"
+    assert verdict(case, _Fixed(tableformats=1.2, limit=0.4, polars=4)) == "no: 1.50x the goal's time"
+    assert verdict(case, _Fixed(tableformats=0.4, limit=0.1, polars=1.5)) == "yes", "a faster machine asks no more"
     assert verdict(case, _Fixed(tableformats=0.4, polars=0.5)) == "no: 1.2x of polars, not 2.0x"
     assert verdict(Case("two", DeltaTable(300), "P0"), _Fixed(tableformats=9.0)) == "–"
 
