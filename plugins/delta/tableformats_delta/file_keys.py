@@ -8,18 +8,21 @@ Source: Delta PROTOCOL.md, "Action Reconciliation", "Deletion Vector Descriptor 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from uuid import UUID
 
-from tableformats.arrays import FALSE, scalar, strings
+from tableformats.arrays import FALSE, scalar, strings, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.storage import normalize
 
 from . import z85
+from ._keys import holds_any, with_endings
 from .vector_column import has_vector, vectors_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 __all__ = ["file_keys", "path_keys"]
@@ -44,28 +47,57 @@ def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
     ------
     CorruptMetadataError : a path that holds a NUL
     """
+    import numpy as np
+    import pyarrow as pa
+
+    paths = _paths(rows, log_path)
+    column = rows.column("deletion_vector")
+    vectors = vectors_of(column)
+    if not vectors.num_rows:
+        return paths.view(pa.binary())
+    endings = _buffers(_endings(vectors, root))
+    try:
+        offsets, data = with_endings(*_buffers(paths), np.flatnonzero(to_numpy(has_vector(column))), *endings)
+    except OverflowError as error:
+        raise CorruptMetadataError(str(error), path=log_path, field="add.path") from error
+    return pa.Array.from_buffers(pa.binary(), len(paths), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+
+
+def _endings(vectors: pa.RecordBatch, root: str) -> pa.StringArray:
+    """What the key of a file has behind its path for its deletion vector."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    paths = _paths(rows, log_path)
-    vectors = vectors_of(rows.column("deletion_vector"))
-    if not vectors.num_rows:
-        return paths.cast(pa.binary())
     storage, stored, offset = (vectors.column(name) for name in ("storageType", "pathOrInlineDv", "offset"))
-    nothing, at, end = (scalar(text, pa.string()) for text in ("", "@", "\0"))
-    place = pc.coalesce(pc.binary_join_element_wise(at, offset.cast(pa.string()), nothing), nothing)
-    with_vector = has_vector(rows.column("deletion_vector"))
-    own = paths.filter(with_vector)
-    vector = pc.binary_join_element_wise(end, _canonical_vectors(storage, stored, root), place, nothing)
-    keys = pc.binary_join_element_wise(own, pc.coalesce(vector, nothing), nothing)
-    return pc.replace_with_mask(paths, with_vector, keys).cast(pa.binary())
+    nothing, at, end = _texts("", "@", "\0")
+    place = nothing
+    if offset.null_count < len(offset):
+        place = pc.coalesce(pc.binary_join_element_wise(at, offset.cast(pa.string()), nothing), nothing)
+    endings = pc.binary_join_element_wise(end, _canonical_vectors(storage, stored, root), place, nothing)
+    return pc.coalesce(endings, nothing) if endings.null_count else endings
+
+
+@cache
+def _texts(*texts: str) -> list[pa.StringScalar]:
+    import pyarrow as pa
+
+    return [scalar(text, pa.string()) for text in texts]
+
+
+def _buffers(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+    """(offsets int32[n + 1], data uint8[any]) of n texts, n > 0."""
+    import numpy as np
+
+    _, offsets, data = texts.buffers()
+    window = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    return window, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
 
 
 def path_keys(rows: pa.RecordBatch, log_path: str) -> pa.BinaryArray:
     """The key of each file action's path, whatever its deletion vector. Raises as :func:`file_keys` does."""
     import pyarrow as pa
 
-    return _paths(rows, log_path).cast(pa.binary())
+    return _paths(rows, log_path).view(pa.binary())
 
 
 def _paths(rows: pa.RecordBatch, log_path: str) -> pa.StringArray:
@@ -81,14 +113,10 @@ def _paths(rows: pa.RecordBatch, log_path: str) -> pa.StringArray:
 
 def _are_plain(paths: pa.StringArray) -> bool:
     """Whether no path holds a byte that is part of an escape, of a scheme or no text: one look at the buffer."""
-    import numpy as np
-
-    _, offsets, data = paths.buffers()
-    if data is None or not len(paths):
+    if not len(paths):
         return True
-    start, stop = np.frombuffer(offsets, np.int32)[[paths.offset, paths.offset + len(paths)]].tolist()
-    octets = data.slice(start, stop - start).to_pybytes()
-    return not any(awkward in octets for awkward in (b"%", b":", b"\0"))
+    offsets, data = _buffers(paths)
+    return not holds_any(data[offsets[0] : offsets[-1]], b"%:\0")
 
 
 def _canonical(paths: pa.StringArray) -> pa.StringArray:
@@ -103,13 +131,14 @@ def _canonical(paths: pa.StringArray) -> pa.StringArray:
 
 def _canonical_vectors(storage: pa.StringArray, stored: pa.StringArray, root: str) -> pa.StringArray:
     """Storage type and place in one string; ``p`` inside the root is spelled as ``u``."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    plain = pc.binary_join_element_wise(storage, stored, scalar("", pa.string()))
-    absolute = pc.fill_null(pc.equal(storage, scalar("p", pa.string())), FALSE)
-    if not pc.any(absolute).as_py():
+    nothing, by_path = _texts("", "p")
+    plain = pc.binary_join_element_wise(storage, stored, nothing)
+    absolute = pc.equal(storage, by_path)
+    if not absolute.true_count:
         return plain
+    absolute = pc.fill_null(absolute, FALSE)
     fixed = [_as_uuid(normalize(unquote(path)), root) for path in stored.filter(absolute).to_pylist()]
     return pc.replace_with_mask(plain, absolute, strings(fixed))
 

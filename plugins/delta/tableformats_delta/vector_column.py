@@ -55,9 +55,12 @@ def vector_column(has_vector: pa.BooleanArray, members: Mapping[str, pa.Array]) 
 
 def has_vector(column: pa.ListArray | pa.ChunkedArray) -> pa.BooleanArray | pa.ChunkedArray:
     """bool[n]: which files have one."""
+    import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if isinstance(column, pa.ListArray) and not column.null_count:
+        return to_arrow(np.diff(to_numpy(column.offsets)) > 0)
     return pc.fill_null(pc.greater(pc.list_value_length(column), scalar(0, pa.int32())), FALSE)
 
 
