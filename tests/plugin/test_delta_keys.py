@@ -34,16 +34,18 @@ def test_endings(texts: list[str], skipped: int, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize(("rows", "n_endings"), [([1, 0], 2), ([0, 0], 2), ([2], 1), ([-1], 1), ([0], 2), ([0, 1], 1)])
 def test_endings_of_other_rows(rows: list[int], n_endings: int) -> None:
-    with pytest.raises(ValueError, match="rows|ending_offsets"):
+    with pytest.raises(ValueError, match=r"rows|ending_offsets"):
         _keys.with_endings(*buffers(["a", "b"]), np.array(rows, np.int64), *buffers(["x"] * n_endings))
 
 
 def test_offsets_beyond_the_data() -> None:
-    for offsets in ([0, 2], [1, 0], [-1, 1]):
-        wrong, right = (np.array(offsets, np.int32), np.frombuffer(b"a", np.uint8)), buffers(["a"])
-        for texts, endings in ((wrong, right), (right, wrong)):
-            with pytest.raises(ValueError, match="offsets"):
-                _keys.with_endings(*texts, np.zeros(1, np.int64), *endings)
+    rows, right = np.zeros(1, np.int64), buffers(["a"])
+    for wrong in ([0, 2], [1, 0], [-1, 1]):
+        offsets = np.array(wrong, np.int32)
+        with pytest.raises(ValueError, match="offsets"):
+            _keys.with_endings(offsets, right[1], rows, *right)
+        with pytest.raises(ValueError, match="ending_offsets"):
+            _keys.with_endings(*right, rows, offsets, right[1])
 
 
 def test_more_than_offsets_can_say() -> None:
