@@ -229,7 +229,7 @@ class _Planner:
     def _batches(
         self, bundle: Sequence[tuple[int, FilePart]], reports: dict[Hashable, ScanReport], timed: ScanReport
     ) -> Iterator[tuple[Hashable, int, FileBatch, np.ndarray | None, np.ndarray | None]]:
-        for part in _read_together([part for _, part in bundle]):
+        for part in _sharing(bundle):
             batches = iter(self.stored.read(part, reports[part.key], self.reconciler.has_keys))
             number = 0
             while True:
@@ -366,12 +366,15 @@ def _known_blocks(known: Sequence[tuple[int, KeptPart]]) -> Iterator[tuple[int, 
         yield order, block, alive
 
 
-def _read_together(parts: Sequence[FilePart]) -> Sequence[FilePart]:
-    """The same parts, which share the work of being read where they can."""
-    together = parts[0].together
-    if len(parts) < 2 or together is None or any(part.together is None for part in parts):
-        return parts
-    return together(parts)
+def _sharing(bundle: Sequence[tuple[int, FilePart]]) -> Iterator[FilePart]:
+    """The same parts; those that make a block together share the work of being read where they can."""
+    for run in runs(bundle, lambda part: part.n_files or TARGET_FILES, TARGET_FILES):
+        parts = [part for _, part in run]
+        together = parts[0].together
+        if len(parts) > 1 and together is not None and all(part.together is not None for part in parts):
+            yield from together(parts)
+        else:
+            yield from parts
 
 
 def _bundles(parts: Sequence[tuple[int, FilePart]]) -> Iterator[list[tuple[int, FilePart]]]:

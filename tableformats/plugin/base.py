@@ -235,7 +235,7 @@ class FilePart:
         the place in it: what was made of a part serves all parts of equal key. None: nothing of it is kept
     read : the part's batches in order; called again, they are the same. Parts are read on several threads, each with a
         report of its own for what it notices
-    n_files : about how many files it lists; None: not known
+    n_files : about how many files it lists; None: not known, so that it is read alone
     adds : what of it has keys that decide about later parts, newest first (commits). Such parts are read one by one, in
         order, and before all others, whose batches have ``insert_keys=False`` or no keys
     keys_of : makes the keys of rows of the part's ``FileBatch.files`` again; None where batches have no keys

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 from tableformats_iceberg.entries import ManifestStatistics
+from tableformats_iceberg.together import Together
 
 import tableformats as tf
 from tableformats.errors import TableFormatsError
@@ -23,6 +24,8 @@ from .iceberg_support import entry, manifest_bytes
 from .test_iceberg_table import open_table, table_with
 
 Manifest = tuple[bytes, dict[str, Any]]
+COUNTED = {"added_files_count": 20, "existing_files_count": 0}
+"""About how many files there are: only manifests that are known to be small are read together."""
 COLUMN = Field(1, "a", PrimitiveType("int"), required=True)
 
 
@@ -138,7 +141,7 @@ def test_a_cut_manifest_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_plan_asks_neighbours_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = table_with(tmp_path, *((manifest(i, 20), {}) for i in range(4)))
+    folder = table_with(tmp_path, *((manifest(i, 20), COUNTED) for i in range(4)))
     expected = sorted(row["path"] for part in parts_of(folder) for row in read(part)[0][0][0])
     asked: list[int] = []
     bounds = ManifestStatistics.bounds
@@ -149,7 +152,6 @@ def test_a_plan_asks_neighbours_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         return found
 
     monkeypatch.setattr(ManifestStatistics, "bounds", counted)
-    monkeypatch.setattr("tableformats.planning.thread_count", lambda: 1)
     monkeypatch.setattr("tableformats.planning._bundles", lambda parts: [list(parts)])
     plan = tf.open_table(folder, relocate=True).scan("a >= 0").plan()
     assert sorted(plan.survivors["path"].to_pylist()) == expected
@@ -158,7 +160,8 @@ def test_a_plan_asks_neighbours_at_once(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("seed", range(4))
 def test_plans_are_those_of_manifests_alone(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = table_with(tmp_path, *mixed(seed), *((manifest(i, 20), {}) for i in range(3)))
+    folder = table_with(tmp_path, *((data, row | COUNTED) for data, row in mixed(seed)),
+                        *((manifest(i, 20), COUNTED) for i in range(3)))  # fmt: skip
 
     def paths(text: str) -> list[str]:
         plan = tf.open_table(folder, relocate=True, cache=False).scan(text).plan()
@@ -166,7 +169,12 @@ def test_plans_are_those_of_manifests_alone(tmp_path: Path, seed: int, monkeypat
 
     texts = [f"a < {limit}" for limit in (0, 3, 20, 50, 99)] + ["a IN (7, 8)", "a IS NULL OR a = 11"]
     monkeypatch.setattr("tableformats.planning._bundles", lambda parts: [list(parts)])
+    read_together: list[int] = []
+    decode = Together._decode_alike
+    monkeypatch.setattr(Together, "_decode_alike", lambda self, alike, spec: (
+        read_together.append(len(alike)), decode(self, alike, spec))[1])  # fmt: skip
     found = [paths(text) for text in texts]
+    assert max(read_together) > 2
     assert len(found[0]) < len(found[2]) < len(found[4])
-    monkeypatch.setattr("tableformats.planning._read_together", lambda parts: parts)
+    monkeypatch.setattr("tableformats.planning._sharing", lambda bundle: [part for _, part in bundle])
     assert found == [paths(text) for text in texts]
