@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tableformats_delta._thrift import read_struct
 from tableformats_delta.parquet_footers import has_sound_chunks
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -92,3 +93,83 @@ def test_cut_short(size: int) -> None:
 )  # fmt: skip
 def test_what_is_none(footer: bytes) -> None:
     assert not has_sound_chunks(footer)
+
+
+class PlainReader:
+    """Thrift's compact protocol once more, as the specification says it, without a look at limits."""
+
+    def __init__(self, octets: bytes) -> None:
+        self.rest = iter(octets)
+
+    def varint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = next(self.rest)
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+
+    def number(self) -> int:
+        value = self.varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def octets(self, size: int) -> bytes:
+        return bytes(next(self.rest) for _ in range(size))
+
+    def value(self, kind: int) -> Any:
+        if kind in (1, 2, 3):
+            return next(self.rest)
+        if kind in (4, 5, 6):
+            return self.number()
+        if kind in (7, 8):
+            return self.octets(8 if kind == 7 else self.varint())
+        if kind in (9, 10):
+            head = next(self.rest)
+            size = head >> 4 if head >> 4 != 15 else self.varint()
+            return head & 15, [self.value(head & 15) for _ in range(size)]
+        assert kind == 12
+        return self.struct()
+
+    def struct(self) -> dict[int, tuple[int, Any]]:
+        found: dict[int, tuple[int, Any]] = {}
+        key = 0
+        while head := next(self.rest):
+            key = key + (head >> 4) if head >> 4 else self.number()
+            kind = head & 15
+            assert key not in found
+            found[key] = kind, (kind == 1 if kind in (1, 2) else self.value(kind))
+        return found
+
+
+def test_structs_are_those_of_a_plain_reader() -> None:
+    """Wherever a footer is changed: what the compiled reader takes is what the bytes say."""
+    footer, chance = footer_of(written()), random.Random(3)
+    assert read_struct(footer) == PlainReader(footer).struct()
+    taken = 0
+    for place in range(len(footer) - 8):
+        damaged = bytearray(footer)
+        damaged[place] = chance.choice([damaged[place] ^ 1 << chance.randrange(8), chance.randrange(256)])
+        try:
+            found = read_struct(bytes(damaged))
+        except ValueError:
+            continue
+        assert found == PlainReader(bytes(damaged)).struct()
+        taken += 1
+    assert 100 < taken < len(footer) - 100
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [b"\x16" + b"\xff" * 9 + b"\x02\0", b"\x06\x80\x80\x04\x02\0", b"\x16\x02\x06\x02\x02\0", b"\x1b\0\0", b"\x10\0"],
+    ids=["65 bits", "field 32768", "a field twice", "map", "no type"],
+)  # fmt: skip
+def test_structs_that_are_none(octets: bytes) -> None:
+    with pytest.raises(ValueError, match=r"field|number|type"):
+        read_struct(octets)
+
+
+def test_the_greatest_numbers() -> None:
+    assert read_struct(b"\x16" + b"\xff" * 9 + b"\x01\0") == {1: (6, -(2**63))}
+    assert read_struct(b"\x16\xfe" + b"\xff" * 8 + b"\x01\0") == {1: (6, 2**63 - 1)}
+    assert read_struct(b"\x06\xfe\xff\x03\x02\0") == {32767: (6, 1)}

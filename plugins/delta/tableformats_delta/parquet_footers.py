@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ._thrift import read_struct
+
 __all__ = ["has_sound_chunks"]
 
 # Types of values in the compact protocol.
-_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
-_MAX_DEPTH = 16
+_I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
 
 _REQUIRED, _OPTIONAL, _REPEATED = range(3)
 _BYTE_ARRAY, _FIXED = 6, 7
@@ -41,10 +42,10 @@ def has_sound_chunks(footer: bytes) -> bool:
 
     Notes
     -----
-    Cost: O(bytes), in Python: some 50 us for each column of a row group.
+    Cost: O(bytes): some 5 us for each column of a row group.
     """
     try:
-        whole = _Reader(footer).struct()
+        whole = _Struct(read_struct(footer))
         if 8 in whole or 9 in whole:  # encrypted or signed
             return False
         leaves = _leaves(whole.list(2, _STRUCT))
@@ -97,96 +98,25 @@ def _leaves(schema: list[_Struct]) -> list[_Leaf]:
 class _Struct:
     """The fields of a Thrift struct. Readers pass over fields of another type than theirs; here these are damage."""
 
-    def __init__(self) -> None:
-        self._fields: dict[int, tuple[int, Any]] = {}
+    def __init__(self, fields: dict[int, tuple[int, Any]]) -> None:
+        self._fields = fields
 
     def __contains__(self, key: int) -> bool:
         return key in self._fields
-
-    def add(self, key: int, kind: int, value: Any) -> None:
-        if key in self._fields:
-            raise ValueError("a field stands twice")
-        self._fields[key] = kind, value
 
     def one(self, key: int, kind: int, missing: Any = None) -> Any:
         """The value of a field; ``missing`` where there is none. Raises ValueError."""
         found, value = self._fields.get(key, (kind, missing))
         if found != kind or value is None:
             raise ValueError("a field is missing, or of another type")
-        return value
+        return _Struct(value) if isinstance(value, dict) else value
 
     def list(self, key: int, kind: int) -> list[Any]:
         """The values of a list of values of this type. Raises ValueError."""
         of, values = self.one(key, _LIST)
         if of != kind:
             raise ValueError("a list is of another type")
-        return values
+        return [_Struct(value) for value in values] if kind == _STRUCT else values
 
 
-_NONE = _Struct()
-
-
-class _Reader:
-    """Values of the compact protocol, one after the other. Raises IndexError or ValueError where there are none."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
-
-    def struct(self, depth: int = 0) -> _Struct:
-        if depth > _MAX_DEPTH:
-            raise ValueError("nested too deeply")
-        found, key = _Struct(), 0
-        while head := self._byte():
-            key = key + (head >> 4) if head >> 4 else self._number()
-            kind = head & 0x0F
-            found.add(key, kind, kind == _TRUE if _TRUE <= kind <= _FALSE else self._value(kind, depth))
-        return found
-
-    def _value(self, kind: int, depth: int) -> Any:
-        if _I16 <= kind <= _I64:
-            return self._number()
-        if kind == _STRUCT:
-            return self.struct(depth + 1)
-        if kind in (_LIST, _SET):
-            return self._list(depth + 1)
-        if kind == _BINARY:
-            return self._bytes(self._varint())
-        if kind == _DOUBLE:
-            return self._bytes(8)
-        if kind in (_TRUE, _FALSE, _BYTE):  # a list's booleans take a byte each
-            return self._byte()
-        raise ValueError("a type that footers do not have")
-
-    def _list(self, depth: int) -> tuple[int, list[Any]]:
-        head = self._byte()
-        size = head >> 4 if head >> 4 != 15 else self._varint()
-        if size > len(self._data) - self._at:  # every value takes a byte at least
-            raise ValueError("a list is longer than the bytes")
-        return head & 0x0F, [self._value(head & 0x0F, depth) for _ in range(size)]
-
-    def _byte(self) -> int:
-        self._at += 1
-        return self._data[self._at - 1]
-
-    def _bytes(self, size: int) -> bytes:
-        if size > len(self._data) - self._at:
-            raise ValueError("cut short")
-        self._at += size
-        return self._data[self._at - size : self._at]
-
-    def _varint(self) -> int:
-        value = self._byte()
-        if value < 0x80:  # most are small
-            return value
-        value &= 0x7F
-        for shift in range(7, 70, 7):
-            byte = self._byte()
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-        raise ValueError("a number is too long")
-
-    def _number(self) -> int:
-        value = self._varint()
-        return (value >> 1) ^ -(value & 1)
+_NONE = _Struct({})
