@@ -144,6 +144,22 @@ class FormatConformance:
                 if part.keys_of is not None and batch.keys is not None:
                     assert part.keys_of(batch.files).equals(batch.keys)
 
+    def test_parts_are_the_same_when_they_are_read_together(self, snapshot: FormatSnapshot) -> None:
+        """Where parts share the work of being read, each has the files and the bounds that it has alone."""
+        columns = tuple(path[-1] for path in snapshot.schema.leaves())
+        parts = [p for p in snapshot.parts(ReadRequest(columns, ScanReport())) if p.together is not None]
+        shared = parts[0].together(parts) if parts and parts[0].together is not None else []
+        assert [part.key for part in shared] == [part.key for part in parts]
+        for part, alone in zip(shared, parts, strict=True):
+            reports = ScanReport(), ScanReport()
+            found, expected = list(part.read(reports[0])), list(alone.read(reports[1]))
+            assert [batch.files for batch in found] == [batch.files for batch in expected]
+            assert reports[0] == reports[1]
+            for one, other in zip(found, expected, strict=True):
+                if one.statistics is not None and other.statistics is not None:
+                    for rows in (None, np.arange(0, one.files.num_rows, 2)):
+                        assert one.statistics.bounds(columns, rows) == other.statistics.bounds(columns, rows)
+
     @staticmethod
     def _check_partition(kind: pa.DataType, spec: PartitionSpec) -> None:
         assert {f.name for f in kind} == {str(f.id) for f in spec.fields}
