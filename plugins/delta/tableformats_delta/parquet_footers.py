@@ -42,7 +42,7 @@ def has_sound_chunks(footer: bytes) -> bool:
 
     Notes
     -----
-    Cost: O(bytes): some 5 us for each column of a row group.
+    Cost: O(bytes): some 15 us for each column of a row group.
     """
     try:
         whole = _Struct(read_struct(footer))
