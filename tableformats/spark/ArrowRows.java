@@ -2,9 +2,11 @@ package tableformats.spark;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.zip.InflaterInputStream;
 
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.VectorSchemaRoot;
@@ -26,8 +28,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 public class ArrowRows {
     private final ByteArrayOutputStream stream = new ByteArrayOutputStream();
 
-    public void add(byte[] piece) {
-        stream.write(piece, 0, piece.length);
+    /** @param deflated the next bytes of the stream as a zlib stream, because bytes come through Py4J as text */
+    public void add(byte[] deflated) throws IOException {
+        new InflaterInputStream(new ByteArrayInputStream(deflated)).transferTo(stream);
     }
 
     /** The rows, each an UnsafeRow of its own; {@code schema} names the Spark types of the stream's columns. */

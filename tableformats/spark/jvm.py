@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from ..arrays import flat, text_of, to_numpy
 from ..errors import UnsupportedFeatureError
 from .columns import ROW_INDEX
-from .positions import BYTES_FIELDS, PAGES, WORDS, as_bytes, is_live_by_bytes
+from .positions import BYTES_FIELDS, PAGES, WORDS, as_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Bridge", "Planner"]
 
 _LOG = logging.getLogger(__name__)
-_SOURCES = ("ArrowRows", "CatalystFilters", "FileList", "PlannedFiles", "PrunedFiles")
+_SOURCES = ("ArrowRows", "CatalystFilters", "FileList", "LiveRows", "PlannedFiles", "PrunedFiles")
 _PIECE_BYTES = 16 << 20
 _PIECE_FILES = 1 << 16
 _SQL = "org.apache.spark.sql"
@@ -198,35 +198,28 @@ class Bridge:
 
     def is_live(self) -> Column:
         """Whether the row is not deleted by :meth:`words`, its file's."""
-        from pyspark.sql import functions as F
-
         found = _is_live.get(self._gateway)
-        if found is None:  # names alone, the same for every table; to make it asks the JVM two hundred times
-            found = is_live_by_bytes(F.col(PAGES), F.col(WORDS), F.col(ROW_INDEX), self._read_int)
+        if found is None:  # names alone, the same for every table
+            found = self._is_live()
             _is_live[self._gateway] = found
         return found
 
-    def _read_int(self, data: Column, offset: Column) -> Column:
-        """By a static method of Hadoop, which has a bounds check and ends up in Spark's generated code."""
+    def _is_live(self) -> Column:
+        """A Catalyst expression of ours, which is in no task: see ``LiveRows.java``."""
         if self.version >= (4, 0):
             from pyspark.sql.classic.column import Column
 
-            utils = self._java(f"{_SQL}.classic.ExpressionUtils")
-            expression, column = utils.expression, utils.column
+            column = self._java(f"{_SQL}.classic.ExpressionUtils").column
         else:
             from pyspark.sql.column import Column
 
-            expression, column = (lambda jc: jc.expr()), self._java(f"{_SQL}.Column")
-        sequence = self._python_utils.toSeq
-        invoke = self._java(f"{_SQL}.catalyst.expressions.objects.StaticInvoke")
-        arguments = [
-            self._java("java.lang.Class").forName("org.apache.hadoop.io.WritableComparator"),
-            self._data_type("integer"), "readInt", sequence([expression(c._jc) for c in (data, offset)]),
-            sequence([]), True, False, True, self._java("scala.Option").empty(),
-        ]  # fmt: skip
-        # Spark 3.5 lacks the last, the function of a catalog that is called.
-        call = invoke(*arguments[: invoke._java_lang_class.getConstructors()[0].getParameterCount()])
-        return Column(column(call))
+            column = self._java(f"{_SQL}.Column")
+        named = self._java(f"{_SQL}.catalyst.analysis.UnresolvedAttribute").quoted
+        children = self._gateway.new_array(self._java("java.lang.Object"), 3)
+        for i, name in enumerate((PAGES, WORDS, ROW_INDEX)):
+            children[i] = named(name)
+        (constructor,) = self._loader().loadClass("tableformats.spark.LiveRows").getConstructors()
+        return Column(column(constructor.newInstance(children)))
 
     def spark_type(self, kind: Any) -> Any:
         """Spark's JSON of a type as PySpark's type."""
@@ -264,7 +257,7 @@ class Bridge:
         stream = memoryview(sink.getvalue())
         rows = self._instance("ArrowRows")
         for start in range(0, len(stream), _PIECE_BYTES):
-            rows.add(bytes(stream[start : start + _PIECE_BYTES]))
+            rows.add(zlib.compress(stream[start : start + _PIECE_BYTES], 1))
         return rows.read(struct)
 
     def _empty_rows(self, count: int) -> Any:

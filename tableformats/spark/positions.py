@@ -5,15 +5,14 @@ deleted row. ``pages`` (int32) says for each page of the file where its words be
 ends with the last page that has some. Row ``r`` is deleted if bit ``r & 63`` of
 ``words[pages[r >> 12] + (r >> 6 & 63)]`` is set; NULL, also for an index past the end, means that it is not.
 
-Where the session's JVM is at hand the same goes as bytes: Spark 3.5 to 4.1 read no arrays as constants of a file, and a
-static call on bytes costs less than an array's element. There ``words`` begins with a page of zeros, ``pages`` says for
-each page at which byte its words begin, and has one entry more; pages without a deleted row, and all behind the last,
-begin at 0. Both are big-endian int32, and bit ``r & 31`` of a page's ``r >> 5 & 127`` th is the row's.
+Where the session's JVM is at hand the same goes as bytes, which ``LiveRows.java`` tests: Spark 3.5 to 4.1 read no
+arrays as constants of a file. There ``words`` begins with a page of zeros, ``pages`` says for each page at which byte
+its words begin, and has one entry more; pages without a deleted row, and all behind the last, begin at 0. Both are
+big-endian int32, and bit ``r & 31`` of a page's ``r >> 5 & 127`` th is the row's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,9 +30,7 @@ if TYPE_CHECKING:
 
     from ..scan import ScanPlan
 
-__all__ = ["BYTES_FIELDS", "PAGES", "WORDS", "WORDS_FIELDS", "as_bytes", "deleted_words", "is_live", "is_live_by_bytes",
-    "page_words",
-]
+__all__ = ["BYTES_FIELDS", "PAGES", "WORDS", "WORDS_FIELDS", "as_bytes", "deleted_words", "is_live", "page_words"]
 
 PAGES, WORDS = f"{HIDDEN}pages", f"{HIDDEN}words"
 WORDS_FIELDS: list[dict[str, Any]] = [
@@ -142,22 +139,6 @@ def as_bytes(deleted: pa.Table) -> pa.Table:
         halves = bits.values.to_numpy().astype("<i8").view("<u4")
         words.append(bytes(8 * _WORDS) + halves.astype(">u4").tobytes())
     return pa.table({PAGES: pa.array(pages, pa.binary()), WORDS: pa.array(words, pa.binary())})
-
-
-def is_live_by_bytes(
-    pages: Column, words: Column, row_index: Column, read_int: Callable[[Column, Column], Column]
-) -> Column:
-    """:func:`is_live` over what :func:`as_bytes` gives.
-
-    ``read_int`` : (binary, byte offset) -> the big-endian int32 there
-    """
-    from pyspark.sql import functions as F
-
-    last = F.shiftright(F.octet_length(pages), 2) - 1
-    page = F.least(F.shiftright(row_index, _PAGE).cast("int"), last)
-    at = F.shiftright(row_index, 5).bitwiseAND(127).cast("int")
-    word = read_int(words, read_int(pages, F.shiftleft(page, 2)) + F.shiftleft(at, 2))
-    return F.getbit(word, row_index.bitwiseAND(31).cast("int")) == F.lit(0).cast("tinyint")
 
 
 def is_live(pages: Column, words: Column, row_index: Column) -> Column:

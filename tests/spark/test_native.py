@@ -272,6 +272,7 @@ SETTINGS: list[dict[str, str]] = [
     {"spark.sql.files.maxPartitionBytes": "20000", "spark.sql.files.openCostInBytes": "0"},
     {"spark.sql.ansi.enabled": "false", "spark.sql.columnVector.offheap.enabled": "true"},
     {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
+    {"spark.sql.codegen.maxFields": "1"},
 ]
 
 
