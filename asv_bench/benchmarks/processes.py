@@ -40,7 +40,7 @@ def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[
     start = time.perf_counter()
     # Files, because a pipe that is not read while we watch the memory would fill up.
     with open(os.devnull) as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(command, cwd=FOLDER, stdin=nothing, stdout=out, stderr=err)
+        process = subprocess.Popen(command, cwd=FOLDER, env=_environment(), stdin=nothing, stdout=out, stderr=err)
         why = _watch(process, start)
         wall = time.perf_counter() - start
         if process.returncode and why is None:
@@ -52,6 +52,11 @@ def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[
     if why is not None:
         return {"error": why}
     return {"wall": wall} if case.how == "process" else dict(json.loads(text.splitlines()[-1]))
+
+
+def _environment() -> dict[str, str]:
+    """Ours, in which Python keeps bytecode, as that of installed packages is kept."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def touch_memory() -> None:
