@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["HINT", "CheckpointRows", "RowGroupReader", "damaged_column", "guard"]
 
 _BATCH_ROWS = 16_384
-# Small enough for the pages and the texts of a piece to stay in the processor's cache.
+# Of texts; small enough for the pages and the texts of a piece to stay in the processor's cache.
 _PIECE_ROWS = 4096
 _PIECES_AHEAD = 4
 HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
@@ -102,8 +102,11 @@ class RowGroupReader:
                 rows = _columns(add if source.is_whole else add.filter(mask), wanted, self._path)
                 yield CheckpointRows(rows, source)
 
-    def pieces(self, columns: Sequence[str], start: int, stop: int) -> Iterator[tuple[int, pa.StructArray]]:
-        """``add`` of rows ``start`` to ``stop`` with these members, piece by piece with the place of its first row.
+    def pieces(
+        self, columns: Sequence[str], start: int, stop: int, n_rows: int
+    ) -> Iterator[tuple[int, pa.StructArray]]:
+        """``add`` of rows ``start`` to ``stop`` with these members, piece by piece with the place of its first row;
+        ``n_rows`` of a piece at most.
 
         The way that was last taken through the same columns is gone on with where it leads to ``start``. Raises
         CorruptMetadataError.
@@ -112,7 +115,7 @@ class RowGroupReader:
         with self._lock:
             way = self._ways.pop(key, None)
         if way is None or way.place > start:
-            way = _Way(self._open, self._number, columns, self._decode_ahead)
+            way = _Way(self._open, self._number, columns, n_rows, self._decode_ahead)
         with guard(self._path):
             yield from way.pieces(start, stop)
         if way.place <= self._last_batch:  # nobody asks for what is behind the last batch
@@ -132,10 +135,10 @@ class RowGroupReader:
 class _Way:
     """A way through columns of a row group, forwards."""
 
-    def __init__(self, open_file: Open, number: int, columns: Sequence[str], decode_ahead: bool) -> None:
+    def __init__(self, open_file: Open, number: int, columns: Sequence[str], n_rows: int, decode_ahead: bool) -> None:
         self._parquet = open_file()
         self._left = self._parquet.metadata.row_group(number).num_rows
-        batches = self._parquet.iter_batches(_PIECE_ROWS, [number], list(columns), use_threads=False)
+        batches = self._parquet.iter_batches(n_rows, [number], list(columns), use_threads=False)
         self._batches = ahead(batches, _PIECES_AHEAD) if decode_ahead else batches
         self._rest: pa.StructArray | None = None
         self.place = 0
@@ -188,7 +191,7 @@ class _GroupStatistics:
         """The texts of pieces in which one of ``places`` lies, with those."""
         import numpy as np
 
-        for place, add in self._pieces(["add.stats"], places):
+        for place, add in self._pieces(["add.stats"], places, _PIECE_ROWS):
             text = self._text(add)
             chosen = None
             if places is not None:
@@ -199,6 +202,7 @@ class _GroupStatistics:
             yield text, chosen
 
     def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> pa.StructArray | None:
+        import numpy as np
         import pyarrow as pa
 
         if not self._group.has("stats_parsed"):
@@ -206,13 +210,13 @@ class _GroupStatistics:
         places = self._wanted(rows)
         columns = [".".join(("add", "stats_parsed", *leaf)) for leaf in leaves]
         found = []
-        for place, add in self._pieces(columns, places):
+        for place, add in self._pieces(columns, places, _BATCH_ROWS):
             member = _member(add, "stats_parsed")
             if member is None:
                 return None
             if places is not None:
-                within = places[(places >= place) & (places < place + len(add))] - place
-                member = member.take(to_arrow(within))
+                first, last = np.searchsorted(places, (place, place + len(add)))
+                member = member.take(to_arrow(places[first:last] - place))
             found.append(member)
         if len(found) == 1:
             return found[0]
@@ -227,10 +231,12 @@ class _GroupStatistics:
         places = np.flatnonzero(to_numpy(self._mask))
         return places if rows is None else places[rows]
 
-    def _pieces(self, columns: list[str], places: np.ndarray | None) -> Iterator[tuple[int, pa.StructArray]]:
+    def _pieces(
+        self, columns: list[str], places: np.ndarray | None, n_rows: int
+    ) -> Iterator[tuple[int, pa.StructArray]]:
         """Pieces up to the last place that is wanted, placed from the start of the batch."""
         stop = self._size if places is None else int(places[-1]) + 1 if len(places) else 0
-        for place, add in self._group.pieces(columns, self._start, self._start + stop):
+        for place, add in self._group.pieces(columns, self._start, self._start + stop, n_rows):
             yield place - self._start, add
 
     def _text(self, add: pa.StructArray) -> pa.StringArray:
