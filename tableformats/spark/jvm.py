@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["Bridge", "Planner"]
+__all__ = ["Bridge", "Planner", "java_class"]
 
 _LOG = logging.getLogger(__name__)
 _SOURCES = ("ArrowRows", "CatalystFilters", "FileList", "LiveRows", "PlannedFiles", "PrunedFiles")
@@ -269,10 +269,7 @@ class Bridge:
         return self._java("org.apache.spark.api.python.PythonUtils")
 
     def _java(self, name: str) -> Any:
-        """The Java class of that full name; attribute by attribute the JVM would be asked at every dot."""
-        from py4j.java_gateway import JavaClass
-
-        return JavaClass(name, self._gateway._gateway_client)
+        return java_class(self._gateway, name)
 
     def _instance(self, name: str) -> Any:
         return self._loader().loadClass(f"tableformats.spark.{name}").newInstance()
@@ -294,6 +291,13 @@ class Bridge:
             compiler.cook(source)
             loader = compiler.getClassLoader()
         return loader
+
+
+def java_class(gateway: Any, name: str) -> Any:
+    """The Java class of that full name; attribute by attribute the JVM would be asked at every dot."""
+    from py4j.java_gateway import JavaClass
+
+    return JavaClass(name, gateway._gateway_client)
 
 
 def _said(error: Exception) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import UnsupportedFeatureError
 from . import native, portable
+from .jvm import java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,7 +67,7 @@ def _choose(spark: SparkSession) -> tuple[str, str]:
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return "portable", "a Spark Connect session has no JVM to talk to"
     try:
-        spark.sparkContext._jvm.java.lang.System.nanoTime()
+        java_class(spark.sparkContext._gateway, "java.lang.System").nanoTime()
     except Exception as error:
         # Platforms that keep Python from the JVM say so in many ways.
         return "portable", f"the session does not let Python at its JVM: {str(error).splitlines()[0]}"

@@ -283,6 +283,7 @@ def _real_size(plan: ScanPlan, path: str) -> int:
 def _hadoop_paths(paths: pa.Array) -> pa.Array:
     """Paths as Hadoop spells them; local ones are named so, lest a cluster's default file system claims them."""
     for ours, hadoop in _HADOOP_SCHEMES.items():
-        paths = pc.replace_substring_regex(paths, f"^{ours}://", f"{hadoop}://")
+        if pc.any(pc.starts_with(paths, f"{ours}://")).as_py():
+            paths = pc.replace_substring_regex(paths, f"^{ours}://", f"{hadoop}://")
     local = pc.binary_join_element_wise("file:", paths, "")
     return pc.if_else(pc.starts_with(paths, "/"), local, paths)

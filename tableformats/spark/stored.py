@@ -13,7 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from ..arrays import flat, to_numpy
 from ..arrow.files import open_stored, reading
 from ..arrow.nodes import FileNode, file_tree, numbered_as
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
@@ -58,19 +61,20 @@ class _Namings:
         plan = self.plan
         usual = _usual_naming(plan.snapshot.format_snapshot)
         number_of = np.zeros(len(plan), np.int64)
-        formats, opens_parquet = plan.survivors["file_format"].to_pylist(), self._opens_parquet(usual)
-        rows = [row for row, kind in enumerate(formats) if opens_parquet or kind != "parquet"]
-        if not rows and usual.by_id and len(plan):
+        formats = flat(plan.survivors["file_format"])
+        others = np.flatnonzero(to_numpy(pc.not_equal(formats, "parquet")))
+        rows = np.arange(len(plan)) if self._opens_parquet(usual) else others
+        if not len(rows) and usual.by_id and len(plan):
             # Spark finds out by itself, file by file, but says less.
             first = plan.paths[0].as_py()
             if not self._columns(first, "parquet").has_ids:
-                rows = list(range(len(plan)))
-        paths = plan.paths.to_pylist()
+                rows = np.arange(len(plan))
+        paths, kinds = (column.take(pa.array(rows)).to_pylist() for column in (plan.paths, formats))
         with ThreadPoolExecutor(_THREADS) as pool:
-            trees = list(pool.map(lambda row: self._columns(paths[row], formats[row]), rows))
+            trees = list(pool.map(self._columns, paths, kinds))
         numbers = {usual: 0}
-        for row, root in zip(rows, trees, strict=True):
-            naming = self._naming(usual, root, formats[row], paths[row])
+        for row, root, kind, path in zip(rows.tolist(), trees, kinds, paths, strict=True):
+            naming = self._naming(usual, root, kind, path)
             number_of[row] = numbers.setdefault(naming, len(numbers))
         return list(numbers), number_of
 
