@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from ..errors import InvalidPredicateError
 from ..expressions import Literal
 
-__all__ = ["MAX_DIGITS", "MAX_NESTING", "STAND_IN", "Lexed", "lex", "position"]
+__all__ = ["MAX_DIGITS", "MAX_NESTING", "Lexed", "lex", "position"]
 
 MAX_NESTING = 100
 """Open parentheses, and prefix operators in a row, that a text may have."""
@@ -24,7 +24,7 @@ MAX_DIGITS = 38
 """Digits of a number, as many as a decimal has."""
 
 _MARK = "\U000f0000"  # private use: sqlglot sees '<mark>17' for the literal number 17
-STAND_IN = re.compile(f"'{_MARK}([0-9]+)'")
+_STAND_IN = re.compile(f"'{_MARK}([0-9]+)'")
 _TOKEN = re.compile(
     r"""(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
@@ -62,7 +62,7 @@ class Lexed:
 
     def restore(self, text: str) -> str:
         """``text``, as printed by sqlglot, with the literals as they were written."""
-        return STAND_IN.sub(lambda match: self.sources[int(match[1])], text)
+        return _STAND_IN.sub(lambda match: self.sources[int(match[1])], text)
 
     def offset(self, line: int, column: int) -> int:
         """The offset in the original text of a line and column (from 1) of :attr:`sql`."""

@@ -39,7 +39,6 @@ from ..expressions import (
 from ..literals import fit, is_numeric, normalized
 from ..schema import DecimalType, Type, primitive
 from .lexing import MAX_DIGITS, Lexed, lex, position
-from .plain import plain_condition
 
 __all__ = ["parse_sql"]
 
@@ -77,9 +76,6 @@ def parse_sql(sql: str) -> Expression:
     lexed = lex(sql)
     if not lexed.sql.strip():
         raise InvalidPredicateError("the filter is empty", hint="Leave it out to read everything.")
-    plain = plain_condition(lexed)
-    if plain is not None:
-        return plain
     try:
         return _Reader(lexed).predicate(_parse(lexed))
     except RecursionError:
