@@ -43,6 +43,8 @@ __all__ = ["PartReader", "Piece", "Result", "plan_scan", "read_parts", "runs", "
 
 _FEW_FILES = 256
 """Fewer survivors of a batch are copied into one chunk with others; more share the memory of what is kept."""
+_FEWEST_FILES = 4_096
+"""So many are read and pruned in about the time that a thread takes to begin and to wait for its turns."""
 _PARQUET = scalar("parquet", pa.string())
 
 
@@ -378,9 +380,9 @@ def _sharing(bundle: Sequence[tuple[int, FilePart]]) -> Iterator[FilePart]:
 
 
 def _bundles(parts: Sequence[tuple[int, FilePart]]) -> Iterator[list[tuple[int, FilePart]]]:
-    """Runs of parts that make a block together: small enough that every thread has some."""
+    """Runs of parts that make a block together: small enough that every thread has some, but worth a turn."""
     total = sum(part.n_files or 0 for _, part in parts)
-    most = min(TARGET_FILES, max(total // (4 * thread_count()), 1))
+    most = min(TARGET_FILES, max(total // (4 * thread_count()), _FEWEST_FILES))
     return runs(parts, lambda part: most if part.n_files is None or part.key is None else part.n_files, most)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tableformats.errors import TableFormatsError
 from tableformats.plugin import FileBatch, StatisticsOfRows
+from tableformats.plugin.prefetch import in_order
 
 from .avro import Header, read_header
 from .entries import check_counts, check_length, manifest_spec_id, read_entries_together, with_places
@@ -62,7 +63,10 @@ class Together:
 
     def _decode(self) -> Iterator[_Decoded]:
         try:
-            manifests = list(map(self._read, range(len(self._keys))))
+            # Where each read waits for an answer, they wait together.
+            every = range(len(self._keys))
+            is_local = self._snapshot.files.storage.is_local
+            manifests = list(map(self._read, every) if is_local else in_order(self._read, every))
         except TableFormatsError:
             return
         for (spec_id, _), alike in groupby(manifests, lambda read: (read.spec_id, read.header.schema)):
