@@ -387,7 +387,8 @@ def _block(items: Sequence[Any], specs: Any) -> tuple[Block, list[FileBatch]]:
         start += n
         files = batch.files
         partitions.append(_typed_partition(_taken(files["partition"], rows), spec))
-        sizes.append(to_numpy(_taken(pc.fill_null(files["size_bytes"], ZERO), rows)))
+        size = files["size_bytes"]
+        sizes.append(to_numpy(_taken(pc.fill_null(size, ZERO) if size.null_count else size, rows)))
         counts.append(_taken(files["record_count"], rows) if "record_count" in files.schema.names else None)
         hashes.append(hashed)
     single = len(items) == 1
