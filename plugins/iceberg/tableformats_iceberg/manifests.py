@@ -222,26 +222,20 @@ def parse_manifest_list(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS)
                                       hint="Encrypted tables are not read yet")  # fmt: skip
     paths = columns.strings((500,), "manifest_path")
     columns.required((500,), "manifest_path")
-    numbers = [
-        columns.required((501,), "manifest_length").values,
-        columns.required((502,), "partition_spec_id").values,
-        columns[(517,)].integers(DATA), columns[(515,)].integers(0), columns[(516,)].integers(0),
-        *(columns[(i,)].integers(UNKNOWN) for i in _COUNTS),
-    ]  # fmt: skip
-    optional = [columns[(503,)].int_array().to_pylist(), columns[(520,)].int_array().to_pylist()]
-    manifests = []
-    rows = zip(paths.to_pylist(), *(n.tolist() for n in numbers), *optional, strict=True)
-    for name, length, spec_id, content, sequence, least, *counts, snapshot_id, first_row_id in rows:
-        if content not in (DATA, DELETES):
-            raise CorruptMetadataError(f"a manifest has content {content}", path=path, field="content")
-        if length < 0 or sequence < 0 or min(counts) < UNKNOWN:
-            raise CorruptMetadataError("a manifest has a negative length, sequence number or count", path=path)
-        added, existing, deleted, *row_counts = counts
-        manifests.append(
-            Manifest(name, length, spec_id, content, sequence, least, snapshot_id, added, existing, deleted,
-                     row_counts[0], row_counts[1], row_counts[2], first_row_id)
-        )  # fmt: skip
-    return ManifestList(manifests, columns, len(data))
+    length = columns.required((501,), "manifest_length").values
+    spec_id = columns.required((502,), "partition_spec_id").values
+    content, sequence, least = columns[(517,)].integers(DATA), columns[(515,)].integers(0), columns[(516,)].integers(0)
+    counts = [columns[(i,)].integers(UNKNOWN) for i in _COUNTS]
+    strange = content[(content != DATA) & (content != DELETES)]
+    if len(strange):
+        raise CorruptMetadataError(f"a manifest has content {strange[0]}", path=path, field="content")
+    if (length < 0).any() or (sequence < 0).any() or any((n < UNKNOWN).any() for n in counts):
+        raise CorruptMetadataError("a manifest has a negative length, sequence number or count", path=path)
+    added_by, first_row_id = (columns[(i,)].int_array().to_pylist() for i in (503, 520))
+    described = (n.tolist() for n in (length, spec_id, content, sequence, least))
+    counted = (n.tolist() for n in counts)
+    rows = zip(paths.to_pylist(), *described, added_by, *counted, first_row_id, strict=True)
+    return ManifestList(list(map(Manifest._make, rows)), columns, len(data))
 
 
 def manifest_list_of_paths(paths: Sequence[str]) -> ManifestList:
