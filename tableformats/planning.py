@@ -273,11 +273,10 @@ class _Planner:
         if len(pruned.rows):
             with result.report.stage("metadata"):
                 files = self._files(pruned, spec, batch_of)
+                counts = [pruned.counts] if pruned.counts is not None else _uncounted(pruned, batch_of, counting)
             with result.report.stage("paths"):
                 for paths in files["path"].chunks:
                     self.snapshot.check_paths(paths)
-            with result.report.stage("metadata"):
-                counts = [pruned.counts] if pruned.counts is not None else _uncounted(pruned, batch_of, counting)
             result.pieces.append(Piece(order, files, counts))
 
     def _files(self, pruned: Pruned, spec: PartitionSpec, batch_of: BatchOf) -> pa.Table:

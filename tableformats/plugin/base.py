@@ -397,8 +397,9 @@ class FormatSnapshot(ABC):
         """
 
     def check_paths(self, paths: pa.Array) -> None:
-        """Called once a plan, for its survivors: raises what :meth:`resolve_paths` would, which is called when somebody
-        asks for paths. To be overridden where looking at paths costs less than making them."""
+        """Called for what a plan leaves (string[n], some of them at a time, on any thread; before a limit): raises what
+        :meth:`resolve_paths` would, which is called when somebody asks for paths. To be overridden where looking at
+        paths costs less than making them."""
         self.resolve_paths(paths)
 
     @abstractmethod

@@ -38,7 +38,7 @@ def test_pieces_of_any_size(
     log: DeltaLog, monkeypatch: pytest.MonkeyPatch, threads: int, batch: int, piece: int
 ) -> None:
     monkeypatch.setattr(group_reader, "_BATCH_ROWS", batch)
-    monkeypatch.setattr(group_reader, "_PIECE_ROWS", piece)
+    monkeypatch.setattr(group_reader, "PIECE_ROWS", piece)
     monkeypatch.setattr(snapshot, "thread_count", lambda: threads)
     table = open_table(log.root)
     live = [i for i in range(ROWS) if i % 3]

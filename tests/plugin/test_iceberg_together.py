@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 from tableformats_iceberg.entries import ManifestStatistics
+from tableformats_iceberg.files import TableFiles
 from tableformats_iceberg.together import Together
 
 import tableformats as tf
@@ -116,6 +117,20 @@ def test_manifests_alike_are_not_read_alone(tmp_path: Path) -> None:
 
 def refuse(report: ScanReport) -> NoReturn:
     raise AssertionError("read alone")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_manifest_is_read_once(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that are not decoded together: of another codec, or beside a damaged one."""
+    manifests = [*mixed(seed), (manifest(7, 5, codec="snappy"), {}), (manifest(8, 5)[:-1] + b"x", {})]
+    parts = parts_of(table_with(tmp_path, *manifests))
+    expected = [read(part) for part in parts]
+    paths: list[str] = []
+    read_bytes = TableFiles.read
+    monkeypatch.setattr(TableFiles, "read", lambda self, path, what: (
+        paths.append(path), read_bytes(self, path, what))[1])  # fmt: skip
+    assert [read(part) for part in together(parts)] == expected
+    assert sorted(paths) == sorted({part.key[0].path for part in parts})  # type: ignore[index]
 
 
 @pytest.mark.parametrize("damage", [

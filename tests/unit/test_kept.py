@@ -320,3 +320,11 @@ def test_errors_while_reading_are_not_kept() -> None:
         with pytest.raises(ValueError, match="damaged"):
             Snapshot(table, Damaged(log, 4)).scan().plan()
     assert answers(planned(log, 4, None, cache)) == answers(planned(log, 4, None, MetadataCache(0)))
+
+
+def test_files_that_are_kept_hold_no_memory_of_others() -> None:
+    every = pa.RecordBatch.from_pydict({"path": [f"{i:0100}" for i in range(1000)], "size_bytes": list(range(1000))})
+    some = kept._Files(every.slice(100, 50), None)
+    assert some.files.get_total_buffer_size() > 10 * some.nbytes
+    assert some.alone().files == some.files and some.alone().files.get_total_buffer_size() <= 2 * some.nbytes
+    assert kept._Files(every, None).alone().files is every

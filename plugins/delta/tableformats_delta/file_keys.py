@@ -19,10 +19,10 @@ from tableformats.storage import normalize
 
 from . import z85
 from ._keys import holds_any, with_endings
+from .json_columns import text_buffers
 from .vector_column import has_vector, vectors_of
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
 __all__ = ["file_keys", "path_keys"]
@@ -55,9 +55,9 @@ def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
     vectors = vectors_of(column)
     if not vectors.num_rows:
         return paths.view(pa.binary())
-    endings = _buffers(_endings(vectors, root))
+    endings = text_buffers(_endings(vectors, root))
     try:
-        offsets, data = with_endings(*_buffers(paths), np.flatnonzero(to_numpy(has_vector(column))), *endings)
+        offsets, data = with_endings(*text_buffers(paths), np.flatnonzero(to_numpy(has_vector(column))), *endings)
     except OverflowError as error:
         raise CorruptMetadataError(str(error), path=log_path, field="add.path") from error
     return pa.Array.from_buffers(pa.binary(), len(paths), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
@@ -84,15 +84,6 @@ def _texts(*texts: str) -> list[pa.StringScalar]:
     return [scalar(text, pa.string()) for text in texts]
 
 
-def _buffers(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    """(offsets int32[n + 1], data uint8[any]) of n texts, n > 0."""
-    import numpy as np
-
-    _, offsets, data = texts.buffers()
-    window = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    return window, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
-
-
 def path_keys(rows: pa.RecordBatch, log_path: str) -> pa.BinaryArray:
     """The key of each file action's path, whatever its deletion vector. Raises as :func:`file_keys` does."""
     import pyarrow as pa
@@ -115,7 +106,7 @@ def _are_plain(paths: pa.StringArray) -> bool:
     """Whether no path holds a byte that is part of an escape, of a scheme or no text: one look at the buffer."""
     if not len(paths):
         return True
-    offsets, data = _buffers(paths)
+    offsets, data = text_buffers(paths)
     return not holds_any(data[offsets[0] : offsets[-1]], b"%:\0")
 
 

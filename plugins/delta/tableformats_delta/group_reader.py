@@ -19,7 +19,7 @@ from tableformats.plugin.prefetch import ahead
 
 from .actions import file_schema
 from .row_tracking import ROW_COLUMNS
-from .stats_json import Leaf, RawStatistics, scan
+from .stats_json import PIECE_ROWS, Leaf, RawStatistics, scan
 from .vector_column import vector_column, vector_type
 
 if TYPE_CHECKING:
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["HINT", "CheckpointRows", "RowGroupReader", "damaged_column", "guard"]
 
 _BATCH_ROWS = 16_384
-# Of texts; small enough for the pages and the texts of a piece to stay in the processor's cache.
-_PIECE_ROWS = 4096
 _PIECES_AHEAD = 4
 HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
 _MEMBERS = {
@@ -191,7 +189,7 @@ class _GroupStatistics:
         """The texts of pieces in which one of ``places`` lies, with those."""
         import numpy as np
 
-        for place, add in self._pieces(["add.stats"], places, _PIECE_ROWS):
+        for place, add in self._pieces(["add.stats"], places, PIECE_ROWS):
             text = self._text(add)
             chosen = None
             if places is not None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABSENT", "ESCAPED", "INTEGER", "NULL", "OBJECT", "TEXT", "JsonColumns", "JsonTable", "Path", "member_tree",
+    "text_buffers",
 ]  # fmt: skip
 
 Path = tuple[str, ...]
@@ -240,15 +241,16 @@ def _texts(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
 
     if not len(text):
         return np.zeros(1, np.int32), np.zeros(0, np.uint8)
-    offsets, data = _buffers(text)
+    offsets, data = text_buffers(text)
     if text.null_count:
         sizes = np.diff(offsets)
         if sizes[to_numpy(pc.is_null(text))].any():
-            return _buffers(strings(text.to_pylist()))
+            return text_buffers(strings(text.to_pylist()))
     return offsets, data
 
 
-def _buffers(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+def text_buffers(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+    """(offsets int32[n + 1], data uint8[any]) of n texts, n > 0."""
     import numpy as np
 
     _, offsets, data = text.buffers()

@@ -16,7 +16,7 @@ from tableformats.plugin import Bounds, Statistics
 from tableformats.schema import Field, Schema, arrow_type
 
 from .json_columns import Path
-from .stats_json import Leaf, RawStatistics, leaf_of, raw_type, scan
+from .stats_json import PIECE_ROWS, Leaf, RawStatistics, leaf_of, raw_type, scan
 from .stats_values import bound_pair
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ __all__ = ["LogStatistics", "StatisticsSource", "TextStatistics"]
 
 _RECORDS: Path = ("numRecords",)
 _TIGHT: Path = ("tightBounds",)
-_PIECE_ROWS = 4096
 
 
 class StatisticsSource(Protocol):
@@ -55,14 +54,14 @@ class TextStatistics:
     def _pieces(self, rows: np.ndarray | None) -> Iterator[tuple[pa.StringArray, np.ndarray | None]]:
         import numpy as np
 
-        for start in range(0, len(self._text), _PIECE_ROWS):
+        for start in range(0, len(self._text), PIECE_ROWS):
             chosen = None
             if rows is not None:
-                first, last = np.searchsorted(rows, (start, start + _PIECE_ROWS))
+                first, last = np.searchsorted(rows, (start, start + PIECE_ROWS))
                 if first == last:
                     continue
                 chosen = rows[first:last] - start
-            yield flat(self._text.slice(start, _PIECE_ROWS)), chosen
+            yield flat(self._text.slice(start, PIECE_ROWS)), chosen
 
     def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> None:
         """See :meth:`StatisticsSource.parsed`."""

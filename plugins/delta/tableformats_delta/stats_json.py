@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-__all__ = ["Leaf", "RawStatistics", "leaf_of", "raw_type", "scan"]
+__all__ = ["PIECE_ROWS", "Leaf", "RawStatistics", "leaf_of", "raw_type", "scan"]
+
+PIECE_ROWS = 4096
+"""Small enough for the pages and the texts of a piece to stay in the processor's cache."""
 
 _NO_BOUNDS = ("boolean", "binary", "variant", "unknown", "uuid", "time")
 _RECORDS: Path = ("numRecords",)
@@ -61,20 +64,6 @@ class RawStatistics:
             raw.null_counts[leaf.id] = raw.record_counts
             raw.lower[leaf.id] = raw.upper[leaf.id] = pa.nulls(n, raw_type(leaf.type) or pa.null())
         return raw
-
-    @classmethod
-    def concat(cls, parts: Sequence[RawStatistics]) -> RawStatistics:
-        """One behind the other; of one part at least, and of the same leaves."""
-        import pyarrow as pa
-
-        if len(parts) == 1:
-            return parts[0]
-        sides = (
-            {i: pa.concat_arrays([getattr(part, side)[i] for part in parts]) for i in getattr(parts[0], side)}
-            for side in ("lower", "upper", "null_counts")
-        )
-        return cls(*(pa.concat_arrays([getattr(part, name) for part in parts])
-                     for name in ("has_text", "record_counts", "tight")), *sides)  # fmt: skip
 
 
 def leaf_of(schema: Schema, column: Field) -> Leaf | None:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from tableformats.arrays import FALSE, scalar, to_arrow
 from tableformats.concurrency import cached_property
-from tableformats.errors import CorruptMetadataError
+from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import Bounds, PartitionSpec, Statistics
 from tableformats.schema import Field
@@ -227,7 +227,7 @@ def read_entries_together(
             return None
         raw, ends = decoded
         return Entries(spec.id, _files(raw, _Manifests(manifests, ends), spec, ""), raw, None), ends
-    except CorruptMetadataError:
+    except TableFormatsError:
         return None
 
 

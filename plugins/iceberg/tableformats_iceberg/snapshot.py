@@ -112,9 +112,13 @@ class IcebergSnapshot(FormatSnapshot):
         return found
 
     def _read_entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None) -> Entries:
+        return self._entries_in(*self.files.read(manifest.path, "manifest"), manifest, columns, report)
+
+    def _entries_in(
+        self, data: bytes, path: str, manifest: Manifest, columns: Sequence[int], report: ScanReport | None
+    ) -> Entries:
         from .entries import read_entries
 
-        data, path = self.files.read(manifest.path, "manifest")
         if report is not None:
             report.count_metadata(len(data))
         return read_entries(data, path, manifest, self.specs, self.default_spec_id, columns, report,
@@ -151,11 +155,13 @@ class IcebergSnapshot(FormatSnapshot):
     def _read_part(
         self, manifest: Manifest, place: int | None, columns: Sequence[int], report: ScanReport
     ) -> Iterator[FileBatch]:
-        from .entries import with_places
+        yield _batch(self._read_entries(manifest, columns, report), place)
 
-        entries = self._read_entries(manifest, columns, report)
-        files = entries.files if place is None else with_places(entries.files, place)
-        yield FileBatch(files, entries.spec_id, entries.statistics)
+    def batch_in(
+        self, data: bytes, path: str, manifest: Manifest, place: int | None, columns: Sequence[int], report: ScanReport
+    ) -> FileBatch:
+        """The batch of a part, of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
+        return _batch(self._entries_in(data, path, manifest, columns, report), place)
 
     def entries_of(self, manifests: Sequence[Manifest], request: ReadRequest) -> Iterator[Entries]:
         """The live entries of ``manifests`` in their order, with the statistics that ``request`` needs."""
@@ -225,6 +231,13 @@ class IcebergSnapshot(FormatSnapshot):
         from .inspect import metadata_table
 
         return metadata_table(name, self)
+
+
+def _batch(entries: Entries, place: int | None) -> FileBatch:
+    from .entries import with_places
+
+    files = entries.files if place is None else with_places(entries.files, place)
+    return FileBatch(files, entries.spec_id, entries.statistics)
 
 
 class ManifestReader:

@@ -1,7 +1,7 @@
 """Neighbouring manifests, decoded together: a step over columns costs no more for eight manifests than for one.
 
 Those that a writer wrote alike share their columns; each part gets its rows of them. Where anything is odd the
-manifests are read one by one, and the one that it comes from says what it is.
+manifests are decoded one by one, and the one that it comes from says what it is.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Together"]
 
+
 class Together:
     """The parts with these keys, (manifest, its place or None) each; decoded when the first of them is read.
 
@@ -39,23 +40,27 @@ class Together:
         self._columns = columns
         self._keys = keys
         self._decoded: dict[int, _Decoded] | None = None
+        self._undecoded: dict[int, _Read] = {}
 
     def read(
         self, number: int, alone: Callable[[ScanReport], Iterable[FileBatch]], report: ScanReport
     ) -> Iterator[FileBatch]:
-        """The batch of the part ``number``; where it was not decoded with others what ``alone`` gives.
+        """The batch of the part ``number``; where no bytes of it were read yet, what ``alone`` gives.
 
         Raises
         ------
-        CorruptMetadataError : see :func:`tableformats_iceberg.entries.read_entries`
+        CorruptMetadataError, LimitExceededError : see :func:`tableformats_iceberg.entries.read_entries`
         """
         if self._decoded is None:
             self._decoded = {found.number: found for found in self._decode()}
-        found = self._decoded.pop(number, None)
+        found, left = self._decoded.pop(number, None), self._undecoded.pop(number, None)
+        manifest, place = self._keys[number]
+        if left is not None:
+            yield self._snapshot.batch_in(left.data, left.path, manifest, place, self._columns, report)
+            return
         if found is None:
             yield from alone(report)
             return
-        manifest = self._keys[number][0]
         report.count_metadata(found.size)
         check_length(found.size, found.path, manifest, report)
         check_counts(manifest, found.batch.files.num_rows, found.path, report)
@@ -70,9 +75,11 @@ class Together:
         except TableFormatsError:
             return
         for (spec_id, _), alike in groupby(manifests, lambda read: (read.spec_id, read.header.schema)):
-            spec = self._snapshot.specs.get(spec_id)
-            if spec is not None:
-                yield from self._decode_alike(list(alike), spec)
+            run, spec = list(alike), self._snapshot.specs.get(spec_id)
+            decoded = [] if spec is None else list(self._decode_alike(run, spec))
+            if not decoded:
+                self._undecoded.update((read.number, read) for read in run)
+            yield from decoded
 
     def _read(self, number: int) -> _Read:
         manifest = self._keys[number][0]
