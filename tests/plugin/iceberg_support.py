@@ -63,9 +63,9 @@ def blocks_of(data: bytes) -> list[tuple[int, bytes]]:
 
 def recompress(data: bytes, codec: str) -> bytes:
     """An uncompressed container file in another codec, each block alone."""
-    header = fastavro.reader(io.BytesIO(data))
-    schema = header.metadata["avro.schema"]
-    return container(schema, [(n, compress(plain, codec)) for n, plain in blocks_of(data)], codec)
+    head = fastavro.reader(io.BytesIO(data)).metadata
+    blocks = [(n, compress(plain, codec)) for n, plain in blocks_of(data)]
+    return container(head.pop("avro.schema"), blocks, **{**head, "avro.codec": codec})
 
 
 def compress(plain: bytes, codec: str) -> bytes:
@@ -122,7 +122,7 @@ def entry(path: str, *, status: int = 1, sequence_number: int | None = None, rec
 
 
 def manifest_bytes(records: Sequence[dict[str, Any]], partition: Sequence[tuple[str, int, Any]] = (),
-                   version: int = 2, **options: Any) -> bytes:  # fmt: skip
+                   version: int = 2, codec: str = "null", **options: Any) -> bytes:  # fmt: skip
     """A manifest as fastavro writes it; in version 1 entries know of neither sequence numbers nor contents."""
     out, schema = io.BytesIO(), entry_schema(partition)
     if version == 1:
@@ -130,9 +130,8 @@ def manifest_bytes(records: Sequence[dict[str, Any]], partition: Sequence[tuple[
         file["fields"] = [f for f in file["fields"] if f["field-id"] not in _SINCE_VERSION_2]
         file["fields"].append({"name": "block_size_in_bytes", "type": "long", "field-id": 105, "default": 1 << 26})
         schema["fields"] = [f for f in schema["fields"] if f["field-id"] not in _SINCE_VERSION_2]
-    options = {"codec": "null", "sync_marker": SYNC, **options}
-    fastavro.writer(out, fastavro.parse_schema(schema), records, **options)
-    return out.getvalue()
+    fastavro.writer(out, fastavro.parse_schema(schema), records, **{"codec": "null", "sync_marker": SYNC, **options})
+    return out.getvalue() if codec == "null" else recompress(out.getvalue(), codec)
 
 
 # ---- the oracle -----------------------------------------------------------------------------------------------------
