@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HINT", "CheckpointRows", "RowGroupReader", "damaged_column", "guard"]
 
-_BATCH_ROWS = 16_384
+_BATCH_ROWS = 32_768
 _PIECES_AHEAD = 4
 HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
 _MEMBERS = {
