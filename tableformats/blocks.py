@@ -20,9 +20,10 @@ import pyarrow.compute as pc
 from .arrays import ZERO, to_arrow, to_numpy
 from .concurrency import cached_property
 from .errors import PluginContractError
+from .evidence import Range, ranges_of
 from .plugin.base import FileBatch, PartitionSpec
 from .plugin.statistics import Bounds, Statistics, StatisticsOfRows
-from .pruning import ALL, NONE, Program, Range, ranges_of
+from .pruning import ALL, NONE, Program
 from .schema import Field, arrow_type
 
 if TYPE_CHECKING:
@@ -182,22 +183,28 @@ class Block:
         if program is None:
             every = candidates.all_rows()
             return Pruned(self, every, np.ones(len(every), bool), _taken(self.record_count, every))
+        columns, is_decided = program.columns, False
         if program.uses_partitions(spec):
             with report.stage("partitions"):
-                verdicts = program.partition_verdicts(spec, _taken(self.partition, candidates.rows))
-                report.files_dropped_by_partition += candidates.keep(verdicts != NONE)
+                decision = program.decide_by_partitions(spec, _taken(self.partition, candidates.rows))
+                columns = tuple(f for f in columns if decision.needs[f.id].any())
+                is_decided = not columns
+                report.files_dropped_by_partition += candidates.keep(decision.keep, at_last=is_decided)
         if not candidates.n:
             return Pruned(self, np.zeros(0, np.int64), np.zeros(0, bool), None)
+        if is_decided:
+            left = candidates.all_rows()
+            return Pruned(self, left, decision.verdicts[candidates.places] == ALL, _taken(self.record_count, left))
         with report.stage("bounds"):
-            if self._missing(program.columns, candidates.rows):
+            if self._missing(columns, candidates.rows):
                 # What has to be read is read of files that the snapshot has: the parts of others may not be there.
                 candidates.settle()
             rows = candidates.rows
-            ranges, counts = self._ranges(program.columns, rows, batch_of)
+            ranges, counts = self._ranges(columns, rows, batch_of)
             verdicts = program.verdicts_of(spec, _taken(self.partition, rows), ranges, candidates.n)
             report.files_dropped_by_bounds += candidates.keep(verdicts != NONE, at_last=True)
-        left = candidates.places
-        return Pruned(self, candidates.all_rows(), verdicts[left] == ALL, _taken(counts, left))
+        places = candidates.places
+        return Pruned(self, candidates.all_rows(), verdicts[places] == ALL, _taken(counts, places))
 
     def of_sources(self, rows: np.ndarray) -> Iterator[tuple[Source, np.ndarray]]:
         """The sources of ``rows`` (int64, ascending) that have any, each with those rows."""

@@ -183,7 +183,8 @@ class ReadRequest:
     columns: tuple[Field, ...]
     report: ScanReport
     manifest_filter: Any = None
-    """None, or a :class:`tableformats.pruning.ManifestFilter`; ``keep(spec, ...)`` prunes a group of files at once."""
+    """None, or a :class:`tableformats.pruning.ManifestFilter`; ``decide(spec, ...)`` prunes a group of files at
+    once, and says of which columns its files may be asked."""
     read_elsewhere: bool = False
     """Other processes will read the parts that add no keys: what means a look into many files is better done there.
     ``read`` of such parts is pickled, with a snapshot as :meth:`FormatSnapshot.__getstate__` leaves it."""
@@ -241,7 +242,10 @@ class FilePart:
     keys_of : makes the keys of rows of the part's ``FileBatch.files`` again; None where batches have no keys
     size_bytes : about how many bytes are read for it; None: not known
     together : makes of neighbouring parts that have it ones that share the work of being read: of the same keys, with
-        the same batches, to be read once each, in order and on one thread. Called on any thread
+        the same batches, to be read once each, in order and on one thread. Of columns that the request's filter says no
+        file of theirs needs (:meth:`tableformats.pruning.ManifestFilter.decide`) their statistics may know nothing.
+        Called on any thread
+    own : what the format wants to find again in ``together``
     """
 
     key: Hashable | None
@@ -251,6 +255,7 @@ class FilePart:
     keys_of: Callable[[pa.RecordBatch], pa.BinaryArray] | None = None
     size_bytes: int | None = None
     together: Callable[[Sequence[FilePart]], Sequence[FilePart]] | None = None
+    own: Any = None
 
 
 EQUALITY = "equality"

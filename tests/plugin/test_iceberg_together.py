@@ -173,6 +173,51 @@ def test_a_plan_asks_neighbours_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     assert asked == [len(expected)], "once, for all files"
 
 
+def by_partition(folder: Path, *values: int) -> Path:
+    """A table partitioned by ``a``: for each of its values a manifest of files whose bounds of ``b`` are one number."""
+    spec = {"spec-id": 0, "fields": [{"source-id": 1, "field-id": 1000, "name": "p", "transform": "identity"}]}
+    manifests = []
+    for i, value in enumerate(values):
+        files = []
+        for k in range(5):
+            sides = {side: [{"key": 2, "value": b"%d" % k}] for side in ("lower_bounds", "upper_bounds")}
+            files.append(entry(f"data/{i}-{k}", partition={"p": value}, **sides))
+        bound = struct.pack("<i", value)
+        summary = {"contains_null": False, "contains_nan": False, "lower_bound": bound, "upper_bound": bound}
+        row = {"partitions": [summary], "added_files_count": 5, "existing_files_count": 0}
+        manifests.append((manifest_bytes(files, [("p", 1000, "int")]), row))
+    return table_with(folder, *manifests, **{"partition-specs": [spec], "default-spec-id": 0})
+
+
+@pytest.mark.parametrize("text, decoded", [
+    ("a = 1 AND b = '3'", [set(), {2}]), ("a = 0 OR b = '3'", [set(), {2}]), ("a >= 0", [set(), set()]),
+    ("a = 7 AND b = '3' OR a = 0 AND b = '4'", [{2}, set()]), ("NOT (a = 1 OR b = '3')", [{1, 2}, set()]),
+    ("b = '3'", [{2}, {2}]),
+])  # fmt: skip
+def test_columns_that_no_file_needs_are_not_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, decoded: list[set[int]]
+) -> None:
+    folder = by_partition(tmp_path, 0, 0, 1, 1)
+    monkeypatch.setattr("tableformats.planning._bundles", lambda parts: [
+        [part for part in parts if part[1].key[0].path in paths] for paths in (  # type: ignore[index]
+            [f"/old/t/metadata/m{i}.avro" for i in pair] for pair in ((0, 1), (2, 3)))])  # fmt: skip
+    found: dict[int, set[int]] = {}
+    decode = Together._decode_alike
+
+    def counted(self: Together, alike: Any, spec: Any) -> Any:
+        found[alike[0].number + 2 * self._keys[0][0].path.endswith("m2.avro")] = set(self._columns)
+        return decode(self, alike, spec)
+
+    monkeypatch.setattr(Together, "_decode_alike", counted)
+    table = tf.open_table(folder, relocate=True)
+    table.scan(text).plan()
+    assert [found.get(i, set()) for i in (0, 2)] == decoded
+    # What was not decoded is not taken for unknown by the next question.
+    next_questions = {"b = '3'": [f"data/{i}-3" for i in range(4)], "a = 1 AND b = '4'": ["data/2-4", "data/3-4"]}
+    for question, paths in next_questions.items():
+        assert sorted(table.scan(question).plan().survivors["path"].to_pylist()) == paths
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_plans_are_those_of_manifests_alone(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = table_with(tmp_path, *((data, row | COUNTED) for data, row in mixed(seed)),

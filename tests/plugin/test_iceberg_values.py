@@ -21,6 +21,7 @@ from tableformats_iceberg.values import decode_bounds, decode_partition
 
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import PartitionField, PartitionSpec
+from tableformats.pruning import NONE, Decision
 from tableformats.report import ScanReport
 from tableformats.schema import DecimalType, Field, FixedType, Type, arrow_type, primitive
 from tableformats.transforms import parse_transform
@@ -211,9 +212,9 @@ class Recorder:
     def __init__(self) -> None:
         self.asked: list[tuple[Any, ...]] = []
 
-    def keep(self, *asked: Any) -> np.ndarray:
+    def decide(self, *asked: Any) -> Decision:
         self.asked.append(asked)
-        return np.zeros(len(next(iter(asked[1].values()))), bool)
+        return Decision(np.full(len(next(iter(asked[1].values()))), NONE, np.uint8), {})
 
 
 def test_summaries_are_given_to_the_filter_by_spec() -> None:

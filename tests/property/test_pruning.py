@@ -63,7 +63,7 @@ def test_no_file_with_a_matching_row_is_dropped(case: tuple[ModelTable, ex.Expre
     program = Program(predicate)
     partition = partition_array(table)
     counts = pa.array([f.record_count for f in table.files], pa.int64())
-    by_partition = program.partition_verdicts(table.spec, partition)
+    by_partition = program.decide_by_partitions(table.spec, partition).verdicts
     verdicts = program.verdicts(table.spec, partition, bounds_of(table), counts)
     for file, early, verdict in zip(table.files, by_partition, verdicts, strict=True):
         check(file, early, predicate)
@@ -71,6 +71,26 @@ def test_no_file_with_a_matching_row_is_dropped(case: tuple[ModelTable, ex.Expre
         # Metadata of a file without rows may contradict itself, and then proves nothing.
         assert verdict == NONE or early != NONE or not file.rows, "bounds must not keep what partitions drop"
         event(f"verdict {verdict}")
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=300)
+@given(tables_and_predicates())
+def test_bounds_that_are_not_needed_change_no_verdict(case: tuple[ModelTable, ex.Expression]) -> None:
+    table, predicate = case
+    program = Program(predicate)
+    partition, every = partition_array(table), bounds_of(table)
+    counts = pa.array([f.record_count for f in table.files], pa.int64())
+    decision = program.decide_by_partitions(table.spec, partition)
+    expected = program.verdicts(table.spec, partition, every, counts)
+    for i, file in enumerate(table.files):
+        needed = {column for column, need in decision.needs.items() if need[i]}
+        some = Bounds(*({c: side[c] for c in side if c in needed} for side in (
+            every.lower, every.upper, every.null_count, every.nan_count, every.value_count)))  # fmt: skip
+        early, found = decision.verdicts[i], program.verdicts(table.spec, partition, some, counts)[i]
+        check(file, found, predicate)
+        if file.rows:
+            assert found == (expected[i] if early == SOME else early)
+        event(f"{len(needed)} of {len(decision.needs)} columns needed")
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
@@ -88,10 +108,15 @@ def test_a_manifest_with_a_needed_file_is_kept(case: tuple[ModelTable, ex.Expres
         upper[p.id] = to_array([max(proper, key=order_key) if proper else None], p.type)
         nulls[p.id] = pa.array([None in values], pa.bool_())
         nans[p.id] = pa.array([any(v != v for v in values)], pa.bool_())
-    kept = ManifestFilter(Program(predicate), {0: table.spec}).keep(0, lower, upper, nulls, nans)
+    program = Program(predicate)
+    decision = ManifestFilter(program, {0: table.spec}).decide(0, lower, upper, nulls, nans)
     matching = any(evaluate(predicate, row) is True for f in table.files for row in f.rows)
-    event(f"kept {bool(kept[0])}")
-    assert kept[0] or not matching
+    event(f"kept {bool(decision.keep[0])}")
+    assert decision.keep[0] or not matching
+    # What no file of the group is said to need, none needs.
+    of_files = program.decide_by_partitions(table.spec, partition_array(table)).needs
+    for column, need in of_files.items():
+        assert decision.needs[column][0] or not any(n for n, f in zip(need, table.files, strict=True) if f.rows)
 
 
 def verdict_of(
@@ -238,9 +263,9 @@ def test_many_files_that_share_few_partition_values(kind: str, text: str, filter
         parsed = parse_filter(filter)
         assert parsed is not None
         program = Program(bind(parsed, Schema((Field(1, "c1", source),))))
-        alone = [program.partition_verdicts(spec, tuples.slice(i, 1))[0] for i in range(len(distinct[kind]))]
+        alone = [program.decide_by_partitions(spec, tuples.slice(i, 1)).verdicts[0] for i in range(len(distinct[kind]))]
         assert len({*alone}) > 1, "the filter tells files apart"
-        assert list(program.partition_verdicts(spec, tuples)) == alone * (2500 // len(distinct[kind]))
+        assert list(program.decide_by_partitions(spec, tuples).verdicts) == alone * (2500 // len(distinct[kind]))
 
 
 def test_buckets_of_a_type_that_has_no_hash() -> None:

@@ -131,15 +131,24 @@ class ManifestList:
         A manifest is left out where it has no live entry, or where its summaries rule every file out. With
         ``added_by`` only manifests that this snapshot may have added are looked at.
         """
+        return [manifest for manifest, _ in self.chosen(content, specs, manifest_filter, report, added_by)]
+
+    def chosen(
+        self, content: int, specs: Mapping[int, PartitionSpec], manifest_filter: Any, report: ScanReport | None,
+        added_by: int | None = None,
+    ) -> list[tuple[Manifest, frozenset[int]]]:  # fmt: skip
+        """:meth:`kept`, each with the columns (field ids) that none of its files needs."""
         numbers = self._numbers
         asked = numbers.content == content
         if added_by is not None:
             asked &= np.array([m.added_snapshot_id in (None, added_by) for m in self.manifests], bool)
         keep = asked & numbers.has_live
+        idle: dict[int, frozenset[int]] = {}
         if manifest_filter is not None:
             for spec in specs.values():
                 group = np.flatnonzero(keep & (numbers.spec_id == spec.id))
-                keep[group] = self._summaries_keep(group, spec, manifest_filter)
+                keep[group], idle_here = self._decide(group, spec, manifest_filter)
+                idle |= idle_here
         if report is not None:
             skipped = asked & ~keep
             report.manifests_total += int(np.count_nonzero(asked))
@@ -147,7 +156,7 @@ class ManifestList:
             files = int(numbers.live_files[skipped].sum())
             report.files_total += files
             report.files_skipped_with_manifests += files
-        return [self.manifests[i] for i in np.flatnonzero(keep).tolist()]
+        return [(self.manifests[i], idle.get(i, frozenset())) for i in np.flatnonzero(keep).tolist()]
 
     @cached_property
     def _numbers(self) -> _Numbers:
@@ -160,15 +169,25 @@ class ManifestList:
             live_files=np.maximum(added, 0) + np.maximum(existing, 0),
         )
 
-    def _summaries_keep(self, rows: np.ndarray, spec: PartitionSpec, manifest_filter: Any) -> np.ndarray:
-        """bool[len(rows)]: what the filter says of manifests of one spec; True where summaries are missing."""
+    def _decide(
+        self, rows: np.ndarray, spec: PartitionSpec, manifest_filter: Any
+    ) -> tuple[np.ndarray, dict[int, frozenset[int]]]:
+        """bool[len(rows)]: which manifests of one spec the filter keeps; True where summaries are missing. By number of
+        a kept one: the columns that none of its files needs."""
         keep = np.ones(len(rows), bool)
         summaries = self.summaries(rows, spec)
-        if summaries is not None and len(summaries.rows):
-            keep[summaries.rows] = ~summaries.sound | manifest_filter.keep(
-                spec.id, summaries.lower, summaries.upper, summaries.contains_null, summaries.contains_nan
-            )
-        return keep
+        if summaries is None or not len(summaries.rows):
+            return keep, {}
+        decision = manifest_filter.decide(
+            spec.id, summaries.lower, summaries.upper, summaries.contains_null, summaries.contains_nan
+        )
+        keep[summaries.rows] = ~summaries.sound | decision.keep
+        kept = np.flatnonzero(keep[summaries.rows] & summaries.sound)
+        needs = [(column, need[kept].tolist()) for column, need in decision.needs.items()]
+        return keep, {
+            row: frozenset(column for column, need in needs if not need[i])
+            for i, row in enumerate(rows[summaries.rows[kept]].tolist())
+        }
 
     def summaries(self, rows: np.ndarray, spec: PartitionSpec) -> Summaries | None:
         """The partition summaries of the manifests ``rows``, all of ``spec``; None where there can be none."""

@@ -131,25 +131,27 @@ class IcebergSnapshot(FormatSnapshot):
         report = request.report
         report.count_metadata(self.metadata.size_bytes)
         self._columns_asked = tuple(f.id for f in request.columns)
-        kept = self.counted_list(report).kept(DATA, self.specs, request.manifest_filter, report)
+        chosen = self.counted_list(report).chosen(DATA, self.specs, request.manifest_filter, report)
         manifests = self.manifest_list.manifests
         has_deletes = any(m.content != DATA for m in manifests)
         # Counted from the end, where the oldest stand: new manifests leave the places of others as they are.
         places = {id(m): i - len(manifests) for i, m in enumerate(manifests)} if has_deletes else {}
         columns = [f.id for f in request.columns if not f.type.is_nested]
-        return [self._part(manifest, places.get(id(manifest)), columns) for manifest in kept]
+        return [self._part(manifest, places.get(id(manifest)), columns, idle) for manifest, idle in chosen]
 
-    def _part(self, manifest: Manifest, place: int | None, columns: Sequence[int]) -> FilePart:
+    def _part(self, manifest: Manifest, place: int | None, columns: Sequence[int], idle: frozenset[int]) -> FilePart:
         read = partial(self._read_part, manifest, place, columns)
-        size = manifest.length if manifest.length > 0 else None
-        together = partial(self._together, columns)
-        return FilePart((manifest, place), read, manifest.live_files or None, size_bytes=size, together=together)
+        size, together = manifest.length if manifest.length > 0 else None, partial(self._together, columns)
+        n_files = manifest.live_files or None
+        return FilePart((manifest, place), read, n_files, size_bytes=size, together=together, own=idle)
 
     def _together(self, columns: Sequence[int], parts: Sequence[FilePart]) -> list[FilePart]:
+        """Parts that are decoded together, without the columns that none of their files needs."""
         from .together import Together
 
         keys: list[Any] = [part.key for part in parts]
-        shared = Together(self, columns, keys)
+        idle = frozenset.intersection(*(part.own for part in parts))
+        shared = Together(self, [column for column in columns if column not in idle], keys)
         return [replace(part, read=partial(shared.read, i, part.read)) for i, part in enumerate(parts)]
 
     def _read_part(
