@@ -7,62 +7,59 @@ import java.util.Collections;
 import java.util.List;
 
 import org.apache.hadoop.io.WritableComparator;
-import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.broadcast.Broadcast;
+import org.apache.spark.sql.catalyst.expressions.BinaryExpression;
 import org.apache.spark.sql.catalyst.expressions.BitwiseAnd;
-import org.apache.spark.sql.catalyst.expressions.BitwiseOr;
+import org.apache.spark.sql.catalyst.expressions.BitwiseXor;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.Literal;
-import org.apache.spark.sql.catalyst.expressions.OctetLength;
-import org.apache.spark.sql.catalyst.expressions.ShiftLeft;
 import org.apache.spark.sql.catalyst.expressions.ShiftRight;
-import org.apache.spark.sql.catalyst.expressions.TernaryExpression;
 import org.apache.spark.sql.catalyst.expressions.codegen.CodegenContext;
 import org.apache.spark.sql.catalyst.expressions.codegen.ExprCode;
+import org.apache.spark.sql.catalyst.expressions.objects.Invoke;
 import org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.ObjectType;
 import scala.Option;
 import scala.collection.JavaConverters;
 import scala.collection.immutable.Seq;
-import scala.runtime.AbstractFunction3;
+import scala.runtime.AbstractFunction2;
 
 /**
  * Whether a row is not among its file's deleted ones: a test on the bytes that {@code positions.py} describes.
  *
  * Executors know nothing of this class. To them goes the Java text that Spark's code generation makes of it, and where
- * there is none (generation switched off, a method too large) the class is replaced, as it is serialised, by
- * expressions of Spark that say the same.
+ * there is none (generation switched off, too many columns, a method too large) the class is replaced, as it is
+ * serialised, by expressions of Spark that say the same.
  */
-public class LiveRows extends TernaryExpression implements java.io.Serializable {
+public class LiveRows extends BinaryExpression implements java.io.Serializable {
     private static final int PAGE = 12;
 
-    private final Expression pages;
-    private final Expression words;
+    private final Expression place;
     private final Expression row;
+    private final DeletedRows deleted;
 
-    /** @param pages, words binary, the file's; row bigint, where the row stands in the file; none is NULL */
-    public LiveRows(Expression pages, Expression words, Expression row) {
-        this.pages = pages;
-        this.words = words;
+    /** @param place bigint, the number of the file's piece and, in the lower half, where in it the file begins
+     *  @param row bigint, where the row stands in the file; neither is NULL */
+    public LiveRows(Expression place, Expression row, DeletedRows deleted) {
+        this.place = place;
         this.row = row;
+        this.deleted = deleted;
     }
 
-    public TreeNode first() {
-        return pages;
+    public TreeNode left() {
+        return place;
     }
 
-    public TreeNode second() {
-        return words;
-    }
-
-    public TreeNode third() {
+    public TreeNode right() {
         return row;
     }
 
-    public TreeNode withNewChildrenInternal(TreeNode first, TreeNode second, TreeNode third) {
-        return new LiveRows((Expression) first, (Expression) second, (Expression) third);
+    public TreeNode withNewChildrenInternal(TreeNode left, TreeNode right) {
+        return new LiveRows((Expression) left, (Expression) right, deleted);
     }
 
     public DataType dataType() {
@@ -73,48 +70,62 @@ public class LiveRows extends TernaryExpression implements java.io.Serializable 
         return "is_live";
     }
 
-    public Object nullSafeEval(Object pages, Object words, Object row) {
+    public Object nullSafeEval(Object place, Object row) {
         long position = ((Long) row).longValue();
-        byte[] starts = (byte[]) pages;
-        int page = (int) Math.min(position >> PAGE, (long) (starts.length / 4 - 1));
-        int start = WritableComparator.readInt(starts, 4 * page);
-        int bits = ((byte[]) words)[start + (((int) position >> 3 & 511) ^ 3)];
-        return Boolean.valueOf((bits >> ((int) position & 7) & 1) == 0);
+        int file = ((Long) place).intValue();
+        int piece = (int) (((Long) place).longValue() >> 32);
+        byte[] bytes = (byte[]) ((Broadcast) deleted.pieces().get(piece)).value();
+        long page = Math.min(position >> PAGE, (long) WritableComparator.readInt(bytes, file));
+        int start = WritableComparator.readInt(bytes, file + 4 + 4 * (int) page);
+        return Boolean.valueOf((bytes[start + ((int) (position >> 3) & 511)] >> ((int) position & 7) & 1) == 0);
     }
 
-    /** A page's place is looked up when the page or the file is another than the row's before. */
+    /** A file's piece and a page's place are looked up when the file or the page is another than the row's before. */
     public ExprCode doGenCode(final CodegenContext context, final ExprCode code) {
+        final String pieces = context.addReferenceObj("pieces", deleted.pieces(), List.class.getName());
+        final String bytes = state(context, "byte[]", "bytes");
+        final String file = state(context, "long", "file");
         final String page = state(context, "long", "page");
-        final String of = state(context, "byte[]", "pages");
         final String start = state(context, "int", "start");
-        return nullSafeCodeGen(context, code, new AbstractFunction3() {
-            public Object apply(Object pages, Object words, Object row) {
-                return "if (" + page + " != " + row + " >> 12 || " + of + " != " + pages + ") {\n"
-                        + "  " + of + " = " + pages + ";\n"
+        return nullSafeCodeGen(context, code, new AbstractFunction2() {
+            public Object apply(Object place, Object row) {
+                String readInt = WritableComparator.class.getName() + ".readInt(" + bytes + ", ";
+                return "if (" + page + " != " + row + " >> 12 || " + file + " != " + place + ") {\n"
+                        + "  if (" + file + " != " + place + ") {\n"
+                        + "    " + file + " = " + place + ";\n"
+                        + "    " + bytes + " = (byte[]) ((" + Broadcast.class.getName() + ") " + pieces + ".get((int) ("
+                        + file + " >> 32))).value();\n"
+                        + "  }\n"
                         + "  " + page + " = " + row + " >> 12;\n"
-                        + "  " + start + " = org.apache.hadoop.io.WritableComparator.readInt(" + of + ", 4 * (int) "
-                        + "Math.min(" + page + ", (long) (" + of + ".length / 4 - 1)));\n"
+                        + "  " + start + " = " + readInt + "(int) " + file + " + 4 + 4 * (int) Math.min(" + page
+                        + ", (long) " + readInt + "(int) " + file + ")));\n"
                         + "}\n"
-                        + code.value() + " = (" + words + "[" + start + " + (((int) " + row + " >> 3 & 511) ^ 3)]"
+                        + code.value() + " = (" + bytes + "[" + start + " + ((int) (" + row + " >> 3) & 511)]"
                         + " >> ((int) " + row + " & 7) & 1) == 0;";
             }
         });
     }
 
+    /** No file begins at place 0, which is what numbers start with. */
     private static String state(CodegenContext context, String type, String name) {
         return context.addMutableState(type, name, context.addMutableState$default$3(), true, true);
     }
 
     /** What an executor gets that evaluates this itself. Public, because Janino gives private methods other names. */
     public Object writeReplace() {
-        Expression last = call(Math.class, "addExact", new ShiftRight(new OctetLength(pages), number(2)), number(-1));
-        Expression page = call(Math.class, "min", small(new ShiftRight(row, number(PAGE))), last);
-        Expression start = readInt(pages, new ShiftLeft(page, number(2)));
-        Expression at = small(new BitwiseAnd(new ShiftRight(row, number(3)),
+        Expression piece = invoke(new Literal(deleted.pieces(), new ObjectType(List.class)), "get",
+                new ObjectType(Broadcast.class), new Expression[] {small(new ShiftRight(place, number(32)))});
+        Expression bytes = invoke(piece, "value", DataTypes.BinaryType, new Expression[0]);
+        Expression file = small(new BitwiseAnd(place, new Literal(Long.valueOf(0x7fffffffL), DataTypes.LongType)));
+        Expression page = call(Math.class, "min", small(new ShiftRight(row, number(PAGE))), readInt(bytes, file));
+        Expression start = readInt(bytes, sum(file, sum(number(4), call(Math.class, "multiplyExact", page, number(4)))));
+        Expression word = small(new BitwiseAnd(new ShiftRight(row, number(3)),
                 new Literal(Long.valueOf(508L), DataTypes.LongType)));
-        Expression bit = new ShiftRight(readInt(words, new BitwiseOr(start, at)),
-                small(new BitwiseAnd(row, new Literal(Long.valueOf(31L), DataTypes.LongType))));
-        return new EqualTo(new BitwiseAnd(bit, number(1)), number(0));
+        // The bytes of an int are read from its highest.
+        Expression bit = new BitwiseXor(
+                small(new BitwiseAnd(row, new Literal(Long.valueOf(31L), DataTypes.LongType))), number(24));
+        Expression bits = new ShiftRight(readInt(bytes, sum(start, word)), bit);
+        return new EqualTo(new BitwiseAnd(bits, number(1)), number(0));
     }
 
     private static Expression number(int value) {
@@ -123,6 +134,10 @@ public class LiveRows extends TernaryExpression implements java.io.Serializable 
 
     private static Expression small(Expression number) {
         return call(Math.class, "toIntExact", new Expression[] {number});
+    }
+
+    private static Expression sum(Expression first, Expression second) {
+        return call(Math.class, "addExact", first, second);
     }
 
     private static Expression readInt(Expression bytes, Expression at) {
@@ -134,19 +149,27 @@ public class LiveRows extends TernaryExpression implements java.io.Serializable 
     }
 
     private static Expression call(Class of, String method, Expression[] arguments) {
-        Object[] all = new Object[] {of, DataTypes.IntegerType, method, sequence(Arrays.asList(arguments)),
-            sequence(Collections.emptyList()), Boolean.TRUE, Boolean.FALSE, Boolean.TRUE, Option.empty()};
-        Constructor constructor = StaticInvoke.class.getConstructors()[0];
+        return make(StaticInvoke.class, new Object[] {of, DataTypes.IntegerType, method, sequence(arguments),
+            sequence(new Expression[0]), Boolean.TRUE, Boolean.FALSE, Boolean.TRUE, Option.empty()});
+    }
+
+    private static Expression invoke(Expression of, String method, DataType type, Expression[] arguments) {
+        return make(Invoke.class, new Object[] {of, method, type, sequence(arguments), sequence(new Expression[0]),
+            Boolean.TRUE, Boolean.FALSE, Boolean.TRUE, Option.empty()});
+    }
+
+    /** The last argument, the function of a catalog that is called, only StaticInvoke of Spark 4 has. */
+    private static Expression make(Class expression, Object[] arguments) {
+        Constructor constructor = expression.getConstructors()[0];
         try {
-            // Spark 3.5 lacks the last, the function of a catalog that is called.
-            return (Expression) constructor.newInstance(Arrays.copyOf(all, constructor.getParameterCount()));
+            return (Expression) constructor.newInstance(Arrays.copyOf(arguments, constructor.getParameterCount()));
         } catch (ReflectiveOperationException e) {
             throw new IllegalStateException(e);
         }
     }
 
-    private static Seq sequence(List items) {
-        return (Seq) JavaConverters.asScalaBuffer(new ArrayList(items)).toIndexedSeq();
+    private static Seq sequence(Expression[] items) {
+        return (Seq) JavaConverters.asScalaBuffer(new ArrayList(Arrays.asList(items))).toIndexedSeq();
     }
 
     public int productArity() {
@@ -154,7 +177,7 @@ public class LiveRows extends TernaryExpression implements java.io.Serializable 
     }
 
     public Object productElement(int number) {
-        return number == 0 ? pages : number == 1 ? words : row;
+        return number == 0 ? place : number == 1 ? row : deleted;
     }
 
     public boolean canEqual(Object other) {
@@ -162,11 +185,11 @@ public class LiveRows extends TernaryExpression implements java.io.Serializable 
     }
 
     public boolean equals(Object other) {
-        return other instanceof LiveRows && pages.equals(((LiveRows) other).pages)
-                && words.equals(((LiveRows) other).words) && row.equals(((LiveRows) other).row);
+        return other instanceof LiveRows && place.equals(((LiveRows) other).place)
+                && row.equals(((LiveRows) other).row) && deleted == ((LiveRows) other).deleted;
     }
 
     public int hashCode() {
-        return Arrays.asList(new Object[] {pages, words, row}).hashCode();
+        return Arrays.asList(new Object[] {place, row, deleted}).hashCode();
     }
 }

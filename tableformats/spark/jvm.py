@@ -10,17 +10,19 @@ from __future__ import annotations
 import json
 import logging
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import resources
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from ..arrays import flat, text_of, to_numpy
 from ..errors import UnsupportedFeatureError
 from .columns import ROW_INDEX
-from .positions import BYTES_FIELDS, PAGES, WORDS, as_bytes
+from .positions import PLACE, PLACE_FIELD, LiveTest, Pages, in_pieces
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Bridge", "Planner", "java_class"]
 
 _LOG = logging.getLogger(__name__)
-_SOURCES = ("ArrowRows", "CatalystFilters", "FileList", "LiveRows", "PlannedFiles", "PrunedFiles")
+_SOURCES = ("ArrowRows", "CatalystFilters", "DeletedRows", "FileList", "LiveRows", "PlannedFiles", "PrunedFiles")
 _PIECE_BYTES = 16 << 20
 _PIECE_FILES = 1 << 16
 _SQL = "org.apache.spark.sql"
@@ -40,7 +42,6 @@ _READERS = {
 }
 """Spark's readers by file format."""
 _loaders: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-_is_live: WeakKeyDictionary[Any, Column] = WeakKeyDictionary()
 
 
 class Planner:
@@ -189,22 +190,21 @@ class Bridge:
         dataset = f"{_SQL}.classic.Dataset" if self.version >= (4, 0) else f"{_SQL}.Dataset"
         return self._frame(self._java(dataset).ofRows(self._session, plan))
 
-    words_fields = BYTES_FIELDS
-    """Spark's JSON of the columns of :meth:`words`."""
+    def live_test(self, deleted: Iterable[Pages]) -> LiveTest:
+        """How rows are tested that are not deleted: ``deleted``, of each file, goes to executors as they need it."""
+        import pyarrow as pa
 
-    def words(self, deleted: pa.Table) -> pa.Table:
-        """Deleted rows, of :func:`tableformats.spark.positions.deleted_words`, as constants of the files."""
-        return as_bytes(deleted)
+        rows = self._instance("DeletedRows")
+        places = [np.zeros(0, np.int64)]
+        for number, (starts, piece) in enumerate(in_pieces(deleted)):
+            places.append((number << 32) + starts)
+            for start in range(0, len(piece), _PIECE_BYTES):
+                part = zlib.compress(piece[start : start + _PIECE_BYTES], 1)
+                rows.add(self._spark.sparkContext._jsc, part, start + _PIECE_BYTES >= len(piece))
+        constants = pa.table({PLACE: np.concatenate(places)})
+        return LiveTest([PLACE_FIELD], constants, self._is_live(rows))
 
-    def is_live(self) -> Column:
-        """Whether the row is not deleted by :meth:`words`, its file's."""
-        found = _is_live.get(self._gateway)
-        if found is None:  # names alone, the same for every table
-            found = self._is_live()
-            _is_live[self._gateway] = found
-        return found
-
-    def _is_live(self) -> Column:
+    def _is_live(self, rows: Any) -> Column:
         """A Catalyst expression of ours, which is in no task: see ``LiveRows.java``."""
         if self.version >= (4, 0):
             from pyspark.sql.classic.column import Column
@@ -215,11 +215,11 @@ class Bridge:
 
             column = self._java(f"{_SQL}.Column")
         named = self._java(f"{_SQL}.catalyst.analysis.UnresolvedAttribute").quoted
-        children = self._gateway.new_array(self._java("java.lang.Object"), 3)
-        for i, name in enumerate((PAGES, WORDS, ROW_INDEX)):
-            children[i] = named(name)
+        arguments = self._gateway.new_array(self._java("java.lang.Object"), 3)
+        for i, argument in enumerate((named(PLACE), named(ROW_INDEX), rows)):
+            arguments[i] = argument
         (constructor,) = self._loader().loadClass("tableformats.spark.LiveRows").getConstructors()
-        return Column(column(constructor.newInstance(children)))
+        return Column(column(constructor.newInstance(arguments)))
 
     def spark_type(self, kind: Any) -> Any:
         """Spark's JSON of a type as PySpark's type."""

@@ -29,7 +29,7 @@ from .filters import to_spark_column
 from .jvm import Bridge, Planner
 from .metadata_columns import check_metadata_columns, file_constants, metadata_column, stored_fields
 from .output import check_defaults, default_constant, output_column
-from .positions import deleted_words
+from .positions import LiveTest, deleted_pages
 from .pushdown import FilterReader, PlanPruner
 
 if TYPE_CHECKING:
@@ -139,13 +139,13 @@ class _Assembly:
         groups = self.groups if branch.has_keys else []
         columns = self._columns(groups)
         relation = self._relation(branch, columns, groups)
-        deleted = deleted_words(self.plan, branch.rows) if branch.has_positions else None
-        if deleted is not None:
-            relation.add_words(deleted, self.bridge)
+        live = self.bridge.live_test(deleted_pages(self.plan, branch.rows)) if branch.has_positions else None
+        if live is not None:
+            relation.add_test(live)
         planner = Planner(pruner.callback(FilterReader(columns, branch.naming), branch.rows))
         frame = relation.frame(self.bridge, self._label(branch), planner, branch.file_format)
-        if deleted is not None:
-            frame = frame.where(self.bridge.is_live())
+        if live is not None:
+            frame = frame.where(live.condition)
         for group in groups:
             frame = without_deleted(frame, group, branch.naming, self.bridge)
         return frame.select(*(self._output(f, branch.naming) for f in self.wanted))
@@ -241,12 +241,11 @@ class _Relation:
         if all(stored["name"] != ROW_INDEX for stored in self.data):
             self.data.append(_hidden(ROW_INDEX, "long"))
 
-    def add_words(self, deleted: pa.Table, bridge: Bridge) -> None:
-        """The rows' positions, and what they are tested against."""
+    def add_test(self, live: LiveTest) -> None:
+        """The rows' positions, and the constants that they are tested against."""
         self.add_row_index()
-        words = bridge.words(deleted)
-        for stored in bridge.words_fields:
-            self.add_constant(stored, words[stored["name"]])
+        for stored in live.fields:
+            self.add_constant(stored, live.constants[stored["name"]])
 
     def frame(self, bridge: Bridge, label: str, planner: Planner, file_format: str) -> DataFrame:
         return bridge.relation(

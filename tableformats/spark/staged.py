@@ -14,7 +14,7 @@ import atexit
 import hashlib
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -27,10 +27,10 @@ from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..storage import Storage, scheme_of
 from .columns import HIDDEN, ROW_INDEX
 from .jvm import Bridge
-from .positions import PAGES, WORDS, WORDS_FIELDS, is_live
+from .positions import WORDS_FIELDS, LiveTest, Pages, as_lists, is_live
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from .jvm import Planner
 
@@ -72,17 +72,9 @@ class StagedFiles(Bridge):
         self._spark = spark
         self._staging = staging
 
-    words_fields = WORDS_FIELDS
-
-    def words(self, deleted: pa.Table) -> pa.Table:
-        """As they are: all constants are joined here, which takes any type."""
-        return deleted
-
-    def is_live(self) -> Column:
-        """See :meth:`tableformats.spark.jvm.Bridge.is_live`."""
-        from pyspark.sql import functions as F
-
-        return is_live(F.col(PAGES), F.col(WORDS), F.col(ROW_INDEX))
+    def live_test(self, deleted: Iterable[Pages]) -> LiveTest:
+        """See :meth:`tableformats.spark.jvm.Bridge.live_test`. All constants are joined here, which takes any type."""
+        return LiveTest(WORDS_FIELDS, as_lists(deleted), is_live())
 
     def relation(
         self,
