@@ -5,8 +5,11 @@ measurement has a DataFrame of its own, and medians are given. *Scans*: queries 
 ``spark.read.parquet``, which knows of no table, and by us; a ratio is that of one round, to the reads of
 ``spark.read.parquet`` right before and after. *First query*: a plan of many files becomes a DataFrame and a job, in
 processes that have read no table before, or one small table. *Planning*: from a location to a query's tasks.
-*Planning on executors*: ``plan(engine=spark)``, beside ``plan()``. delta-spark and Iceberg's runtime
-are measured beside us where Spark is one that their JARs are for, and the JARs are in the local Maven repository.
+*Planning on executors*: ``plan(engine=spark)``, beside ``plan()``.
+
+All but the comparison with delta-spark and Iceberg's runtime is measured in a session without JARs, as users of ours
+have it. Where Spark is one that the peers' JARs are for, and the JARs are in the local Maven repository, scans and
+planning are measured again in a session with them, beside the peers: there they share one JVM.
 """
 
 from __future__ import annotations
@@ -253,24 +256,46 @@ def measure(rows: int, rounds: int, cores: int) -> dict[str, Any]:
     tables = row_tables(rows)
     for files in (FEW, MANY, HANDED):
         many_files(files)
+    options = ("--rows", str(rows), "--rounds", str(rounds), "--cores", str(cores))
     say("the first query, in processes of their own")
-    first = [json.loads(run_module("benchmarks.spark", "--first", kind, "--cores", str(cores)).splitlines()[-1])
-             for _ in range(PROCESSES) for kind in ("cold", "warm")]  # fmt: skip
-    spark = session(cores, why_not is None)
-    try:
-        scans = measure_scans(spark, tables, rounds, why_not is None)
-        plans = measure_plans(spark, rounds, why_not is None)
-        shared = measure_shared_plans(spark)
-        versions = f"Spark {spark.version}, Python {platform.python_version()}, tableformats {tf.__version__}"
-    finally:
-        spark.stop()
+    first = [_part(f"first-{kind}", *options) for _ in range(PROCESSES) for kind in ("cold", "warm")]
+    stock = _part("stock", *options)
+    beside = _part("peers", *options) if why_not is None else {"scans": [], "plans": []}
     return {
         "when": time.strftime("%Y-%m-%d"), "machine": machine(), "load": (before, os.getloadavg()[0]),
-        "versions": ", ".join([versions, *(JARS if why_not is None else ())]), "rounds": rounds, "rows": rows,
-        "files": len(tables.data), "cores": cores, "many": MANY, "scans": scans, "first": first, "plans": plans,
-        "shared": shared, "shared files": SHARED,
-        "peers": f"Peers are not measured: {why_not}." if why_not else "",
+        "versions": stock["versions"], "jars": JARS if why_not is None else (), "rounds": rounds, "rows": rows,
+        "files": len(tables.data), "cores": cores, "many": MANY, "scans": stock["scans"], "first": first,
+        "plans": beside["plans"] or stock["plans"], "beside": beside["scans"], "shared": stock["shared"],
+        "shared files": SHARED, "peers": f"Peers are not measured: {why_not}." if why_not else "",
     }  # fmt: skip
+
+
+def _part(name: str, *options: str) -> Any:
+    """What :func:`measure_part` gives in a process of its own, and so in a JVM."""
+    return json.loads(run_module("benchmarks.spark", "--part", name, *options).splitlines()[-1])
+
+
+PARTS = ("first-cold", "first-warm", "stock", "peers")
+
+
+def measure_part(name: str, rows: int, rounds: int, cores: int) -> dict[str, Any]:
+    """What one JVM measures; ``stock`` has Spark's own classes alone, ``peers`` their JARs too."""
+    if name.startswith("first-"):
+        return first_query(cores, name == "first-warm")
+    with_peers = name == "peers"
+    spark = session(cores, with_peers)
+    try:
+        found: dict[str, Any] = {
+            "versions": f"Spark {spark.version}, Python {platform.python_version()}, tableformats {tf.__version__}",
+            "scans": measure_scans(spark, row_tables(rows), rounds, with_peers),
+        }
+        if with_peers or peers_missing() is not None:
+            found["plans"] = measure_plans(spark, rounds, with_peers)
+        if not with_peers:
+            found["shared"] = measure_shared_plans(spark)
+    finally:
+        spark.stop()
+    return {"plans": [], **found}
 
 
 def main() -> None:
@@ -279,12 +304,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--cores", type=int, default=min(os.cpu_count() or 1, 8), help="threads of Spark")
     parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")
-    parser.add_argument("--first", choices=("cold", "warm"), help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.first:
-        print(json.dumps(first_query(arguments.cores, arguments.first == "warm")))
+    sizes = (arguments.rows, arguments.rounds, arguments.cores)
+    if arguments.part:
+        print(json.dumps(measure_part(arguments.part, *sizes)))
         return
-    text = spark_text.text(measure(arguments.rows, arguments.rounds, arguments.cores))
+    text = spark_text.text(measure(*sizes))
     print(text)
     if arguments.write:
         marks = (spark_text.BEGIN, spark_text.END)

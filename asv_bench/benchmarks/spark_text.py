@@ -17,22 +17,35 @@ FIRST_JOB_GOAL, HAND_OVER_GOAL = 1.0, 3.0
 
 def text(measured: Mapping[str, Any]) -> str:
     """All parts; ``measured`` is what :func:`benchmarks.spark.measure` gives."""
-    return "\n\n".join([
+    return "\n\n".join([part for part in (
         f"Measured {measured['when']}, {measured['machine']}, load {measured['load'][0]:.1f} before and "
         f"{measured['load'][1]:.1f} after. {measured['versions']}. {measured['rounds']} rounds.",
-        f"**Scans**, {measured['rows']:,} rows in {measured['files']} files, {measured['cores']} threads. "
-        "*make*: the DataFrame, *run*: the query, *in CPU*: the ratio of processor seconds instead of the clock's.",
-        markdown(SCAN_HEAD, [scan_row(scan, measured["scans"]) for scan in measured["scans"]]),
-        "**The first query over many files**, seconds from the end of planning. *cold*: the process has read no table, "
-        "but ran one small query of Spark's own; *warm*: it has read one small table.",
+        f"**Scans**, {measured['rows']:,} rows in {measured['files']} files, {measured['cores']} threads, a session "
+        "without JARs. *make*: the DataFrame, *run*: the query, *in CPU*: the ratio of processor seconds instead of "
+        "the clock's.",
+        _scans(measured["scans"]),
+        *_beside(measured["beside"], measured["jars"]),
+        "**The first query over many files**, seconds from the end of planning, a session without JARs. *cold*: the "
+        "process has read no table, but ran one small query of Spark's own; *warm*: it has read one small table.",
         markdown(FIRST_HEAD, first_rows(measured["first"])),
-        f"**Planning**, {measured['many']:,} files, nothing kept: seconds from the location to the query's tasks.",
+        f"**Planning**, {measured['many']:,} files, nothing kept, a session "
+        f"{'with the' if measured['jars'] else 'without'} JARs: seconds from the location to the query's tasks.",
         markdown(PLAN_HEAD, plan_rows(measured["plans"])),
-        f"**Planning on executors**, {measured['shared files']:,} files of which a thousandth is left, nothing kept: "
-        "seconds from the location to the plan, by `plan()` and by `plan(engine=spark)`.",
+        f"**Planning on executors**, {measured['shared files']:,} files of which a thousandth is left, nothing kept, a "
+        "session without JARs: seconds from the location to the plan, by `plan()` and by `plan(engine=spark)`.",
         markdown(SHARED_HEAD, [shared_row(shared) for shared in measured["shared"]]),
         measured["peers"],
-    ])  # fmt: skip
+    ) if part])  # fmt: skip
+
+
+def _beside(scans: Sequence[Mapping[str, Any]], jars: Sequence[str]) -> list[str]:
+    if not scans:
+        return []
+    return [f"**The same scans beside the peers**, a session with their JARs ({', '.join(jars)}).", _scans(scans)]
+
+
+def _scans(scans: Sequence[Mapping[str, Any]]) -> str:
+    return markdown(SCAN_HEAD, [scan_row(scan, scans) for scan in scans])
 
 
 SCAN_HEAD = ("query", "table", "reader", "make s", "run s", "of spark.read.parquet", "in CPU", "all s", "goal", "met")
@@ -47,23 +60,19 @@ def scan_row(scan: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> lis
 
 
 def scan_goal(scan: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Ours alone have one: a ratio where columns are read, and a total not above the peer's."""
+    """Ours alone have one: a total not above the peer's, and where no peer is, a ratio if columns are read."""
     if not scan["ours"]:
         return "–", "–"
-    goals, misses = [], []
-    limit = DELETES_GOAL if scan["deletes"] else CLEAN_GOAL
-    if not scan["counts"]:
-        goals.append(f"{limit}x")
-        if _median(scan["wall_ratio"]) > limit:
-            misses.append(f"{_median(scan['wall_ratio']):.2f}x")
-    same = [s for s in scans if (s["query"], s["format"], s["deletes"]) == (scan["query"], scan["format"],
-            scan["deletes"]) and not s["ours"]]  # fmt: skip
-    for peer in same:
-        goals.append("no slower in all")
-        faster = _median([p / o for p, o in zip(_totals(peer), _totals(scan), strict=True)])
-        if faster < 1:
-            misses.append(f"{1 / faster:.2f}x of {peer['reader']}")
-    return ", ".join(goals) or "–", ("no: " + ", ".join(misses) if misses else "yes") if goals else "–"
+    peers = [s for s in scans if (s["query"], s["format"], s["deletes"]) == (scan["query"], scan["format"],
+             scan["deletes"]) and not s["ours"]]  # fmt: skip
+    if peers:
+        slower = {p["reader"]: _median([o / t for o, t in zip(_totals(scan), _totals(p), strict=True)]) for p in peers}
+        misses = [f"{ratio:.2f}x of {name}" for name, ratio in slower.items() if ratio > 1]
+        return "no slower in all", "no: " + ", ".join(misses) if misses else "yes"
+    if scan["counts"]:
+        return "–", "–"
+    limit, ratio = DELETES_GOAL if scan["deletes"] else CLEAN_GOAL, _median(scan["wall_ratio"])
+    return f"{limit}x", "yes" if ratio <= limit else f"no: {ratio:.2f}x"
 
 
 def _totals(scan: Mapping[str, Any]) -> list[float]:
