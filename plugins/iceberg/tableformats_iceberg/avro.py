@@ -166,7 +166,7 @@ def read_columns(
         error.path = path
         raise
     decoder = _decoder(layout, drop, expected, len(data), limits)
-    if not _decode_at_once(decoder, data, header, program.min_size, 0, limits):
+    if _decode_at_once(decoder, [(data, header)], program.min_size, limits) is None:
         decoder = _decoder(layout, drop, expected, len(data), limits)
         _decode_blocks(decoder, data, header, program.min_size, path, limits)
     return _columns(decoder, program, keys, header, path)
@@ -190,15 +190,9 @@ def read_columns_together(
     """
     first = files[0][1]
     program, layout = _compiled(first.schema, tuple(wants), tuple(keys), None if drop is None else drop[0])
-    ahead = sum(len(data) for data, _ in files)
-    decoder = _decoder(layout, drop, expected, ahead, limits)
-    ends = []
-    for data, header in files:
-        ahead -= len(data)
-        if not _decode_at_once(decoder, data, header, program.min_size, ahead, limits):
-            return None
-        ends.append(decoder.rows)
-    return _columns(decoder, program, keys, first, ""), ends
+    decoder = _decoder(layout, drop, expected, sum(len(data) for data, _ in files), limits)
+    ends = _decode_at_once(decoder, files, program.min_size, limits)
+    return None if ends is None else (_columns(decoder, program, keys, first, ""), ends)
 
 
 def _decoder(layout: _Layout, drop: tuple[Path, int] | None, expected: int, size: int, limits: Limits) -> BlockDecoder:
@@ -239,25 +233,25 @@ def _compiled(
 
 
 def _decode_at_once(
-    decoder: BlockDecoder, data: bytes, header: Header, min_size: int, ahead: int, limits: Limits
-) -> bool:
-    """Run the decoder over all blocks without coming back to Python; False where that cannot be, or anything is odd.
-    About ``ahead`` bytes of other files will follow."""
+    decoder: BlockDecoder, files: Sequence[tuple[bytes, Header]], min_size: int, limits: Limits
+) -> list[int] | None:
+    """Run the decoder over all blocks of all files without coming back to Python: the rows up to the end of each file.
+    None where that cannot be, or anything is odd."""
     from tableformats.inflate import libdeflate
 
+    codecs = {header.codec for _, header in files}
     inflater = None
-    if header.codec == "deflate":
+    if "deflate" in codecs:
         functions = libdeflate()
         if functions is None:
-            return False
+            return None
         inflater = getattr(_local, "inflater", None)
         if inflater is None or inflater.capacity > _KEPT_BYTES:
             inflater = _local.inflater = Inflater(functions)
-    elif header.codec != "null":
-        return False
-    return decoder.decode_blocks(
-        data, header.offset, header.sync, max(min_size, 1), limits.entries, ahead, inflater, limits.inflated_bytes
-    )
+    if codecs - {"deflate", "null"}:
+        return None
+    found = [(data, header.offset, header.sync, header.codec == "null") for data, header in files]
+    return decoder.decode_files(found, max(min_size, 1), limits.entries, inflater, limits.inflated_bytes)
 
 
 def _decode_blocks(
