@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 __all__ = [
-    "FALSE", "TRUE", "ZERO", "array_of", "binaries", "flat", "scalar", "strings", "text_of", "to_arrow", "to_numpy",
+    "FALSE", "TRUE", "ZERO", "array_of", "binaries", "distinct", "flat", "scalar", "strings", "text_of", "to_arrow",
+    "to_numpy",
 ]  # fmt: skip
 
 _KINDS: dict[np.dtype[Any], pa.DataType] = {
@@ -60,6 +61,13 @@ def to_numpy(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
         return np.unpackbits(bits, count=start - 8 * first + n, bitorder="little")[start - 8 * first :].view(bool)
     dtype = _DTYPES.get(kind, np.dtype(f"i{kind.bit_width // 8}"))
     return np.zeros(0, dtype) if not n else np.frombuffer(buffer, dtype, n, start * dtype.itemsize)
+
+
+def distinct(values: np.ndarray) -> list[Any]:
+    """The ``values`` (any[n], of numbers), each once, ascending."""
+    # Asked for nothing else, np.unique imports numpy.ma, which costs a small plan more than the answer.
+    found: list[Any] = np.unique(values, return_counts=True)[0].tolist()
+    return found
 
 
 def strings(texts: Sequence[str | None]) -> pa.StringArray:

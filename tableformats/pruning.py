@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 from . import expressions as ex
 from ._core import pruning as kernels
 from ._core.masks import ALL, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOME
-from .arrays import TRUE, scalar, to_arrow, to_numpy
+from .arrays import TRUE, distinct, scalar, to_arrow, to_numpy
 from .codes import Accepted, accept_comparison, accept_in, accept_prefix, into_domain
 from .evidence import (
     NAN,
@@ -128,7 +128,7 @@ class _Leaf:
         buckets = self._buckets_of(field)
         if buckets is None:
             return np.full(len(least), MAY_ANY, np.uint8)
-        accepted = Accepted("int64", tuple(np.unique(buckets).tolist()), 1, 0, odd_only=True)
+        accepted = Accepted("int64", tuple(distinct(buckets)), 1, 0, odd_only=True)
         ones = np.ones(len(least), np.uint8)
         known = Range(least, greatest, ones, ones, ones)
         codes = known.codes(accepted)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tableformats.arrays import FALSE, TRUE, ZERO, scalar, to_arrow, to_numpy
+from tableformats.arrays import FALSE, TRUE, ZERO, distinct, scalar, to_arrow, to_numpy
 from tableformats.plugin import Bounds, PartitionSpec, Statistics
 from tableformats.schema import Field, arrow_type
 
@@ -171,7 +171,7 @@ def _bounds(table: pa.Table, rows: np.ndarray, fields: Sequence[Field], read: Re
     manifests, places = (to_numpy(table[name])[rows] for name in ("manifest", "entry"))
     order = np.argsort(manifests, kind="stable")
     back, found, records = to_arrow(np.argsort(order)), [], []
-    for manifest in np.unique(manifests).tolist():
+    for manifest in distinct(manifests):
         at = places[order][manifests[order] == manifest]
         entries = read(manifest, [f.id for f in fields])
         found.append((entries.statistics.bounds(fields, at), len(at)))

@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tableformats.arrays import scalar, to_arrow, to_numpy
+from tableformats.arrays import distinct, scalar, to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, PartitionSpec
 
@@ -156,7 +156,7 @@ class DeleteIndex:
         delete_codes: dict[int, np.ndarray] = {}
         used = 0
         specs = data_spec if rows is None else data_spec[rows]
-        for spec_id in dict.fromkeys([*np.unique(specs).tolist(), *(i for i, _ in self._tables)]):
+        for spec_id in dict.fromkeys([*distinct(specs), *(i for i, _ in self._tables)]):
             own = np.flatnonzero(specs == spec_id)
             data_rows = own if rows is None else rows[own]
             chosen = files["partition"]
