@@ -184,9 +184,11 @@ class Block:
             every = candidates.all_rows()
             return Pruned(self, every, np.ones(len(every), bool), _taken(self.record_count, every))
         columns, is_decided = program.columns, False
+        rows = candidates.rows
+        evidence = program.evidence_of(spec, _taken(self.partition, rows))
         if program.uses_partitions(spec):
             with report.stage("partitions"):
-                decision = program.decide_by_partitions(spec, _taken(self.partition, candidates.rows))
+                decision = program.decide(evidence)
                 columns = tuple(f for f in columns if decision.needs[f.id].any())
                 is_decided = not columns
                 report.files_dropped_by_partition += candidates.keep(decision.keep, at_last=is_decided)
@@ -199,9 +201,11 @@ class Block:
             if self._missing(columns, candidates.rows):
                 # What has to be read is read of files that the snapshot has: the parts of others may not be there.
                 candidates.settle()
-            rows = candidates.rows
+            if rows is not candidates.rows:
+                rows = candidates.rows
+                evidence = program.evidence_of(spec, _taken(self.partition, rows))
             ranges, counts = self._ranges(columns, rows, batch_of)
-            verdicts = program.verdicts_of(spec, _taken(self.partition, rows), ranges, candidates.n)
+            verdicts = program.verdicts_of(evidence, ranges)
             report.files_dropped_by_bounds += candidates.keep(verdicts != NONE, at_last=True)
         places = candidates.places
         return Pruned(self, candidates.all_rows(), verdicts[places] == ALL, _taken(counts, places))

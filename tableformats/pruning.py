@@ -218,13 +218,6 @@ class Program:
             self.notes.append(f"{node} prunes by NULL counts only: values of type {column.type} have no bounds")
         return _Leaf(node, column, accepted, values)
 
-    def _decide(self, sources: Sequence[Evidence], n: int) -> Decision:
-        mask, needs = self._outcomes_and_needs(self.predicate, sources, n)
-        verdicts = np.empty(n, np.uint8)
-        kernels.verdicts(mask, verdicts)
-        nowhere = np.zeros(n, bool)
-        return Decision(verdicts, {f.id: needs.get(f.id, nowhere) for f in self.columns})
-
     def _outcomes_and_needs(
         self, node: Expression, sources: Sequence[Evidence], n: int
     ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
@@ -264,41 +257,40 @@ class Program:
             kernels.not_mask(mask, mask)
         return mask
 
-    def _verdicts(self, sources: Sequence[Evidence], n: int) -> np.ndarray:
-        out = np.empty(n, np.uint8)
-        kernels.verdicts(self._evaluate(self.predicate, sources, n), out)
-        return out
-
-    def decide_by_partitions(self, spec: PartitionSpec, partition: pa.StructArray) -> Decision:
-        """What the partition values alone say.
-
-        ``partition`` has members called by partition field id, in the fields' types.
-        """
-        return self._decide(self._of_partitions(spec, partition), len(partition))
-
-    def _of_partitions(self, spec: PartitionSpec, partition: pa.StructArray) -> list[Evidence]:
+    def evidence_of(self, spec: PartitionSpec, partition: pa.StructArray) -> list[Evidence]:
+        """What partition values know. ``partition`` has members called by partition field id, in the fields' types;
+        members of other specs are not looked at."""
         evidence: list[Evidence] = [partition_evidence(spec, partition, {f.id for f in self.columns})]
         return [*evidence, ImpliedEvidence(spec, partition)] if spec.implied else evidence
 
+    def decide(self, evidence: Sequence[Evidence]) -> Decision:
+        """What one or more sources say, all of the same files. Cost: O(n) a leaf, GIL released."""
+        n = evidence[0].n
+        mask, needs = self._outcomes_and_needs(self.predicate, evidence, n)
+        verdicts = np.empty(n, np.uint8)
+        kernels.verdicts(mask, verdicts)
+        nowhere = np.zeros(n, bool)
+        return Decision(verdicts, {f.id: needs.get(f.id, nowhere) for f in self.columns})
+
     def partition_outcomes(self, spec: PartitionSpec, partition: pa.StructArray) -> dict[Expression, np.ndarray]:
         """uint8[n] for each leaf: the outcomes that it may have in each file by the partition values alone, as masks.
-
-        ``partition`` as in :meth:`decide_by_partitions`; members of other specs are not looked at.
-        """
-        sources = self._of_partitions(spec, partition)
+        Given as to :meth:`evidence_of`."""
+        sources = self.evidence_of(spec, partition)
         return {node: self._leaf_outcomes(node, sources, len(partition)) for node in self._leaves}
 
     def verdicts(
         self, spec: PartitionSpec, partition: pa.StructArray, bounds: Bounds, record_count: pa.Array
     ) -> np.ndarray:
         """uint8[n]: NONE, SOME or ALL by partition values and bounds together; see :meth:`verdicts_of`."""
-        return self.verdicts_of(spec, partition, ranges_of(bounds, record_count, self.columns), len(record_count))
+        return self.verdicts_of(self.evidence_of(spec, partition), ranges_of(bounds, record_count, self.columns))
 
-    def verdicts_of(
-        self, spec: PartitionSpec, partition: pa.StructArray, ranges: Mapping[int, Range], n: int
-    ) -> np.ndarray:
-        """uint8[n]: NONE, SOME or ALL by partition values and ranges together. Cost: O(n) a leaf, GIL released."""
-        return self._verdicts([*self._of_partitions(spec, partition), BoundsEvidence(ranges, n)], n)
+    def verdicts_of(self, evidence: Sequence[Evidence], ranges: Mapping[int, Range]) -> np.ndarray:
+        """uint8[n]: NONE, SOME or ALL by some evidence and ranges of columns together, without what is needed beside
+        them. Cost: O(n) a leaf, GIL released."""
+        n = evidence[0].n
+        verdicts = np.empty(n, np.uint8)
+        kernels.verdicts(self._evaluate(self.predicate, [*evidence, BoundsEvidence(ranges, n)], n), verdicts)
+        return verdicts
 
     def uses_partitions(self, spec: PartitionSpec) -> bool:
         """Whether any leaf can be decided by the spec's partition values: buckets decide equalities alone."""
@@ -366,7 +358,7 @@ class ManifestFilter:
         sources: list[Evidence] = [PartitionEvidence(self._specs[spec_id], n, columns)]
         if bounds is not None:
             sources.append(BoundsEvidence(ranges_of(bounds, pa.nulls(n, pa.int64()), self._program.columns), n))
-        return self._program._decide(sources, n)
+        return self._program.decide(sources)
 
     @staticmethod
     def _range(lower: pa.Array, upper: pa.Array, contains_null: pa.Array, contains_nan: pa.Array) -> Range:

@@ -63,7 +63,7 @@ def test_no_file_with_a_matching_row_is_dropped(case: tuple[ModelTable, ex.Expre
     program = Program(predicate)
     partition = partition_array(table)
     counts = pa.array([f.record_count for f in table.files], pa.int64())
-    by_partition = program.decide_by_partitions(table.spec, partition).verdicts
+    by_partition = program.decide(program.evidence_of(table.spec, partition)).verdicts
     verdicts = program.verdicts(table.spec, partition, bounds_of(table), counts)
     for file, early, verdict in zip(table.files, by_partition, verdicts, strict=True):
         check(file, early, predicate)
@@ -80,7 +80,7 @@ def test_bounds_that_are_not_needed_change_no_verdict(case: tuple[ModelTable, ex
     program = Program(predicate)
     partition, every = partition_array(table), bounds_of(table)
     counts = pa.array([f.record_count for f in table.files], pa.int64())
-    decision = program.decide_by_partitions(table.spec, partition)
+    decision = program.decide(program.evidence_of(table.spec, partition))
     expected = program.verdicts(table.spec, partition, every, counts)
     for i, file in enumerate(table.files):
         needed = {column for column, need in decision.needs.items() if need[i]}
@@ -114,7 +114,7 @@ def test_a_manifest_with_a_needed_file_is_kept(case: tuple[ModelTable, ex.Expres
     event(f"kept {bool(decision.keep[0])}")
     assert decision.keep[0] or not matching
     # What no file of the group is said to need, none needs.
-    of_files = program.decide_by_partitions(table.spec, partition_array(table)).needs
+    of_files = program.decide(program.evidence_of(table.spec, partition_array(table))).needs
     for column, need in of_files.items():
         assert decision.needs[column][0] or not any(n for n, f in zip(need, table.files, strict=True) if f.rows)
 
@@ -263,9 +263,10 @@ def test_many_files_that_share_few_partition_values(kind: str, text: str, filter
         parsed = parse_filter(filter)
         assert parsed is not None
         program = Program(bind(parsed, Schema((Field(1, "c1", source),))))
-        alone = [program.decide_by_partitions(spec, tuples.slice(i, 1)).verdicts[0] for i in range(len(distinct[kind]))]
+        each = [tuples.slice(i, 1) for i in range(len(distinct[kind]))]
+        alone = [program.decide(program.evidence_of(spec, one)).verdicts[0] for one in each]
         assert len({*alone}) > 1, "the filter tells files apart"
-        assert list(program.decide_by_partitions(spec, tuples).verdicts) == alone * (2500 // len(distinct[kind]))
+        assert list(program.decide(program.evidence_of(spec, tuples)).verdicts) == alone * (2500 // len(distinct[kind]))
 
 
 def test_buckets_of_a_type_that_has_no_hash() -> None:

@@ -34,7 +34,7 @@ def test_a_residual_is_true_where_the_predicate_is(case: tuple[ModelTable, ex.Ex
     partition = partition_array(table)
     program = Program(predicate)
     outcomes = program.partition_outcomes(table.spec, partition)
-    verdicts = program.decide_by_partitions(table.spec, partition).verdicts
+    verdicts = program.decide(program.evidence_of(table.spec, partition)).verdicts
     for i, file in enumerate(table.files):
         left = residual(predicate, {leaf: int(masks[i]) for leaf, masks in outcomes.items()})
         event(f"shorter {left != predicate}")
