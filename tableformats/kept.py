@@ -279,8 +279,9 @@ class Kept:
             kept = kept.only(places)
         elif known is None and source.rows is not None:
             kept = kept.only(source.rows)
+        elif source.key is not None and not are_most:
+            kept = kept.alone()
         if source.key is not None:
-            kept = kept if are_most else kept.alone()
             self._cache.keep(key, kept, kept.nbytes)
         found = kept.at(places)
         assert found is not None, "what is asked for is kept"
