@@ -9,14 +9,15 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 __all__ = [
-    "FALSE", "TRUE", "ZERO", "array_of", "binaries", "distinct", "flat", "scalar", "strings", "text_of", "to_arrow",
-    "to_numpy",
+    "FALSE", "TRUE", "ZERO", "array_of", "binaries", "distinct", "flat", "repeated", "scalar", "strings", "text_of",
+    "to_arrow", "to_numpy",
 ]  # fmt: skip
 
 _KINDS: dict[np.dtype[Any], pa.DataType] = {
@@ -61,6 +62,20 @@ def to_numpy(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
         return np.unpackbits(bits, count=start - 8 * first + n, bitorder="little")[start - 8 * first :].view(bool)
     dtype = _DTYPES.get(kind, np.dtype(f"i{kind.bit_width // 8}"))
     return np.zeros(0, dtype) if not n else np.frombuffer(buffer, dtype, n, start * dtype.itemsize)
+
+
+_SHARED = 16_384
+"""Rows of a constant column that are made once, for whoever has no more."""
+
+
+def repeated(value: pa.Scalar, n: int) -> pa.Array:
+    """[n]: the same value everywhere; small ones share their memory."""
+    return _shared(value).slice(0, n) if n <= _SHARED else pa.repeat(value, n)
+
+
+@lru_cache(maxsize=16)
+def _shared(value: pa.Scalar) -> pa.Array:
+    return pa.repeat(value, _SHARED)
 
 
 def distinct(values: np.ndarray) -> list[Any]:

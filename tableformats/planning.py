@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from . import expressions as ex
 from .allocator import quick_allocator
-from .arrays import scalar, strings, to_arrow
+from .arrays import repeated, scalar, strings, to_arrow
 from .blocks import TARGET_FILES, BatchOf, Block, Pruned, Source, blocks_of, check_batch, empty_struct
 from .kept import Kept, KeptPart, Place, Reconciler, Reread, keys_of
 from .plugin.base import (
@@ -289,7 +289,7 @@ class _Planner:
             table = table.combine_chunks()
         partition = block.partition if len(rows) == len(block) else block.partition.take(to_arrow(rows))
         table = table.append_column("partition", _widen(partition, self.partition_fields))
-        table = table.append_column("spec_id", to_arrow(np.full(len(rows), spec.id, np.int32)))
+        table = table.append_column("spec_id", repeated(scalar(spec.id, pa.int32()), len(rows)))
         return _with_formats(table).append_column("fully_matched", to_arrow(pruned.matched))
 
     # ---- the end --------------------------------------------------------------------------------------------------
@@ -406,7 +406,7 @@ def _with_formats(files: pa.Table) -> pa.Table:
     """``files`` with the format of each: Parquet where a batch did not say."""
     at = files.schema.get_field_index("file_format")
     if at < 0:
-        return files.append_column("file_format", pa.repeat(_PARQUET, files.num_rows))
+        return files.append_column("file_format", repeated(_PARQUET, files.num_rows))
     return files.set_column(at, "file_format", pc.fill_null(files.column(at), _PARQUET))
 
 
