@@ -9,7 +9,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tableformats.arrays import array_of, binaries, flat, scalar, strings, text_of, to_arrow, to_numpy
+from tableformats.arrays import (
+    array_of,
+    binaries,
+    distinct,
+    flat,
+    repeated,
+    scalar,
+    strings,
+    text_of,
+    to_arrow,
+    to_numpy,
+)  # fmt: skip
 
 UTC = dt.timezone.utc
 
@@ -51,6 +62,17 @@ def test_columns_in_pieces() -> None:
     assert flat(column).to_pylist() == [1, 2, 3]
     assert flat(pa.chunked_array([], pa.string())).equals(pa.array([], pa.string()))
     assert to_numpy(pa.chunked_array([], pa.bool_())).dtype == bool
+
+
+@pytest.mark.parametrize("n", [0, 1, 16_384, 16_385])
+def test_one_value_everywhere(n: int) -> None:
+    for value in (pa.scalar("parquet"), pa.scalar(7, pa.int32()), pa.scalar(7), pa.scalar(None, pa.int64())):
+        assert repeated(value, n).equals(pa.repeat(value, n))
+
+
+def test_distinct_values() -> None:
+    assert distinct(np.array([3, -1, 3, 2], np.int32)) == [-1, 2, 3]
+    assert distinct(np.zeros(0, np.int64)) == []
 
 
 def test_texts() -> None:
