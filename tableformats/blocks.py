@@ -8,7 +8,7 @@ block whose parts have keys may be kept and pruned again, on any thread; what it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -66,11 +66,12 @@ BatchOf = Callable[[Source], FileBatch]
 @dataclass
 class _Known:
     """The range of one column, for the files ``rows`` (int64, ascending; None: for all), and their record counts where
-    the column's bounds came with them."""
+    the column's bounds came with them. ``has_bounds``: it was asked for more than counts, or gave more."""
 
     rows: np.ndarray | None
     range: Range
     counts: pa.Array | None
+    has_bounds: bool
 
     def places(self, rows: np.ndarray | None) -> np.ndarray | None:
         """Where ``rows`` stand; None where they are all that is known, in order. Only for rows that are covered."""
@@ -83,7 +84,7 @@ class _Known:
     def joined(parts: Sequence[_Known]) -> _Known:
         counts = [part.counts for part in parts]
         joined = None if counts[0] is None else pa.concat_arrays(counts)
-        return _Known(None, Range.joined([part.range for part in parts]), joined)
+        return _Known(None, Range.joined([part.range for part in parts]), joined, all(p.has_bounds for p in parts))
 
     def covers(self, rows: np.ndarray | None) -> bool:
         if self.rows is None or rows is self.rows:
@@ -198,13 +199,13 @@ class Block:
             left = candidates.all_rows()
             return Pruned(self, left, decision.verdicts[candidates.places] == ALL, _taken(self.record_count, left))
         with report.stage("bounds"):
-            if self._missing(columns, candidates.rows):
+            if self._missing(columns, program.counted, candidates.rows):
                 # What has to be read is read of files that the snapshot has: the parts of others may not be there.
                 candidates.settle()
             if rows is not candidates.rows:
                 rows = candidates.rows
                 evidence = program.evidence_of(spec, _taken(self.partition, rows))
-            ranges, counts = self._ranges(columns, rows, batch_of)
+            ranges, counts = self._ranges(columns, program.counted, rows, batch_of)
             verdicts = program.verdicts_of(evidence, ranges)
             report.files_dropped_by_bounds += candidates.keep(verdicts != NONE, at_last=True)
         places = candidates.places
@@ -235,18 +236,19 @@ class Block:
         return len(self), int(self.sizes.sum()), rows
 
     def _ranges(
-        self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf
+        self, columns: Sequence[Field], counted: Collection[int], rows: np.ndarray | None, batch_of: BatchOf
     ) -> tuple[dict[int, Range], pa.Array | None]:
         """The ranges of ``columns`` for ``rows`` (None: all) by field id, and record counts where they are known."""
         columns = self._bounded(columns)
-        missing = self._missing(columns, rows)
+        missing = self._missing(columns, counted, rows)
         if missing:
-            decoded = self._decode(missing, rows, batch_of)
+            decoded = self._decode(missing, counted, rows, batch_of)
             n = len(self) if rows is None else len(rows)
             records = decoded.record_count if self.record_count is None else _taken(self.record_count, rows)
             found = ranges_of(decoded, pa.nulls(n, pa.int64()) if records is None else records, missing)
             for f in missing:
-                self._known[f] = _Known(rows, found[f.id], decoded.record_count)
+                has_bounds = f.id not in counted or f.id in decoded.lower
+                self._known[f] = _Known(rows, found[f.id], decoded.record_count, has_bounds)
         ranges: dict[int, Range] = {}
         counts = _taken(self.record_count, rows)
         for f in columns:
@@ -261,14 +263,21 @@ class Block:
         exact = {f.source_id for f in self.spec.fields if f.transform.name == "identity"}
         return [f for f in columns if not f.type.is_nested and f.id not in exact]
 
-    def _missing(self, columns: Sequence[Field], rows: np.ndarray | None) -> list[Field]:
+    def _missing(self, columns: Sequence[Field], counted: Collection[int], rows: np.ndarray | None) -> list[Field]:
         """Those of ``columns`` whose ranges are not known for ``rows`` (None: all)."""
-        return [f for f in self._bounded(columns) if not (f in self._known and self._known[f].covers(rows))]
 
-    def _decode(self, columns: Sequence[Field], rows: np.ndarray | None, batch_of: BatchOf) -> Bounds:
+        def is_known(f: Field) -> bool:
+            known = self._known.get(f)
+            return known is not None and (known.has_bounds or f.id in counted) and known.covers(rows)
+
+        return [f for f in self._bounded(columns) if not is_known(f)]
+
+    def _decode(
+        self, columns: Sequence[Field], counted: Collection[int], rows: np.ndarray | None, batch_of: BatchOf
+    ) -> Bounds:
         """The bounds of ``columns`` as the batches' statistics have them."""
         parts = [
-            (n, Bounds() if statistics is None else statistics.bounds(columns, places))
+            (n, Bounds() if statistics is None else statistics.bounds_or_counts(columns, places, counted))
             for statistics, places, n in _asked(self._statistics(rows, batch_of))
         ]
         if len(parts) == 1:

@@ -175,6 +175,7 @@ class Program:
     Attributes
     ----------
     columns : the leaf columns whose bounds are worth decoding
+    counted : the ids of those of which NULLs alone are asked, so that counts say all that bounds could
     notes : what pruning cannot use, in words
     """
 
@@ -192,6 +193,8 @@ class Program:
                 if not leaf.column.type.is_nested:
                     columns[leaf.column.id] = leaf.column.field
         self.columns = tuple(columns.values())
+        compared = {leaf.column.id for node, leaf in self._leaves.items() if not isinstance(node, ex.IsNull)}
+        self.counted = frozenset(columns.keys() - compared)
 
     def _compile(self, node: Any) -> _Leaf | None:
         column = node.column

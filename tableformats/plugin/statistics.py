@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,13 @@ class Statistics(ABC):
         ------
         CorruptMetadataError : the container is damaged (a malformed value alone is an unknown bound)
         """
+
+    def bounds_or_counts(
+        self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]
+    ) -> Bounds:
+        """As :meth:`bounds`, but of the columns ``counted`` (field ids) only the counts matter: ``lower`` and ``upper``
+        may be left out. By default they are not."""
+        return self.bounds(columns, rows)
 
     def record_counts(self, rows: np.ndarray) -> pa.Int64Array:
         """Physical rows of the files ``rows`` (int64 indices, ascending), null where unknown.

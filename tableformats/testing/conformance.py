@@ -120,7 +120,11 @@ class FormatConformance:
             if batch.keys is not None:
                 assert len(batch.keys) == files.num_rows
             if batch.statistics is not None:
-                self._check_bounds(batch.statistics.bounds(columns, None), columns, files.num_rows)
+                every = batch.statistics.bounds(columns, None)
+                self._check_bounds(every, columns, files.num_rows)
+                counted = batch.statistics.bounds_or_counts(columns, None, [f.id for f in columns])
+                self._check_bounds(counted, columns, files.num_rows)
+                assert (counted.null_count, counted.value_count) == (every.null_count, every.value_count)
                 some = np.arange(0, files.num_rows, 2)
                 self._check_bounds(batch.statistics.bounds(columns, some), columns, len(some))
                 counts = batch.statistics.record_counts(some)

@@ -200,7 +200,7 @@ MUTANTS = (
            "to_numpy(pc.and_(has_vector, pc.invert(has_vector)) if has_vector else ",
            "a file with a deletion vector has exact counts", _STATISTICS),
     Mutant("bounds-without-a-count", f"{_HOME}/statistics.py",
-           "            if records.null_count:\n                known", "            if False:\n                known",
+           "if records.null_count:\n                    known", "if False:\n                    known",
            "statistics without numRecords are believed", _STATISTICS),
     Mutant("parsed-null-is-final", f"{_HOME}/statistics.py",
            "if not counts.null_count:\n                return cls(len(counts), None, parsed)",

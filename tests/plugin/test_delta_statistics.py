@@ -446,6 +446,11 @@ class TestParsed:
         assert batch.statistics.record_counts(np.array([1, 2])).to_pylist() == [9, 5]
         whole = batch.statistics.bounds(list(snapshot.schema), None)
         some = batch.statistics.bounds(list(snapshot.schema), np.array([1, 2]))
+        columns = list(snapshot.schema)
+        counted = batch.statistics.bounds_or_counts(columns, None, [f.id for f in columns])
+        assert counted.null_count == whole.null_count and not counted.lower and not counted.upper
+        one = batch.statistics.bounds_or_counts(columns, None, [f.id for f in columns[1:]])
+        assert one.null_count == whole.null_count and one.lower == {columns[0].id: whole.lower[columns[0].id]}
         found: dict[str, list[Any]] = {}
         for f in snapshot.schema:
             columns_of_bounds = [part[f.id].to_pylist() for part in (whole.lower, whole.upper, whole.null_count)]

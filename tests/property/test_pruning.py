@@ -5,6 +5,8 @@ The row model (``tests/rowmodel.py``) decides which rows match; it knows nothing
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, event, given, settings
@@ -91,6 +93,20 @@ def test_bounds_that_are_not_needed_change_no_verdict(case: tuple[ModelTable, ex
         if file.rows:
             assert found == (expected[i] if early == SOME else early)
         event(f"{len(needed)} of {len(decision.needs)} columns needed")
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@given(tables_and_predicates())
+def test_counts_are_enough_for_columns_that_nothing_is_compared_with(case: tuple[ModelTable, ex.Expression]) -> None:
+    table, predicate = case
+    program = Program(predicate)
+    partition, every = partition_array(table), bounds_of(table)
+    counts = pa.array([f.record_count for f in table.files], pa.int64())
+    lower, upper = ({c: s for c, s in side.items() if c not in program.counted} for side in (every.lower, every.upper))
+    expected = program.verdicts(table.spec, partition, every, counts)
+    found = program.verdicts(table.spec, partition, replace(every, lower=lower, upper=upper), counts)
+    assert found.tolist() == expected.tolist()
+    event(f"{len(program.counted)} of {len(program.columns)} columns counted")
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Barrier, Thread
 from types import SimpleNamespace
@@ -68,6 +68,15 @@ class FileStatistics(Statistics):
                 found.upper[1] = pa.array([f.lower + f.width for f in chosen], pa.int64())
             elif column.id == 3:
                 found.upper[3] = pa.array([f.width for f in chosen], pa.int64())
+        return found
+
+    def bounds_or_counts(
+        self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]
+    ) -> Bounds:
+        found = self.bounds(columns, rows)
+        for column in counted:
+            found.lower.pop(column, None)
+            found.upper.pop(column, None)
         return found
 
     def record_counts(self, rows: np.ndarray) -> pa.Int64Array:
@@ -178,7 +187,10 @@ SMALL = st.integers(0, 6)
 FILES = st.builds(File, st.sampled_from("abcdefgh"), st.booleans(), st.integers(1, 2), SMALL, st.integers(0, 2))
 COMMITS = st.lists(st.lists(FILES, max_size=4, unique_by=lambda f: f.key), min_size=1, max_size=6)
 FILTERS = st.sampled_from(
-    [None, "day = 1", "id >= 3", "id = 2 AND day = 2", "day = 1 OR id < 2", "x > 0", "x = 1 AND id > 1"]
+    [
+        None, "day = 1", "id >= 3", "id = 2 AND day = 2", "day = 1 OR id < 2", "x > 0", "x = 1 AND id > 1",
+        "id IS NULL", "x IS NULL OR id > 3",
+    ]
 )
 
 
@@ -222,6 +234,16 @@ def test_a_second_plan_reads_nothing() -> None:
     assert second.report.notes == first.report.notes
     planned(log, 4, "x > 0", cache)
     assert log.reads, "the bounds of another column are read"
+
+
+def test_counts_alone_are_not_kept_as_bounds() -> None:
+    log, cache = some_log(), MetadataCache()
+    planned(log, 4, "id IS NULL", cache)
+    plan = planned(log, 4, "id > 2 AND id IS NOT NULL", cache)
+    assert answers(plan) == answers(planned(log, 4, "id > 2", MetadataCache(0)))
+    log.reads.clear()
+    planned(log, 4, "id IS NULL", cache)
+    assert log.reads == [], "bounds come with counts"
 
 
 def test_a_new_commit_is_all_that_is_read() -> None:

@@ -8,7 +8,7 @@ are known to cut them. Source: Delta PROTOCOL.md, "Per-file Statistics".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from tableformats.arrays import TRUE, flat, scalar, to_arrow, to_numpy
@@ -16,7 +16,7 @@ from tableformats.plugin import Bounds, Statistics
 from tableformats.schema import Field, Schema, arrow_type
 
 from .json_columns import Path
-from .stats_json import PIECE_ROWS, Leaf, RawStatistics, leaf_of, raw_type, scan
+from .stats_json import PIECE_ROWS, Leaf, RawStatistics, leaf_of, scan
 from .stats_values import bound_pair
 
 if TYPE_CHECKING:
@@ -100,11 +100,18 @@ class LogStatistics(Statistics):
 
     def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
         """See :meth:`tableformats.plugin.Statistics.bounds`."""
+        return self.bounds_or_counts(columns, rows, ())
+
+    def bounds_or_counts(
+        self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]
+    ) -> Bounds:
+        """See :meth:`tableformats.plugin.Statistics.bounds_or_counts`."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         named = [f for f in columns if f.id not in self._without]
         leaves = [leaf for f in named if (leaf := leaf_of(self._schema, f)) is not None]
+        leaves = [replace(leaf, has_bounds=leaf.id not in counted) for leaf in leaves]
         if not leaves:
             return Bounds()
         has_vector = self._has_vector if rows is None else self._has_vector.take(to_arrow(rows))
@@ -114,11 +121,12 @@ class LogStatistics(Statistics):
         wide = to_numpy(has_vector if tight is None else pc.or_(pc.invert(pc.fill_null(tight, TRUE)), has_vector))
         bounds = Bounds(record_count=records)
         for leaf in leaves:
-            lower, upper = found.bound_pair(leaf)
-            if records.null_count:
-                known, unknown = pc.is_valid(records), scalar(None, arrow_type(leaf.type))
-                lower, upper = (pc.if_else(known, side, unknown) for side in (lower, upper))
-            bounds.lower[leaf.id], bounds.upper[leaf.id] = lower, upper
+            if leaf.has_bounds:
+                lower, upper = found.bound_pair(leaf)
+                if records.null_count:
+                    known, unknown = pc.is_valid(records), scalar(None, arrow_type(leaf.type))
+                    lower, upper = (pc.if_else(known, side, unknown) for side in (lower, upper))
+                bounds.lower[leaf.id], bounds.upper[leaf.id] = lower, upper
             nulls = found.counts(lambda raw, i=leaf.id: raw.null_counts[i], ("nullCount", *leaf.path))  # type: ignore[misc]
             bounds.null_count[leaf.id] = _null_counts(nulls, records, wide)
             bounds.value_count[leaf.id] = records
@@ -142,13 +150,13 @@ class _Evidence:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        sides = [(kind, *leaf.path) for leaf in leaves for kind in ("minValues", "maxValues", "nullCount")]
+        sides = [(side, *leaf.path) for leaf in leaves for side in leaf.sides]
         parsed = source.parsed([_RECORDS, _TIGHT, *sides], rows)
         counts = _member(parsed, _RECORDS, pa.int64())
         if counts is None:
             raw = source.scan(leaves, rows)
             return cls(len(raw.record_counts), raw)
-        bounded = {leaf.path for leaf in leaves if raw_type(leaf.type) is not None}
+        bounded = {leaf.path for leaf in leaves if leaf.raw_type is not None}
         needed = [path for path in sides if path[0] == "nullCount" or path[1:] in bounded]
         if all(_member(parsed, path, None) is not None for path in needed):
             if not counts.null_count:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-__all__ = ["PIECE_ROWS", "Leaf", "RawStatistics", "leaf_of", "raw_type", "scan"]
+__all__ = ["PIECE_ROWS", "Leaf", "RawStatistics", "leaf_of", "scan"]
 
 PIECE_ROWS = 4096
 """Small enough for the pages and the texts of a piece to stay in the processor's cache."""
@@ -33,18 +33,30 @@ _SIDES = ("minValues", "maxValues", "nullCount")
 
 @dataclass(frozen=True)
 class Leaf:
-    """A column whose statistics are asked for: ``path`` are the physical names from the top level down."""
+    """A column whose statistics are asked for: ``path`` are the physical names from the top level down. ``has_bounds``:
+    minimum and maximum too, not the null count alone."""
 
     id: int
     path: tuple[str, ...]
     type: Type
     from_float: bool
     """The column was widened from float to double: old bounds are floats, written with a float's digits."""
+    has_bounds: bool = True
+
+    @property
+    def raw_type(self) -> pa.DataType | None:
+        """The Arrow type in which a bound leaves the JSON; None where none does."""
+        return _raw_type(self.type) if self.has_bounds else None
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The members of statistics that are asked for."""
+        return _SIDES if self.has_bounds else _SIDES[2:]
 
 
 @dataclass
 class RawStatistics:
-    """Columns of n rows; ``lower`` and ``upper`` have the raw type of the leaf (:func:`raw_type`). ``has_text`` says
+    """Columns of n rows; ``lower`` and ``upper`` have :attr:`Leaf.raw_type`. ``has_text`` says
     which files have a text at all."""
 
     has_text: pa.BooleanArray
@@ -62,7 +74,7 @@ class RawStatistics:
         raw = cls(pa.repeat(FALSE, n), pa.nulls(n, pa.int64()), pa.nulls(n, pa.bool_()))
         for leaf in leaves:
             raw.null_counts[leaf.id] = raw.record_counts
-            raw.lower[leaf.id] = raw.upper[leaf.id] = pa.nulls(n, raw_type(leaf.type) or pa.null())
+            raw.lower[leaf.id] = raw.upper[leaf.id] = pa.nulls(n, leaf.raw_type or pa.null())
         return raw
 
 
@@ -80,8 +92,7 @@ def leaf_of(schema: Schema, column: Field) -> Leaf | None:
     return Leaf(column.id, tuple(f.stored_name for f in path), column.type, from_float)
 
 
-def raw_type(kind: Type) -> pa.DataType | None:
-    """The Arrow type in which a bound leaves the JSON; None for columns without bounds."""
+def _raw_type(kind: Type) -> pa.DataType | None:
     import pyarrow as pa
 
     if isinstance(kind, DecimalType):
@@ -134,7 +145,7 @@ def _wanted(leaves: Sequence[Leaf]) -> dict[Path, pa.DataType]:
 
     wanted: dict[Path, pa.DataType] = {_RECORDS: pa.int64(), _TIGHT: pa.bool_()}
     for leaf in leaves:
-        bound = raw_type(leaf.type)
+        bound = leaf.raw_type
         for name, kind in zip(_SIDES, (bound, bound, pa.int64()), strict=True):
             if kind is not None:
                 path = (name, *leaf.path)
