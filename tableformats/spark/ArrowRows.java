@@ -2,12 +2,11 @@ package tableformats.spark;
 
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
-import java.util.zip.InflaterInputStream;
 
+import com.github.luben.zstd.Zstd;
 import org.apache.arrow.memory.BufferAllocator;
 import org.apache.arrow.vector.VectorSchemaRoot;
 import org.apache.arrow.vector.ipc.ArrowStreamReader;
@@ -28,9 +27,10 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 public class ArrowRows {
     private final ByteArrayOutputStream stream = new ByteArrayOutputStream();
 
-    /** @param deflated the next bytes of the stream as a zlib stream, because bytes come through Py4J as text */
-    public void add(byte[] deflated) throws IOException {
-        new InflaterInputStream(new ByteArrayInputStream(deflated)).transferTo(stream);
+    /** @param compressed the next bytes of the stream as a Zstandard frame, because bytes come through Py4J as text */
+    public void add(byte[] compressed) {
+        int size = (int) Zstd.decompressedSize(compressed);
+        stream.write(Zstd.decompress(compressed, size), 0, size);
     }
 
     /** The rows, each an UnsafeRow of its own; {@code schema} names the Spark types of the stream's columns. */

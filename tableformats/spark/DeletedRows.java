@@ -1,16 +1,14 @@
 package tableformats.spark;
 
-import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.zip.InflaterInputStream;
 
+import com.github.luben.zstd.Zstd;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * The deleted rows of a plan's files, in pieces that Spark brings to executors when they first come to a file of theirs.
+ * The deleted rows of a plan's files, in pieces that Spark brings to executors when they first come to a file of one.
  *
  * Pieces are broadcasts: the driver may put them on its disk, and Spark forgets them once the plan is gone.
  */
@@ -19,12 +17,12 @@ public class DeletedRows {
     private ByteArrayOutputStream next = new ByteArrayOutputStream();
 
     /**
-     * @param deflated the next bytes of the next piece, which {@code positions.py} describes, as a zlib stream, because
-     *     bytes come through Py4J as text
+     * @param compressed the next bytes of the next piece, which {@code positions.py} describes, as a Zstandard frame
      * @param isLast whether they end the piece
      */
-    public void add(JavaSparkContext context, byte[] deflated, boolean isLast) throws IOException {
-        new InflaterInputStream(new ByteArrayInputStream(deflated)).transferTo(next);
+    public void add(JavaSparkContext context, byte[] compressed, boolean isLast) {
+        int size = (int) Zstd.decompressedSize(compressed);
+        next.write(Zstd.decompress(compressed, size), 0, size);
         if (isLast) {
             pieces.add(context.broadcast(next.toByteArray()));
             next = new ByteArrayOutputStream();

@@ -1,12 +1,11 @@
 package tableformats.spark;
 
-import java.io.ByteArrayInputStream;
-import java.io.IOException;
+import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
-import java.util.zip.InflaterInputStream;
 
+import com.github.luben.zstd.Zstd;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
@@ -18,6 +17,7 @@ import org.apache.hadoop.fs.Path;
  */
 public class FileList {
     private static final int BLOCK = 128 << 20;
+    private static final String PLAIN_SIGNS = "/-_.=@+,~";
 
     private FileStatus[] made;
     private String[] paths;
@@ -35,12 +35,11 @@ public class FileList {
     /**
      * The next files.
      *
-     * @param deflated of each of {@code more} files the length of its path (int32) and then its size (int64), both
-     *     little-endian columns, then the decoded paths in UTF-8, one after the other; all of it as a zlib stream,
-     *     because bytes come through Py4J as text
+     * @param compressed of each of {@code more} files the length of its path (int32) and then its size (int64), both
+     *     little-endian columns, then the decoded paths in UTF-8, one after the other; all of it as a Zstandard frame
      */
-    public void add(int more, byte[] deflated) throws IOException {
-        byte[] bytes = new InflaterInputStream(new ByteArrayInputStream(deflated)).readAllBytes();
+    public void add(int more, byte[] compressed) {
+        byte[] bytes = Zstd.decompress(compressed, (int) Zstd.decompressedSize(compressed));
         ByteBuffer columns = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         int start = 12 * more;
         for (int i = 0; i < more; i++) {
@@ -65,9 +64,34 @@ public class FileList {
     public FileStatus get(int file) {
         FileStatus found = made[file];
         if (found == null) {
-            found = new FileStatus(sizes[file], false, 1, BLOCK, 0L, new Path(paths[file]));
+            found = new FileStatus(sizes[file], false, 1, BLOCK, 0L, path(paths[file]));
             made[file] = found;
         }
         return found;
+    }
+
+    /** Hadoop's path of that text; what Hadoop does to it by regular expressions and quoting most paths do not need. */
+    public static Path path(String text) {
+        return isItsUri(text) ? new Path(URI.create(text)) : new Path(text);
+    }
+
+    /** Whether it has a scheme and a path from the root, and in them nothing that is quoted or left out. */
+    private static boolean isItsUri(String text) {
+        int colon = text.indexOf(':');
+        int start = text.startsWith("//", colon + 1) ? colon + 3 : colon + 1;
+        int root = text.indexOf('/', start);
+        // A letter before the colon is a drive of Windows.
+        if (colon < 2 || text.charAt(0) <= '9' || root < 0 || start == colon + 1 && root > start
+                || text.indexOf("//", start) >= 0 || text.endsWith("/")) {
+            return false;
+        }
+        for (int i = 0; i < text.length(); i++) {
+            char at = text.charAt(i);
+            boolean isLetter = at >= 'a' && at <= 'z' || at >= 'A' && at <= 'Z' || at >= '0' && at <= '9';
+            if (i != colon && !isLetter && (i < colon || PLAIN_SIGNS.indexOf(at) < 0)) {
+                return false;
+            }
+        }
+        return true;
     }
 }

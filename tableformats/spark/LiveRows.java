@@ -118,7 +118,8 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
         Expression bytes = invoke(piece, "value", DataTypes.BinaryType, new Expression[0]);
         Expression file = small(new BitwiseAnd(place, new Literal(Long.valueOf(0x7fffffffL), DataTypes.LongType)));
         Expression page = call(Math.class, "min", small(new ShiftRight(row, number(PAGE))), readInt(bytes, file));
-        Expression start = readInt(bytes, sum(file, sum(number(4), call(Math.class, "multiplyExact", page, number(4)))));
+        Expression entry = sum(number(4), call(Math.class, "multiplyExact", page, number(4)));
+        Expression start = readInt(bytes, sum(file, entry));
         Expression word = small(new BitwiseAnd(new ShiftRight(row, number(3)),
                 new Literal(Long.valueOf(508L), DataTypes.LongType)));
         // The bytes of an int are read from its highest.

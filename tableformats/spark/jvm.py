@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import resources
@@ -199,7 +198,7 @@ class Bridge:
         for number, (starts, piece) in enumerate(in_pieces(deleted)):
             places.append((number << 32) + starts)
             for start in range(0, len(piece), _PIECE_BYTES):
-                part = zlib.compress(piece[start : start + _PIECE_BYTES], 1)
+                part = _compressed(piece[start : start + _PIECE_BYTES])
                 rows.add(self._spark.sparkContext._jsc, part, start + _PIECE_BYTES >= len(piece))
         constants = pa.table({PLACE: np.concatenate(places)})
         return LiveTest([PLACE_FIELD], constants, self._is_live(rows))
@@ -242,7 +241,7 @@ class Bridge:
             piece = files.slice(start, _PIECE_FILES)
             lengths, text = text_of(flat(piece["path"]))
             columns = [lengths.astype("<i4").tobytes(), to_numpy(piece["size"]).astype("<i8").tobytes(), text]
-            found.add(len(lengths), zlib.compress(b"".join(columns), 1))
+            found.add(len(lengths), _compressed(b"".join(columns)))
         return found
 
     def _rows(self, table: pa.Table, struct: Any) -> Any:
@@ -257,7 +256,7 @@ class Bridge:
         stream = memoryview(sink.getvalue())
         rows = self._instance("ArrowRows")
         for start in range(0, len(stream), _PIECE_BYTES):
-            rows.add(zlib.compress(stream[start : start + _PIECE_BYTES], 1))
+            rows.add(_compressed(stream[start : start + _PIECE_BYTES]))
         return rows.read(struct)
 
     def _empty_rows(self, count: int) -> Any:
@@ -298,6 +297,13 @@ def java_class(gateway: Any, name: str) -> Any:
     from py4j.java_gateway import JavaClass
 
     return JavaClass(name, gateway._gateway_client)
+
+
+def _compressed(data: bytes | memoryview) -> bytes:
+    """As a Zstandard frame: bytes go through Py4J as text, and all of Spark's processes have that codec."""
+    import pyarrow as pa
+
+    return bytes(pa.compress(data, codec="zstd", asbytes=True))
 
 
 def _said(error: Exception) -> str:

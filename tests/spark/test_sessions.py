@@ -53,6 +53,25 @@ def test_files_cross_in_pieces(spark: Any, table: tf.Table, monkeypatch: pytest.
     assert sorted(row.id for row in frame.collect()) == [1, 2, 3]
 
 
+PATHS = [
+    "file:/a/b.parquet", "file:///a/b", "file://host/a", "file:/a b", "file:/a//b", "file:/a/./b/../c", "file:/ü",
+    "file:/a:b", "file:/a%41#?", "file:/p=1/x-y_z.0+1,2~@", "s3a://bucket_x/k/f", "s3a://bucket/k//f", "s3a://bucket/",
+    "hdfs://h:8020/a", "abfss://c@account.dfs/a/b", "abfss://c@d@e/a", "S3A://B/K", "x1:/a", "/a/b", "c:/a/b",
+    "file:/a/b/", "file:/", "s3a://b/=/@",
+]  # fmt: skip
+"""Of these some are their own URIs."""
+
+
+def test_paths_are_those_that_hadoop_makes(spark: Any) -> None:
+    files = jvm.Bridge(spark)._instance("FileList")
+    for text in PATHS:
+        expected, found = spark._jvm.org.apache.hadoop.fs.Path(text), files.path(text)
+        assert found.equals(expected) and found.hashCode() == expected.hashCode(), text
+        assert found.toUri().toString() == expected.toUri().toString(), text
+        for part in ("getScheme", "getAuthority", "getHost", "getPath", "getRawPath"):
+            assert getattr(found.toUri(), part)() == getattr(expected.toUri(), part)(), (text, part)
+
+
 def test_classes_are_compiled_while_files_are_planned(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jvm, "_loaders", WeakKeyDictionary())
     bridge, compiled, compile_ = jvm.Bridge(spark), [], jvm.Bridge._compile
