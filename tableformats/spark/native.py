@@ -1,9 +1,9 @@
 """The native path: a plan's files as a relation of Spark's own vectorised Parquet reader, without JARs.
 
 The relation's file index is ours (``PlannedFiles.java``), so that nothing is listed, and filters that users put on
-the DataFrame later reach our pruning when Spark plans the query. Values that live in the metadata alone, and deleted
-positions, are partition columns: constants of a file, which cost nothing. The session's configuration is neither
-changed nor trusted where it would change rows.
+the DataFrame later reach our pruning when Spark plans the query. Values that live in the metadata alone, and where a
+file's deleted rows are found, are partition columns: constants of a file, which cost nothing. The session's
+configuration is neither changed nor trusted where it would change rows.
 """
 
 from __future__ import annotations
