@@ -23,10 +23,11 @@ import scala.runtime.AbstractPartialFunction;
 /**
  * Lets go of files over which there is a filter that none of their rows can meet, when the optimiser is done.
  *
- * That is more than Spark's own way to {@link PlannedFiles#listFiles}: conditions in which partition columns stand beside
- * others (under OR) reach no index there, and the size of a relation, by which joins are chosen, is asked before any
- * filter is shown. So this rule of the session puts what is left in the relation's place, when all of Spark's own rules
- * have moved filters where they belong and none has yet chosen a join. Filters stay, and no other relation is touched.
+ * That is more than Spark's own way to {@link PlannedFiles#listFiles}: conditions in which partition columns stand
+ * beside others (under OR) reach no index there, and the size of a relation, by which joins are chosen, is asked before
+ * any filter is shown. So this rule of the session puts what is left in the relation's place, when all of Spark's own
+ * rules have moved filters where they belong and none has yet chosen a join. Filters stay, and no other relation is
+ * touched.
  */
 public class PrunedFiles extends Rule {
     private static final Logger LOG = LoggerFactory.getLogger("tableformats.spark.PrunedFiles");

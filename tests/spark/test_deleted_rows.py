@@ -72,7 +72,7 @@ def test_rows_from_several_pieces(spark: Any, snapshot: Any) -> None:
     scan = snapshot.scan()
     frame = scan.to_spark(spark)
     assert spark_rows(frame) == rows(scan.to_arrow())
-    # Twice in a plan, in both places of a join, and with files that are known only when the query runs.
+    # Twice in a plan, in both places of a join, and of some files alone.
     assert frame.unionAll(frame).count() == 2 * LIVE
     assert frame.join(scan.to_spark(spark), "id").count() == LIVE
     assert frame.where("id >= 55000").count() == sum(row not in _deleted(5) for row in range(5000, COUNT))
