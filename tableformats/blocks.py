@@ -8,7 +8,7 @@ block whose parts have keys may be kept and pruned again, on any thread; what it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -199,13 +199,15 @@ class Block:
             left = candidates.all_rows()
             return Pruned(self, left, decision.verdicts[candidates.places] == ALL, _taken(self.record_count, left))
         with report.stage("bounds"):
-            if self._missing(columns, program.counted, candidates.rows):
+            # Of other rows, or counts alone, is what another thread may put in its place meanwhile.
+            known = dict(self._known)
+            if self._missing(known, columns, program.counted, candidates.rows):
                 # What has to be read is read of files that the snapshot has: the parts of others may not be there.
                 candidates.settle()
             if rows is not candidates.rows:
                 rows = candidates.rows
                 evidence = program.evidence_of(spec, _taken(self.partition, rows))
-            ranges, counts = self._ranges(columns, program.counted, rows, batch_of)
+            ranges, counts = self._ranges(known, columns, program.counted, rows, batch_of)
             verdicts = program.verdicts_of(evidence, ranges)
             report.files_dropped_by_bounds += candidates.keep(verdicts != NONE, at_last=True)
         places = candidates.places
@@ -236,11 +238,13 @@ class Block:
         return len(self), int(self.sizes.sum()), rows
 
     def _ranges(
-        self, columns: Sequence[Field], counted: Collection[int], rows: np.ndarray | None, batch_of: BatchOf
-    ) -> tuple[dict[int, Range], pa.Array | None]:
-        """The ranges of ``columns`` for ``rows`` (None: all) by field id, and record counts where they are known."""
+        self, known: dict[Field, _Known], columns: Sequence[Field], counted: Collection[int],
+        rows: np.ndarray | None, batch_of: BatchOf,
+    ) -> tuple[dict[int, Range], pa.Array | None]:  # fmt: skip
+        """The ranges of ``columns`` for ``rows`` (None: all) by field id, and record counts where they are known: those
+        in ``known``, to which others are added."""
         columns = self._bounded(columns)
-        missing = self._missing(columns, counted, rows)
+        missing = self._missing(known, columns, counted, rows)
         if missing:
             decoded = self._decode(missing, counted, rows, batch_of)
             n = len(self) if rows is None else len(rows)
@@ -248,14 +252,14 @@ class Block:
             found = ranges_of(decoded, pa.nulls(n, pa.int64()) if records is None else records, missing)
             for f in missing:
                 has_bounds = f.id not in counted or f.id in decoded.lower
-                self._known[f] = _Known(rows, found[f.id], decoded.record_count, has_bounds)
+                known[f] = self._known[f] = _Known(rows, found[f.id], decoded.record_count, has_bounds)
         ranges: dict[int, Range] = {}
         counts = _taken(self.record_count, rows)
         for f in columns:
-            known = self._known[f]
-            places = known.places(rows)
-            ranges[f.id] = known.range if places is None else known.range.take(places)
-            counts = _taken(known.counts, places) if counts is None else counts
+            of_column = known[f]
+            places = of_column.places(rows)
+            ranges[f.id] = of_column.range if places is None else of_column.range.take(places)
+            counts = _taken(of_column.counts, places) if counts is None else counts
         return ranges, counts
 
     def _bounded(self, columns: Sequence[Field]) -> list[Field]:
@@ -263,12 +267,14 @@ class Block:
         exact = {f.source_id for f in self.spec.fields if f.transform.name == "identity"}
         return [f for f in columns if not f.type.is_nested and f.id not in exact]
 
-    def _missing(self, columns: Sequence[Field], counted: Collection[int], rows: np.ndarray | None) -> list[Field]:
-        """Those of ``columns`` whose ranges are not known for ``rows`` (None: all)."""
+    def _missing(
+        self, known: Mapping[Field, _Known], columns: Sequence[Field], counted: Collection[int], rows: np.ndarray | None
+    ) -> list[Field]:
+        """Those of ``columns`` whose ranges are not ``known`` for ``rows`` (None: all)."""
 
         def is_known(f: Field) -> bool:
-            known = self._known.get(f)
-            return known is not None and (known.has_bounds or f.id in counted) and known.covers(rows)
+            found = known.get(f)
+            return found is not None and (found.has_bounds or f.id in counted) and found.covers(rows)
 
         return [f for f in self._bounded(columns) if not is_known(f)]
 
