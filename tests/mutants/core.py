@@ -210,7 +210,7 @@ MUTANTS = (
            "return spec is not None and spec.fields == block.spec.fields", "return True",
            "partition values are kept in the type that they had", _KEPT),
     Mutant("counts-kept-as-bounds", "tableformats/blocks.py",
-           "(known.has_bounds or f.id in counted) and ", "",
+           "(found.has_bounds or f.id in counted) and ", "",
            "columns of which NULLs alone were asked are taken for ones without bounds",
            ("tests/unit/test_kept.py", "tests/plugin/test_delta_update.py")),
     Mutant("live-flag-ignored", "tableformats/kept.py",

@@ -331,24 +331,24 @@ def test_threads_may_plan_at_once() -> None:
     assert found == expected
 
 
-def test_a_plan_of_other_rows_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("ours", "other"), [
+    ("day = 1 AND id > 2", "day = 2 AND id > 2"), ("day < 9 AND id > 2", "day < 9 AND id IS NULL"),
+])  # fmt: skip
+def test_a_plan_of_other_rows_between_two_steps(monkeypatch: pytest.MonkeyPatch, ours: str, other: str) -> None:
     """What another thread learns of a block, of other rows or less, is not taken for what this one read."""
-    taken = blocks._taken
-    for ours, other in (("day = 1 AND id > 2", "day = 2 AND id > 2"), ("day < 9 AND id > 2", "day < 9 AND id IS NULL")):
-        log, cache = some_log(), MetadataCache()
-        planned(log, 4, None, cache)
-        waiting = [other]
+    log, cache = some_log(), MetadataCache()
+    planned(log, 4, None, cache)
+    taken, waiting = blocks._taken, [other]
 
-        def interrupted(values: Any, rows: Any, log: Log = log, cache: MetadataCache = cache) -> Any:
-            if values is None and waiting:
-                planned(log, 4, waiting.pop(), cache)
-            return taken(values, rows)
+    def interrupted(values: Any, rows: Any) -> Any:
+        if values is None and waiting:
+            planned(log, 4, waiting.pop(), cache)
+        return taken(values, rows)
 
-        monkeypatch.setattr(blocks, "_taken", interrupted)
-        found = answers(planned(log, 4, ours, cache))
-        monkeypatch.undo()
-        assert not waiting
-        assert found == answers(planned(log, 4, ours, MetadataCache(0)))
+    monkeypatch.setattr(blocks, "_taken", interrupted)
+    found = answers(planned(log, 4, ours, cache))
+    assert not waiting
+    assert found == answers(planned(log, 4, ours, MetadataCache(0)))
 
 
 def test_errors_while_reading_are_not_kept() -> None:
