@@ -250,8 +250,8 @@ NOTHING_WRONG = {
     "ScanPlan.explain": "planning has checked", "Limits.exceeded": "makes an error",
     "MetadataCache.digest": "any options", "MetadataCache.scoped": "any",
     "plugin.FormatSnapshot.verify": "does nothing", "plugin.Statistics.record_counts": "knows nothing",
-    "plugin.StatisticsOfRows.bounds": "the whole does", "plugin.StatisticsOfRows.places": "rows of its own",
-    "plugin.StatisticsOfRows.record_counts": "the whole does",
+    "plugin.Statistics.bounds_or_counts": "as bounds", "plugin.StatisticsOfRows.bounds": "the whole does",
+    "plugin.StatisticsOfRows.places": "rows of its own", "plugin.StatisticsOfRows.record_counts": "the whole does",
 }  # fmt: skip
 """Public functions that refuse nothing, and why."""
 
