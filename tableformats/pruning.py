@@ -20,7 +20,7 @@ Spark's order throughout: NaN is the greatest number, -0.0 = 0.0, strings and bi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -228,12 +228,14 @@ class Program:
         the node may be TRUE, and something else."""
         needs: dict[int, Any] = {}
         if isinstance(node, (ex.And, ex.Or)):
-            masks = []
-            for child in node.children:
-                mask, below = self._outcomes_and_needs(child, sources, n)
-                masks.append(mask)
-                needs |= {column: needs.get(column, False) | need for column, need in below.items()}
-            mask = _combined(node, masks)
+
+            def masks() -> Iterator[np.ndarray]:
+                for child in node.children:
+                    found, below = self._outcomes_and_needs(child, sources, n)
+                    needs.update({column: needs.get(column, False) | need for column, need in below.items()})
+                    yield found
+
+            mask = _combined(node, masks())
         else:
             mask = self._evaluate(node, sources, n)
             needs = {self._leaves[below].column.id: True for below in ex.walk(node) if below in self._leaves}
@@ -305,13 +307,13 @@ class Program:
         )
 
 
-def _combined(node: ex.And | ex.Or, masks: Iterable[np.ndarray]) -> np.ndarray:
-    """uint8[n]: the masks of a node from those of its children, of which the first is written to."""
+def _combined(node: ex.And | ex.Or, masks: Iterator[np.ndarray]) -> np.ndarray:
+    """uint8[n]: the masks of a node from those of its children, two of which are in memory at once."""
     combine = kernels.and_masks if isinstance(node, ex.And) else kernels.or_masks
-    first, *others = masks
-    for other in others:
-        combine(first, other, first)
-    return first
+    result = next(masks)
+    for other in masks:
+        combine(result, other, result)
+    return result
 
 
 class ManifestFilter:
@@ -324,26 +326,6 @@ class ManifestFilter:
         self._program = program
         self._specs = specs
 
-    def keep(
-        self,
-        spec_id: int,
-        lower: Mapping[int, pa.Array],
-        upper: Mapping[int, pa.Array],
-        contains_null: Mapping[int, pa.Array],
-        contains_nan: Mapping[int, pa.Array],
-        bounds: Bounds | None = None,
-    ) -> np.ndarray:
-        """bool[n]: which groups may hold a file that is needed.
-
-        Parameters
-        ----------
-        spec_id : the spec of all groups
-        lower, upper : by partition field id, [n] in the field's type; null ``lower`` = no value but NULL and NaN
-        contains_null, contains_nan : by partition field id, bool[n]; null = unknown
-        bounds : what is known of the columns of all files of a group, [n]; there must be some, or some ``lower``
-        """
-        return self.decide(spec_id, lower, upper, contains_null, contains_nan, bounds).keep
-
     def decide(
         self,
         spec_id: int,
@@ -353,8 +335,16 @@ class ManifestFilter:
         contains_nan: Mapping[int, pa.Array],
         bounds: Bounds | None = None,
     ) -> Decision:
-        """What is known of groups, given as to :meth:`keep`: verdicts, and the columns that the files of each group may
-        be asked for. A column that no file of a group needs need not be decoded for it."""
+        """Which of ``n`` groups may hold a file that is needed, and which columns the files of each group may be asked
+        for: one that no file of a group needs need not be decoded for it.
+
+        Parameters
+        ----------
+        spec_id : the spec of all groups
+        lower, upper : by partition field id, [n] in the field's type; null ``lower`` = no value but NULL and NaN
+        contains_null, contains_nan : by partition field id, bool[n]; null = unknown
+        bounds : what is known of the columns of all files of a group, [n]; there must be some, or some ``lower``
+        """
         known = {**lower, **(bounds.lower if bounds is not None else {})}
         n = len(next(iter(known.values())))
         columns = {i: self._range(lower[i], upper[i], contains_null[i], contains_nan[i]) for i in lower}

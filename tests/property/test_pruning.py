@@ -5,6 +5,7 @@ The row model (``tests/rowmodel.py``) decides which rows match; it knows nothing
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import pyarrow as pa
@@ -157,6 +158,20 @@ NO_SPEC = PartitionSpec(0, ())
 IDENTITY = parse_transform("identity")
 
 
+def test_a_long_disjunction_holds_few_masks() -> None:
+    parsed = parse_filter(" OR ".join(f"c1 > {i}" for i in range(300)))
+    assert parsed is not None
+    program = Program(bind(parsed, Schema((Field(1, "c1", type_of("long")),))))
+    n = 50_000
+    evidence = program.evidence_of(NO_SPEC, pa.array([{}] * n, pa.struct([])))
+    for work in (lambda: program.decide(evidence), lambda: program.verdicts_of(evidence, {})):
+        tracemalloc.start()
+        work()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 30 * n, "bytes for each file, not for each of its leaves"
+
+
 def test_a_nan_may_hide_above_the_upper_bound() -> None:
     rows = [1.0, float("nan")]
     known = {"lower": 1.0, "upper": 1.0, "null_count": 0}
@@ -213,7 +228,7 @@ def test_summaries_that_do_not_say_what_they_contain() -> None:
         assert parsed is not None
         sides = [{1000: pa.array([value])} for value in (1.0, 2.0)]
         flags = [{1000: pa.array([flag], pa.bool_())} for flag in (null, nan)]
-        return bool(ManifestFilter(Program(bind(parsed, schema)), {0: spec}).keep(0, *sides, *flags)[0])
+        return bool(ManifestFilter(Program(bind(parsed, schema)), {0: spec}).decide(0, *sides, *flags).keep[0])
 
     assert [kept("c1 IS NULL", null, False) for null in (None, True, False)] == [True, True, False]
     for text in ("c1 > 5", "isnan(c1)"):

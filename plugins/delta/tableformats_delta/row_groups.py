@@ -125,8 +125,8 @@ class GroupFilter:
         if not lower and not bounds.lower:
             return None
         nan = dict.fromkeys(lower, pa.nulls(len(others), pa.bool_()))
-        keep = self._filter.keep(self._spec.id, lower, upper, has_null, nan, bounds)
-        return np.asarray(keep | ~sure)
+        decision = self._filter.decide(self._spec.id, lower, upper, has_null, nan, bounds)
+        return np.asarray(decision.keep | ~sure)
 
     def _bounds(self, footer: _Footer, others: np.ndarray) -> Bounds:
         import numpy as np

@@ -413,7 +413,7 @@ cdef class BlockDecoder:
 
         Notes
         -----
-        Cost: O(bytes), GIL released once: threads that come back for it file by file wait for each other.
+        Cost: O(bytes), GIL released once.
         """
         cdef Py_ssize_t n = len(files)
         cdef Py_ssize_t i

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tableformats.arrays import FALSE, scalar, to_arrow
+from tableformats.arrays import FALSE, repeated, scalar, to_arrow
 from tableformats.concurrency import cached_property
 from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.limits import DEFAULT_LIMITS, Limits
@@ -38,6 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 _PARQUET = scalar("parquet", pa.string())
+_NO_NUMBER = scalar(None, pa.int64())
 EXISTING, ADDED, DELETED = 0, 1, 2
 _DROP = (0,), DELETED
 DATA_FILE, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
@@ -116,22 +117,17 @@ def with_places(files: pa.RecordBatch, manifest: int) -> pa.RecordBatch:
 
 
 _COMMON_FILES = 1 << 14
-"""Columns that are the same for all manifests of so many files have their memory in common."""
+"""Numbers of the entries of manifests with so many files have their memory in common."""
 
 
 @lru_cache(maxsize=1)
-def _common() -> tuple[np.ndarray, pa.Array]:
-    return np.arange(_COMMON_FILES, dtype=np.int32), pa.nulls(_COMMON_FILES, pa.int64())
+def _common_numbers() -> np.ndarray:
+    return np.arange(_COMMON_FILES, dtype=np.int32)
 
 
 def _first_numbers(n: int) -> np.ndarray:
     """int32[n]: 0, 1, 2 and so on; not to be written to."""
-    return _common()[0][:n] if n <= _COMMON_FILES else np.arange(n, dtype=np.int32)
-
-
-def _no_numbers(n: int) -> pa.Array:
-    """int64[n], null."""
-    return _common()[1].slice(0, n) if n <= _COMMON_FILES else pa.nulls(n, pa.int64())
+    return _common_numbers()[:n] if n <= _COMMON_FILES else np.arange(n, dtype=np.int32)
 
 
 class ManifestStatistics(Statistics):
@@ -356,7 +352,7 @@ def _first_row_ids(raw: AvroColumns, manifests: _Manifests, status: np.ndarray, 
     before it whose id was null too."""
     firsts = [m.first_row_id for m in manifests.manifests]
     if manifests.content != DATA or all(first is None for first in firsts):
-        return _no_numbers(raw.rows)
+        return repeated(_NO_NUMBER, raw.rows)
     own = raw[(FILE, 142)]
     unassigned = ~own.valid & (status != DELETED)
     ends = np.cumsum(np.where(unassigned, record_count, 0))
