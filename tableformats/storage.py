@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-__all__ = ["FileInfo", "Storage", "missing_file", "normalize", "normalize_all", "scheme_of", "strip_trailing"]
+__all__ = ["Arena", "FileInfo", "Storage", "missing_file", "normalize", "normalize_all", "scheme_of", "strip_trailing"]
 
 # RFC 3986: a scheme has two letters or more here, so that C:\ is a path; ':' inside a relative name is no scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
 _OF_HOSTS = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "github"})
 """Schemes in which the authority is a host to connect to; in others it is a bucket of one store, or its name."""
+_FIRST_BYTES = 1 << 20
+_KEPT_BYTES = 16 << 20
+"""Of an :class:`Arena`, at first, and at most when it is cleared."""
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb", "gcs": "gs"}
 
 
@@ -106,6 +109,31 @@ def normalize_all(paths: pa.Array) -> pa.Array:
 def strip_trailing(path: str) -> str:
     """Without trailing slashes, but never the empty string."""
     return path.rstrip("/") or "/"
+
+
+class Arena:
+    """Memory for files that are read, decoded and let go of together, by one thread: it is used again for the next.
+
+    The system clears new memory before anybody has it, which takes as long as reading what then stands there.
+    """
+
+    def __init__(self) -> None:
+        self._memory = memoryview(bytearray())
+        self._used = 0
+
+    def take(self, size: int) -> memoryview:
+        """uint8[size], to be written to."""
+        if size > len(self._memory) - self._used:
+            # What was taken before stays as it is: whoever has it holds that memory.
+            self._memory, self._used = memoryview(bytearray(max(size, 2 * len(self._memory), _FIRST_BYTES))), 0
+        start, self._used = self._used, self._used + size
+        return self._memory[start : self._used]
+
+    def clear(self) -> None:
+        """What was taken is done with. Memory that is more than usual is let go of."""
+        self._used = 0
+        if len(self._memory) > _KEPT_BYTES:
+            self._memory = memoryview(bytearray())
 
 
 class Storage(Portable):
@@ -215,14 +243,21 @@ class Storage(Portable):
         OSError : the store failed; a range that passes the end of the file
         LimitExceededError : more than the limit ``metadata_bytes``
         """
-        filesystem, inner = self.filesystem_path(path)
-        with filesystem.open_input_file(inner) as source:
+        with self.open_file(path) as source:
             size = source.size()
             wanted = size - offset if length is None else length
             if offset < 0 or wanted < 0 or wanted > size - offset:
                 raise OSError(f"bytes {offset} to {offset + wanted} asked of {path!r}, which has {size}")
             self.limits.check("metadata_bytes", wanted, "bytes", path=path)
             return bytes(source.read_at(wanted, offset))
+
+    def read_into(self, path: str, arena: Arena) -> memoryview:
+        """The bytes (uint8) of an absolute path, in memory of ``arena``. Raises as :meth:`read_bytes` does."""
+        with self.open_file(path) as source:
+            wanted = source.size()
+            self.limits.check("metadata_bytes", wanted, "bytes", path=path)
+            view = arena.take(wanted)
+            return view[: source.readinto(view)]
 
     def open_file(self, path: str) -> pa.NativeFile:
         """A random-access file over an absolute path. Raises FileNotFoundError, OSError."""

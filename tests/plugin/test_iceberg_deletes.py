@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 from tableformats_iceberg.delete_files import DeleteReader
-from tableformats_iceberg.deletes import DeleteIndex
+from tableformats_iceberg.delete_pruning import PlannedPaths
+from tableformats_iceberg.deletes import DeleteIndex, DeletesOf, deletes_of
 from tableformats_iceberg.entries import FILE_PATH_ID, read_entries
 from tableformats_iceberg.files import TableFiles
 from tableformats_iceberg.manifests import DELETES, Manifest
@@ -117,14 +118,14 @@ def by_the_rules(data: list[Any], deletes: list[Any]) -> list[set[int]]:
     return found
 
 
-def delete_entry(number: int, delete: Any) -> dict[str, Any]:
+def delete_entry(number: int, delete: Any, folder: str = "") -> dict[str, Any]:
     (_, partition, s), kind, target = delete
     more: dict[str, Any] = {"content": 2, "equality_ids": [1]} if kind == "equality" else {"content": 1}
     if kind == "bounded":
-        bound = [{"key": FILE_PATH_ID, "value": f"f{target}".encode()}]
+        bound = [{"key": FILE_PATH_ID, "value": f"{folder}f{target}".encode()}]
         more |= {"lower_bounds": bound, "upper_bounds": bound}
     elif kind in ("named", "deletion_vector"):
-        more["referenced_data_file"] = f"f{target}"
+        more["referenced_data_file"] = f"{folder}f{target}"
     if kind == "deletion_vector":
         more |= {"file_format": "PUFFIN", "content_offset": 4, "content_size_in_bytes": 40}
     return entry(f"d{number}", partition=partition, sequence_number=s, **more)
@@ -132,22 +133,27 @@ def delete_entry(number: int, delete: Any) -> dict[str, Any]:
 
 def index_of(deletes: list[Any]) -> DeleteIndex:
     """An index over one manifest for each run of deletes of one spec, so that manifests interleave."""
+    return DeleteIndex(tables_of(deletes), SPECS)
+
+
+def tables_of(deletes: list[Any], folder: str = "") -> list[DeletesOf]:
     entries = []
     for number, delete in enumerate(deletes):
         spec_id = delete[0][0]
-        data = manifest_bytes([delete_entry(number, delete)], avro_partition(SPECS[spec_id]))
+        data = manifest_bytes([delete_entry(number, delete, folder)], avro_partition(SPECS[spec_id]))
         manifest = Manifest("m", len(data), spec_id, DELETES, 0, 0, 1, -1, -1, -1, -1, -1, -1, None)
         entries.append(read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID]))
-    return DeleteIndex(entries, SPECS)
+    return list(map(deletes_of, entries, range(len(entries))))
 
 
-def survivors(data: list[Any]) -> pa.Table:
+def survivors(data: list[Any], folder: str = "") -> pa.Table:
     """Planned files as the core hands them over: the partition widened to all specs' fields."""
     kinds = {"1000": ("x", pa.float64()), "1001": ("y", pa.string()), "1002": ("z", pa.string()),
              "1003": ("u", pa.string())}  # fmt: skip
     members = [pa.array([p.get(name) for _, p, _ in data], kind) for name, kind in kinds.values()]
     return pa.table({
-        "path": pa.array([f"f{i}" for i in range(len(data))]), "spec_id": pa.array([s for s, _, _ in data], pa.int32()),
+        "path": pa.array([f"{folder}f{i}" for i in range(len(data))]),
+        "spec_id": pa.array([s for s, _, _ in data], pa.int32()),
         "data_sequence_number": pa.array([d for _, _, d in data], pa.int64()),
         "partition": pa.StructArray.from_arrays(members, names=list(kinds)),
     })  # fmt: skip
@@ -175,6 +181,20 @@ def test_index_against_the_rules(table: tuple[list[Any], list[Any]]) -> None:
     found = planned(index_of(deletes), survivors(data))
     assert attached(found) == by_the_rules(data, deletes)
     assert set(range(found.files.num_rows)) == set(found.indices.tolist())
+
+
+@settings(max_examples=100, deadline=None)
+@given(tables(), st.sampled_from(["", "/t/", "s3://b/t/"]), st.sampled_from(["", "/t/", "s3://b/t/", "s3a://b/t/"]))
+def test_deletes_of_other_files_are_left_out_early(table: tuple[list[Any], list[Any]], left: str, right: str) -> None:
+    data, deletes = table
+    deletes = [d for d in deletes if d[1] != "deletion_vector"]
+    files, tables_ = survivors(data, left), tables_of(deletes, right)
+    only = [PlannedPaths(files["path"]).only(one) for one in tables_]
+    assert attached(planned(DeleteIndex(only, SPECS), files)) == attached(planned(DeleteIndex(tables_, SPECS), files))
+    if left == right != "":
+        paths = set(files["path"].to_pylist())
+        named = [path for one in only for path in one.table["referenced_data_file"].to_pylist()]
+        assert all(path is None or path in paths for path in named)
 
 
 def test_a_spec_of_void_fields_is_unpartitioned() -> None:
@@ -210,7 +230,7 @@ def test_bounds_that_differ_name_no_file() -> None:
               upper_bounds=[{"key": FILE_PATH_ID, "value": b"f1"}])
     ])  # fmt: skip
     manifest = Manifest("m", len(data), 0, DELETES, 9, 0, 1, -1, -1, -1, -1, -1, -1, None)
-    index = DeleteIndex([read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID])], SPECS)
+    index = DeleteIndex([deletes_of(read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID]), 0)], SPECS)
     assert len(planned(index, survivors([(0, {}, 1)] * 3)).indices) == 3
 
 
@@ -221,7 +241,7 @@ def test_a_vector_without_its_place(missing: str) -> None:
     data = manifest_bytes([made])
     manifest = Manifest("m", len(data), 0, DELETES, 9, 0, 1, -1, -1, -1, -1, -1, -1, None)
     with pytest.raises(CorruptMetadataError) as caught:
-        DeleteIndex([read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID])], SPECS)
+        DeleteIndex([deletes_of(read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID]), 0)], SPECS)
     assert caught.value.field == missing
 
 

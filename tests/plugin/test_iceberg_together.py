@@ -126,11 +126,22 @@ def test_every_manifest_is_read_once(tmp_path: Path, seed: int, monkeypatch: pyt
     parts = parts_of(table_with(tmp_path, *manifests))
     expected = [read(part) for part in parts]
     paths: list[str] = []
-    read_bytes = TableFiles.read
-    monkeypatch.setattr(TableFiles, "read", lambda self, path, what: (
-        paths.append(path), read_bytes(self, path, what))[1])  # fmt: skip
+    read_file = TableFiles.read
+    monkeypatch.setattr(TableFiles, "read", lambda self, path, *rest, **options: (
+        paths.append(path), read_file(self, path, *rest, **options))[1])  # fmt: skip
     assert [read(part) for part in together(parts)] == expected
     assert sorted(paths) == sorted({part.key[0].path for part in parts})  # type: ignore[index]
+
+
+def test_what_waits_is_not_overwritten(tmp_path: Path) -> None:
+    """Bytes that are not decoded yet stay theirs when this thread reads other manifests together."""
+    tables = [[(manifest(10 * t + i, 5, codec="snappy" if i else "deflate"), {}) for i in range(3)] for t in range(2)]
+    parts, others = (parts_of(table_with(tmp_path / str(i), *table)) for i, table in enumerate(tables))
+    expected = [read(part) for part in parts]
+    first, *rest = together(parts)
+    found = [read(first)]
+    assert [read(part) for part in together(others)] == [read(part) for part in others]
+    assert found + [read(part) for part in rest] == expected
 
 
 @pytest.mark.parametrize("damage", [

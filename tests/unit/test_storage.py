@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from tableformats.errors import PathNotAllowedError, TableNotFoundError
-from tableformats.limits import Limits
-from tableformats.storage import Storage, common_move, normalize, normalize_all, scheme_of
+from tableformats.errors import LimitExceededError, PathNotAllowedError, TableNotFoundError
+from tableformats.limits import DEFAULT_LIMITS, Limits
+from tableformats.storage import Arena, Storage, common_move, normalize, normalize_all, scheme_of
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,36 @@ def test_ranges_and_listing(tmp_path: Path) -> None:
     for offset, length in [(8, 3), (-1, 2), (2, -1), (11, None)]:
         with pytest.raises(OSError):
             storage.read_bytes(storage.join("b"), offset, length)
+
+
+def test_an_arena_has_room_for_each_until_it_is_cleared() -> None:
+    arena = Arena()
+    for _ in range(3):
+        taken = []
+        for value, size in enumerate([10, 0, 1 << 20, 3 << 20, 5]):
+            view = arena.take(size)
+            view[:] = bytes([value]) * size
+            taken.append((view, bytes([value]) * size))
+        assert all(view == written for view, written in taken)
+        arena.clear()
+    again = arena.take(5)
+    assert again.obj is arena.take(5).obj, "its memory is used again"
+    arena.take(40 << 20)
+    arena.clear()
+    assert len(arena.take(1).obj) < 2 << 20, "more than usual is let go of"
+
+
+def test_reading_into_an_arena(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"")
+    (tmp_path / "b").write_bytes(b"0123456789" * 7)
+    storage, arena = Storage(tmp_path), Arena()
+    views = [storage.read_into(storage.join(name), arena) for name in "bab"]
+    assert views == [b"0123456789" * 7, b"", b"0123456789" * 7]
+    with pytest.raises(FileNotFoundError):
+        storage.read_into(storage.join("missing"), arena)
+    small = Storage(tmp_path, limits=replace(DEFAULT_LIMITS, metadata_bytes=69))
+    with pytest.raises(LimitExceededError, match="70"):
+        small.read_into(storage.join("b"), arena)
 
 
 def test_nothing_at_the_root(tmp_path: Path) -> None:

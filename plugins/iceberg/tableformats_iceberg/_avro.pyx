@@ -44,6 +44,8 @@ cdef extern from "tf_avro.h" nogil:
         uint8_t *valid
         uint8_t *data
         int64_t length
+        int64_t capacity
+        int64_t data_capacity
         int64_t present
         int32_t kind
         int32_t width
@@ -247,14 +249,15 @@ cdef class _Memory:
         PyBuffer_FillInfo(view, self, self.start, self.size, 0, flags)
 
 
-cdef object _array(void *start, int64_t count, Py_ssize_t width, object kind):
-    """An array of ``count`` items over memory that it takes over, cut to size."""
+cdef object _array(void *start, int64_t count, int64_t capacity, Py_ssize_t width, object kind):
+    """An array of ``count`` items over memory for ``capacity`` that it takes over, and cuts where much is left over."""
     cdef _Memory memory
-    cdef void *cut
+    cdef void *cut = NULL
     if count == 0 or start == NULL:
         free(start)
         return np.empty(0, kind)
-    cut = realloc(start, <size_t>count * width)
+    if count < capacity - capacity // 8:
+        cut = realloc(start, <size_t>count * width)
     memory = _Memory.__new__(_Memory)
     memory.start = start if cut == NULL else cut
     memory.size = count * width
@@ -464,13 +467,13 @@ cdef class BlockDecoder:
         cdef int64_t length = column.length
         values = offsets = data = valid = width = flaws = None
         if column.kind == TF_COLUMN_NUMBERS:
-            values = _array(column.values, length, sizeof(int64_t), np.int64)
+            values = _array(column.values, length, column.capacity, sizeof(int64_t), np.int64)
             column.values = NULL
         else:
             count = column.offsets[length] if column.offsets != NULL else 0
-            data = _array(column.data, count, 1, np.uint8)
+            data = _array(column.data, count, column.data_capacity, 1, np.uint8)
             column.data = NULL
-            offsets = _array(column.offsets, length + 1 if length else 0, sizeof(int32_t), np.int32)
+            offsets = _array(column.offsets, length + 1 if length else 0, column.capacity, sizeof(int32_t), np.int32)
             column.offsets = NULL
             if length == 0:
                 offsets = np.zeros(1, np.int32)
@@ -479,6 +482,6 @@ cdef class BlockDecoder:
             if column.kind == TF_COLUMN_TEXT:
                 flaws = column.flaws
         if column.present != length:
-            valid = _array(column.valid, length, 1, np.bool_)
+            valid = _array(column.valid, length, column.capacity, 1, np.bool_)
             column.valid = NULL
         return Buffers(values, offsets, data, valid, width, flaws)

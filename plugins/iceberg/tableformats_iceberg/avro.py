@@ -111,7 +111,7 @@ class AvroColumns:
         return column
 
 
-def read_header(data: bytes, path: str) -> Header:
+def read_header(data: bytes | memoryview, path: str) -> Header:
     """The header of a container file.
 
     Raises
@@ -135,11 +135,11 @@ def read_header(data: bytes, path: str) -> Header:
     if codec not in AVRO_CODECS:
         raise CorruptMetadataError(f"the Avro codec {codec[:50]!r} is none that manifests are written with",
                                    path=path, field="avro.codec", hint=f"Known: {', '.join(AVRO_CODECS)}")  # fmt: skip
-    return Header(metadata, codec, data[offset : offset + SYNC_SIZE], offset + SYNC_SIZE)
+    return Header(metadata, codec, bytes(data[offset : offset + SYNC_SIZE]), offset + SYNC_SIZE)
 
 
 def read_columns(
-    data: bytes, wants: Sequence[Want], keys: Sequence[int], path: str, header: Header | None = None,
+    data: bytes | memoryview, wants: Sequence[Want], keys: Sequence[int], path: str, header: Header | None = None,
     drop: tuple[Path, int] | None = None, expected: int = 0, limits: Limits = DEFAULT_LIMITS,
 ) -> AvroColumns:  # fmt: skip
     """Decode the fields ``wants`` of all records, and of the maps among them the entries of ``keys``.
@@ -173,7 +173,7 @@ def read_columns(
 
 
 def read_columns_together(
-    files: Sequence[tuple[bytes, Header]], wants: Sequence[Want], keys: Sequence[int],
+    files: Sequence[tuple[bytes | memoryview, Header]], wants: Sequence[Want], keys: Sequence[int],
     drop: tuple[Path, int] | None = None, expected: int = 0, limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[AvroColumns, list[int]] | None:  # fmt: skip
     """:func:`read_columns` of several files of one schema, one behind the other, and how many rows there are up to the
@@ -233,7 +233,7 @@ def _compiled(
 
 
 def _decode_at_once(
-    decoder: BlockDecoder, files: Sequence[tuple[bytes, Header]], min_size: int, limits: Limits
+    decoder: BlockDecoder, files: Sequence[tuple[bytes | memoryview, Header]], min_size: int, limits: Limits
 ) -> list[int] | None:
     """Run the decoder over all blocks of all files without coming back to Python: the rows up to the end of each file.
     None where that cannot be, or anything is odd."""
@@ -255,7 +255,7 @@ def _decode_at_once(
 
 
 def _decode_blocks(
-    decoder: BlockDecoder, data: bytes, header: Header, min_size: int, path: str, limits: Limits
+    decoder: BlockDecoder, data: bytes | memoryview, header: Header, min_size: int, path: str, limits: Limits
 ) -> None:
     """Run the decoder over all blocks, one by one."""
     view = memoryview(data)

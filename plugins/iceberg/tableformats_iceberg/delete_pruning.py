@@ -1,4 +1,5 @@
-"""Deletes that cannot touch the planned files: manifests ruled out by their partitions, equality deletes by bounds.
+"""Deletes that cannot touch the planned files: manifests are ruled out by their partitions, deletes of one file by its
+path, equality deletes by bounds.
 
 A delete applies inside its own spec and partition unless its spec is unpartitioned, so a delete manifest is needed only
 where its partition summaries meet the partitions of some planned file. An equality delete touches a file only if, in
@@ -16,15 +17,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tableformats._core.filekeys import FileKeySet
 from tableformats.arrays import FALSE, TRUE, ZERO, distinct, scalar, to_arrow, to_numpy
 from tableformats.plugin import Bounds, PartitionSpec, Statistics
 from tableformats.schema import Field, arrow_type
 
-from .deletes import EQUALITY, Pairs, is_unpartitioned
+from .deletes import EQUALITY, DeletesOf, Pairs, is_unpartitioned
 from .entries import Entries
+from .groups import flat
 from .manifests import DELETES, Manifest, ManifestList, Summaries
+from .paths import spelled_from
 
-__all__ = ["DeleteStatistics", "needed_manifests", "without_disjoint"]
+__all__ = ["DeleteStatistics", "PlannedPaths", "needed_manifests", "without_disjoint"]
 
 ReadEntries = Callable[[int, Sequence[int]], Entries]
 
@@ -93,6 +97,37 @@ def _extremes(values: pa.Array, n: int) -> Range:
     n_present = len(present) - present.null_count
     may = [to_arrow(np.full(n, flag)) for flag in (n_present > 0, nulls > 0, n_present + nulls < len(values))]
     return Range(lower, upper, *may)
+
+
+class PlannedPaths:
+    """The paths of some files, to leave out deletes of others as soon as their manifest is read, on any thread.
+
+    Parameters
+    ----------
+    paths : string[n], as the metadata has them
+    """
+
+    def __init__(self, paths: pa.ChunkedArray) -> None:
+        self._start = spelled_from(paths)
+        self._keys = FileKeySet()
+        for chunk in paths.chunks if self._start is not None else ():
+            self._keys.add_batch(*_text(chunk))
+
+    def only(self, deletes: DeletesOf) -> DeletesOf:
+        """Those that name no path or one of these; all where paths may be spelled in several ways."""
+        named = flat(deletes.table["referenced_data_file"])
+        if self._start is None or spelled_from(named) != self._start:
+            return deletes
+        other = self._keys.probe_batch(*_text(named)) == 1
+        kept = np.flatnonzero(~other | to_numpy(named.is_null()))
+        return deletes._replace(table=deletes.table.take(to_arrow(kept)))
+
+
+def _text(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+    """The offsets, int32[n + 1], and the bytes of texts."""
+    _, places, data = values.buffers()
+    offsets = np.frombuffer(places, np.int32, len(values) + 1, 4 * values.offset)
+    return offsets, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
 
 
 def without_disjoint(

@@ -15,7 +15,8 @@ or by equal bounds of its ``file_path`` column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +30,10 @@ from .entries import EQUALITY_DELETES, Entries
 from .groups import flat, places, row_codes
 from .paths import comparable
 
-__all__ = ["DeleteIndex", "DELETION_VECTOR", "EQUALITY", "POSITION", "is_unpartitioned", "no_deletes"]
+__all__ = [
+    "DeleteIndex", "DeletesOf", "DELETION_VECTOR", "EQUALITY", "POSITION", "deletes_of", "is_unpartitioned",
+    "no_deletes",
+]  # fmt: skip
 
 DELETION_VECTOR, POSITION, EQUALITY = "deletion_vector", "position", "equality"
 _DELETION_VECTOR, _POSITION, _EQUALITY, _PUFFIN = (
@@ -41,23 +45,16 @@ Pairs = tuple[np.ndarray, np.ndarray]
 
 
 class DeleteIndex:
-    """All live deletes of some manifests.
-
-    Parameters
-    ----------
-    entries : those of the manifests, whose places in the manifest list are ``manifests`` (None: all, in its order)
+    """Live deletes of some manifests, of each of them by :func:`deletes_of`.
 
     Raises
     ------
-    CorruptMetadataError : a deletion vector without path, offset or size; two of them for one data file
+    CorruptMetadataError : two deletion vectors for one data file
     """
 
-    def __init__(
-        self, entries: Sequence[Entries], specs: Mapping[int, PartitionSpec], manifests: Sequence[int] | None = None
-    ) -> None:
+    def __init__(self, deletes: Iterable[DeletesOf], specs: Mapping[int, PartitionSpec]) -> None:
         self._specs = specs
-        found = zip(entries, range(len(entries)) if manifests is None else manifests, strict=True)
-        self._tables = [(e.spec_id, _delete_table(e, place)) for e, place in found if e.files.num_rows]
+        self._tables = [one for one in deletes if one.table.num_rows]
         self.files = pa.concat_tables([t.drop_columns("partition") for _, t in self._tables]) if self._tables else None
 
     def attached(self, pairs: Pairs, n_files: int) -> DeleteFiles:
@@ -118,9 +115,7 @@ class DeleteIndex:
         if scope.null_count == len(scope):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         data, scope = comparable(paths, scope)
-        # A table of hashes is made of the shorter side.
-        named = pc.is_in(scope, value_set=data) if len(data) < len(scope) else scope.is_valid()
-        rows = np.flatnonzero(to_numpy(named))
+        rows = np.flatnonzero(to_numpy(scope.is_valid()))
         encoded = (scope if len(rows) == len(scope) else scope.take(to_arrow(rows))).dictionary_encode()
         found = pc.index_in(data, value_set=encoded.dictionary)
         hits = np.flatnonzero(to_numpy(found.is_valid()))
@@ -243,9 +238,16 @@ def _delete_schema() -> pa.Schema:
     ])  # fmt: skip
 
 
-def _delete_table(entries: Entries, manifest: int) -> pa.Table:
-    """One manifest's deletes in the columns of :attr:`DeleteFiles.files`, and their partition. ``manifest`` and
-    ``entry`` are the places of the manifest in its list and of the file among the live entries."""
+class DeletesOf(NamedTuple):
+    """Deletes of one spec, in the columns of :attr:`DeleteFiles.files`, and their partition. ``manifest`` and ``entry``
+    are the places of the manifest in its list and of the file among the manifest's live entries."""
+
+    spec_id: int
+    table: pa.Table
+
+
+def deletes_of(entries: Entries, manifest: int) -> DeletesOf:
+    """All deletes of one manifest. Raises CorruptMetadataError: a deletion vector without path, offset or size."""
     files = entries.files
     is_equality = pc.equal(files["content"], scalar(EQUALITY_DELETES, pa.int32()))
     is_vector = pc.and_(pc.invert(is_equality), pc.equal(files["file_format"], _PUFFIN))
@@ -275,7 +277,7 @@ def _delete_table(entries: Entries, manifest: int) -> pa.Table:
     table = pa.table(columns)
     wanted = _delete_schema()
     typed = pa.table([flat(table[f.name]).cast(f.type) for f in wanted], schema=wanted)
-    return typed.append_column("partition", table["partition"])
+    return DeletesOf(entries.spec_id, typed.append_column("partition", table["partition"]))
 
 
 def _check_vector_fields(entries: Entries, is_vector: pa.Array) -> None:

@@ -169,7 +169,7 @@ def manifest_spec_id(header: Header, manifest: Manifest, default: int) -> int:
 
 
 def read_entries(
-    data: bytes, path: str, manifest: Manifest, specs: Mapping[int, PartitionSpec], default_spec_id: int,
+    data: bytes | memoryview, path: str, manifest: Manifest, specs: Mapping[int, PartitionSpec], default_spec_id: int,
     columns: Iterable[int], report: ScanReport | None = None, all_statuses: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Entries:  # fmt: skip
@@ -203,7 +203,7 @@ def read_entries(
 
 
 def read_entries_together(
-    found: Sequence[tuple[bytes, Header, Manifest]], spec: PartitionSpec, columns: Iterable[int],
+    found: Sequence[tuple[bytes | memoryview, Header, Manifest]], spec: PartitionSpec, columns: Iterable[int],
     limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[Entries, list[int]] | None:  # fmt: skip
     """The live entries of several manifests of one kind, writer's schema and spec, one behind the other, and how many

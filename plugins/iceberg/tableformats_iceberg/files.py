@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tableformats.plugin import MetadataCache
+    from tableformats.storage import Arena
 
     from .metadata import TableMetadata
 
@@ -86,8 +87,8 @@ class TableFiles:
     def _absolute(self, stored: str) -> str:
         return stored if _ABSOLUTE.match(stored) else f"{self.directory}/{stored}"
 
-    def read(self, stored: str, what: str) -> tuple[bytes, str]:
-        """The bytes of a metadata file, and its absolute path.
+    def read(self, stored: str, what: str, arena: Arena | None = None) -> tuple[bytes | memoryview, str]:
+        """The bytes of a metadata file (in memory of ``arena``, where one is given), and its absolute path.
 
         Raises
         ------
@@ -96,10 +97,10 @@ class TableFiles:
         """
         path = self.locate(stored)
         try:
-            data = self.storage.read_bytes(path)
+            data = self.storage.read_bytes(path) if arena is None else self.storage.read_into(path, arena)
         except FileNotFoundError:
             raise missing_file(f"the {what}", path) from None
-        if data.startswith(ENCRYPTED):
+        if data[: len(ENCRYPTED)] == ENCRYPTED:
             raise UnsupportedFeatureError(
                 f"the {what} is encrypted", path=path, field="encryption-keys", hint="Encrypted tables are not read yet"
             )

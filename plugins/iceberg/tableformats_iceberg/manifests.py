@@ -226,7 +226,7 @@ def _is_valid(values: pa.Array) -> np.ndarray:
     return to_numpy(values.is_valid())
 
 
-def parse_manifest_list(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> ManifestList:
+def parse_manifest_list(data: bytes | memoryview, path: str, limits: Limits = DEFAULT_LIMITS) -> ManifestList:
     """Decode a manifest list.
 
     Raises

@@ -16,7 +16,7 @@ from tableformats.storage import normalize, normalize_all, scheme_of
 
 from .groups import flat
 
-__all__ = ["comparable", "without_authority"]
+__all__ = ["comparable", "spelled_from", "without_authority"]
 
 _ROOT = re.compile(r"(?:[a-z][a-z0-9+.-]+://[^/]*|file:)?/[^/]")
 """Scheme and authority, or none, and the first character of a name."""
@@ -34,7 +34,8 @@ def without_authority(path: str) -> str:
 
 def comparable(left: pa.ChunkedArray | pa.Array, right: pa.Array) -> tuple[pa.ChunkedArray | pa.Array, pa.Array]:
     """Two arrays of paths (string[n], string[m]; nulls stay) in spellings that are equal where the files are."""
-    if _spelled_alike(left, right):
+    start = spelled_from(left)
+    if start is not None and (right.null_count == len(right) or start == spelled_from(right)):
         return left, right
     left = left if isinstance(left, pa.Array) else flat(left)
     left, right = normalize_all(left), normalize_all(right)
@@ -43,14 +44,13 @@ def comparable(left: pa.ChunkedArray | pa.Array, right: pa.Array) -> tuple[pa.Ch
     return _bare(left), _bare(right)
 
 
-def _spelled_alike(left: pa.ChunkedArray | pa.Array, right: pa.Array) -> bool:
-    """Whether all paths begin with the same scheme and authority, or the same directory at the root, in one spelling:
-    then they are equal where they are the same."""
-    first = next((path.as_py() for paths in (left, right) for path in paths.drop_null()[:1]), "")
+def spelled_from(paths: pa.ChunkedArray | pa.Array) -> str | None:
+    """The scheme and authority, or the directory at the root, with which all these paths (string[n]; nulls do not
+    count) begin in one spelling; None where they differ. Paths of one such start are equal where they are the same."""
+    first = next((path.as_py() for path in paths.drop_null()[:1]), "")
     start = _ROOT.match(first)
-    return start is not None and all(
-        pc.all(pc.starts_with(paths, start.group()), min_count=0).as_py() for paths in (left, right)
-    )
+    same = start is not None and pc.all(pc.starts_with(paths, start.group()), min_count=0).as_py()
+    return start.group() if start is not None and same else None
 
 
 def _have_scheme(paths: pa.Array) -> bool | None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyroaring import BitMap64
 
     from .delete_files import DeleteReader
+    from .delete_pruning import PlannedPaths
     from .deletes import DeleteIndex
     from .entries import Entries
     from .files import TableFiles
@@ -115,7 +116,7 @@ class IcebergSnapshot(FormatSnapshot):
         return self._entries_in(*self.files.read(manifest.path, "manifest"), manifest, columns, report)
 
     def _entries_in(
-        self, data: bytes, path: str, manifest: Manifest, columns: Sequence[int], report: ScanReport | None
+        self, data: bytes | memoryview, path: str, manifest: Manifest, columns: Sequence[int], report: ScanReport | None
     ) -> Entries:
         from .entries import read_entries
 
@@ -160,8 +161,9 @@ class IcebergSnapshot(FormatSnapshot):
         yield _batch(self._read_entries(manifest, columns, report), place)
 
     def batch_in(
-        self, data: bytes, path: str, manifest: Manifest, place: int | None, columns: Sequence[int], report: ScanReport
-    ) -> FileBatch:
+        self, data: bytes | memoryview, path: str, manifest: Manifest, place: int | None, columns: Sequence[int],
+        report: ScanReport,
+    ) -> FileBatch:  # fmt: skip
         """The batch of a part, of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
         return _batch(self._entries_in(data, path, manifest, columns, report), place)
 
@@ -194,7 +196,7 @@ class IcebergSnapshot(FormatSnapshot):
         from .manifests import DELETES
 
         return ManifestReader(self, ScanReport()).delete_index(
-            self.manifest_list.kept(DELETES, self.specs, None, None), ()
+            self.manifest_list.kept(DELETES, self.specs, None, None)
         )
 
     @cached_property
@@ -206,12 +208,15 @@ class IcebergSnapshot(FormatSnapshot):
     def attach_deletes(self, files: pa.Table) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`: reads the delete manifests whose partitions
         meet those of ``files``, and what bounds say of the keys of equality deletes."""
-        from .delete_pruning import DeleteStatistics, needed_manifests, without_disjoint
+        from .delete_pruning import DeleteStatistics, PlannedPaths, needed_manifests, without_disjoint
 
         manifests, total = needed_manifests(self.manifest_list, files, self.specs)
         report = ScanReport(delete_manifests_total=total, delete_manifests_skipped=total - len(manifests))
         reader = ManifestReader(self, report)
-        index = reader.delete_index(manifests, self._columns_asked)
+        # Looking for all planned files in each manifest would cost more than it saves where they are many.
+        are_few = files.num_rows < sum(m.live_files for m in manifests)
+        planned = PlannedPaths(files["path"]) if are_few else None
+        index = reader.delete_index(manifests, self._columns_asked, planned)
         pairs = index.pairs(files)
         if index.files is not None:
             pairs = without_disjoint(pairs, files, index.files, self.metadata.find_field, reader.read)
@@ -250,18 +255,26 @@ class ManifestReader:
         self._report = report
         self._found: dict[int, tuple[frozenset[int], Entries]] = {}
 
-    def delete_index(self, manifests: Sequence[Manifest], columns: Sequence[int]) -> DeleteIndex:
-        """The deletes of ``manifests``, with statistics of ``columns`` for :meth:`read`."""
-        from .deletes import DeleteIndex
+    def delete_index(
+        self, manifests: Sequence[Manifest], columns: Sequence[int] = (), planned: PlannedPaths | None = None
+    ) -> DeleteIndex:
+        """The deletes of ``manifests``, but for those that name other files than the ``planned`` ones (None: all), with
+        statistics of ``columns`` for :meth:`read`."""
+        from .deletes import DeleteIndex, DeletesOf, deletes_of
         from .entries import FILE_PATH_ID
 
         every = {id(m): i for i, m in enumerate(self._snapshot.manifest_list.manifests)}
-        places = [every[id(m)] for m in manifests]
         wanted = [FILE_PATH_ID, *columns]
-        found = list(in_order(lambda m: self._snapshot.counted_entries(m, wanted), manifests))
-        for place, (entries, read) in zip(places, found, strict=True):
-            self._keep(place, wanted, entries, read)
-        return DeleteIndex([entries for entries, _ in found], self._snapshot.specs, places)
+
+        def read(manifest: Manifest) -> tuple[Entries, ScanReport, DeletesOf]:
+            entries, report = self._snapshot.counted_entries(manifest, wanted)
+            deletes = deletes_of(entries, every[id(manifest)])
+            return entries, report, deletes if planned is None else planned.only(deletes)
+
+        found = list(in_order(read, manifests))
+        for manifest, (entries, report, _) in zip(manifests, found, strict=True):
+            self._keep(every[id(manifest)], wanted, entries, report)
+        return DeleteIndex((deletes for _, _, deletes in found), self._snapshot.specs)
 
     def read(self, place: int, columns: Sequence[int]) -> Entries:
         """The live entries of the manifest at ``place`` in the list, with statistics of at least ``columns``."""

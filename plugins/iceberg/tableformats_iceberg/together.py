@@ -6,13 +6,16 @@ manifests are decoded one by one, and the one that it comes from says what it is
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from tableformats.errors import TableFormatsError
 from tableformats.plugin import FileBatch, StatisticsOfRows
 from tableformats.plugin.prefetch import in_order
+from tableformats.storage import Arena
 
 from .avro import Header, read_header
 from .entries import check_counts, check_length, manifest_spec_id, read_entries_together, with_places
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from .snapshot import IcebergSnapshot
 
 __all__ = ["Together"]
+
+_local = threading.local()
 
 
 class Together:
@@ -67,23 +72,26 @@ class Together:
         yield found.batch
 
     def _decode(self) -> Iterator[_Decoded]:
+        every = range(len(self._keys))
         try:
-            # Where each read waits for an answer, they wait together.
-            every = range(len(self._keys))
-            is_local = self._snapshot.files.storage.is_local
-            manifests = list(map(self._read, every) if is_local else in_order(self._read, every))
+            if self._snapshot.files.storage.is_local:
+                manifests = list(map(partial(self._read, arena=_cleared_arena()), every))
+            else:
+                # Where each read waits for an answer, they wait together.
+                manifests = list(in_order(self._read, every))
         except TableFormatsError:
             return
         for (spec_id, _), alike in groupby(manifests, lambda read: (read.spec_id, read.header.schema)):
             run, spec = list(alike), self._snapshot.specs.get(spec_id)
             decoded = [] if spec is None else list(self._decode_alike(run, spec))
             if not decoded:
-                self._undecoded.update((read.number, read) for read in run)
+                # Others will be read where these stand.
+                self._undecoded.update((read.number, read._replace(data=bytes(read.data))) for read in run)
             yield from decoded
 
-    def _read(self, number: int) -> _Read:
+    def _read(self, number: int, arena: Arena | None = None) -> _Read:
         manifest = self._keys[number][0]
-        data, path = self._snapshot.files.read(manifest.path, "manifest")
+        data, path = self._snapshot.files.read(manifest.path, "manifest", arena)
         header = read_header(data, path)
         return _Read(number, data, path, header, manifest_spec_id(header, manifest, self._snapshot.default_spec_id))
 
@@ -103,11 +111,20 @@ class Together:
             yield _Decoded(read.number, read.path, len(read.data), FileBatch(files_of, spec.id, statistics))
 
 
+def _cleared_arena() -> Arena:
+    """This thread's."""
+    arena: Arena | None = getattr(_local, "arena", None)
+    if arena is None:
+        arena = _local.arena = Arena()
+    arena.clear()
+    return arena
+
+
 class _Read(NamedTuple):
     """The bytes of a manifest, the ``number``-th."""
 
     number: int
-    data: bytes
+    data: bytes | memoryview
     path: str
     header: Header
     spec_id: int
