@@ -48,7 +48,9 @@ QUERIES = {
     "count(*)": ["count(*)"],
 }
 COUNT = "count(*)"
-"""Reads no column: of files without deletes it takes the footers' word."""
+"""Reads no column: tables answer it from their metadata where these know, Spark's reader takes the footers' word."""
+COUNTED = "count(id)"
+"""Which no metadata answer: counts the rows of the files."""
 BY_POSITION = "spark.read.parquet, rows left out by row_index"
 """What it costs Spark to number the rows and to leave one in 128 out, by the cheapest test there is."""
 
@@ -148,7 +150,7 @@ def first_query(cores: int, warm: bool) -> dict[str, float]:
     spark = session(cores, with_peers=False)
     bridge = Bridge(spark)
     if warm:
-        assert tf.spark.read(spark, many_files(FEW)["delta"]).count() == FEW * SMALL
+        assert scanned(tf.spark.read(spark, many_files(FEW)["delta"])) == FEW * SMALL
     before, start = len(jobs(spark)), time.time()
     with bridge.preparing():
         plan = tf.open_table(path).scan().plan()
@@ -156,7 +158,7 @@ def first_query(cores: int, warm: bool) -> dict[str, float]:
     planned = time.time()
     frame = frame_of(plan, bridge)
     made = time.time()
-    assert frame.count() == MANY * SMALL
+    assert scanned(frame) == MANY * SMALL
     ran = jobs(spark)[before:]
     found: dict[str, float] = {
         "many files": MANY, "warm": warm, "plan": planned - start, "frame": made - planned,
@@ -169,6 +171,11 @@ def first_query(cores: int, warm: bool) -> dict[str, float]:
         assert tasks > 0
         found |= {f"{name} files": len(plan), f"{name} frame": cost.wall, f"{name} query": queried.wall}
     return found
+
+
+def scanned(frame: Any) -> int:
+    """The rows of the frame by one of its columns."""
+    return int(frame.selectExpr(COUNTED).collect()[0][0])
 
 
 # ---- planning -------------------------------------------------------------------------------------------------------

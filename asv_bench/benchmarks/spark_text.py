@@ -94,7 +94,7 @@ def first_rows(first: Sequence[Mapping[str, float]]) -> list[list[str]]:
     listing = int(max(run["listing jobs"] for run in first))
     rows = []
     for kind, values in middle.items():
-        many = f"{values['many files']:,.0f} files, `df.count()`, {kind}"
+        many = f"{values['many files']:,.0f} files, `count(id)`, {kind}"
         rows.append([f"{many}: the DataFrame", _seconds(values["frame"]), "–", "–"])
         rows.append(_with_goal(f"{many}: its job starts", values["job"], FIRST_JOB_GOAL))
     rows.append(["jobs that list files", str(listing), "0", "no" if listing else "yes"])

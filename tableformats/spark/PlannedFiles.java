@@ -3,8 +3,11 @@ package tableformats.spark;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.Function;
+import java.util.function.ToLongBiFunction;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.hadoop.fs.FileStatus;
@@ -16,7 +19,11 @@ import org.apache.spark.sql.catalyst.expressions.BindReferences;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.Predicate$;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.DataType;
@@ -25,6 +32,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.collection.JavaConverters;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractPartialFunction;
 
 /**
  * The files of one plan as Spark's file index: nothing is listed, and a query's filters drop files when it is planned.
@@ -50,7 +58,9 @@ public class PlannedFiles implements FileIndex {
     /**
      * @param label what EXPLAIN shows as the location
      * @param values a row of partition values for each file
-     * @param planner JSON (a list of {@link CatalystFilters} nodes) to byte[files]; null keeps all
+     * @param planner a Function, JSON (a list of {@link CatalystFilters} nodes) to byte[files], null keeps all; and a
+     *     ToLongBiFunction, byte[files] (zero passes over the file; null: all) and whether deleted rows are left out to
+     *     the number of rows, -1 where it is not known
      * @param byId whether the reader finds columns by Parquet field id; nested: and reads nested ones
      */
     public PlannedFiles open(String label, FileList files, List values, StructType partitionSchema, Function planner,
@@ -71,6 +81,30 @@ public class PlannedFiles implements FileIndex {
         return this;
     }
 
+    /** The files that a plan's leaf reads; null where they are not ours. */
+    public static PlannedFiles of(LogicalPlan leaf) {
+        Object relation = leaf instanceof LogicalRelation ? ((LogicalRelation) leaf).relation() : null;
+        Object location = relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : null;
+        return location instanceof PlannedFiles ? (PlannedFiles) location : null;
+    }
+
+    /** The condition with the leaf's own names: a query's may differ in case. */
+    public static Expression named(Expression condition, LogicalPlan leaf) {
+        final Map names = new HashMap();
+        for (int i = 0; i < leaf.output().size(); i++) {
+            names.put(((Attribute) leaf.output().apply(i)).exprId(), leaf.output().apply(i));
+        }
+        return (Expression) condition.transformUp(new AbstractPartialFunction() {
+            public boolean isDefinedAt(Object node) {
+                return node instanceof Attribute && names.containsKey(((Attribute) node).exprId());
+            }
+
+            public Object applyOrElse(Object node, scala.Function1 otherwise) {
+                return isDefinedAt(node) ? names.get(((Attribute) node).exprId()) : otherwise.apply(node);
+            }
+        });
+    }
+
     /** The same files without those in which no row can meet the filter. */
     public PlannedFiles narrowed(Expression filter) {
         byte[] keep = ask(sequence(Collections.singletonList(filter)), sequence(Collections.emptyList()));
@@ -88,6 +122,30 @@ public class PlannedFiles implements FileIndex {
             found.totalSize += found.left[i] ? files.length(i) : 0L;
         }
         return found;
+    }
+
+    /**
+     * How many rows there are for which the filters hold; -1 where that is not known, or a filter is not over partition
+     * columns alone.
+     *
+     * @param isLive whether deleted rows are left out
+     */
+    public long count(Seq filters, boolean isLive) {
+        Constant[] constants = new Constant[filters.size()];
+        for (int i = 0; i < constants.length; i++) {
+            Expression filter = (Expression) filters.apply(i);
+            if (!isOfPartitions(filter)) {
+                return -1L;
+            }
+            constants[i] = new Constant(filter, partitionSchema);
+        }
+        byte[] counted = new byte[left.length];
+        boolean isAll = true;
+        for (int i = 0; i < counted.length; i++) {
+            counted[i] = (byte) (left[i] && holds(constants, values[i]) ? 1 : 0);
+            isAll &= counted[i] == 1;
+        }
+        return ((ToLongBiFunction) planner).applyAsLong(isAll ? null : counted, Boolean.valueOf(isLive));
     }
 
     /** The same files of the same plan, so that Spark may read them once for two places of a query. */
@@ -139,6 +197,17 @@ public class PlannedFiles implements FileIndex {
             start = stop;
         }
         return sequence(directories);
+    }
+
+    /** Whether the filter is one that can be evaluated here, and over partition columns alone. */
+    private boolean isOfPartitions(Expression filter) {
+        Seq attributes = (Seq) filter.references().toSeq();
+        for (int i = 0; i < attributes.size(); i++) {
+            if (partitionSchema.getFieldIndex(((Attribute) attributes.apply(i)).name()).isEmpty()) {
+                return false;
+            }
+        }
+        return filter.deterministic() && !SubqueryExpression.hasSubquery(filter);
     }
 
     private FileStatus[] kept(int start, int stop, byte[] keep) {

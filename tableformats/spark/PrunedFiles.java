@@ -1,13 +1,9 @@
 package tableformats.spark;
 
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 
 import org.apache.spark.sql.ExperimentalMethods;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -32,7 +28,7 @@ import scala.runtime.AbstractPartialFunction;
 public class PrunedFiles extends Rule {
     private static final Logger LOG = LoggerFactory.getLogger("tableformats.spark.PrunedFiles");
 
-    /** Adds the rule to a session that has none of it. */
+    /** Adds this rule and {@link CountedRows} to a session that has them not. */
     public void install(ExperimentalMethods session) {
         synchronized (session) {
             List rules = new ArrayList();
@@ -43,6 +39,8 @@ public class PrunedFiles extends Rule {
                 }
                 rules.add(known.apply(i));
             }
+            // What can be answered needs no files.
+            rules.add(new CountedRows());
             rules.add(this);
             session.extraOptimizations_$eq((Seq) JavaConverters.asScalaBuffer(rules).toIndexedSeq());
         }
@@ -51,7 +49,7 @@ public class PrunedFiles extends Rule {
     public TreeNode apply(TreeNode plan) {
         return ((LogicalPlan) plan).transformUp(new AbstractPartialFunction() {
             public boolean isDefinedAt(Object node) {
-                return node instanceof Filter && files((Filter) node) != null;
+                return node instanceof Filter && PlannedFiles.of(((Filter) node).child()) != null;
             }
 
             public Object applyOrElse(Object node, scala.Function1 otherwise) {
@@ -60,24 +58,11 @@ public class PrunedFiles extends Rule {
         });
     }
 
-    /** Our files below the filter; null where there are others, or none. */
-    private static PlannedFiles files(Filter filter) {
-        if (!(filter.child() instanceof LogicalRelation)) {
-            return null;
-        }
-        Object relation = ((LogicalRelation) filter.child()).relation();
-        if (!(relation instanceof HadoopFsRelation)) {
-            return null;
-        }
-        Object location = ((HadoopFsRelation) relation).location();
-        return location instanceof PlannedFiles ? (PlannedFiles) location : null;
-    }
-
     private static LogicalPlan narrowed(Filter filter) {
         try {
-            PlannedFiles files = files(filter);
             LogicalRelation leaf = (LogicalRelation) filter.child();
-            PlannedFiles left = files.narrowed(asNamed(filter.condition(), leaf.output()));
+            PlannedFiles files = PlannedFiles.of(leaf);
+            PlannedFiles left = files.narrowed(PlannedFiles.named(filter.condition(), leaf));
             if (left.equals(files)) {
                 return filter;
             }
@@ -96,22 +81,5 @@ public class PrunedFiles extends Rule {
             LOG.debug("a filter was not planned ahead, every file is kept", t);
             return filter;
         }
-    }
-
-    /** The condition with the relation's own names: a query's may differ in case. */
-    private static Expression asNamed(Expression condition, Seq output) {
-        final Map names = new HashMap();
-        for (int i = 0; i < output.size(); i++) {
-            names.put(((Attribute) output.apply(i)).exprId(), output.apply(i));
-        }
-        return (Expression) condition.transformUp(new AbstractPartialFunction() {
-            public boolean isDefinedAt(Object node) {
-                return node instanceof Attribute && names.containsKey(((Attribute) node).exprId());
-            }
-
-            public Object applyOrElse(Object node, scala.Function1 otherwise) {
-                return isDefinedAt(node) ? names.get(((Attribute) node).exprId()) : otherwise.apply(node);
-            }
-        });
     }
 }

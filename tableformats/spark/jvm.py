@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["Bridge", "Planner", "java_class"]
 
 _LOG = logging.getLogger(__name__)
-_SOURCES = ("ArrowRows", "CatalystFilters", "DeletedRows", "FileList", "LiveRows", "PlannedFiles", "PrunedFiles")
+_SOURCES = ("ArrowRows", "CatalystFilters", "DeletedRows", "FileList", "LiveRows", "PlannedFiles", "CountedRows",
+            "PrunedFiles")  # fmt: skip
+"""Each after those that it names."""
 _PIECE_BYTES = 16 << 20
 _PIECE_FILES = 1 << 16
 _SQL = "org.apache.spark.sql"
@@ -44,24 +46,29 @@ _loaders: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 class Planner:
-    """Catalyst's filters -> the files that a query needs, called by the JVM when the query is planned.
-
-    The JVM holds it as long as a DataFrame of the plan lives.
+    """What the JVM asks of the files of a relation when it plans a query; it holds this as long as a DataFrame of the
+    plan lives.
 
     Parameters
     ----------
     keep : JSON, a list of nodes as ``CatalystFilters.java`` describes them -> a byte a file, zero to drop it; None
         keeps all
+    count : a byte a file, zero to pass over it, or None for all; and whether deleted rows are left out -> how many rows
+        the files have, -1 where that is not known
     """
 
-    def __init__(self, keep: Callable[[str], bytes | None]) -> None:
+    def __init__(self, keep: Callable[[str], bytes | None], count: Callable[[bytes | None, bool], int]) -> None:
         self._keep = keep
+        self._count = count
 
     def apply(self, filters: str) -> bytes | None:
         return self._keep(filters)
 
+    def applyAsLong(self, files: bytes | None, is_live: bool) -> int:
+        return self._count(files, is_live)
+
     class Java:
-        implements = ["java.util.function.Function"]
+        implements = ["java.util.function.Function", "java.util.function.ToLongBiFunction"]
 
 
 class Bridge:

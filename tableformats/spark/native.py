@@ -31,6 +31,7 @@ from .metadata_columns import check_metadata_columns, file_constants, metadata_c
 from .output import check_defaults, default_constant, output_column
 from .positions import LiveTest, deleted_pages
 from .pushdown import FilterReader, PlanPruner
+from .row_counts import RowCounter
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -139,10 +140,12 @@ class _Assembly:
         groups = self.groups if branch.has_keys else []
         columns = self._columns(groups)
         relation = self._relation(branch, columns, groups)
-        live = self.bridge.live_test(deleted_pages(self.plan, branch.rows)) if branch.has_positions else None
-        if live is not None:
+        counter = RowCounter(self.plan, branch.rows)
+        live = None
+        if branch.has_positions:
+            live = self.bridge.live_test(counter.noting(deleted_pages(self.plan, branch.rows)))
             relation.add_test(live)
-        planner = Planner(pruner.callback(FilterReader(columns, branch.naming), branch.rows))
+        planner = Planner(pruner.callback(FilterReader(columns, branch.naming), branch.rows), counter.count)
         frame = relation.frame(self.bridge, self._label(branch), planner, branch.file_format)
         if live is not None:
             frame = frame.where(live.condition)

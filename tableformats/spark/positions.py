@@ -64,11 +64,13 @@ class Pages:
     count : pages up to that of the last deleted row
     numbers : int64[k] < count, ascending: those pages that have one
     bits : uint64[k, 64]: row ``r`` of a page is bit ``r & 63`` of its word ``r >> 6``
+    rows : how many rows are deleted of those that the file has by its record count, or in all where it has none
     """
 
     count: int
     numbers: np.ndarray
     bits: np.ndarray
+    rows: int
 
 
 @dataclass(frozen=True)
@@ -101,17 +103,21 @@ def deleted_pages(plan: ScanPlan, rows: np.ndarray) -> Iterator[Pages]:
         of_file = deletes.indices[deletes.offsets[row] : deletes.offsets[row + 1]]
         chosen = deletes.files.take(pa.array(of_file[by_position[of_file]]))
         path = survivors["path"][row].as_py()
-        positions = snapshot.deleted_positions(path, plan.record_counts[row].as_py(), chosen)
-        yield pages_of(positions, path, plan.snapshot.storage.limits)
+        record_count = plan.record_counts[row].as_py()
+        positions = snapshot.deleted_positions(path, record_count, chosen)
+        yield pages_of(positions, path, plan.snapshot.storage.limits, record_count)
 
 
-def pages_of(positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS) -> Pages:
+def pages_of(
+    positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS, record_count: int | None = None
+) -> Pages:
     """The pages of one file.
 
     Parameters
     ----------
     positions : deleted rows
     path : of the file, for errors
+    record_count : its rows, None where that is unknown
 
     Raises
     ------
@@ -125,7 +131,7 @@ def pages_of(positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS) ->
     from .._core.bitmap import words
 
     if not positions:
-        return Pages(0, np.zeros(0, np.int64), np.zeros((0, _PAGE_WORDS), np.uint64))
+        return Pages(0, np.zeros(0, np.int64), np.zeros((0, _PAGE_WORDS), np.uint64), 0)
     last = int(positions.max())
     limits.check("file_rows", last + 1, "rows or more of a file with deleted ones", path=path)
     count = (last >> _PAGE) + 1
@@ -147,7 +153,8 @@ def pages_of(positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS) ->
             "deleted rows of a file take 2 GiB or more as bits, and Spark holds no value of that size", path=path,
             hint="Rewrite the file without its deleted rows, or read it with to_arrow()",
         )  # fmt: skip
-    return Pages(count, np.concatenate(numbers), np.concatenate(found))
+    rows = len(positions) if record_count is None else positions.range_cardinality(0, max(record_count, 0))
+    return Pages(count, np.concatenate(numbers), np.concatenate(found), rows)
 
 
 def in_pieces(files: Iterable[Pages]) -> Iterator[tuple[np.ndarray, bytes]]:

@@ -73,7 +73,7 @@ def test_a_read_changes_no_setting(spark: Any, root: Path, way: dict[str, Any]) 
     rules = [session._jsparkSession.experimental().extraOptimizations().size()]
     tf.spark.read(session, root, **way)
     rules.append(session._jsparkSession.experimental().extraOptimizations().size())
-    assert rules in ([0, 0], [1, 1]), "the rule that tells the optimiser of sizes is there once"
+    assert rules in ([0, 0], [2, 2]), "the rules are there once"
 
 
 def test_reads_of_deleted_rows_change_no_setting(spark: Any, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_split_files_count_on(spark: Any, settings: Any, tmp_path: Path) -> None
     frame = open_table(log.root).scan(columns=["id", ID]).to_spark(spark)
     assert frame.rdd.getNumPartitions() > 1
     assert frame.where(f"`{ID}` != id + 5").count() == 0
-    assert frame.count() == 20_000
+    assert frame.where("id >= 0").count() == 20_000
 
 
 def test_a_file_without_a_base_is_an_error(spark: Any, tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def _refusal(spark: Any, root: Path, kind: Any, values: pa.Array) -> Unsupported
     with pytest.raises(UnsupportedFeatureError) as caught:
         snapshot.scan().to_spark(spark)
     # The other columns are read.
-    assert snapshot.scan(columns=["x"]).to_spark(spark).count() == len(values)
+    assert len(snapshot.scan(columns=["x"]).to_spark(spark).collect()) == len(values)
     return caught.value
 
 
@@ -172,7 +172,7 @@ def test_what_spark_would_read_as_something_else(spark: Any, tmp_path: Path) -> 
     # Nulls alone have no bounds, and need none.
     file = write_orc(tmp_path, pa.table({"v": pa.nulls(2, pa.date32())}), 2, name="nulls.orc")
     nulls = snapshot_of(tmp_path, [Field(2, "v", primitive("date"))], [file], by="id")
-    assert nulls.scan().to_spark(spark).count() == 2
+    assert len(nulls.scan().to_spark(spark).collect()) == 2
 
 
 @pytest.mark.usefixtures("reads_instants")
