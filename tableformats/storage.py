@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-__all__ = ["Arena", "FileInfo", "Storage", "missing_file", "normalize", "normalize_all", "scheme_of", "strip_trailing"]
+__all__ = [
+    "FileInfo", "Scratch", "Storage", "missing_file", "normalize", "normalize_all", "scheme_of", "strip_trailing",
+]  # fmt: skip
 
 # RFC 3986: a scheme has two letters or more here, so that C:\ is a path; ':' inside a relative name is no scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
 _OF_HOSTS = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "github"})
 """Schemes in which the authority is a host to connect to; in others it is a bucket of one store, or its name."""
-_FIRST_BYTES = 1 << 20
-_KEPT_BYTES = 16 << 20
-"""Of an :class:`Arena`, at first, and at most when it is cleared."""
+_MOST_SCRATCH = 8 << 20
+"""Bytes of a :class:`Scratch`, at most."""
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb", "gcs": "gs"}
 
 
@@ -111,29 +112,22 @@ def strip_trailing(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
-class Arena:
-    """Memory for files that are read, decoded and let go of together, by one thread: it is used again for the next.
+class Scratch:
+    """Memory for one file after the other, that one thread reads, decodes and lets go of.
 
     The system clears new memory before anybody has it, which takes as long as reading what then stands there.
     """
 
     def __init__(self) -> None:
         self._memory = memoryview(bytearray())
-        self._used = 0
 
-    def take(self, size: int) -> memoryview:
-        """uint8[size], to be written to."""
-        if size > len(self._memory) - self._used:
-            # What was taken before stays as it is: whoever has it holds that memory.
-            self._memory, self._used = memoryview(bytearray(max(size, 2 * len(self._memory), _FIRST_BYTES))), 0
-        start, self._used = self._used, self._used + size
-        return self._memory[start : self._used]
-
-    def clear(self) -> None:
-        """What was taken is done with. Memory that is more than usual is let go of."""
-        self._used = 0
-        if len(self._memory) > _KEPT_BYTES:
-            self._memory = memoryview(bytearray())
+    def room(self, size: int) -> memoryview:
+        """uint8[size], to be written to; that which was given before is given again."""
+        if size > _MOST_SCRATCH:
+            return memoryview(bytearray(size))
+        if size > len(self._memory):
+            self._memory = memoryview(bytearray(min(2 * size, _MOST_SCRATCH)))
+        return self._memory[:size]
 
 
 class Storage(Portable):
@@ -251,12 +245,13 @@ class Storage(Portable):
             self.limits.check("metadata_bytes", wanted, "bytes", path=path)
             return bytes(source.read_at(wanted, offset))
 
-    def read_into(self, path: str, arena: Arena) -> memoryview:
-        """The bytes (uint8) of an absolute path, in memory of ``arena``. Raises as :meth:`read_bytes` does."""
+    def read_into(self, path: str, scratch: Scratch) -> memoryview:
+        """The bytes (uint8) of an absolute path, there until the next file is read into ``scratch``. Raises as
+        :meth:`read_bytes` does."""
         with self.open_file(path) as source:
             wanted = source.size()
             self.limits.check("metadata_bytes", wanted, "bytes", path=path)
-            view = arena.take(wanted)
+            view = scratch.room(wanted)
             return view[: source.readinto(view)]
 
     def open_file(self, path: str) -> pa.NativeFile:

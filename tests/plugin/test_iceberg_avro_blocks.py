@@ -116,8 +116,7 @@ def test_a_limit_holds_whatever_the_file_before_needed() -> None:
     program, layout = avro._compiled(header.schema, LAST, (), None)
     for limits in (Limits(), Limits(inflated_bytes=1000), Limits()):
         decoder = avro.BlockDecoder(*layout, 0, limits.decoded_bytes)
-        ends = avro._decode_at_once(decoder, [(data, header)], program.min_size, limits)
-        assert ends == ([1] if limits == Limits() else None)
+        assert avro._decode_at_once(decoder, data, header, program.min_size, limits) == (limits == Limits())
 
 
 def test_entries_are_counted_over_all_blocks() -> None:

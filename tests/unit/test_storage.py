@@ -11,7 +11,7 @@ import pytest
 
 from tableformats.errors import LimitExceededError, PathNotAllowedError, TableNotFoundError
 from tableformats.limits import DEFAULT_LIMITS, Limits
-from tableformats.storage import Arena, Storage, common_move, normalize, normalize_all, scheme_of
+from tableformats.storage import Scratch, Storage, common_move, normalize, normalize_all, scheme_of
 
 
 @pytest.mark.parametrize(
@@ -114,34 +114,24 @@ def test_ranges_and_listing(tmp_path: Path) -> None:
             storage.read_bytes(storage.join("b"), offset, length)
 
 
-def test_an_arena_has_room_for_each_until_it_is_cleared() -> None:
-    arena = Arena()
-    for _ in range(3):
-        taken = []
-        for value, size in enumerate([10, 0, 1 << 20, 3 << 20, 5]):
-            view = arena.take(size)
-            view[:] = bytes([value]) * size
-            taken.append((view, bytes([value]) * size))
-        assert all(view == written for view, written in taken)
-        arena.clear()
-    again = arena.take(5)
-    assert again.obj is arena.take(5).obj, "its memory is used again"
-    arena.take(40 << 20)
-    arena.clear()
-    assert len(arena.take(1).obj) < 2 << 20, "more than usual is let go of"
+def test_scratch_is_used_again() -> None:
+    scratch = Scratch()
+    assert [len(scratch.room(size)) for size in (10, 0, 1 << 20, 5, 20 << 20)] == [10, 0, 1 << 20, 5, 20 << 20]
+    assert scratch.room(5).obj is scratch.room(2 << 20).obj
+    assert len(scratch.room(1).obj) <= 8 << 20, "what is larger than usual is let go of"
 
 
-def test_reading_into_an_arena(tmp_path: Path) -> None:
+def test_reading_into_scratch(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
     (tmp_path / "b").write_bytes(b"0123456789" * 7)
-    storage, arena = Storage(tmp_path), Arena()
-    views = [storage.read_into(storage.join(name), arena) for name in "bab"]
-    assert views == [b"0123456789" * 7, b"", b"0123456789" * 7]
+    storage, scratch = Storage(tmp_path), Scratch()
+    for name, data in [("a", b""), ("b", b"0123456789" * 7), ("a", b"")]:
+        assert storage.read_into(storage.join(name), scratch) == data
     with pytest.raises(FileNotFoundError):
-        storage.read_into(storage.join("missing"), arena)
+        storage.read_into(storage.join("missing"), scratch)
     small = Storage(tmp_path, limits=replace(DEFAULT_LIMITS, metadata_bytes=69))
     with pytest.raises(LimitExceededError, match="70"):
-        small.read_into(storage.join("b"), arena)
+        small.read_into(storage.join("b"), scratch)
 
 
 def test_nothing_at_the_root(tmp_path: Path) -> None:

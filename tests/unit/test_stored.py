@@ -57,9 +57,9 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             found.append(manifest.path)
         return entries(self, manifest, *arguments)
 
-    def of_neighbour(self: Any, number: int) -> Any:
+    def of_neighbour(self: Any, number: int, scratch: Any = None) -> Any:
         found.append(self._keys[number][0].path)
-        return together(self, number)
+        return together(self, number, scratch)
 
     monkeypatch.setattr(CheckpointFile, "group", of_checkpoint)
     monkeypatch.setattr(Together, "_read", of_neighbour)

@@ -264,14 +264,6 @@ cdef object _array(void *start, int64_t count, int64_t capacity, Py_ssize_t widt
     return np.frombuffer(memory, kind)
 
 
-cdef struct _File:
-    Py_buffer bytes
-    int64_t offset
-    int64_t end
-    bint is_plain
-    uint8_t sync[16]
-
-
 cdef class Inflater:
     """libdeflate and the memory that blocks are inflated into, one after the other; for one thread.
 
@@ -396,68 +388,42 @@ cdef class BlockDecoder:
             raise AssertionError("the Avro program is malformed")
         raise AvroDecodeError(REASONS[status], offset)
 
-    def decode_files(self, list files not None, int64_t min_size, int64_t most_records, Inflater inflater,
-                     int64_t limit):
-        """Append the records of all blocks of several files, one behind the other.
+    def decode_file(self, const uint8_t[::1] data not None, int64_t offset, bytes sync not None, int64_t min_size,
+                    int64_t most_records, Inflater inflater, int64_t limit, int64_t ahead):
+        """Append the records of all blocks of a file.
 
         Parameters
         ----------
-        files : of each its bytes, where its first block begins, the 16 bytes behind every block, and whether its blocks
-            are plain, not deflated
+        offset : where its first block begins
+        sync : the 16 bytes behind every block
         min_size : bytes that a record has at least
         most_records : so many records a file may have, with those that are left out
         inflater : of raw deflate; None: all blocks are plain
         limit : most bytes that a block may inflate to
+        ahead : about how many bytes of files will follow, for which there is made room too
 
         Returns
         -------
-        list of int, or None : :attr:`rows` at the end of each file. None where something is odd: then the decoder must
-            be thrown away, and :meth:`decode` tells what it is
+        bool : False where something is odd: then the decoder must be thrown away, and :meth:`decode` tells what it is
 
         Notes
         -----
         Cost: O(bytes), GIL released once.
         """
-        cdef Py_ssize_t n = len(files)
-        cdef Py_ssize_t i
-        cdef Py_ssize_t held = 0
-        cdef int64_t ahead = 0
         cdef int done = 1
+        cdef int64_t size = data.shape[0]
         cdef tf_avro_inflater *into = NULL
-        cdef _File *found = <_File *>calloc(max(1, n), sizeof(_File))
-        if found == NULL:
-            raise MemoryError
+        cdef const uint8_t *mark = sync
+        if len(sync) != 16 or min_size < 1 or not 0 <= offset <= size:
+            raise ValueError("no sync marker, no size or no offset")
         if inflater is not None:
             into = &inflater.into
             into.limit = limit
-        try:
-            for i in range(n):
-                data, offset, sync, is_plain = files[i]
-                PyObject_GetBuffer(data, &found[i].bytes, PyBUF_SIMPLE)
-                held += 1
-                found[i].offset = offset
-                found[i].is_plain = is_plain
-                if len(sync) != 16 or min_size < 1 or not 0 <= offset <= found[i].bytes.len:
-                    raise ValueError("no sync marker, no size or no offset")
-                if not is_plain and inflater is None:
-                    raise ValueError("no inflater")
-                memcpy(found[i].sync, <const uint8_t *>sync, 16)
-                ahead += found[i].bytes.len
+        if offset < size:
             with nogil:
-                for i in range(n):
-                    ahead -= found[i].bytes.len
-                    if found[i].offset < found[i].bytes.len:
-                        done = tf_avro_decode_blocks(
-                            &self.decoder, <const uint8_t *>found[i].bytes.buf, found[i].bytes.len, found[i].offset,
-                            found[i].sync, min_size, most_records, ahead, NULL if found[i].is_plain else into)
-                    if not done:
-                        break
-                    found[i].end = self.decoder.row
-            return [found[i].end for i in range(n)] if done else None
-        finally:
-            for i in range(held):
-                PyBuffer_Release(&found[i].bytes)
-            free(found)
+                done = tf_avro_decode_blocks(&self.decoder, &data[0], size, offset, mark, min_size, most_records,
+                                             ahead, into)
+        return bool(done)
 
     def column(self, int32_t index):
         """Hand a column's memory over, once, without copying it."""

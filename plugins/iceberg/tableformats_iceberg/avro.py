@@ -7,9 +7,10 @@ inflating) is checked before it is believed. Source: Apache Avro specification, 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "ELEMENT", "AvroColumns", "Header", "RawColumn", "Want", "read_columns", "read_columns_together", "read_header",
+    "ELEMENT", "AvroColumns", "Header", "RawColumn", "Want", "decodes_at_once", "read_columns",
+    "read_columns_together", "read_header",
 ]  # fmt: skip
 
 MAGIC = b"Obj\x01"
@@ -166,33 +168,47 @@ def read_columns(
         error.path = path
         raise
     decoder = _decoder(layout, drop, expected, len(data), limits)
-    if _decode_at_once(decoder, [(data, header)], program.min_size, limits) is None:
+    if not decodes_at_once(header) or not _decode_at_once(decoder, data, header, program.min_size, limits):
         decoder = _decoder(layout, drop, expected, len(data), limits)
         _decode_blocks(decoder, data, header, program.min_size, path, limits)
     return _columns(decoder, program, keys, header, path)
 
 
 def read_columns_together(
-    files: Sequence[tuple[bytes | memoryview, Header]], wants: Sequence[Want], keys: Sequence[int],
-    drop: tuple[Path, int] | None = None, expected: int = 0, limits: Limits = DEFAULT_LIMITS,
+    files: Iterable[tuple[bytes | memoryview, Header]], wants: Sequence[Want], keys: Sequence[int],
+    drop: tuple[Path, int] | None = None, expected: int = 0, size: int = 0, limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[AvroColumns, list[int]] | None:  # fmt: skip
     """:func:`read_columns` of several files of one schema, one behind the other, and how many rows there are up to the
     end of each. None where anything is odd: read alone, each file says what it is.
 
     Parameters
     ----------
-    files : the bytes and the header of each
-    expected : about how many records they have together
+    files : the bytes and the header of each (one at least), for which :func:`decodes_at_once` holds; done with when the
+        next is asked for
+    expected, size : about how many records and bytes they have together
 
     Raises
     ------
     CorruptMetadataError : the schema is none
     """
-    first = files[0][1]
+    rest = iter(files)
+    begin, first = next(rest)
     program, layout = _compiled(first.schema, tuple(wants), tuple(keys), None if drop is None else drop[0])
-    decoder = _decoder(layout, drop, expected, sum(len(data) for data, _ in files), limits)
-    ends = _decode_at_once(decoder, files, program.min_size, limits)
-    return None if ends is None else (_columns(decoder, program, keys, first, ""), ends)
+    decoder = _decoder(layout, drop, expected, size, limits)
+    ends = []
+    for data, header in chain([(begin, first)], rest):
+        size -= len(data)
+        if not _decode_at_once(decoder, data, header, program.min_size, limits, max(size, 0)):
+            return None
+        ends.append(decoder.rows)
+    return _columns(decoder, program, keys, first, ""), ends
+
+
+def decodes_at_once(header: Header) -> bool:
+    """Whether all blocks of such a file are inflated and decoded in one call."""
+    from tableformats.inflate import libdeflate
+
+    return header.codec == "null" or (header.codec == "deflate" and libdeflate() is not None)
 
 
 def _decoder(layout: _Layout, drop: tuple[Path, int] | None, expected: int, size: int, limits: Limits) -> BlockDecoder:
@@ -233,25 +249,25 @@ def _compiled(
 
 
 def _decode_at_once(
-    decoder: BlockDecoder, files: Sequence[tuple[bytes | memoryview, Header]], min_size: int, limits: Limits
-) -> list[int] | None:
-    """Run the decoder over all blocks of all files without coming back to Python: the rows up to the end of each file.
-    None where that cannot be, or anything is odd."""
+    decoder: BlockDecoder, data: bytes | memoryview, header: Header, min_size: int, limits: Limits, ahead: int = 0
+) -> bool:
+    """Run the decoder over all blocks of a file without coming back to Python, where about ``ahead`` bytes of others
+    will follow. False where anything is odd."""
+    inflater = _inflater() if header.codec == "deflate" else None
+    return decoder.decode_file(data, header.offset, header.sync, max(min_size, 1), limits.entries, inflater,
+                               limits.inflated_bytes, ahead)  # fmt: skip
+
+
+def _inflater() -> Inflater:
+    """This thread's."""
     from tableformats.inflate import libdeflate
 
-    codecs = {header.codec for _, header in files}
-    inflater = None
-    if "deflate" in codecs:
+    inflater: Inflater | None = getattr(_local, "inflater", None)
+    if inflater is None or inflater.capacity > _KEPT_BYTES:
         functions = libdeflate()
-        if functions is None:
-            return None
-        inflater = getattr(_local, "inflater", None)
-        if inflater is None or inflater.capacity > _KEPT_BYTES:
-            inflater = _local.inflater = Inflater(functions)
-    if codecs - {"deflate", "null"}:
-        return None
-    found = [(data, header.offset, header.sync, header.codec == "null") for data, header in files]
-    return decoder.decode_files(found, max(min_size, 1), limits.entries, inflater, limits.inflated_bytes)
+        assert functions is not None, "decodes_at_once() was asked"
+        inflater = _local.inflater = Inflater(functions)
+    return inflater
 
 
 def _decode_blocks(

@@ -7,7 +7,7 @@ Inheritance", "First Row ID Inheritance".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -203,22 +203,29 @@ def read_entries(
 
 
 def read_entries_together(
-    found: Sequence[tuple[bytes | memoryview, Header, Manifest]], spec: PartitionSpec, columns: Iterable[int],
-    limits: Limits = DEFAULT_LIMITS,
+    found: Iterable[tuple[bytes | memoryview, Header, Manifest]], expected: Sequence[Manifest], spec: PartitionSpec,
+    columns: Iterable[int], limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[Entries, list[int]] | None:  # fmt: skip
     """The live entries of several manifests of one kind, writer's schema and spec, one behind the other, and how many
     there are up to the end of each. None where something is odd: :func:`read_entries` says of which, and what.
 
     Parameters
     ----------
-    found : the bytes of each manifest, their header, and what its list says
+    found : the bytes of each manifest, its header, and what its list says; see :func:`read_columns_together`
+    expected : the manifests that it may come to, or some of them: there is room for so much
     columns : field ids whose bounds and counts are decoded too
     """
-    manifests = [manifest for _, _, manifest in found]
-    wants, expected = _wants(spec, manifests[0].content), sum(m.live_files for m in manifests)
-    files = [(data, header) for data, header, _ in found]
+    manifests: list[Manifest] = []
+
+    def files() -> Iterator[tuple[bytes | memoryview, Header]]:
+        for data, header, manifest in found:
+            manifests.append(manifest)
+            yield data, header
+
+    wants, records = _wants(spec, expected[0].content), sum(m.live_files for m in expected)
+    size = sum(max(m.length, 0) for m in expected)
     try:
-        decoded = read_columns_together(files, wants, sorted(set(columns)), _DROP, expected, limits)
+        decoded = read_columns_together(files(), wants, sorted(set(columns)), _DROP, records, size, limits)
         if decoded is None:
             return None
         raw, ends = decoded

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tableformats.plugin import MetadataCache
-    from tableformats.storage import Arena
+    from tableformats.storage import Scratch
 
     from .metadata import TableMetadata
 
@@ -87,8 +87,8 @@ class TableFiles:
     def _absolute(self, stored: str) -> str:
         return stored if _ABSOLUTE.match(stored) else f"{self.directory}/{stored}"
 
-    def read(self, stored: str, what: str, arena: Arena | None = None) -> tuple[bytes | memoryview, str]:
-        """The bytes of a metadata file (in memory of ``arena``, where one is given), and its absolute path.
+    def read(self, stored: str, what: str, scratch: Scratch | None = None) -> tuple[bytes | memoryview, str]:
+        """The bytes of a metadata file (in ``scratch``, where that is given), and its absolute path.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class TableFiles:
         """
         path = self.locate(stored)
         try:
-            data = self.storage.read_bytes(path) if arena is None else self.storage.read_into(path, arena)
+            data = self.storage.read_bytes(path) if scratch is None else self.storage.read_into(path, scratch)
         except FileNotFoundError:
             raise missing_file(f"the {what}", path) from None
         if data[: len(ENCRYPTED)] == ENCRYPTED:

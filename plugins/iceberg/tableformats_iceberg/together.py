@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from tableformats.errors import TableFormatsError
 from tableformats.plugin import FileBatch, StatisticsOfRows
 from tableformats.plugin.prefetch import in_order
-from tableformats.storage import Arena
+from tableformats.storage import Scratch
 
-from .avro import Header, read_header
+from .avro import Header, decodes_at_once, read_header
 from .entries import check_counts, check_length, manifest_spec_id, read_entries_together, with_places
 
 if TYPE_CHECKING:
@@ -72,52 +72,59 @@ class Together:
         yield found.batch
 
     def _decode(self) -> Iterator[_Decoded]:
-        every = range(len(self._keys))
         try:
-            if self._snapshot.files.storage.is_local:
-                manifests = list(map(partial(self._read, arena=_cleared_arena()), every))
-            else:
-                # Where each read waits for an answer, they wait together.
-                manifests = list(in_order(self._read, every))
+            for (spec_id, _), alike in groupby(self._read_all(), lambda read: (read.spec_id, read.header.schema)):
+                if spec_id in self._snapshot.specs:
+                    yield from self._decode_alike(alike, self._snapshot.specs[spec_id])
         except TableFormatsError:
             return
-        for (spec_id, _), alike in groupby(manifests, lambda read: (read.spec_id, read.header.schema)):
-            run, spec = list(alike), self._snapshot.specs.get(spec_id)
-            decoded = [] if spec is None else list(self._decode_alike(run, spec))
-            if not decoded:
-                # Others will be read where these stand.
-                self._undecoded.update((read.number, read._replace(data=bytes(read.data))) for read in run)
-            yield from decoded
 
-    def _read(self, number: int, arena: Arena | None = None) -> _Read:
+    def _read_all(self) -> Iterator[_Read]:
+        """The manifests that can be decoded together, each until the next is asked for."""
+        every = range(len(self._keys))
+        is_local = self._snapshot.files.storage.is_local
+        # Where each read waits for an answer, they wait together.
+        for read in map(partial(self._read, scratch=_scratch()), every) if is_local else in_order(self._read, every):
+            if decodes_at_once(read.header):
+                yield read
+            else:
+                self._undecoded[read.number] = read._replace(data=bytes(read.data))
+
+    def _read(self, number: int, scratch: Scratch | None = None) -> _Read:
         manifest = self._keys[number][0]
-        data, path = self._snapshot.files.read(manifest.path, "manifest", arena)
+        data, path = self._snapshot.files.read(manifest.path, "manifest", scratch)
         header = read_header(data, path)
         return _Read(number, data, path, header, manifest_spec_id(header, manifest, self._snapshot.default_spec_id))
 
-    def _decode_alike(self, manifests: Sequence[_Read], spec: PartitionSpec) -> Iterator[_Decoded]:
+    def _decode_alike(self, reads: Iterable[_Read], spec: PartitionSpec) -> Iterator[_Decoded]:
         """The batches of manifests of one schema and spec; none where one of them is odd."""
-        files = [(read.data, read.header, self._keys[read.number][0]) for read in manifests]
-        decoded = read_entries_together(files, spec, self._columns, self._snapshot.files.storage.limits)
+        seen: list[tuple[int, str, int]] = []
+
+        def found() -> Iterator[tuple[bytes | memoryview, Header, Manifest]]:
+            for read in reads:
+                seen.append((read.number, read.path, len(read.data)))
+                yield read.data, read.header, self._keys[read.number][0]
+
+        every = [manifest for manifest, _ in self._keys]
+        limits = self._snapshot.files.storage.limits
+        decoded = read_entries_together(found(), every, spec, self._columns, limits)
         if decoded is None:
             return
         entries, ends = decoded
         whole = entries.statistics
-        for read, start, stop in zip(manifests, [0, *ends], ends, strict=False):
-            files_of, place = entries.files.slice(start, stop - start), self._keys[read.number][1]
+        for (number, path, size), start, stop in zip(seen, [0, *ends], ends, strict=False):
+            files_of, place = entries.files.slice(start, stop - start), self._keys[number][1]
             if place is not None:
                 files_of = with_places(files_of, place)
-            statistics = StatisticsOfRows(whole, start, stop)
-            yield _Decoded(read.number, read.path, len(read.data), FileBatch(files_of, spec.id, statistics))
+            yield _Decoded(number, path, size, FileBatch(files_of, spec.id, StatisticsOfRows(whole, start, stop)))
 
 
-def _cleared_arena() -> Arena:
+def _scratch() -> Scratch:
     """This thread's."""
-    arena: Arena | None = getattr(_local, "arena", None)
-    if arena is None:
-        arena = _local.arena = Arena()
-    arena.clear()
-    return arena
+    scratch: Scratch | None = getattr(_local, "scratch", None)
+    if scratch is None:
+        scratch = _local.scratch = Scratch()
+    return scratch
 
 
 class _Read(NamedTuple):
