@@ -8,11 +8,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tableformats_delta._thrift import read_struct
-from tableformats_delta.parquet_footers import has_sound_chunks
+from tableformats_delta._thrift import check_chunks, read_struct
+from tableformats_delta.parquet_footers import _leaves, _Struct, has_sound_chunks
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -80,6 +81,58 @@ def _looked_at(stored: bytes, start: int) -> str:
     return "sound"
 
 
+def test_damage_is_what_a_plain_look_finds() -> None:
+    footer, chance = footer_of(written(store_schema=False)), random.Random(5)
+    seen = {True: 0, False: 0}
+    for place in range(len(footer) - 8):
+        for _ in range(3):
+            damaged = bytearray(footer)
+            damaged[place] = chance.choice([damaged[place] ^ 1 << chance.randrange(8), chance.randrange(256), 5, 12])
+            sound = has_sound_chunks(bytes(damaged))
+            assert sound == _is_sound_at_a_plain_look(bytes(damaged)), (place, damaged[place])
+            seen[sound] += 1
+    assert min(seen.values()) > 300, seen
+
+
+def _is_sound_at_a_plain_look(footer: bytes) -> bool:
+    """The rules once more, over all values of a footer."""
+    try:
+        whole = read_struct(footer)
+        if whole.keys() & {8, 9}:
+            return False
+        leaves = _leaves(_Struct(whole).list(2, 12))
+        kind, groups = _Struct(whole).one(4, 9)
+        return kind == 12 and all(
+            _listed(group, 1, 12) and len(group[1][1][1]) == len(leaves) and all(map(_chunk, group[1][1][1], leaves))
+            for group in groups
+        )
+    except (ValueError, IndexError):
+        return False
+
+
+def _listed(fields: dict[int, tuple[int, Any]], key: int, kind: int) -> bool:
+    return key in fields and fields[key][0] == 9 and fields[key][1][0] == kind
+
+
+def _chunk(chunk: dict[int, tuple[int, Any]], leaf: tuple[int, int, int, int]) -> bool:
+    kind, width, repetition, definition = leaf
+    if 8 in chunk or chunk.get(3, (0, None))[0] != 12:
+        return False
+    column = chunk[3][1]
+    if 17 in column or column.get(1) != (5, kind) or any(column.get(key, (12, {}))[0] != 12 for key in (12, 16)):
+        return False
+    bounds, sizes = column.get(12, (12, {}))[1], column.get(16, (12, {}))[1]
+    if width >= 0 and any(bounds[key][0] != 8 or len(bounds[key][1]) != width for key in {1, 2, 5, 6} & bounds.keys()):
+        return False
+    if 1 in sizes and kind != 6:
+        return False
+    return all(
+        _listed(sizes, key, 6) and len(sizes[key][1][1]) in (0, highest + 1)
+        for key, highest in ((2, repetition), (3, definition))
+        if key in sizes
+    )
+
+
 @pytest.mark.parametrize("size", [0, 1, 20, 200])
 def test_cut_short(size: int) -> None:
     assert not has_sound_chunks(footer_of(written())[:size])
@@ -88,8 +141,8 @@ def test_cut_short(size: int) -> None:
 @pytest.mark.parametrize(
     "footer",
     [b"\x00", b"\x19\xfc\xff\xff\xff\xff\x0f", b"\x1c" * 5000, b"\x18" + b"\xff" * 9 + b"\x7f", b"\x15" + b"\xff" * 20,
-     b"\x2b\xff\xff\xff\xff\x0f"],
-    ids=["nothing", "long list", "deep", "long text", "long number", "map"],
+     b"\x2b\xff\xff\xff\xff\x0f", b"\x19" * 3_000_000],
+    ids=["nothing", "long list", "deep", "long text", "long number", "map", "deep lists"],
 )  # fmt: skip
 def test_what_is_none(footer: bytes) -> None:
     assert not has_sound_chunks(footer)
@@ -167,6 +220,22 @@ def test_structs_are_those_of_a_plain_reader() -> None:
 def test_structs_that_are_none(octets: bytes) -> None:
     with pytest.raises(ValueError, match=r"field|number|type"):
         read_struct(octets)
+
+
+def test_one_field_of_a_struct() -> None:
+    """The others are looked at all the same."""
+    footer = footer_of(written())
+    whole = read_struct(footer)
+    assert read_struct(footer, only=2) == {key: (kind, value if key == 2 else None)
+                                           for key, (kind, value) in whole.items()}  # fmt: skip
+    for octets in (b"\x19" * 3_000_000, b"\x1c" * 5000, b"\x18\x7f", b"\x1b\0\0", b"\x16\x02\x06\x02\x02\0"):
+        with pytest.raises(ValueError, match=r"nested|cut|type|twice"):
+            read_struct(octets, only=2)
+
+
+def test_columns_are_four_numbers() -> None:
+    with pytest.raises(ValueError, match="four"):
+        check_chunks(footer_of(written()), np.zeros((1, 3), np.int64))
 
 
 def test_the_greatest_numbers() -> None:

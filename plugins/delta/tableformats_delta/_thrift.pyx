@@ -10,6 +10,16 @@ cdef enum:
     MAX_DEPTH = 16
 
 
+cdef struct _Fields:
+    int64_t key, last
+    uint64_t seen
+
+
+cdef inline _Fields begin() noexcept:
+    """No field of a struct was read: which of the numbers below 64 were, and the last one of the others."""
+    return _Fields(0, -0x8001, 0)
+
+
 cdef class _Reader:
     """Values one after the other. Raises ValueError where there are none."""
 
@@ -22,25 +32,70 @@ cdef class _Reader:
         self._data = octets
         self._at = 0
 
-    cdef dict struct(self, int depth):
-        cdef int head, kind
-        cdef int64_t key = 0
+    cdef dict struct(self, int depth, int only=-1):
+        cdef _Fields fields = begin()
+        cdef int kind
         cdef dict found = {}
-        if depth > MAX_DEPTH:
+        while kind := self.field(&fields):
+            if only >= 0 and fields.key != only:
+                self.skip(kind, depth)
+                found[fields.key] = kind, None
+            else:
+                found[fields.key] = kind, (kind == TRUE if TRUE <= kind <= FALSE else self.value(kind, depth))
+        return found
+
+    cdef int field(self, _Fields *fields) except -1:
+        """The type of a struct's next field, whose number is in ``fields`` then; 0: there is none."""
+        cdef int head = self.byte(), kind = head & 0x0F
+        cdef int64_t key
+        if not head:
+            return 0
+        key = fields.key + (head >> 4) if head >> 4 else self.number()
+        if not -0x8000 <= key <= 0x7FFF:
+            raise ValueError("a field has a number of more than 16 bits")
+        if not TRUE <= kind <= STRUCT or kind == MAP:
+            raise ValueError("a type that footers do not have")
+        if fields.seen >> key & 1 if 0 <= key < 64 else key <= fields.last:
+            raise ValueError("a field stands twice")
+        if 0 <= key < 64:
+            fields.seen |= <uint64_t>1 << key
+        else:  # those that no footer has come in order, or are taken for damage
+            fields.last = key
+        fields.key = key
+        return kind
+
+    cdef int skip(self, int kind, int depth) except -1:
+        """Pass over a field's value, of a struct ``depth`` deep: refuse what reading it refuses."""
+        return 0 if TRUE <= kind <= FALSE else self.skip_value(kind, depth)
+
+    cdef int skip_value(self, int kind, int depth) except -1:
+        cdef _Fields fields
+        cdef uint64_t i, size
+        if depth >= MAX_DEPTH:
             raise ValueError("nested too deeply")
-        while True:
-            head = self.byte()
-            if not head:
-                return found
-            key = key + (head >> 4) if head >> 4 else self.number()
-            kind = head & 0x0F
-            if not -0x8000 <= key <= 0x7FFF:
-                raise ValueError("a field has a number of more than 16 bits")
-            if key in found:
-                raise ValueError("a field stands twice")
-            found[key] = kind, (kind == TRUE if TRUE <= kind <= FALSE else self.value(kind, depth))
+        if I16 <= kind <= I64:
+            self.varint()
+        elif kind == STRUCT:
+            fields = begin()
+            while kind := self.field(&fields):
+                self.skip(kind, depth + 1)
+        elif kind == LIST or kind == SET:
+            size = self.items(&kind)
+            for i in range(size):
+                self.skip_value(kind, depth + 1)
+        elif kind == BINARY:
+            self.pass_over(self.varint())
+        elif kind == DOUBLE:
+            self.pass_over(8)
+        elif TRUE <= kind <= BYTE:
+            self.byte()
+        else:
+            raise ValueError("a type that footers do not have")
+        return 0
 
     cdef object value(self, int kind, int depth):
+        if depth >= MAX_DEPTH:
+            raise ValueError("nested too deeply")
         if I16 <= kind <= I64:
             return self.number()
         if kind == STRUCT:
@@ -56,14 +111,21 @@ cdef class _Reader:
         raise ValueError("a type that footers do not have")
 
     cdef tuple list(self, int depth):
-        cdef int head = self.byte()
-        cdef uint64_t size = head >> 4 if head >> 4 != 15 else self.varint(), i
+        cdef int kind
+        cdef uint64_t size = self.items(&kind), i
         cdef list values = []
-        if size > <uint64_t>(self._data.shape[0] - self._at):  # every value takes a byte at least
-            raise ValueError("a list is longer than the bytes")
         for i in range(size):
-            values.append(self.value(head & 0x0F, depth))
-        return head & 0x0F, values
+            values.append(self.value(kind, depth))
+        return kind, values
+
+    cdef uint64_t items(self, int *kind) except? 0xFFFFFFFFFFFFFFFF:
+        """How many values a list has, and of which type."""
+        cdef int head = self.byte()
+        cdef uint64_t size = head >> 4 if head >> 4 != 15 else self.varint()
+        if size > self.left():  # every value takes a byte at least
+            raise ValueError("a list is longer than the bytes")
+        kind[0] = head & 0x0F
+        return size
 
     cdef int byte(self) except -1:
         if self._at >= self._data.shape[0]:
@@ -71,10 +133,17 @@ cdef class _Reader:
         self._at += 1
         return self._data[self._at - 1]
 
-    cdef bytes octets(self, uint64_t size):
-        if size > <uint64_t>(self._data.shape[0] - self._at):
+    cdef uint64_t left(self):
+        return <uint64_t>(self._data.shape[0] - self._at)
+
+    cdef int pass_over(self, uint64_t size) except -1:
+        if size > self.left():
             raise ValueError("cut short")
         self._at += <Py_ssize_t>size
+        return 0
+
+    cdef bytes octets(self, uint64_t size):
+        self.pass_over(size)
         return self._octets[self._at - <Py_ssize_t>size : self._at]
 
     cdef uint64_t varint(self) except? 0xFFFFFFFFFFFFFFFF:
@@ -94,13 +163,13 @@ cdef class _Reader:
         return <int64_t>((value >> 1) ^ (0 - (value & 1)))
 
 
-def read_struct(bytes octets not None):
-    """The struct that ``octets`` begin with; more may follow.
+def read_struct(bytes octets not None, int only=-1):
+    """The struct that ``octets`` begin with; more may follow. ``only``: of one field's value; -1: of all.
 
     Returns
     -------
     {field: (type, value)}: values are bool, int, bytes (also a double's), a dict likewise, or (type, list) of a list or
-    set
+    set; None of fields that were not asked for
 
     Raises
     ------
@@ -110,4 +179,152 @@ def read_struct(bytes octets not None):
     -----
     Cost: O(bytes); memory some hundred times that at most.
     """
-    return _Reader(octets).struct(0)
+    return _Reader(octets).struct(0, only)
+
+
+def check_chunks(bytes octets not None, const int64_t[:, ::1] leaves not None):
+    """Refuse a footer in which a column chunk is another than its column says.
+
+    Parameters
+    ----------
+    octets : FileMetaData; more may follow
+    leaves : int64[columns, 4]   physical type, bytes of a value (-1: any), highest repetition and definition level
+
+    Raises
+    ------
+    ValueError : a chunk is of another type, is encrypted, has statistics of another width or geospatial ones, or counts
+        levels that its column does not have; a row group has not one chunk for each column; there are no row groups;
+        or what :func:`read_struct` raises it for
+
+    Notes
+    -----
+    Cost: O(bytes). Source: parquet.thrift, FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, Statistics and
+    SizeStatistics.
+    """
+    if leaves.shape[1] != 4:
+        raise ValueError("a leaf is four numbers")
+    _Chunks(octets).footer(leaves)
+
+
+cdef enum:
+    BYTE_ARRAY = 6  # a physical type
+    # Where what is told about a leaf stands.
+    TYPE = 0, WIDTH, REPETITION, DEFINITION
+
+
+cdef class _Chunks(_Reader):
+    """The column chunks of a footer, looked at as they stand. Each method reads one struct, or one field's value."""
+
+    cdef int footer(self, const int64_t[:, ::1] leaves) except -1:
+        cdef _Fields fields = begin()
+        cdef int kind
+        cdef uint64_t i, groups
+        while kind := self.field(&fields):
+            if fields.key == 4:
+                groups = self.structs(kind)
+                for i in range(groups):
+                    self.group(leaves)
+            else:
+                self.skip(kind, 0)
+        return need(&fields, 4)
+
+    cdef int group(self, const int64_t[:, ::1] leaves) except -1:
+        cdef _Fields fields = begin()
+        cdef int kind
+        cdef Py_ssize_t i, columns = leaves.shape[0]
+        while kind := self.field(&fields):
+            if fields.key == 1:
+                if self.structs(kind) != <uint64_t>columns:
+                    raise ValueError("a row group has not one chunk for each column")
+                for i in range(columns):
+                    self.chunk(&leaves[i, 0])
+            else:
+                self.skip(kind, 2)
+        return need(&fields, 1)
+
+    cdef int chunk(self, const int64_t *leaf) except -1:
+        cdef _Fields fields = begin()
+        cdef int kind
+        while kind := self.field(&fields):
+            if fields.key == 8:
+                raise ValueError("a chunk is encrypted")
+            if fields.key == 3:
+                expect_type(kind, STRUCT)
+                self.column(leaf)
+            else:
+                self.skip(kind, 4)
+        return need(&fields, 3)
+
+    cdef int column(self, const int64_t *leaf) except -1:
+        cdef _Fields fields = begin()
+        cdef int kind
+        while kind := self.field(&fields):
+            if fields.key == 17:
+                raise ValueError("a chunk has geospatial statistics")
+            if fields.key == 1:
+                expect_type(kind, I32)
+                if self.number() != leaf[TYPE]:
+                    raise ValueError("a chunk is of another type than its column")
+            elif fields.key == 12:
+                expect_type(kind, STRUCT)
+                self.bounds(leaf[WIDTH])
+            elif fields.key == 16:
+                expect_type(kind, STRUCT)
+                self.sizes(leaf)
+            else:
+                self.skip(kind, 5)
+        return need(&fields, 1)
+
+    cdef int bounds(self, int64_t width) except -1:
+        cdef _Fields fields = begin()
+        cdef int kind
+        cdef uint64_t size
+        while kind := self.field(&fields):
+            if width >= 0 and fields.key in (1, 2, 5, 6):
+                expect_type(kind, BINARY)
+                size = self.varint()
+                if size != <uint64_t>width:
+                    raise ValueError("a bound is of another width than its column")
+                self.pass_over(size)
+            else:
+                self.skip(kind, 6)
+        return 0
+
+    cdef int sizes(self, const int64_t *leaf) except -1:
+        cdef _Fields fields = begin()
+        cdef int kind
+        cdef uint64_t i, levels
+        while kind := self.field(&fields):
+            if fields.key == 1 and leaf[TYPE] != BYTE_ARRAY:
+                raise ValueError("a chunk counts the bytes of values of one width")
+            if fields.key == 2 or fields.key == 3:
+                expect_type(kind, LIST)
+                levels = self.items(&kind)
+                expect_type(kind, I64)
+                if levels and levels != <uint64_t>leaf[REPETITION if fields.key == 2 else DEFINITION] + 1:
+                    raise ValueError("a chunk counts levels that its column does not have")
+                for i in range(levels):
+                    self.varint()
+            else:
+                self.skip(kind, 6)
+        return 0
+
+    cdef uint64_t structs(self, int kind) except? 0xFFFFFFFFFFFFFFFF:
+        """How many structs a field lists."""
+        cdef uint64_t size
+        expect_type(kind, LIST)
+        size = self.items(&kind)
+        expect_type(kind, STRUCT)
+        return size
+
+
+cdef int expect_type(int kind, int expected) except -1:
+    if kind != expected:
+        raise ValueError("a field is of another type")
+    return 0
+
+
+cdef int need(const _Fields *fields, int key) except -1:
+    if not fields.seen >> key & 1:
+        raise ValueError("a field is missing")
+    return 0

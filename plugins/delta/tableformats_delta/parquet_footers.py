@@ -7,30 +7,23 @@ Sources: parquet.thrift (FileMetaData and below); Thrift specification, "Thrift 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from ._thrift import read_struct
+import numpy as np
+
+from ._thrift import check_chunks, read_struct
 
 __all__ = ["has_sound_chunks"]
 
 # Types of values in the compact protocol.
-_I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
+_I32, _LIST, _STRUCT = 5, 9, 12
+_SCHEMA = 2
+"""Which field of FileMetaData it is."""
 
 _REQUIRED, _OPTIONAL, _REPEATED = range(3)
-_BYTE_ARRAY, _FIXED = 6, 7
+_FIXED = 7
 _WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
 """Bytes of a value of each physical type that has a fixed width of its own."""
-
-
-@dataclass(frozen=True)
-class _Leaf:
-    """A column of values: physical type, bytes of a value (None: any), and the levels that its values can have."""
-
-    kind: int
-    width: int | None
-    repetition: int
-    definition: int
 
 
 def has_sound_chunks(footer: bytes) -> bool:
@@ -42,39 +35,21 @@ def has_sound_chunks(footer: bytes) -> bool:
 
     Notes
     -----
-    Cost: O(bytes): some 15 us for each column of a row group.
+    Cost: O(bytes): less than a microsecond for each column of a row group.
     """
     try:
-        whole = _Struct(read_struct(footer))
+        whole = read_struct(footer, only=_SCHEMA)
         if 8 in whole or 9 in whole:  # encrypted or signed
             return False
-        leaves = _leaves(whole.list(2, _STRUCT))
-        return all(_group_is_sound(group.list(1, _STRUCT), leaves) for group in whole.list(4, _STRUCT))
-    except (IndexError, ValueError):
+        check_chunks(footer, np.array(_leaves(_Struct(whole).list(_SCHEMA, _STRUCT)), np.int64).reshape(-1, 4))
+    except (IndexError, ValueError, OverflowError):
         return False
+    return True
 
 
-def _group_is_sound(chunks: list[_Struct], leaves: list[_Leaf]) -> bool:
-    return len(chunks) == len(leaves) and all(map(_is_sound, chunks, leaves))
-
-
-def _is_sound(chunk: _Struct, leaf: _Leaf) -> bool:
-    """Source: parquet.thrift, ColumnChunk, ColumnMetaData, Statistics and SizeStatistics."""
-    column = chunk.one(3, _STRUCT)
-    if 8 in chunk or 17 in column or column.one(1, _I32) != leaf.kind:  # encrypted, with geospatial statistics
-        return False
-    bounds = column.one(12, _STRUCT, _NONE)
-    if leaf.width is not None and any(len(bounds.one(k, _BINARY)) != leaf.width for k in (1, 2, 5, 6) if k in bounds):
-        return False
-    sizes = column.one(16, _STRUCT, _NONE)
-    if 1 in sizes and leaf.kind != _BYTE_ARRAY:
-        return False
-    levels = ((2, leaf.repetition), (3, leaf.definition))
-    return all(len(sizes.list(key, _I64)) in (0, highest + 1) for key, highest in levels if key in sizes)
-
-
-def _leaves(schema: list[_Struct]) -> list[_Leaf]:
-    """The leaves of a schema, whose elements stand depth first. Source: parquet.thrift, SchemaElement."""
+def _leaves(schema: list[_Struct]) -> list[tuple[int, int, int, int]]:
+    """The columns of a schema, whose elements stand depth first: of each the physical type, the bytes of a value (-1:
+    any) and the highest repetition and definition level. Source: parquet.thrift, SchemaElement."""
     found = []
     above = [(schema[0].one(5, _I32), 0, 0)]
     for element in schema[1:]:
@@ -90,8 +65,10 @@ def _leaves(schema: list[_Struct]) -> list[_Leaf]:
             above.append((children, repetition, definition))
         else:
             kind = element.one(1, _I32)
-            width = element.one(2, _I32) if kind == _FIXED else _WIDTHS.get(kind)
-            found.append(_Leaf(kind, width, repetition, definition))
+            width = element.one(2, _I32) if kind == _FIXED else _WIDTHS.get(kind, -1)
+            if kind == _FIXED and width < 0:
+                raise ValueError("values have fewer bytes than none")
+            found.append((kind, width, repetition, definition))
     return found
 
 
@@ -100,9 +77,6 @@ class _Struct:
 
     def __init__(self, fields: dict[int, tuple[int, Any]]) -> None:
         self._fields = fields
-
-    def __contains__(self, key: int) -> bool:
-        return key in self._fields
 
     def one(self, key: int, kind: int, missing: Any = None) -> Any:
         """The value of a field; ``missing`` where there is none. Raises ValueError."""
@@ -117,6 +91,3 @@ class _Struct:
         if of != kind:
             raise ValueError("a list is of another type")
         return [_Struct(value) for value in values] if kind == _STRUCT else values
-
-
-_NONE = _Struct({})
