@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from . import compute as pc
+
 __all__ = [
     "FALSE", "TRUE", "ZERO", "array_of", "binaries", "distinct", "flat", "repeated", "scalar", "strings", "text_of",
     "to_arrow", "to_numpy",
@@ -126,7 +128,7 @@ def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if classes == {bytes} and pa.types.is_binary(kind):
         return binaries(values)
     if classes == {decimal.Decimal} and pa.types.is_decimal128(kind):
-        return strings([None if value is None else str(value) for value in values]).cast(kind)
+        return pc.cast(strings([None if value is None else str(value) for value in values]), kind)
     known = [0 if value is None else value for value in values]
     dtype: np.dtype[Any] | None = None
     if classes == {bool} and pa.types.is_boolean(kind):

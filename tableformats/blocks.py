@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from . import compute as pc
 from .arrays import ZERO, to_arrow, to_numpy
 from .concurrency import cached_property
 from .errors import PluginContractError
@@ -471,4 +471,4 @@ def _joined(arrays: Sequence[pa.Array | None], lengths: Sequence[int], kind: pa.
 
 
 def _taken(values: Any, rows: np.ndarray | None) -> Any:
-    return values if values is None or rows is None else values.take(to_arrow(rows))
+    return values if values is None or rows is None else pc.take(values, to_arrow(rows))

@@ -175,7 +175,7 @@ class ChangesSnapshot(FormatSnapshot):
 
     def attach_deletes(self, files: pa.Table) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`; what selects rows is of kind SELECTED."""
-        import pyarrow.compute as pc
+        from . import compute as pc
 
         found = _with_data_files(self.changes.attach_deletes(files), files)
         kind, selects = found.files["kind"], found.files["selects"]
@@ -199,8 +199,9 @@ class ChangesSnapshot(FormatSnapshot):
         ------
         LimitExceededError : some rows changed of more than the limit ``file_rows``
         """
-        import pyarrow.compute as pc
         from pyroaring import BitMap64
+
+        from . import compute as pc
 
         own = deletes.set_column(deletes.column_names.index("kind"), "kind", deletes["own_kind"])
         selecting, others = own.filter(own["selects"]), own.filter(pc.invert(own["selects"]))
@@ -269,7 +270,8 @@ def _with_data_files(found: DeleteFiles, files: pa.Table) -> DeleteFiles:
     must be known to read that file."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from . import compute as pc
 
     table = found.files
     by_key = pc.and_(table["selects"], pc.equal(table["kind"], EQUALITY)).to_numpy()

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from . import compute as pc
 from ._core import pruning as kernels
 from .arrays import binaries, to_numpy
 from .expressions import Literal
@@ -149,7 +150,7 @@ def _integers(values: pa.Array) -> np.ndarray:
         values = values.view(pa.int32())
     elif values.type.bit_width == 64:
         values = values.view(pa.int64())
-    return to_numpy(values if values.type == pa.int64() else values.cast(pa.int64()))
+    return to_numpy(values if values.type == pa.int64() else pc.cast(values, pa.int64()))
 
 
 def _decimals(values: pa.Array) -> np.ndarray:
@@ -158,7 +159,7 @@ def _decimals(values: pa.Array) -> np.ndarray:
 
 
 def _bytes(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    values = values.cast(pa.binary())
+    values = pc.cast(values, pa.binary())
     _, offsets, data = values.buffers()
     window = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
     return window, np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from . import compute as pc
 from .errors import CorruptMetadataError
 from .plugin.base import EQUALITY, DeleteFiles
 from .record_counts import RecordCounts

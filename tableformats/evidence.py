@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from . import compute as pc
 from ._core import pruning as kernels
 from .arrays import FALSE, scalar, to_arrow, to_numpy
 from .codes import Accepted, locate, validity_of
@@ -215,8 +215,8 @@ class PartitionEvidence(Evidence):
             return known
         places = None
         if field.transform.is_order_preserving and known.lower is known.upper and len(known.lower) > _FEW:
-            encoded = known.lower.dictionary_encode("encode")
-            places = to_numpy(encoded.indices.cast(pa.int64()))
+            encoded = pc.dictionary_encode(known.lower, "encode")
+            places = to_numpy(pc.cast(encoded.indices, pa.int64()))
             known = _of_values(encoded.dictionary)
         lower = field.transform.preimage(known.lower, column.type)[0]
         upper = field.transform.preimage(known.upper, column.type)[1]

@@ -15,6 +15,7 @@ from operator import attrgetter
 import numpy as np
 import pyarrow as pa
 
+from . import compute as pc
 from ._core.filekeys import FileKeySet
 from .arrays import to_arrow
 from .blocks import BatchOf, Block, Source
@@ -73,7 +74,7 @@ class _Files:
 
     def only(self, rows: np.ndarray) -> _Files:
         """Of all files of a batch these alone."""
-        return _Files(self.files.take(to_arrow(rows)), rows)
+        return _Files(pc.take(self.files, to_arrow(rows)), rows)
 
     def alone(self) -> _Files:
         """In memory of their own, where that which they have is mostly other files'."""
@@ -88,7 +89,7 @@ class _Files:
             if len(found) and (found[-1] == len(self.rows) or not np.array_equal(self.rows[found], places)):
                 return None
             places = found
-        return self.files if len(places) == self.files.num_rows else self.files.take(to_arrow(places))
+        return self.files if len(places) == self.files.num_rows else pc.take(self.files, to_arrow(places))
 
 
 class Reconciler:
@@ -138,7 +139,7 @@ class Reconciler:
             return (self._seen.add_batch if inserts else self._seen.probe_batch)(*buffers).view(bool), hashes
         first = self._seen.probe_hashes(hashes).view(bool)
         unsure = np.flatnonzero(~first)
-        first[unsure] = self._seen.probe_batch(*_buffers(keys.take(to_arrow(unsure)))).view(bool)
+        first[unsure] = self._seen.probe_batch(*_buffers(pc.take(keys, to_arrow(unsure)))).view(bool)
         return first, hashes
 
     def read(self, part: FilePart) -> None:
@@ -352,7 +353,7 @@ def _covering(newer: Sequence[FilePart], more: int) -> Sequence[FilePart] | None
 
 def _buffers(keys: pa.BinaryArray) -> tuple[np.ndarray, np.ndarray]:
     """(offsets, data), as the kernels take them."""
-    keys = keys.cast(pa.binary())
+    keys = pc.cast(keys, pa.binary())
     _, offsets, data = keys.buffers()
     if offsets is None or not len(keys):
         return np.zeros(0, np.int32), np.zeros(0, np.uint8)

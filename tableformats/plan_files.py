@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from . import compute as pc
 from .arrays import flat
 from .plugin.base import deletes_type, partition_members
 from .scan import ScanPlan

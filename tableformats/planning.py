@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from . import compute as pc
 from . import expressions as ex
 from .allocator import quick_allocator
 from .arrays import repeated, scalar, strings, to_arrow
@@ -287,7 +287,7 @@ class _Planner:
         table = _concat([pa.Table.from_batches([files]) for files in taken])
         if len(rows) < _FEW_FILES * len(taken):
             table = table.combine_chunks()
-        partition = block.partition if len(rows) == len(block) else block.partition.take(to_arrow(rows))
+        partition = block.partition if len(rows) == len(block) else pc.take(block.partition, to_arrow(rows))
         table = table.append_column("partition", _widen(partition, self.partition_fields))
         table = table.append_column("spec_id", repeated(scalar(spec.id, pa.int32()), len(rows)))
         return _with_formats(table).append_column("fully_matched", to_arrow(pruned.matched))

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from . import compute as pc
 from . import expressions as ex
 from ._core import pruning as kernels
 from ._core.masks import ALL, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOME
@@ -145,7 +145,7 @@ class _Leaf:
         if buckets is None or len(buckets) < 2 or codes is None or known.lower.null_count == len(known.lower):
             return None
         out = np.empty(len(bucket), np.uint8)
-        of_files = to_numpy(pc.fill_null(bucket.cast(pa.int64()), _NO_BUCKET))
+        of_files = to_numpy(pc.fill_null(pc.cast(bucket, pa.int64()), _NO_BUCKET))
         lower, upper = known.spread(codes[0]), known.spread(codes[1])
         kernels.bucket_hits(lower, upper, of_files, buckets, field.transform.width, out)
         return out * MAY_TRUE | MAY_FALSE | MAY_NULL

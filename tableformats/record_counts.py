@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from . import compute as pc
 from .arrays import ZERO, to_numpy
 from .concurrency import cached_property
 

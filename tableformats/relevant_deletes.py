@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from . import compute as pc
 from .arrays import scalar, to_arrow
 from .plugin.base import DeleteFiles, PartitionSpec
 from .pruning import NONE, Program

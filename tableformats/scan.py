@@ -236,7 +236,7 @@ class ScanPlan(Portable):
 
     @cached_property
     def residual(self) -> Expression:
-        import pyarrow.compute as pc
+        from . import compute as pc
 
         decided = pc.all(self.survivors["fully_matched"]).as_py()
         return ex.TRUE if decided or not len(self) else self.scan.filter
@@ -279,8 +279,7 @@ class ScanPlan(Portable):
 
     def keep_mask(self, filter: Any) -> np.ndarray:
         """bool[n]: which of this plan's files a further ``filter`` would keep. Raises InvalidPredicateError."""
-        import pyarrow.compute as pc
-
+        from . import compute as pc
         from .planning import surviving_paths
 
         narrower = surviving_paths(replace(self.scan.at_home().where(filter), limit=None), self._reader)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow.compute as pc
 
+from . import compute as pc
 from .limits import Limits
 from .plugin.base import SplitOptions
 from .scan import ScanPlan, ScanTask

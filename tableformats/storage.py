@@ -91,8 +91,7 @@ def _after_host(rest: str) -> str:
 
 def normalize_all(paths: pa.Array) -> pa.Array:
     """:func:`normalize` of string[n], in columns; nulls stay."""
-    import pyarrow.compute as pc
-
+    from . import compute as pc
     from .arrays import FALSE, strings
 
     for alias, scheme in _SAME_STORE.items():
@@ -334,8 +333,8 @@ class Storage(Portable):
         PathNotAllowedError : a path of another store that ``allow_paths`` does not list; climbing with ``..``
         """
         import pyarrow as pa
-        import pyarrow.compute as pc
 
+        from . import compute as pc
         from .arrays import strings, to_arrow
 
         # Columns where they do: below a known prefix, or relative to the root. Python, path by path, for the rest.
@@ -371,7 +370,7 @@ class Storage(Portable):
 
     def are_fine(self, stored: pa.Array, *, encoded: bool = False) -> bool:
         """Whether these paths are relative, all of them, or all below one allowed prefix. False says nothing."""
-        import pyarrow.compute as pc
+        from . import compute as pc
 
         kinds = _path_kinds(stored, encoded)
         if not kinds.any():

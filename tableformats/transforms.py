@@ -89,8 +89,8 @@ class Transform:
         end: mostly as no multiple of the width, always among its greatest numbers.
         """
         import pyarrow as pa
-        import pyarrow.compute as pc
 
+        from . import compute as pc
         from .arrays import FALSE, scalar
 
         if self.name != "truncate" or not pa.types.is_integer(values.type):
@@ -105,8 +105,8 @@ class Transform:
 
     def _preimage_truncate(self, values: pa.Array, source: Type, target: pa.DataType) -> tuple[pa.Array, pa.Array]:
         import pyarrow as pa
-        import pyarrow.compute as pc
 
+        from . import compute as pc
         from .arrays import scalar
 
         values = values if values.type == target else _cast_or_null(values, target)
@@ -192,28 +192,30 @@ def _fits(units: np.ndarray, name: str) -> np.ndarray:
 def _as_int64(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    from . import compute as pc
     from .arrays import ZERO, to_numpy
 
     if pa.types.is_date32(values.type):
-        values = values.cast(pa.int32())
+        values = pc.cast(values, pa.int32())
     if not pa.types.is_integer(values.type):
         return np.zeros(len(values), np.int64), np.zeros(len(values), bool)
     valid = to_numpy(pc.is_valid(values))
-    return to_numpy(pc.fill_null(values.cast(pa.int64()), ZERO)), valid
+    return to_numpy(pc.fill_null(pc.cast(values, pa.int64()), ZERO)), valid
 
 
 def _cast_or_null(values: pa.Array, target: pa.DataType) -> pa.Array:
     """Cast where every value survives it; otherwise nothing is known."""
     import pyarrow as pa
 
+    from . import compute as pc
+
     try:
         if pa.types.is_timestamp(target) or pa.types.is_date32(target):
             if pa.types.is_integer(values.type):
                 narrow = pa.int32() if pa.types.is_date32(target) else pa.int64()
-                return values.cast(narrow).cast(target)
-        return values.cast(target)
+                return pc.cast(pc.cast(values, narrow), target)
+        return pc.cast(values, target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.nulls(len(values), target)
 

@@ -21,9 +21,9 @@ CORE = ROOT / "tableformats"
 PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_*")) if path.is_dir()}
 
 LAYERS = [
-    {"errors"}, {"arrays", "concurrency", "datetimes", "limits", "pickling", "secrets"}, {"allocator", "schema"},
-    {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"}, {"_core"}, {"codes"}, {"evidence"},
-    {"pruning"}, {"inflate", "report"},
+    {"compute", "errors"}, {"arrays", "concurrency", "datetimes", "limits", "pickling", "secrets"},
+    {"allocator", "schema"}, {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"}, {"_core"},
+    {"codes"}, {"evidence"}, {"pruning"}, {"inflate", "report"},
     {"orc_tail", "storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes", "stored"}, {"kept"},
     {"scan"}, {"changes", "plan_files", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
@@ -41,7 +41,7 @@ PURE = {
 DOES_IO = {"fsspec", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 FOR_PLUGINS = {
     "plugin", "schema", "expressions", "transforms", "errors", "storage", "report", "datetimes", "inflate", "limits",
-    "_core", "arrays", "concurrency", "orc_tail",
+    "_core", "arrays", "compute", "concurrency", "orc_tail",
 }  # fmt: skip
 
 # Optional or slow libraries, and the only modules that may import them: at module level, or when called.

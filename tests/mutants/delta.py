@@ -106,7 +106,7 @@ MUTANTS = (
            "    if not vectors.num_rows:\n", "    if True:\n",
            "a deletion vector is no part of a file's key", _REPLAY),
     Mutant("offset-not-in-the-key", f"{_HOME}/file_keys.py",
-           "offset.cast(pa.string())", 'pc.if_else(pc.is_valid(offset), "0", "0")',
+           "pc.cast(offset, pa.string())", 'pc.if_else(pc.is_valid(offset), "0", "0")',
            "two vectors in one file of vectors are one", _REPLAY),
     Mutant("vectors-by-spelling", f"{_HOME}/file_keys.py",
            "if not absolute.true_count:", "if True:",

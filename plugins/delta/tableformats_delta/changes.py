@@ -138,7 +138,7 @@ class DeltaChanges(FormatChanges):
 
     def _changes(self, commit: ChangeCommit) -> Iterator[_Rows]:
         """What one version changed, deletes before inserts."""
-        import pyarrow.compute as pc
+        from tableformats import compute as pc
 
         if commit.cdc.num_rows:
             yield _Rows(commit, commit.after, None, commit.cdc)
@@ -185,7 +185,8 @@ class DeltaChanges(FormatChanges):
     def _batch(self, run: Sequence[_Rows], request: ReadRequest) -> ChangeBatch:
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
+
+        from tableformats import compute as pc
 
         actions = _concat([rows.actions for rows in run])
         counts = [rows.actions.num_rows for rows in run]

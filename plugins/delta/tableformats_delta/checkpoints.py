@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
+from tableformats import compute as pc
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import MetadataCache
 from tableformats.storage import missing_file
@@ -96,7 +97,7 @@ class CheckpointFile:
                 raise damaged_column(self.path, name)
             with self._open() as parquet:  # in small pieces, for who looks for the first value alone
                 for batch in parquet.iter_batches(_SMALL_ROWS, columns=[name], use_threads=False):
-                    for value in batch.column(name).drop_null().to_pylist():
+                    for value in pc.drop_null(batch.column(name)).to_pylist():
                         if any(part is not None for part in value.values()):
                             yield value
 

@@ -14,6 +14,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
+from tableformats import compute as pc
 from tableformats.arrays import scalar, to_arrow, to_numpy
 
 from ._json import line_starts
@@ -149,13 +150,12 @@ class _Actions:
         return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
 
     def _vector_column(self, members: dict[str, Path]) -> pa.ListArray:
-
         has_vector = self._vectors == OBJECT
         found = {}
         if has_vector.any():
             chosen = to_arrow(has_vector)
             found = {
-                f.name: self._plain(f, members[f.name], has_vector).filter(chosen) for f in vector_type().value_type
+                f.name: pc.filter(self._plain(f, members[f.name], has_vector), chosen) for f in vector_type().value_type
             }
         return vector_column(to_arrow(has_vector), found)
 
@@ -167,14 +167,14 @@ class _Actions:
         kinds = self._columns.kinds(path)
         if pa.types.is_int64(field.type):
             values = self._columns.integers(path)
-            present = to_numpy(values.is_valid()) & (kinds == INTEGER)
+            present = to_numpy(pc.is_valid(values)) & (kinds == INTEGER)
             if self._kind != "add" or field.name not in _REQUIRED_OF_ADDS:
                 present |= (kinds == ABSENT) | (kinds == NULL)
         else:
             values = self._columns.texts(path)
             if field.name == "stats":  # malformed ones are no statistics
                 return values
-            present = to_numpy(values.is_valid())
+            present = to_numpy(pc.is_valid(values))
         self._check(present | np.logical_not(where))
         return values
 
@@ -182,21 +182,20 @@ class _Actions:
         """Maps of texts. Names must differ, and must not be spelled with escapes, so that one sees that they do."""
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         kinds = self._columns.kinds(path)
         offsets, entries = self._columns.entries(path)
         names, values = entries.texts(("name",)), entries.texts(("value",))
         name_kinds, value_kinds = entries.kinds(("name",)), entries.kinds(("value",))
         rows = np.repeat(np.arange(len(kinds)), np.diff(offsets))
-        codes = to_numpy(pc.fill_null(names.dictionary_encode().indices, scalar(0, pa.int32()))).astype(np.int64)
+        codes = to_numpy(pc.fill_null(pc.dictionary_encode(names).indices, scalar(0, pa.int32()))).astype(np.int64)
         pairs = rows * (len(codes) + 1) + codes
         repeated = np.zeros(len(pairs), bool)
         if len(pairs) > len(kinds) or (np.diff(offsets) > 1).any():
             repeated[:] = True
             repeated[np.unique(pairs, return_index=True)[1]] = False
         whole = _is_one_of(value_kinds, NULL, TEXT, ESCAPED) & (name_kinds == TEXT) & ~repeated
-        whole &= (value_kinds == NULL) | to_numpy(values.is_valid())
+        whole &= (value_kinds == NULL) | to_numpy(pc.is_valid(values))
         fits = _is_one_of(kinds, ABSENT, NULL, OBJECT)
         fits[rows[~whole]] = False
         self._check(fits)

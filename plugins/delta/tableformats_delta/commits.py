@@ -133,7 +133,8 @@ def _of_lines(file: LogFile, lines: CommitLines) -> Commit | None:
 def _check_reconciled(commit: Commit, root: str) -> None:
     """In a commit an add wins over a remove; here it may be the older of the two, and nothing tells."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from tableformats import compute as pc
 
     path = commit.file.path
     keys = pa.chunked_array([file_keys(rows, root, path) for rows in (commit.adds, commit.removes)], pa.binary())

@@ -66,13 +66,14 @@ def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
 def _endings(vectors: pa.RecordBatch, root: str) -> pa.StringArray:
     """What the key of a file has behind its path for its deletion vector."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from tableformats import compute as pc
 
     storage, stored, offset = (vectors.column(name) for name in ("storageType", "pathOrInlineDv", "offset"))
     nothing, at, end = _texts("", "@", "\0")
     place = nothing
     if offset.null_count < len(offset):
-        place = pc.coalesce(pc.binary_join_element_wise(at, offset.cast(pa.string()), nothing), nothing)
+        place = pc.coalesce(pc.binary_join_element_wise(at, pc.cast(offset, pa.string()), nothing), nothing)
     endings = pc.binary_join_element_wise(end, _canonical_vectors(storage, stored, root), place, nothing)
     return pc.coalesce(endings, nothing) if endings.null_count else endings
 
@@ -92,7 +93,7 @@ def path_keys(rows: pa.RecordBatch, log_path: str) -> pa.BinaryArray:
 
 
 def _paths(rows: pa.RecordBatch, log_path: str) -> pa.StringArray:
-    import pyarrow.compute as pc
+    from tableformats import compute as pc
 
     if _are_plain(rows.column("path")):
         return rows.column("path")
@@ -111,7 +112,7 @@ def _are_plain(paths: pa.StringArray) -> bool:
 
 
 def _canonical(paths: pa.StringArray) -> pa.StringArray:
-    import pyarrow.compute as pc
+    from tableformats import compute as pc
 
     awkward = pc.match_substring_regex(paths, _AWKWARD)
     if not pc.any(awkward).as_py():
@@ -122,7 +123,7 @@ def _canonical(paths: pa.StringArray) -> pa.StringArray:
 
 def _canonical_vectors(storage: pa.StringArray, stored: pa.StringArray, root: str) -> pa.StringArray:
     """Storage type and place in one string; ``p`` inside the root is spelled as ``u``."""
-    import pyarrow.compute as pc
+    from tableformats import compute as pc
 
     nothing, by_path = _texts("", "p")
     plain = pc.binary_join_element_wise(storage, stored, nothing)

@@ -232,7 +232,8 @@ class _Parts(_Time):
         """See :meth:`_Time.stretches`."""
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
+
+        from tableformats import compute as pc
 
         numbers = [pc.fill_null(v.cast(pa.int64()), -1).to_numpy(zero_copy_only=False) for v in values]
         return _civil(np.stack(numbers, axis=1))
@@ -247,7 +248,8 @@ class _Formatted(_Time):
     def stretches(self, values: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """See :meth:`_Time.stretches`."""
         import numpy as np
-        import pyarrow.compute as pc
+
+        from tableformats import compute as pc
 
         encoded = values[0].dictionary_encode()
         width = re.compile(self.pattern).groups
@@ -285,7 +287,8 @@ def _micros(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Dates or timestamps as microseconds (int64[n]), and which of them are known and in range."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from tableformats import compute as pc
 
     scale = _DAY_US if pa.types.is_date32(values.type) else 1
     numbers = values.cast(pa.int32()).cast(pa.int64()) if scale > 1 else values.cast(pa.int64())

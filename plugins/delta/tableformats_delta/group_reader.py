@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from tableformats import compute as pc
 from tableformats.arrays import FALSE, to_arrow, to_numpy
 from tableformats.concurrency import free_after_fork
 from tableformats.errors import CorruptMetadataError, TableFormatsError
@@ -97,7 +98,7 @@ class RowGroupReader:
                 mask = _is_action(add, self._path)
                 source = _GroupStatistics(self, start, mask)
                 start += len(add)
-                rows = _columns(add if source.is_whole else add.filter(mask), wanted, self._path)
+                rows = _columns(add if source.is_whole else pc.filter(add, mask), wanted, self._path)
                 yield CheckpointRows(rows, source)
 
     def pieces(
@@ -214,7 +215,7 @@ class _GroupStatistics:
                 return None
             if places is not None:
                 first, last = np.searchsorted(places, (place, place + len(add)))
-                member = member.take(to_arrow(places[first:last] - place))
+                member = pc.take(member, to_arrow(places[first:last] - place))
             found.append(member)
         if len(found) == 1:
             return found[0]
@@ -250,7 +251,6 @@ class _GroupStatistics:
 
 def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
     """Which rows are add actions: a struct that is not null and whose path is not."""
-    import pyarrow.compute as pc
 
     path, size = (_member(add, name) for name in ("path", "size"))
     if path is None:
@@ -281,14 +281,13 @@ def _columns(add: pa.StructArray, wanted: Sequence[pa.Field], file: str) -> pa.R
 def _vectors(add: pa.StructArray, name: str, file: str) -> pa.ListArray:
     """The member ``name`` of ``add``, whose descriptors are those with a storage type."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     vector = _member(add, name)
     storage = None if vector is None else _member(vector, "storageType")
     if vector is None or storage is None or storage.null_count == len(add):
         return vector_column(pa.repeat(FALSE, len(add)), {})
     has_vector = pc.is_valid(storage)
-    vector = vector.filter(has_vector)
+    vector = pc.filter(vector, has_vector)
     members = {
         f.name: _typed(_member(vector, f.name), len(vector), f.type, f"add.{name}.{f.name}", file)
         for f in vector_type().value_type
@@ -325,7 +324,7 @@ def _cast(found: pa.Array, wanted: pa.DataType, name: str, damaged: Callable[[st
     try:
         if pa.types.is_string(wanted) and pa.types.is_primitive(found.type):
             raise pa.ArrowTypeError("a number is no text")
-        return found.cast(wanted)
+        return pc.cast(found, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise damaged(name) from error
 
@@ -333,7 +332,6 @@ def _cast(found: pa.Array, wanted: pa.DataType, name: str, damaged: Callable[[st
 def _member(array: pa.Array, name: str) -> pa.Array | None:
     """The member ``name`` of a struct column, null where the struct is; None where there is none."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     index = array.type.get_field_index(name) if pa.types.is_struct(array.type) else -1
     return None if index < 0 else pc.struct_field(array, [index])

@@ -237,7 +237,8 @@ _WIDE = decimal.Context(prec=80, Emin=-99999, Emax=99999)
 def _texts(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """(offsets, data) of a string array; the kernel takes a null for an empty text, so it must be one."""
     import numpy as np
-    import pyarrow.compute as pc
+
+    from tableformats import compute as pc
 
     if not len(text):
         return np.zeros(1, np.int32), np.zeros(0, np.uint8)

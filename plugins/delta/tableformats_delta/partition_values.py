@@ -64,7 +64,8 @@ def partition_struct(
     """
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from tableformats import compute as pc
 
     if not fields:
         return pa.StructArray.from_buffers(pa.struct([]), len(values), [None])
@@ -86,9 +87,10 @@ def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
     """The value of each map's first entry called ``name``, null where it has none; encoded as the map's values are."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    keys = values.keys if pa.types.is_dictionary(values.type.key_type) else values.keys.dictionary_encode()
+    from tableformats import compute as pc
+
+    keys = values.keys if pa.types.is_dictionary(values.type.key_type) else pc.dictionary_encode(values.keys)
     named = to_numpy(pc.fill_null(pc.equal(keys.dictionary, scalar(name, pa.string())), FALSE))
     codes = to_numpy(pc.fill_null(keys.indices, scalar(0, pa.int32())))
     is_named = named[codes] if len(named) else np.zeros(len(codes), bool)
@@ -103,7 +105,7 @@ def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
     absent = found >= offsets[1:]
     if values.null_count:
         absent |= to_numpy(pc.is_null(values))
-    return values.items.take(to_arrow(found, valid=~absent))
+    return pc.take(values.items, to_arrow(found, valid=~absent))
 
 
 def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
@@ -119,9 +121,10 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
     UnsupportedFeatureError : a column of this type cannot partition a table
     """
     import numpy as np
-    import pyarrow.compute as pc
 
-    encoded = texts.dictionary_encode()
+    from tableformats import compute as pc
+
+    encoded = pc.dictionary_encode(texts)
     distinct = tuple(encoded.dictionary.to_pylist())
     parse = _parsed if len(distinct) <= _MOST_TEXTS else _parsed.__wrapped__
     values, failed, without_zone = parse(distinct, field.type, field.name)
@@ -129,7 +132,7 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
     if failed:
         wrong = pc.is_in(encoded.indices, array_of(failed, encoded.indices.type))
         bad = np.flatnonzero(to_numpy(wrong)).astype(np.int64)
-    return PartitionColumn(values.take(encoded.indices), bad, without_zone)
+    return PartitionColumn(pc.take(values, encoded.indices), bad, without_zone)
 
 
 @lru_cache(maxsize=16)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tableformats import compute as pc
 from tableformats.arrays import FALSE, ZERO, array_of, scalar, to_arrow, to_numpy
 from tableformats.plugin import Bounds, PartitionSpec, ReadRequest
 from tableformats.schema import Field, Schema, arrow_type
@@ -115,7 +116,7 @@ class GroupFilter:
             if column is None or column.least.type != arrow_type(field.type):
                 continue
             lower[partition_id], upper[partition_id] = column.least, column.greatest
-            known = to_numpy(column.least.is_valid())
+            known = to_numpy(pc.is_valid(column.least))
             # Without a least value a group must consist of NULLs, or nothing is known of it.
             sure &= known | (column.nulls == footer.rows)
             # An empty string is a NULL in the log; whether it is one here is the writer's choice.
@@ -131,7 +132,6 @@ class GroupFilter:
     def _bounds(self, footer: _Footer, others: np.ndarray) -> Bounds:
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         bounds = Bounds()
         records = footer.column((_STATS, "numRecords"))
@@ -155,15 +155,12 @@ class GroupFilter:
 
 
 def _where(known: np.ndarray, values: pa.Array) -> pa.Array:
-    import pyarrow.compute as pc
-
     return pc.if_else(to_arrow(known), values, scalar(None, values.type))
 
 
 def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Bounds over all bounds of a group, where what one file's bound is widened by does not grow with the bound."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     lower, upper = bound_pair(leaf, low, high)
     kind = str(leaf.type)

@@ -173,7 +173,8 @@ class DeltaSnapshot(FormatSnapshot):
 
     def _batch(self, rows: CheckpointRows, path: str, report: ScanReport) -> FileBatch:
         import pyarrow as pa
-        import pyarrow.compute as pc
+
+        from tableformats import compute as pc
 
         actions = rows.rows
         partitioned = [field.id for field in self._partition_fields.values()]
@@ -254,15 +255,16 @@ class DeltaSnapshot(FormatSnapshot):
 def _vector_paths(vectors: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArray]:
     """(path as stored, inline text), one of them null, of deletion vectors; many of them share a file."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from tableformats import compute as pc
 
     kind_and_place = vectors.column("storageType"), vectors.column("pathOrInlineDv")
     spelled = pc.binary_join_element_wise(*kind_and_place, scalar("\0", pa.string()))
-    spelled = spelled.dictionary_encode()
+    spelled = pc.dictionary_encode(spelled)
     stored = [text.partition("\0")[::2] for text in spelled.dictionary.to_pylist()]
     paths = strings([stored_path(kind, text) for kind, text in stored])
     inline = strings([text if kind == "i" else None for kind, text in stored])
-    return paths.take(spelled.indices), inline.take(spelled.indices)
+    return pc.take(paths, spelled.indices), pc.take(inline, spelled.indices)
 
 
 class _Damage:

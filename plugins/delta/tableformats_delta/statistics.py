@@ -89,7 +89,8 @@ class LogStatistics(Statistics):
     def record_counts(self, rows: np.ndarray | None = None) -> pa.Int64Array:
         """int64: ``numRecords`` of ``rows`` (None: all), null = unknown."""
         import pyarrow as pa
-        import pyarrow.compute as pc
+
+        from tableformats import compute as pc
 
         counts = _member(self._source.parsed([_RECORDS], rows), _RECORDS, pa.int64())
         if counts is None:
@@ -107,14 +108,15 @@ class LogStatistics(Statistics):
     ) -> Bounds:
         """See :meth:`tableformats.plugin.Statistics.bounds_or_counts`."""
         import pyarrow as pa
-        import pyarrow.compute as pc
+
+        from tableformats import compute as pc
 
         named = [f for f in columns if f.id not in self._without]
         leaves = [leaf for f in named if (leaf := leaf_of(self._schema, f)) is not None]
         leaves = [replace(leaf, has_bounds=leaf.id not in counted) for leaf in leaves]
         if not leaves:
             return Bounds()
-        has_vector = self._has_vector if rows is None else self._has_vector.take(to_arrow(rows))
+        has_vector = self._has_vector if rows is None else pc.take(self._has_vector, to_arrow(rows))
         found = _Evidence.of(self._source, leaves, rows)
         records = _not_negative(found.counts(lambda raw: raw.record_counts, _RECORDS))
         tight = found.either(lambda raw: raw.tight, _TIGHT, pa.bool_())
@@ -148,7 +150,8 @@ class _Evidence:
         """Of the files that ``stats_parsed`` does not describe by the text; where that lacks a column, of all that have
         a text. No text is read where nobody needs it."""
         import pyarrow as pa
-        import pyarrow.compute as pc
+
+        from tableformats import compute as pc
 
         sides = [(side, *leaf.path) for leaf in leaves for side in leaf.sides]
         parsed = source.parsed([_RECORDS, _TIGHT, *sides], rows)
@@ -167,7 +170,7 @@ class _Evidence:
 
     def either(self, ours: Callable[[RawStatistics], pa.Array], path: Path, kind: pa.DataType) -> pa.Array | None:
         """One column, from the text by ``ours`` or parsed at ``path``; None: nothing is known."""
-        import pyarrow.compute as pc
+        from tableformats import compute as pc
 
         other = _member(self.parsed, path, kind)
         if self.raw is None or other is None:
@@ -184,7 +187,8 @@ class _Evidence:
     def bound_pair(self, leaf: Leaf) -> tuple[pa.Array, pa.Array]:
         """Lower and upper bound of a leaf, in its type."""
         import pyarrow as pa
-        import pyarrow.compute as pc
+
+        from tableformats import compute as pc
 
         low, high = (_member(self.parsed, (side, *leaf.path), None) for side in ("minValues", "maxValues"))
         if self.raw is None:
@@ -200,7 +204,8 @@ class _Evidence:
 def _member(parsed: pa.StructArray | None, path: Sequence[str], kind: pa.DataType | None) -> pa.Array | None:
     """The leaf ``path`` below ``stats_parsed`` as ``kind``; None where it is absent or of another type."""
     import pyarrow as pa
-    import pyarrow.compute as pc
+
+    from tableformats import compute as pc
 
     for name in path:
         if parsed is None or not pa.types.is_struct(parsed.type) or parsed.type.get_field_index(name) < 0:

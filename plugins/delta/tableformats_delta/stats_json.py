@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tableformats import compute as pc
 from tableformats.arrays import FALSE, to_arrow
 from tableformats.schema import DecimalType, Field, PrimitiveType, Schema, StructType, Type
 
@@ -127,8 +128,8 @@ def scan(
     has_text: list[pa.BooleanArray] = []
     for text, rows in pieces:
         table.read(text, rows)
-        is_there = text.is_valid()
-        has_text.append(is_there if rows is None else is_there.take(to_arrow(np.asarray(rows, np.int64))))
+        is_there = pc.is_valid(text)
+        has_text.append(is_there if rows is None else pc.take(is_there, to_arrow(np.asarray(rows, np.int64))))
     if not has_text:
         return RawStatistics.unknown(n_files, leaves)
     found = table.columns()

@@ -17,6 +17,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
+from tableformats import compute as pc
 from tableformats.arrays import FALSE, array_of, scalar, to_arrow
 from tableformats.schema import DecimalType, PrimitiveType, arrow_type
 
@@ -47,7 +48,6 @@ def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, 
     lower, upper : raw values of the JSON, or typed values of ``stats_parsed`` of this or an older type
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     kind = leaf.type
     target = arrow_type(kind)
@@ -97,7 +97,7 @@ def _cast(raw: pa.Array, target: pa.DataType) -> pa.Array:
     if _order_of(raw.type) != _order_of(target):
         return pa.nulls(len(raw), target)
     try:
-        return raw if raw.type == target else raw.cast(target)
+        return raw if raw.type == target else pc.cast(raw, target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.nulls(len(raw), target)
 
@@ -112,11 +112,10 @@ def _order_of(kind: pa.DataType) -> str:
 
 def _integers(raw: pa.Array, name: str, target: pa.DataType) -> pa.Array:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     wide = _cast(raw, pa.int64())
     try:
-        return wide.cast(target)  # in most columns all values fit
+        return pc.cast(wide, target)  # in most columns all values fit
     except pa.ArrowInvalid:
         pass
     limits = INT_RANGES[name]
@@ -126,8 +125,6 @@ def _integers(raw: pa.Array, name: str, target: pa.DataType) -> pa.Array:
 
 
 def _floats(raw: pa.Array, target: pa.DataType) -> pa.Array:
-    import pyarrow.compute as pc
-
     values = _cast(raw, target)
     nan = pc.is_nan(values)
     return pc.if_else(nan, scalar(None, target), values) if nan.true_count else values
@@ -140,7 +137,7 @@ def _decimals(raw: pa.Array, kind: DecimalType) -> pa.Array:
     if _order_of(raw.type) != "number":
         return pa.nulls(len(raw), target)
     try:
-        return raw.cast(target)
+        return pc.cast(raw, target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return array_of([_fit(value, kind) for value in raw.to_pylist()], target)
 
@@ -183,7 +180,6 @@ def _instant(text: str) -> int:
 
 def _widen_timestamps(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     limits, margin = INT_RANGES["long"], _OLD_ZONE_US + _CUT_US
     unknown, least, most, year_1900, old_zone, cut = (
@@ -200,7 +196,6 @@ def _widen_timestamps(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array
 
 def _widen_strings(high: pa.StringArray) -> pa.StringArray:
     """Few strings are long enough to have been cut, or end like a cut one: the others stay as they are."""
-    import pyarrow.compute as pc
 
     suspects = _suspects(high)
     if not suspects.any():
@@ -223,7 +218,6 @@ def _suspects(high: pa.StringArray) -> np.ndarray:
 
 def _widen_cut(high: pa.StringArray) -> pa.StringArray:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     lost = pc.match_substring_regex(high, _LOST_CHARACTER)
     nothing, greatest, between = (scalar(text, pa.string()) for text in (None, "\U0010ffff", ""))
@@ -236,7 +230,6 @@ def _widen_cut(high: pa.StringArray) -> pa.StringArray:
 def _widen_floats(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
     """3.14 as a float is another double than 3.14: take whichever lies outside."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     as_floats = [side.cast(pa.float32(), safe=False).cast(pa.float64()) for side in (low, high)]
     return pc.min_element_wise(low, as_floats[0]), pc.max_element_wise(high, as_floats[1])

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
+from tableformats import compute as pc
 from tableformats.arrays import FALSE, scalar, to_arrow, to_numpy
 
 if TYPE_CHECKING:
@@ -57,7 +58,6 @@ def has_vector(column: pa.ListArray | pa.ChunkedArray) -> pa.BooleanArray | pa.C
     """bool[n]: which files have one."""
     import numpy as np
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if isinstance(column, pa.ListArray) and not column.null_count:
         return to_arrow(np.diff(to_numpy(column.offsets)) > 0)
@@ -70,5 +70,5 @@ def vectors_of(column: pa.ListArray | pa.ChunkedArray) -> pa.RecordBatch:
 
     kind = vector_type().value_type
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-    found = pa.concat_arrays([pa.nulls(0, kind), *(chunk.flatten() for chunk in chunks)])
+    found = pa.concat_arrays([pa.nulls(0, kind), *(pc.list_flatten(chunk) for chunk in chunks)])
     return pa.RecordBatch.from_arrays(found.flatten(), names=[f.name for f in kind])

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tableformats import compute as pc
 from tableformats.errors import SnapshotNotFoundError
 from tableformats.plugin import DELETE, INSERT, ChangeBatch, DeleteFiles, FileBatch, FormatChanges, ReadRequest
 

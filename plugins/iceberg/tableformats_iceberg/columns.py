@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tableformats import compute as pc
 from tableformats.arrays import to_arrow
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class RawColumn:
     def int_array(self, kind: pa.DataType | None = None) -> pa.Array:
         """The integers as an Arrow array, int64 unless ``kind`` says otherwise."""
         array = to_arrow(self.values, valid=self.known)
-        return array if kind is None or kind == array.type else array.cast(kind, safe=False)
+        return array if kind is None or kind == array.type else pc.cast(array, kind, safe=False)
 
     def take(self, rows: np.ndarray | None) -> RawColumn:
         """The rows ``rows`` (int64 indices; None: all)."""
@@ -112,7 +113,7 @@ class RawColumn:
         if self.width and self.known is None:
             offsets = np.arange(len(rows) + 1, dtype=np.int32) * np.int32(self.width)
             return offsets, self.data.reshape(-1, self.width)[rows].reshape(-1)
-        taken = self.bytes_array(pa.binary()).take(to_arrow(rows))
+        taken = pc.take(self.bytes_array(pa.binary()), to_arrow(rows))
         _, offsets, data = taken.buffers()
         octets = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
         return np.frombuffer(offsets, np.int32)[: len(rows) + 1], octets

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tableformats import compute as pc
 from tableformats.errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from tableformats.limits import Limits
 from tableformats.orc_tail import OrcTail

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tableformats import compute as pc
 from tableformats._core.filekeys import FileKeySet
 from tableformats.arrays import FALSE, TRUE, ZERO, distinct, scalar, to_arrow, to_numpy
 from tableformats.plugin import Bounds, PartitionSpec, Statistics
@@ -169,7 +169,7 @@ class DeleteStatistics(Statistics):
         at = np.arange(self._deletes.num_rows) if rows is None else rows
         found = _bounds(self._deletes, at, columns, self._read)
         is_equality = to_numpy(pc.equal(self._deletes["kind"], scalar(EQUALITY, pa.string())))[at]
-        keys = self._deletes["equality_ids"].take(to_arrow(at)).to_pylist()
+        keys = pc.take(self._deletes["equality_ids"], to_arrow(at)).to_pylist()
         for field in columns:
             known = ~is_equality | np.array([field.id in (ids or ()) for ids in keys], bool)
             if not known.all():
@@ -210,14 +210,14 @@ def _bounds(table: pa.Table, rows: np.ndarray, fields: Sequence[Field], read: Re
         at = places[order][manifests[order] == manifest]
         entries = read(manifest, [f.id for f in fields])
         found.append((entries.statistics.bounds(fields, at), len(at)))
-        records.append(entries.files["record_count"].take(to_arrow(at)))
-    joined = Bounds(record_count=pa.concat_arrays(records).take(back) if records else pa.nulls(0, pa.int64()))
+        records.append(pc.take(entries.files["record_count"], to_arrow(at)))
+    joined = Bounds(record_count=pc.take(pa.concat_arrays(records), back) if records else pa.nulls(0, pa.int64()))
     for name in ("lower", "upper", "null_count", "nan_count", "value_count"):
         for field in fields:
             kind = arrow_type(field.type) if name in ("lower", "upper") else pa.int64()
             parts = [getattr(bounds, name).get(field.id, pa.nulls(n, kind)) for bounds, n in found]
             if parts:
-                getattr(joined, name)[field.id] = pa.concat_arrays(parts).take(back)
+                getattr(joined, name)[field.id] = pc.take(pa.concat_arrays(parts), back)
     return joined
 
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tableformats import compute as pc
 from tableformats.arrays import distinct, scalar, to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, PartitionSpec
@@ -67,7 +67,7 @@ class DeleteIndex:
         used, indices = np.flatnonzero(is_used), (np.cumsum(is_used, dtype=np.int32) - 1)[deletes]
         offsets = np.zeros(n_files + 1, np.int64)
         np.cumsum(np.bincount(data, minlength=n_files), out=offsets[1:])
-        return DeleteFiles(self.files.take(to_arrow(used)), offsets, indices)
+        return DeleteFiles(pc.take(self.files, to_arrow(used)), offsets, indices)
 
     def pairs(self, files: pa.Table) -> Pairs:
         """Which rows of ``files`` and of :attr:`files` belong together, in the order of the data files.
@@ -79,7 +79,7 @@ class DeleteIndex:
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         kind = self.files["kind"]
         is_vector, is_equality = (to_numpy(pc.equal(kind, one)) for one in (_DELETION_VECTOR, _EQUALITY))
-        is_scoped = to_numpy(self.files["referenced_data_file"].is_valid())
+        is_scoped = to_numpy(pc.is_valid(self.files["referenced_data_file"]))
         is_global = is_equality & self._is_unpartitioned()
         is_local = ~is_vector & ~is_scoped & ~is_global
         delete_seq = to_numpy(self.files["data_sequence_number"])
@@ -118,7 +118,7 @@ class DeleteIndex:
         rows = np.flatnonzero(to_numpy(scope.is_valid()))
         encoded = (scope if len(rows) == len(scope) else scope.take(to_arrow(rows))).dictionary_encode()
         found = pc.index_in(data, value_set=encoded.dictionary)
-        hits = np.flatnonzero(to_numpy(found.is_valid()))
+        hits = np.flatnonzero(to_numpy(pc.is_valid(found)))
         hit_codes = to_numpy(found)[hits].astype(np.int64)
         present = np.zeros(len(encoded.dictionary), bool)
         present[hit_codes] = True
@@ -155,7 +155,7 @@ class DeleteIndex:
             own = np.flatnonzero(specs == spec_id)
             data_rows = own if rows is None else rows[own]
             chosen = files["partition"]
-            chosen = flat(chosen if len(data_rows) == len(chosen) else chosen.take(to_arrow(data_rows)))
+            chosen = flat(chosen if len(data_rows) == len(chosen) else pc.take(chosen, to_arrow(data_rows)))
             parts = [flat(t["partition"]) for i, t in self._tables if i == spec_id]
             columns = [
                 [pc.struct_field(p, str(f.id)) for p in (chosen, *parts)] for f in self._specs[spec_id].fields

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tableformats import compute as pc
 from tableformats.arrays import FALSE, repeated, scalar, to_arrow
 from tableformats.concurrency import cached_property
 from tableformats.errors import CorruptMetadataError, TableFormatsError
@@ -338,7 +338,7 @@ def _all_parquet(formats: RawColumn) -> bool:
 
 def file_formats(raw: AvroColumns) -> pa.Array:
     """string[rows]: the files' formats in lower case."""
-    return pc.utf8_lower(raw.strings((FILE, 101), "file_format")).fill_null(_PARQUET)
+    return pc.fill_null(pc.utf8_lower(raw.strings((FILE, 101), "file_format")), _PARQUET)
 
 
 def _sequence_numbers(raw: AvroColumns, manifests: _Manifests, status: np.ndarray, path: str) -> np.ndarray:
@@ -399,7 +399,7 @@ def _only_path(raw: AvroColumns) -> pa.Array:
     if not pc.all(same, min_count=0).as_py():
         low = pc.if_else(same, low, scalar(None, pa.binary()))
     try:
-        return low.cast(pa.string())
+        return pc.cast(low, pa.string())
     except pa.ArrowInvalid:
         # Not UTF-8, so no path: these files are matched by partition.
         return pa.nulls(raw.rows, pa.string())

@@ -69,7 +69,7 @@ class TableFiles:
 
     def resolve(self, stored: pa.Array) -> pa.Array:
         """Stored paths made absolute. Raises PathNotAllowedError."""
-        import pyarrow.compute as pc
+        from tableformats import compute as pc
 
         start = _ABSOLUTE.match(stored[0].as_py()) if len(stored) and stored[0].is_valid else None
         if start is not None and pc.all(pc.starts_with(stored, start.group()), min_count=0).as_py():

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tableformats import compute as pc
 from tableformats.arrays import FALSE, scalar, to_numpy
 
 __all__ = ["flat", "places", "row_codes"]
@@ -64,7 +64,7 @@ def _column_codes(values: pa.Array) -> tuple[np.ndarray, int]:
         least, most = pc.min_max(values).as_py().values()
         if most - least < _TABLE:
             numbers = to_numpy(values).astype(np.int64)
-            codes = np.where(to_numpy(values.is_null()), 0, numbers - least + 1)
+            codes = np.where(to_numpy(pc.is_null(values)), 0, numbers - least + 1)
             return codes, most - least + 2
     encoded = values.dictionary_encode(null_encoding="encode")
     return to_numpy(encoded.indices).astype(np.int64), len(encoded.dictionary) + 1

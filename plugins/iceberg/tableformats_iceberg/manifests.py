@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tableformats import compute as pc
 from tableformats.arrays import to_arrow, to_numpy
 from tableformats.concurrency import cached_property
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
@@ -223,7 +224,7 @@ def _booleans(raw: RawColumn) -> pa.Array:
 
 
 def _is_valid(values: pa.Array) -> np.ndarray:
-    return to_numpy(values.is_valid())
+    return to_numpy(pc.is_valid(values))
 
 
 def parse_manifest_list(data: bytes | memoryview, path: str, limits: Limits = DEFAULT_LIMITS) -> ManifestList:

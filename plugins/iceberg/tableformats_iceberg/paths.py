@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from tableformats import compute as pc
 from tableformats.storage import normalize, normalize_all, scheme_of
 
 from .groups import flat
