@@ -119,8 +119,8 @@ class PlannedPaths:
         if self._start is None or spelled_from(named) != self._start:
             return deletes
         other = self._keys.probe_batch(*_text(named)) == 1
-        kept = np.flatnonzero(~other | to_numpy(named.is_null()))
-        return deletes._replace(table=deletes.table.take(to_arrow(kept)))
+        kept = np.flatnonzero(~other | to_numpy(pc.is_null(named)))
+        return deletes._replace(table=pc.take(deletes.table, to_arrow(kept)))
 
 
 def _text(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:

@@ -115,8 +115,8 @@ class DeleteIndex:
         if scope.null_count == len(scope):
             return np.zeros(0, np.int64), np.zeros(0, np.int64)
         data, scope = comparable(paths, scope)
-        rows = np.flatnonzero(to_numpy(scope.is_valid()))
-        encoded = (scope if len(rows) == len(scope) else scope.take(to_arrow(rows))).dictionary_encode()
+        rows = np.flatnonzero(to_numpy(pc.is_valid(scope)))
+        encoded = pc.dictionary_encode(scope if len(rows) == len(scope) else pc.take(scope, to_arrow(rows)))
         found = pc.index_in(data, value_set=encoded.dictionary)
         hits = np.flatnonzero(to_numpy(pc.is_valid(found)))
         hit_codes = to_numpy(found)[hits].astype(np.int64)
@@ -276,7 +276,7 @@ def deletes_of(entries: Entries, manifest: int) -> DeletesOf:
     }  # fmt: skip
     table = pa.table(columns)
     wanted = _delete_schema()
-    typed = pa.table([flat(table[f.name]).cast(f.type) for f in wanted], schema=wanted)
+    typed = pa.table([pc.cast(flat(table[f.name]), f.type) for f in wanted], schema=wanted)
     return DeletesOf(entries.spec_id, typed.append_column("partition", table["partition"]))
 
 

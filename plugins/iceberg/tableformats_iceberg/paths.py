@@ -47,7 +47,7 @@ def comparable(left: pa.ChunkedArray | pa.Array, right: pa.Array) -> tuple[pa.Ch
 def spelled_from(paths: pa.ChunkedArray | pa.Array) -> str | None:
     """The scheme and authority, or the directory at the root, with which all these paths (string[n]; nulls do not
     count) begin in one spelling; None where they differ. Paths of one such start are equal where they are the same."""
-    first = next((path.as_py() for path in paths.drop_null()[:1]), "")
+    first = next((path.as_py() for path in pc.drop_null(paths)[:1]), "")
     start = _ROOT.match(first)
     same = start is not None and pc.all(pc.starts_with(paths, start.group()), min_count=0).as_py()
     return start.group() if start is not None and same else None
