@@ -49,10 +49,6 @@ class CountingStorage(Storage):
         self.opened: Names = []
         self.listings = 0
 
-    def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
-        self.opened.append(Path(path).name)
-        return super().read_bytes(path, offset, length)
-
     def open_file(self, path: str) -> pa.NativeFile:
         self.opened.append(Path(path).name)
         return super().open_file(path)
