@@ -73,6 +73,45 @@ static inline uint64_t tf_high_bits64(const uint8_t *p)
     return bits;
 }
 
+/* Bit i: whether byte i of the 64 at p is c. */
+static inline uint64_t tf_equal_bits64(const uint8_t *p, uint8_t c)
+{
+    uint64_t bits = 0;
+#if defined(__SSE2__) || defined(_M_X64)
+    const __m128i wanted = _mm_set1_epi8((char)c);
+    for (int i = 0; i < 4; i++) {
+        __m128i equal = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(p + 16 * i)), wanted);
+        bits |= (uint64_t)(unsigned)_mm_movemask_epi8(equal) << 16 * i;
+    }
+#else
+    for (int i = 0; i < 8; i++) {
+        uint64_t other = tf_load64(p + 8 * i) ^ 0x0101010101010101u * c;
+        uint64_t equal = ~(((other & 0x7f7f7f7f7f7f7f7fu) + 0x7f7f7f7f7f7f7f7fu) | other);
+        bits |= ((equal >> 7 & 0x0101010101010101u) * 0x0102040810204080u >> 56) << 8 * i;
+    }
+#endif
+    return bits;
+}
+
+/* Bit i: whether byte i of the 64 at p is below 0x20, or 0x80 or more. */
+static inline uint64_t tf_unprinted_bits64(const uint8_t *p)
+{
+    uint64_t bits = 0;
+#if defined(__SSE2__) || defined(_M_X64)
+    for (int i = 0; i < 4; i++) { /* as signed numbers, those of 0x80 or more are the least */
+        __m128i less = _mm_cmplt_epi8(_mm_loadu_si128((const __m128i *)(p + 16 * i)), _mm_set1_epi8(0x20));
+        bits |= (uint64_t)(unsigned)_mm_movemask_epi8(less) << 16 * i;
+    }
+#else
+    for (int i = 0; i < 8; i++) {
+        uint64_t word = tf_load64(p + 8 * i);
+        uint64_t less = ~((word & 0x7f7f7f7f7f7f7f7fu) + 0x6060606060606060u) | word;
+        bits |= ((less >> 7 & 0x0101010101010101u) * 0x0102040810204080u >> 56) << 8 * i;
+    }
+#endif
+    return bits;
+}
+
 /* Without the popcnt instruction, which not every x86-64 has: sums of 2, 4, 8 bits, then of the bytes. */
 static inline unsigned tf_popcount(uint64_t v)
 {

@@ -7,6 +7,34 @@
 
 #define ONES 0x0101010101010101u
 
+#define RUN 16
+
+/* 64 bytes at once while quotes alone are escaped; returns where it stopped. *to has room for all that cur has. */
+static const uint8_t *copy_quoted(const uint8_t *cur, const uint8_t *end, uint8_t **to)
+{
+    uint8_t *out = *to;
+    while (end - cur >= 64 + RUN) {
+        uint64_t escapes = tf_equal_bits64(cur, '\\'), wrong = escapes & ~(tf_equal_bits64(cur, '"') >> 1);
+        unsigned size = wrong ? tf_trailing_zeros(wrong) : 64, at = 0;
+        escapes &= wrong ? ((uint64_t)1 << size) - 1 : ~(uint64_t)0;
+        for (;; escapes &= escapes - 1) { /* what stands between escapes, RUN bytes at once: some too many */
+            unsigned next = escapes ? tf_trailing_zeros(escapes) : size, i = at;
+            do
+                memcpy(out + (i - at), cur + i, RUN);
+            while ((i += RUN) < next);
+            out += next - at;
+            at = next + 1;
+            if (!escapes)
+                break;
+        }
+        cur += size;
+        if (wrong)
+            break;
+    }
+    *to = out;
+    return cur;
+}
+
 int64_t tf_json_unescape(const uint8_t *cur, const uint8_t *end, uint8_t *out)
 {
     uint8_t *start = out;
@@ -34,6 +62,10 @@ int64_t tf_json_unescape(const uint8_t *cur, const uint8_t *end, uint8_t *out)
         case 'r': *out++ = '\r'; cur += 2; continue;
         case 't': *out++ = '\t'; cur += 2; continue;
         case 'u': break;
+        case '"':
+            *out++ = '"';
+            cur = copy_quoted(cur + 2, end, &out);
+            continue;
         default: *out++ = cur[1]; cur += 2; continue;
         }
         if (end - cur < 6 || !tf_json_hex(cur + 2, &code))

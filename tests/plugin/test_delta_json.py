@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from decimal import Decimal
 from types import ModuleType
 from typing import Any
@@ -335,6 +336,31 @@ def test_damaged_at_every_byte() -> None:
     for octet in b'"\\{}[],:0-.eEtn u\n\x00\x1f\x7f\x80\xc3\xff':
         texts += [whole[:n] + bytes([octet]) + whole[n + 1 :] for n in range(len(whole))]
     answer, other = both(list(texts))
+    assert repr(answer) == repr(other)
+    assert 0 < sum(answer[0]) < len(texts) // 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_texts_within_texts(seed: int) -> None:
+    """Strings with many escapes are read 64 bytes at once, wherever these begin and end."""
+    chance = random.Random(seed)
+    quotes, others = ['"', '":', '{"', ',"'], ["\\", '\\"', "\n", "/", "é", "\U0001f600", "\x7f"]
+    texts = []
+    for size in range(200):
+        pieces = chance.choices([*quotes, *others, "name", "x" * 15, "y" * 40], [9] * 4 + [1] * 7 + [3] * 3, k=size)
+        inner = "".join(pieces)
+        texts.append(json.dumps({"a": inner, "n": {"x": len(inner)}}, ensure_ascii=bool(size % 2)))
+        assert columns([texts[-1]]).texts(("a",)).to_pylist() == [inner]
+    answer, other = both(texts)
+    assert repr(answer) == repr(other)
+
+
+def test_a_text_within_a_text_damaged_at_every_byte() -> None:
+    whole = json.dumps({"a": json.dumps({f"column {i}": "v" * (i % 5) for i in range(12)})}).encode()
+    texts = [whole[:n] for n in range(len(whole))]
+    for octet in b'"\\u\n\x80\xc3':
+        texts += [whole[:n] + bytes([octet]) + whole[n + 1 :] for n in range(len(whole))]
+    answer, other = both(list(texts), [("a",)])
     assert repr(answer) == repr(other)
     assert 0 < sum(answer[0]) < len(texts) // 2
 
