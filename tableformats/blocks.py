@@ -20,7 +20,8 @@ from . import compute as pc
 from .arrays import ZERO, to_arrow, to_numpy
 from .concurrency import cached_property
 from .errors import PluginContractError
-from .evidence import Range, ranges_of
+from .evidence import PackedRange, Range, ranges_of
+from .packed import Column, packed, plain
 from .plugin.base import FileBatch, PartitionSpec
 from .plugin.statistics import Bounds, Statistics, StatisticsOfRows
 from .pruning import ALL, NONE, Program
@@ -69,9 +70,17 @@ class _Known:
     the column's bounds came with them. ``has_bounds``: it was asked for more than counts, or gave more."""
 
     rows: np.ndarray | None
-    range: Range
-    counts: pa.Array | None
+    held: Range | PackedRange
+    held_counts: Column | None
     has_bounds: bool
+
+    @property
+    def range(self) -> Range:
+        return self.held if isinstance(self.held, Range) else self.held.plain()
+
+    @property
+    def counts(self) -> pa.Array | None:
+        return None if self.held_counts is None else plain(self.held_counts)
 
     def places(self, rows: np.ndarray | None) -> np.ndarray | None:
         """Where ``rows`` stand; None where they are all that is known, in order. Only for rows that are covered."""
@@ -82,9 +91,18 @@ class _Known:
 
     @staticmethod
     def joined(parts: Sequence[_Known]) -> _Known:
+        """Of one part, or of several that know of all of their files."""
+        if len(parts) == 1:
+            return parts[0].packed()
         counts = [part.counts for part in parts]
         joined = None if counts[0] is None else pa.concat_arrays(counts)
-        return _Known(None, Range.joined([part.range for part in parts]), joined, all(p.has_bounds for p in parts))
+        range_ = Range.joined([part.range for part in parts])
+        return _Known(None, range_, joined, all(part.has_bounds for part in parts)).packed()
+
+    def packed(self) -> _Known:
+        """The same in fewer bytes."""
+        counts = self.counts
+        return replace(self, held=self.range.packed(), held_counts=None if counts is None else packed(counts))
 
     def covers(self, rows: np.ndarray | None) -> bool:
         if self.rows is None or rows is self.rows:
@@ -108,42 +126,59 @@ class Pruned:
 
 @dataclass
 class Block:
-    """``partition`` has members called by field id, in the types of ``spec``'s fields; ``hashes`` (uint64[n]) are those
-    of the files' keys, where they have keys."""
+    """``held_partition``, ``held_sizes`` and ``held_counts`` (None: not known) are :attr:`partition`, :attr:`sizes` and
+    :attr:`record_count`; ``hashes`` (uint64[n]) are those of the files' keys, where they have keys. A block that
+    ``is_kept`` holds all in fewer bytes."""
 
     spec: PartitionSpec
-    partition: pa.StructArray
-    sizes: np.ndarray
-    record_count: pa.Array | None
+    held_partition: Column
+    held_sizes: Column
+    held_counts: Column | None
     sources: list[Source]
     hashes: np.ndarray | None = None
     _known: dict[Field, _Known] = field(default_factory=dict)
+    is_kept: bool = False
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self.held_sizes)
+
+    @property
+    def partition(self) -> pa.StructArray:
+        """The partition values; members are called by field id, in the types of ``spec``'s fields."""
+        return plain(self.held_partition)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """int64[n], bytes"""
+        return to_numpy(plain(self.held_sizes))
+
+    @property
+    def record_count(self) -> pa.Array | None:
+        """int64[n]; None: not known."""
+        return None if self.held_counts is None else plain(self.held_counts)
 
     @property
     def nbytes(self) -> int:
         """Memory that the block holds."""
-        arrays = [self.partition, self.sizes, self.record_count, self.hashes, *(s.rows for s in self.sources)]
+        held = [self.held_partition, self.held_sizes, self.held_counts, self.hashes, *(s.rows for s in self.sources)]
         for known in list(self._known.values()):
-            arrays += [known.rows, known.range, known.counts]
-        return sum(int(array.nbytes) for array in arrays if array is not None)
+            held += [known.rows, known.held, known.held_counts]
+        return sum(int(column.nbytes) for column in held if column is not None)
 
     def joins(self, other: Block) -> bool:
         """Whether :meth:`joined` takes the two: of one spec, and with the same things known of all of their files."""
         return (
             self.spec == other.spec
-            and (self.record_count is None) == (other.record_count is None)
+            and (self.held_counts is None) == (other.held_counts is None)
             and (self.hashes is None) == (other.hashes is None)
             and self._known.keys() == other._known.keys()
             and all(known.rows is None for block in (self, other) for known in block._known.values())
-            and all((known.counts is None) == (other._known[f].counts is None) for f, known in self._known.items())
+            and all((k.held_counts is None) == (other._known[f].held_counts is None) for f, k in self._known.items())
         )
 
     @staticmethod
     def joined(parts: Sequence[Block]) -> Block:
-        """One block of several that join, one after the other."""
+        """One block to be kept, of one or several that join, one after the other."""
         first = parts[0]
         starts = np.cumsum([0, *(len(block) for block in parts)]).tolist()
         sources = [
@@ -153,12 +188,13 @@ class Block:
         ]
         return Block(
             first.spec,
-            pa.concat_arrays([block.partition for block in parts]),
-            np.concatenate([block.sizes for block in parts]),
-            None if first.record_count is None else pa.concat_arrays([block.record_count for block in parts]),
+            packed(pa.concat_arrays([block.partition for block in parts])),
+            packed(to_arrow(np.concatenate([block.sizes for block in parts]))),
+            None if first.held_counts is None else packed(pa.concat_arrays([block.record_count for block in parts])),
             sources,
             None if first.hashes is None else np.concatenate([block.hashes for block in parts]),  # type: ignore[misc]
             {f: _Known.joined([block._known[f] for block in parts]) for f in first._known},
+            is_kept=True,
         )
 
     def prune(
@@ -225,7 +261,8 @@ class Block:
         n, size, rows = self._totals
         if alive is not None:
             n, size = int(np.count_nonzero(alive)), int(self.sizes[alive].sum())
-            rows = None if self.record_count is None else _sum(self.record_count.filter(to_arrow(alive)))
+            counts = self.record_count
+            rows = None if counts is None else _sum(counts.filter(to_arrow(alive)))
         report.files_total += n
         report.bytes_total += size
         if n:
@@ -234,8 +271,8 @@ class Block:
     @cached_property
     def _totals(self) -> tuple[int, int, int | None]:
         """Files, their bytes, and their rows where all are known."""
-        rows = None if self.record_count is None else _sum(self.record_count)
-        return len(self), int(self.sizes.sum()), rows
+        counts = self.record_count
+        return len(self), int(self.sizes.sum()), None if counts is None else _sum(counts)
 
     def _ranges(
         self, known: dict[Field, _Known], columns: Sequence[Field], counted: Collection[int],
@@ -248,17 +285,19 @@ class Block:
         if missing:
             decoded = self._decode(missing, counted, rows, batch_of)
             n = len(self) if rows is None else len(rows)
-            records = decoded.record_count if self.record_count is None else _taken(self.record_count, rows)
+            records = decoded.record_count if self.held_counts is None else _taken(self.record_count, rows)
             found = ranges_of(decoded, pa.nulls(n, pa.int64()) if records is None else records, missing)
             for f in missing:
                 has_bounds = f.id not in counted or f.id in decoded.lower
-                known[f] = self._known[f] = _Known(rows, found[f.id], decoded.record_count, has_bounds)
+                known[f] = _Known(rows, found[f.id], decoded.record_count, has_bounds)
+                self._known[f] = known[f].packed() if self.is_kept else known[f]
         ranges: dict[int, Range] = {}
         counts = _taken(self.record_count, rows)
         for f in columns:
             of_column = known[f]
             places = of_column.places(rows)
-            ranges[f.id] = of_column.range if places is None else of_column.range.take(places)
+            of_files = of_column.range
+            ranges[f.id] = of_files if places is None else of_files.take(places)
             counts = _taken(of_column.counts, places) if counts is None else counts
         return ranges, counts
 
@@ -422,7 +461,7 @@ def _block(items: Sequence[Any], specs: Any) -> tuple[Block, list[FileBatch]]:
     block = Block(
         spec,
         partitions[0] if single else pa.concat_arrays(partitions),
-        sizes[0] if single else np.concatenate(sizes),
+        to_arrow(sizes[0] if single else np.concatenate(sizes)),
         None if not known else counts[0] if single else pa.concat_arrays(counts),
         sources,
         None if any(h is None for h in hashes) else hashes[0] if single else np.concatenate(hashes),

@@ -243,7 +243,7 @@ class Kept:
         moved: dict[int, tuple[Block, int]] = {}
         sizes: dict[int, int] = {}  # a block is shared by many parts
         for run in runs:
-            joined = run[0] if len(run) == 1 else Block.joined(run)
+            joined = Block.joined(run)
             sizes[id(joined)] = joined.nbytes
             start = 0
             for block in run:

@@ -22,8 +22,8 @@ PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_
 
 LAYERS = [
     {"compute", "errors"}, {"arrays", "concurrency", "datetimes", "limits", "pickling", "secrets"},
-    {"allocator", "schema"}, {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"}, {"_core"},
-    {"codes"}, {"evidence"}, {"pruning"}, {"inflate", "report"},
+    {"allocator", "packed", "schema"}, {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"},
+    {"_core"}, {"codes"}, {"evidence"}, {"pruning"}, {"inflate", "report"},
     {"orc_tail", "storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes", "stored"}, {"kept"},
     {"scan"}, {"changes", "plan_files", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
     {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},

@@ -315,20 +315,20 @@ def test_threads_may_plan_at_once() -> None:
     log, cache = some_log(), MetadataCache()
     filters = ["id > 1", "day = 1", None, "x > 0", "id = 2 AND day = 2"] * 2
     expected = [answers(planned(log, 4, filter, MetadataCache(0))) for filter in filters]
-    found: list[Any] = [None] * len(filters)
+    found: list[list[Any]] = [[] for _ in filters]
     start = Barrier(len(filters))
 
     def work(i: int) -> None:
         start.wait()
         for _ in range(5):
-            found[i] = answers(planned(log, 4, filters[i], cache))
+            found[i].append(answers(planned(log, 4, filters[i], cache)))
 
     threads = [Thread(target=work, args=(i,)) for i in range(len(filters))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == expected
+    assert found == [[answer] * 5 for answer in expected]
 
 
 @pytest.mark.parametrize(("ours", "other"), [

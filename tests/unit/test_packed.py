@@ -1,0 +1,69 @@
+"""Packed columns: the arrays come back, in fewer bytes where they fit."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tableformats.packed import Packed, packed, plain
+
+KINDS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
+
+
+@st.composite
+def numbers(draw: st.DrawFn) -> pa.Array:
+    """Of every width, near each other or as far apart as their type allows, some of them null, some of them slices."""
+    kind = draw(st.sampled_from(KINDS))
+    info = np.iinfo(kind.to_pandas_dtype())
+    near = draw(st.integers(int(info.min), int(info.max)))
+    far = min(near + draw(st.sampled_from([0, 1, 255, 256, 65_535, 65_536, 2**32 - 1, 2**32, 2**64])), int(info.max))
+    values = draw(st.lists(st.none() | st.sampled_from([near, far]) | st.integers(near, far), max_size=20))
+    return pa.array(values, kind)[draw(st.integers(0, 3)) :]
+
+
+@given(numbers())
+def test_numbers_come_back(values: pa.Array) -> None:
+    held = packed(values)
+    assert plain(held).equals(values) and plain(held).type == values.type
+    plain(held).validate(full=True)
+    assert len(held) == len(values)
+    if isinstance(held, Packed):
+        assert held.nbytes <= values.nbytes + 1
+
+
+@given(st.lists(st.tuples(st.none() | st.integers(-3, 3), st.none() | st.text(max_size=3)), max_size=9))
+def test_structs_come_back(rows: list[tuple[Any, Any]]) -> None:
+    members = [pa.array([row[0] for row in rows], pa.int32()), pa.array([row[1] for row in rows], pa.string())]
+    values = pa.StructArray.from_arrays(members, names=["1000", "1001"])
+    assert plain(packed(values)).equals(values) and len(packed(values)) == len(rows)
+
+
+def some(kind: pa.DataType) -> pa.Array:
+    whole = pa.int32() if kind.bit_width == 32 else pa.int64()
+    return pa.array([7, 9, None, 8] * 50, whole).view(kind)
+
+
+@pytest.mark.parametrize("kind", [
+    pa.date32(), pa.time64("us"), pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.int32(), pa.int64(),
+], ids=str)  # fmt: skip
+def test_whole_numbers_take_a_byte(kind: pa.DataType) -> None:
+    values = some(kind)
+    held = packed(values)
+    assert plain(held).equals(values) and held.nbytes == 200 + 25
+    constant = packed(values.take(pa.array([0] * 200)))
+    assert constant.nbytes == 0 and plain(constant).equals(values.take(pa.array([0] * 200)))
+
+
+@pytest.mark.parametrize("values", [
+    pa.array(["a", None]), pa.array([1.5, 2.5]), pa.array([True, None]), pa.nulls(3, pa.int64()), pa.nulls(2),
+    pa.array([], pa.int64()), pa.array([None, {"a": 1}], pa.struct([("a", pa.int64())])), pa.array([{}], pa.struct([])),
+    pa.array([dt.date(1970, 1, 1)], pa.date64()).take(pa.array([0, 0])).cast(pa.string()),
+], ids=lambda values: str(values.type))  # fmt: skip
+def test_others_stay_arrays(values: pa.Array) -> None:
+    assert packed(values) is values
