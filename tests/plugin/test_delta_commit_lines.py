@@ -14,6 +14,7 @@ from tableformats_delta import commits
 from tableformats_delta.commit_lines import CommitLines, read_lines
 from tableformats_delta.commits import Commit, parse_actions, read_commits
 from tableformats_delta.log import LogFile
+from tableformats_delta.texts import Texts
 
 from tableformats.errors import CorruptMetadataError
 from tableformats.storage import Storage
@@ -36,7 +37,7 @@ def by_action(data: bytes) -> Commit:
 
 
 def by_line(data: bytes, *more: bytes) -> Commit | None:
-    lines = read_lines([*more, data, *more])[len(more)]
+    lines = read_lines(Texts([*more, data, *more]))[len(more)]
     return None if lines is None else commits._of_lines(FILE, lines)
 
 
@@ -155,8 +156,8 @@ def test_many_files_at_once(tmp_path: Path) -> None:
 
 
 def test_no_file_and_empty_files() -> None:
-    assert read_lines([]) == []
-    lines = read_lines([b"", text_of(BARE)])
+    assert read_lines(Texts()) == []
+    lines = read_lines(Texts([b"", text_of(BARE)]))
     assert isinstance(lines[0], CommitLines)
     assert commits._of_lines(FILE, lines[0]) is None
     assert isinstance(lines[1], CommitLines)

@@ -17,6 +17,7 @@ from tableformats_delta.commits import parse_actions
 from tableformats_delta.deletion_vectors import _positions
 from tableformats_delta.parquet_footers import has_sound_chunks
 from tableformats_delta.schema import parse_schema
+from tableformats_delta.texts import Texts
 from tableformats_iceberg.avro import Want, read_columns
 from tableformats_iceberg.manifests import parse_manifest_list
 from tableformats_iceberg.metadata import parse_metadata
@@ -62,7 +63,8 @@ def footer(data: bytes) -> object:
 
 PARSERS: dict[str, tuple[Callable[[], bytes], Callable[[bytes], object]]] = {
     "commit, by action": (lambda: smallest("tables/delta-*/table/_delta_log/*.json"), lambda d: parse_actions(d, "p")),
-    "commit, in columns": (lambda: smallest("tables/delta-*/table/_delta_log/*.json"), lambda d: read_lines([d, d])),
+    "commit, in columns": (lambda: smallest("tables/delta-*/table/_delta_log/*.json"),
+                           lambda d: read_lines(Texts([d, d]))),
     "schema of a log": (lambda: SCHEMA, lambda d: parse_schema(d.decode(errors="replace"), "none", "p")),
     "vector of a log": (lambda: BITMAP, log_vector),
     "footer": (lambda: smallest("tables/delta-*/table/_delta_log/*.checkpoint.parquet"), footer),

@@ -8,7 +8,6 @@ Source: Delta PROTOCOL.md, "Delta Log Entries", "Actions".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -25,6 +24,8 @@ from .vector_column import vector_column, vector_type
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
+
+    from .texts import Texts
 
 __all__ = ["CommitLines", "read_lines"]
 
@@ -49,8 +50,8 @@ class CommitLines:
     others: list[tuple[int, bytes]]
 
 
-def read_lines(files: Sequence[bytes]) -> list[CommitLines | None]:
-    """The lines of commits; None for a commit that is to be read action by action.
+def read_lines(files: Texts) -> list[CommitLines | None]:
+    """The lines of commits; None for a commit that is to be read action by action. Nothing of ``files`` stays in them.
 
     Notes
     -----
@@ -58,14 +59,14 @@ def read_lines(files: Sequence[bytes]) -> list[CommitLines | None]:
     """
     import numpy as np
 
-    if sum(map(len, files)) > _MOST_BYTES:
+    if files.starts[-1] > _MOST_BYTES:
         return [None] * len(files)
     lines = _Lines(files)
     sound = np.ones(len(files), bool)
     adds, removes = (_Actions(lines, kind) for kind in _KINDS)
     for actions in (adds, removes):
         sound[lines.file[actions.lines[~actions.usable]]] = False
-    others: list[list[tuple[int, bytes]]] = [[] for _ in files]
+    others: list[list[tuple[int, bytes]]] = [[] for _ in range(len(files))]
     for line in np.flatnonzero(lines.kinds < 0).tolist():
         start, stop = int(lines.starts[line]), int(lines.starts[line + 1])
         number = int(lines.file[line])
@@ -80,15 +81,12 @@ class _Lines:
     """The lines of several files in one buffer: of each its ``file``, and the place in ``_KINDS`` of what it seems to
     hold, or -1."""
 
-    def __init__(self, files: Sequence[bytes]) -> None:
+    def __init__(self, files: Texts) -> None:
         import numpy as np
         import pyarrow as pa
 
         # A file may end within its last line, which is no line of the next one. Behind all of them is no line.
-        self.data = np.frombuffer(b"\n".join([*files, b"\0"]), np.uint8)
-        self.file_starts = [0]
-        for file in files:
-            self.file_starts.append(self.file_starts[-1] + len(file) + 1)
+        self.data, self.file_starts = files.data(), files.starts
         self.starts, self.kinds = line_starts(self.data, _HEADS)
         firsts = np.searchsorted(self.starts, self.file_starts)
         self.file = np.repeat(np.arange(len(files)), np.diff(firsts))

@@ -15,7 +15,8 @@ from tableformats.errors import CorruptMetadataError
 from .actions import BYTE_ORDER_MARK, file_rows, iter_actions
 from .commit_lines import CommitLines, read_lines
 from .file_keys import file_keys
-from .log import LogFile, read_log_file
+from .log import LogFile, read_log_file_into
+from .texts import texts_of_thread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,11 +87,13 @@ def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
         file twice, so that it is not reconciled
     LimitExceededError : the limits ``metadata_bytes`` and ``entries``
     """
-    texts = [read_log_file(storage, file.path) for file in files]
+    texts = texts_of_thread()
+    for file in files:
+        texts.end(read_log_file_into(storage, file.path, texts))
     commits = []
-    for file, text, lines in zip(files, texts, read_lines(texts), strict=True):
+    for number, (file, lines) in enumerate(zip(files, read_lines(texts), strict=True)):
         commit = None if lines is None else _of_lines(file, lines)
-        commit = commit or _of_actions(file, parse_actions(text, file.path))
+        commit = commit or _of_actions(file, parse_actions(texts[number], file.path))
         actions = commit.adds.num_rows + commit.removes.num_rows
         storage.limits.check("entries", actions, "file actions of a commit", path=file.path)
         if file.is_compaction:

@@ -19,10 +19,11 @@ from tableformats.storage import missing_file
 from .format import LOG_DIRECTORY
 
 if TYPE_CHECKING:
-    from tableformats.storage import FileInfo, Storage
+    from tableformats.storage import FileInfo, Scratch, Storage
 
 __all__ = [
     "Checkpoint", "LogFile", "LogListing", "LogSegment", "list_log", "read_log_file",
+    "read_log_file_into",
 ]  # fmt: skip
 
 _MAX_VERSION = 2**63 - 1
@@ -249,5 +250,13 @@ def read_log_file(storage: Storage, path: str) -> bytes:
     """The bytes of a log file. Raises CorruptMetadataError where it is gone since the listing."""
     try:
         return storage.read_bytes(path)
+    except FileNotFoundError as error:
+        raise missing_file("a file of the log", path) from error
+
+
+def read_log_file_into(storage: Storage, path: str, scratch: Scratch) -> int:
+    """How many bytes a log file has, which are put into ``scratch``. Raises as :func:`read_log_file` does."""
+    try:
+        return len(storage.read_into(path, scratch))
     except FileNotFoundError as error:
         raise missing_file("a file of the log", path) from error

@@ -1,0 +1,78 @@
+"""Texts of commits, read one behind the other into one piece of memory: :class:`Texts`.
+
+The system clears new memory before anybody has it, which takes as long as reading what then stands there; and texts
+that are looked through together would have to be copied together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from threading import local
+from typing import TYPE_CHECKING
+
+from tableformats.storage import Scratch
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Texts", "texts_of_thread"]
+
+_MOST_KEPT = 8 << 20
+_local = local()
+
+
+class Texts(Scratch):
+    """Texts, a line feed behind each and a zero behind them all. ``starts`` has where each begins, and where the next
+    one would."""
+
+    def __init__(self, texts: Iterable[bytes] = ()) -> None:
+        self._bytes = bytearray(1)
+        self.starts = [0]
+        for text in texts:
+            self.room(len(text))[:] = text
+            self.end(len(text))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, number: int) -> bytes:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        return bytes(memoryview(self._bytes)[self.starts[number] : self.starts[number + 1] - 1])
+
+    def room(self, size: int) -> memoryview:
+        """uint8[size], to be written to, behind the texts that are there: the next one, until another is asked for."""
+        first = self.starts[-1]
+        if first + size + 2 > len(self._bytes):
+            grown = bytearray(max(first + size + 2, 2 * len(self._bytes)))
+            grown[:first] = memoryview(self._bytes)[:first]
+            self._bytes = grown  # and not made longer: whoever looks at what was there still does
+        return memoryview(self._bytes)[first : first + size]
+
+    def end(self, size: int) -> None:
+        """The text has so many bytes of the room that was asked for."""
+        last = self.starts[-1] + size
+        self._bytes[last : last + 2] = b"\n\0"
+        self.starts.append(last + 1)
+
+    def data(self) -> np.ndarray:
+        """uint8[starts[-1] + 1]: all of it, in the memory that is written to next."""
+        import numpy as np
+
+        return np.frombuffer(self._bytes, np.uint8, self.starts[-1] + 1)
+
+    def clear(self) -> None:
+        """Begin again, in the same memory where it is not more than usual."""
+        self.starts = [0]
+        if len(self._bytes) > _MOST_KEPT:
+            self._bytes = bytearray(1)
+        self._bytes[0] = 0
+
+
+def texts_of_thread() -> Texts:
+    """This thread's, empty."""
+    texts: Texts | None = getattr(_local, "texts", None)
+    if texts is None:
+        texts = _local.texts = Texts()
+    texts.clear()
+    return texts
