@@ -4,6 +4,8 @@ import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.function.IntFunction;
 
 import com.github.luben.zstd.Zstd;
 import org.apache.hadoop.fs.FileStatus;
@@ -17,6 +19,7 @@ import org.apache.hadoop.fs.Path;
  */
 public class FileList {
     private static final int BLOCK = 128 << 20;
+    private static final int MANY = 1000;
     private static final String PLAIN_SIGNS = "/-_.=@+,~";
 
     private FileStatus[] made;
@@ -58,6 +61,22 @@ public class FileList {
     /** In bytes. */
     public long length(int file) {
         return sizes[file];
+    }
+
+    /** The first {@code count} of these files; threads share the making of many. */
+    public FileStatus[] get(final int[] wanted, int count) {
+        FileStatus[] found = new FileStatus[count];
+        IntFunction file = new IntFunction() {
+            public Object apply(int i) {
+                return get(wanted[i]);
+            }
+        };
+        if (count < MANY) {
+            Arrays.setAll(found, file);
+        } else {
+            Arrays.parallelSetAll(found, file);
+        }
+        return found;
     }
 
     /** The file as Spark plans it. Threads that ask at once get equal ones. */

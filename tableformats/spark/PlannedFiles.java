@@ -187,7 +187,7 @@ public class PlannedFiles implements FileIndex {
         while (start < left.length) {
             // Files with the same values are one directory, because Spark spends time on each.
             int stop = start + 1;
-            while (stop < left.length && values[stop].equals(values[start])) {
+            while (stop < left.length && (values[stop] == values[start] || values[stop].equals(values[start]))) {
                 stop++;
             }
             FileStatus[] kept = kept(start, stop, keep);
@@ -211,13 +211,15 @@ public class PlannedFiles implements FileIndex {
     }
 
     private FileStatus[] kept(int start, int stop, byte[] keep) {
-        List found = new ArrayList();
+        int[] found = new int[stop - start];
+        int count = 0;
         for (int i = start; i < stop; i++) {
             if (left[i] && (keep == null || keep[i] != 0)) {
-                found.add(files.get(i));
+                found[count] = i;
+                count++;
             }
         }
-        return (FileStatus[]) found.toArray(new FileStatus[0]);
+        return files.get(found, count);
     }
 
     private static boolean holds(Constant[] constants, InternalRow row) {

@@ -75,7 +75,9 @@ def split(plan: ScanPlan, fields: Sequence[Field], version: tuple[int, int]) -> 
 
 
 def _kinds(*columns: np.ndarray) -> tuple[list[list[int]], np.ndarray]:
-    """The different rows of some columns (n each), and as int64[n] which of them each row is."""
+    """The different rows of some columns (n > 0 each), and as int64[n] which of them each row is."""
+    if all((column == column[0]).all() for column in columns):
+        return [[column[0].item() for column in columns]], np.zeros(len(columns[0]), np.int64)
     code = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         values, value_of = np.unique(column, return_inverse=True)

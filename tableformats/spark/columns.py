@@ -17,8 +17,8 @@ from ..errors import UnsupportedFeatureError
 from ..schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type
 
 __all__ = [
-    "HIDDEN", "ROW_INDEX", "Naming", "Path", "check_collation", "check_readable", "logical_type", "naming_by_id",
-    "quoted", "spark_struct",
+    "HIDDEN", "ROW_INDEX", "Naming", "Path", "StoredColumn", "check_collation", "check_readable", "logical_type",
+    "naming_by_id", "quoted", "spark_struct",
 ]  # fmt: skip
 
 Path = tuple[Field, ...]
@@ -64,6 +64,22 @@ class Naming:
 
     def spark_type(self, kind: Type) -> Any:
         return _spark_type(Field(0, "", kind), self.spark_field, is_logical=False)
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """A column of a result that is one of the relation's: under its own name, and a float where filters must not reach
+    the files' bounds (see :mod:`tableformats.spark.output`)."""
+
+    stored: str
+    name: str
+    is_float: bool = False
+
+    @property
+    def text(self) -> str:
+        """As SQL."""
+        stored, name = quoted(self.stored), quoted(self.name)
+        return f"nanvl({stored}, {stored}) AS {name}" if self.is_float else f"{stored} AS {name}"
 
 
 def spark_struct(fields: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

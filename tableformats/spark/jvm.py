@@ -20,18 +20,18 @@ import numpy as np
 
 from ..arrays import flat, text_of, to_numpy
 from ..errors import UnsupportedFeatureError
-from .columns import ROW_INDEX
+from .columns import ROW_INDEX, StoredColumn
 from .positions import PLACE, PLACE_FIELD, LiveTest, Pages, in_pieces
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Bridge", "Planner", "java_class"]
 
 _LOG = logging.getLogger(__name__)
 _SOURCES = ("ArrowRows", "CatalystFilters", "DeletedRows", "FileList", "LiveRows", "PlannedFiles", "CountedRows",
-            "PrunedFiles")  # fmt: skip
+            "PrunedFiles", "Relations")  # fmt: skip
 """Each after those that it names."""
 _PIECE_BYTES = 16 << 20
 _PIECE_FILES = 1 << 16
@@ -121,6 +121,8 @@ class Bridge:
         options: Mapping[str, str],
         planner: Planner,
         file_format: str,
+        live: Any = None,
+        columns: Sequence[StoredColumn] | None = None,
     ) -> DataFrame:
         """A DataFrame over data files.
 
@@ -128,9 +130,11 @@ class Bridge:
         ----------
         label : what EXPLAIN shows as the location
         files : ``path`` (as Hadoop spells it, decoded), ``size`` (int64, bytes), then the partition columns
-        partition_schema, data_schema : Spark's JSON of the struct types; their columns together are the DataFrame's
+        partition_schema, data_schema : Spark's JSON of the struct types
         options : of the reader; they win over the session's settings, for this DataFrame only
         file_format : of the files, parquet or orc
+        live : which rows there are, the condition of :meth:`live_test`; None: all
+        columns : the DataFrame's; None: those of the structs, as stored
 
         Raises
         ------
@@ -141,23 +145,22 @@ class Bridge:
 
         ensure_callback_server_started(self._gateway)
         self._check_connectors(files["path"])
-        partitions = self._data_type(partition_schema)
-        planned, by_id, nested = self._instance("PlannedFiles"), _has_ids(data_schema), _is_nested(data_schema)
+        # Each call of the JVM takes a tenth of a millisecond.
+        relations = self._instance("Relations").open(self._session, self._dataset)
+        by_id, nested = _has_ids(data_schema), _is_nested(data_schema)
         if by_id:
-            self._refuse_row_reader(planned, nested)
-        index = planned.open(
-            label, self._files(files), self._rows(files.drop_columns(["path", "size"]), partitions), partitions,
-            planner, by_id, nested,
-        )  # fmt: skip
-        self._instance("PrunedFiles").install(self._session.experimental())
-        relation = self._java(f"{_SOURCES_OF_SPARK}.HadoopFsRelation")(
-            index, partitions, self._data_type(data_schema), self._java("scala.Option").empty(),
-            self._java(_READERS[file_format])(), self._python_utils.toScalaMap(dict(options)), self._session,
-        )  # fmt: skip
-        return self._frame(self._session.baseRelationToDataFrame(relation))
+            self._refuse_row_reader(relations, nested)
+        constants, rows = files.drop_columns(["path", "size"]), None
+        if constants.num_columns:
+            rows = self._rows(constants, self._data_type(partition_schema))
+        return self._frame(relations.frame(
+            label, self._files(relations, files), rows, json.dumps(partition_schema), json.dumps(data_schema),
+            _READERS[file_format], json.dumps(options), planner, by_id, nested, live,
+            None if columns is None else json.dumps([[c.stored, c.name, c.is_float] for c in columns]),
+        ))  # fmt: skip
 
-    def _refuse_row_reader(self, planned: Any, nested: bool) -> None:
-        offending = planned.offendingSetting(self._session.sessionState().conf(), nested)
+    def _refuse_row_reader(self, relations: Any, nested: bool) -> None:
+        offending = relations.offendingSetting(nested)
         if offending is not None:
             raise UnsupportedFeatureError(
                 "the table's columns are found by field id, which Spark's Parquet reader does for vectors alone",
@@ -167,6 +170,8 @@ class Bridge:
     def _check_connectors(self, paths: pa.ChunkedArray) -> None:
         import pyarrow.compute as pc
 
+        if pc.all(pc.starts_with(paths, "file:")).as_py():
+            return
         schemes = pc.struct_field(pc.extract_regex(paths, r"^(?P<scheme>[^:/]+):"), "scheme")
         for scheme in set(pc.unique(schemes).to_pylist()) - {None, "file"}:
             try:
@@ -185,7 +190,7 @@ class Bridge:
     def local_frame(self, table: pa.Table, schema: Mapping[str, Any]) -> DataFrame:
         """A DataFrame of rows that the driver holds; the plan does not print them."""
         struct = self._data_type(schema)
-        rows = self._python_utils.toSeq(self._rows(table, struct))
+        rows = self._java("org.apache.spark.api.python.PythonUtils").toSeq(self._rows(table, struct))
         attributes = self._java(f"{_SQL}.catalyst.types.DataTypeUtils").toAttributes(struct)
         arguments = [attributes, rows, False]
         relation = self._java(f"{_SQL}.catalyst.plans.logical.LocalRelation")
@@ -193,8 +198,11 @@ class Bridge:
         if relation._java_lang_class.getConstructors()[0].getParameterCount() > len(arguments):
             arguments.append(self._java("scala.Option").empty())
         plan = relation(*arguments)
-        dataset = f"{_SQL}.classic.Dataset" if self.version >= (4, 0) else f"{_SQL}.Dataset"
-        return self._frame(self._java(dataset).ofRows(self._session, plan))
+        return self._frame(self._java(self._dataset).ofRows(self._session, plan))
+
+    @property
+    def _dataset(self) -> str:
+        return f"{_SQL}.classic.Dataset" if self.version >= (4, 0) else f"{_SQL}.Dataset"
 
     def live_test(self, deleted: Iterable[Pages]) -> LiveTest:
         """How rows are tested that are not deleted: ``deleted``, of each file, goes to executors as they need it."""
@@ -210,22 +218,14 @@ class Bridge:
         constants = pa.table({PLACE: np.concatenate(places)})
         return LiveTest([PLACE_FIELD], constants, self._is_live(rows))
 
-    def _is_live(self, rows: Any) -> Column:
+    def _is_live(self, rows: Any) -> Any:
         """A Catalyst expression of ours, which is in no task: see ``LiveRows.java``."""
-        if self.version >= (4, 0):
-            from pyspark.sql.classic.column import Column
-
-            column = self._java(f"{_SQL}.classic.ExpressionUtils").column
-        else:
-            from pyspark.sql.column import Column
-
-            column = self._java(f"{_SQL}.Column")
         named = self._java(f"{_SQL}.catalyst.analysis.UnresolvedAttribute").quoted
         arguments = self._gateway.new_array(self._java("java.lang.Object"), 3)
         for i, argument in enumerate((named(PLACE), named(ROW_INDEX), rows)):
             arguments[i] = argument
         (constructor,) = self._loader().loadClass("tableformats.spark.LiveRows").getConstructors()
-        return Column(column(constructor.newInstance(arguments)))
+        return constructor.newInstance(arguments)
 
     def spark_type(self, kind: Any) -> Any:
         """Spark's JSON of a type as PySpark's type."""
@@ -241,9 +241,9 @@ class Bridge:
     def _data_type(self, schema: Mapping[str, Any] | str) -> Any:
         return self._java(f"{_SQL}.types.DataType").fromJson(json.dumps(schema))
 
-    def _files(self, files: pa.Table) -> Any:
+    def _files(self, relations: Any, files: pa.Table) -> Any:
         """``path`` and ``size`` of the table as Java's FileList."""
-        found = self._instance("FileList").open(files.num_rows)
+        found = relations.files(files.num_rows)
         for start in range(0, files.num_rows, _PIECE_FILES):
             piece = files.slice(start, _PIECE_FILES)
             lengths, text = text_of(flat(piece["path"]))
@@ -252,11 +252,9 @@ class Bridge:
         return found
 
     def _rows(self, table: pa.Table, struct: Any) -> Any:
-        """java.util.List of the table's rows; the table needs a column or no row."""
+        """java.util.List of the table's rows; the table has a column."""
         import pyarrow as pa
 
-        if not table.num_columns:
-            return self._empty_rows(table.num_rows)
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
@@ -265,14 +263,6 @@ class Bridge:
         for start in range(0, len(stream), _PIECE_BYTES):
             rows.add(_compressed(stream[start : start + _PIECE_BYTES]))
         return rows.read(struct)
-
-    def _empty_rows(self, count: int) -> Any:
-        row = self._java(f"{_SQL}.catalyst.InternalRow").empty()
-        return self._java("java.util.Collections").nCopies(count, row)
-
-    @property
-    def _python_utils(self) -> Any:
-        return self._java("org.apache.spark.api.python.PythonUtils")
 
     def _java(self, name: str) -> Any:
         return java_class(self._gateway, name)

@@ -23,7 +23,7 @@ from ..concurrency import cached_property
 from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..schema import Field, arrow_type
 from .branches import Branch, flat, split
-from .columns import ROW_INDEX, Naming, check_readable, quoted, spark_struct
+from .columns import ROW_INDEX, Naming, StoredColumn, check_readable, quoted, spark_struct
 from .equality import KeyGroup, load_key_groups, without_deleted
 from .filters import to_spark_column
 from .jvm import Bridge, Planner
@@ -137,23 +137,25 @@ class _Assembly:
         return reduce(lambda above, below: above.unionAll(below), (self._branch(b, pruner) for b in branches))
 
     def _branch(self, branch: Branch, pruner: PlanPruner) -> DataFrame:
+        from pyspark.sql import functions as F
+
         groups = self.groups if branch.has_keys else []
         columns = self._columns(groups)
         relation = self._relation(branch, columns, groups)
         counter = RowCounter(self.plan, branch.rows)
-        live = None
         if branch.has_positions:
-            live = self.bridge.live_test(counter.noting(deleted_pages(self.plan, branch.rows)))
-            relation.add_test(live)
+            relation.add_test(self.bridge.live_test(counter.noting(deleted_pages(self.plan, branch.rows))))
         planner = Planner(pruner.callback(FilterReader(columns, branch.naming), branch.rows), counter.count)
+        output = [self._output(f, branch.naming) for f in self.wanted]
+        stored = [column for column in output if isinstance(column, StoredColumn)]
+        if not groups and len(stored) == len(output):
+            return relation.frame(self.bridge, self._label(branch), planner, branch.file_format, stored)
         frame = relation.frame(self.bridge, self._label(branch), planner, branch.file_format)
-        if live is not None:
-            frame = frame.where(live.condition)
         for group in groups:
             frame = without_deleted(frame, group, branch.naming, self.bridge)
-        return frame.select(*(self._output(f, branch.naming) for f in self.wanted))
+        return frame.select(*(F.expr(c.text) if isinstance(c, StoredColumn) else c for c in output))
 
-    def _output(self, f: Field, naming: Naming) -> Column | str:
+    def _output(self, f: Field, naming: Naming) -> Column | StoredColumn:
         if f.id in self.metadata:
             return metadata_column(self.metadata[f.id], naming)
         return output_column(f, naming, self.bridge)
@@ -234,6 +236,7 @@ class _Relation:
     files: pa.Table
     partition: list[dict[str, Any]] = field(default_factory=list)
     data: list[dict[str, Any]] = field(default_factory=list)
+    live: LiveTest | None = None
 
     def add_constant(self, stored: dict[str, Any], values: pa.Array | pa.ChunkedArray) -> None:
         self.partition.append(stored)
@@ -245,15 +248,19 @@ class _Relation:
             self.data.append(_hidden(ROW_INDEX, "long"))
 
     def add_test(self, live: LiveTest) -> None:
-        """The rows' positions, and the constants that they are tested against."""
+        """The rows' positions, and the constants that they are tested against; only rows that pass are there."""
+        self.live = live
         self.add_row_index()
         for stored in live.fields:
             self.add_constant(stored, live.constants[stored["name"]])
 
-    def frame(self, bridge: Bridge, label: str, planner: Planner, file_format: str) -> DataFrame:
+    def frame(
+        self, bridge: Bridge, label: str, planner: Planner, file_format: str,
+        columns: Sequence[StoredColumn] | None = None,
+    ) -> DataFrame:  # fmt: skip
         return bridge.relation(
             label, self.files, spark_struct(self.partition), spark_struct(self.data), _OPTIONS[file_format], planner,
-            file_format,
+            file_format, None if self.live is None else self.live.condition, columns,
         )  # fmt: skip
 
 
@@ -284,8 +291,11 @@ def _real_size(plan: ScanPlan, path: str) -> int:
 
 def _hadoop_paths(paths: pa.Array) -> pa.Array:
     """Paths as Hadoop spells them; local ones are named so, lest a cluster's default file system claims them."""
+    is_local = pc.starts_with(paths, "/")
+    local = pc.binary_join_element_wise("file:", paths, "")
+    if pc.all(is_local).as_py():
+        return local
     for ours, hadoop in _HADOOP_SCHEMES.items():
         if pc.any(pc.starts_with(paths, f"{ours}://")).as_py():
             paths = pc.replace_substring_regex(paths, f"^{ours}://", f"{hadoop}://")
-    local = pc.binary_join_element_wise("file:", paths, "")
-    return pc.if_else(pc.starts_with(paths, "/"), local, paths)
+    return pc.if_else(is_local, local, paths)

@@ -17,7 +17,7 @@ from ..arrow.projection import default_values
 from ..errors import UnsupportedFeatureError
 from ..expressions import Literal
 from ..schema import Field, ListType, MapType, StructType, Type
-from .columns import Naming, logical_type, quoted
+from .columns import Naming, StoredColumn, logical_type, quoted
 from .filters import literal_column
 
 if TYPE_CHECKING:
@@ -30,18 +30,13 @@ __all__ = ["check_defaults", "default_constant", "output_column", "renamed"]
 _FLOATS = ("float", "double")
 
 
-def output_column(f: Field, naming: Naming, bridge: Bridge) -> Column | str:
-    """The column ``f`` of the result, out of the relation that ``naming`` reads; a name, quoted, where it is that."""
-    from pyspark.sql import functions as F
-
-    stored, name = quoted(naming.name(f)), quoted(f.name)
+def output_column(f: Field, naming: Naming, bridge: Bridge) -> Column | StoredColumn:
+    """The column ``f`` of the result, out of the relation that ``naming`` reads."""
     is_made = f.id in naming.missing and default_constant(f) is None
     if is_made or f.type.is_nested or f.collation or str(f.type) in ("uuid", "void"):
         return _Output(naming, bridge).column(f).alias(f.name)
-    # Each operation on a Column asks the JVM a dozen times, a text or a name seldom.
-    if str(f.type) in _FLOATS:
-        return F.expr(f"nanvl({stored}, {stored}) AS {name}")
-    return stored if stored == name else F.expr(f"{stored} AS {name}")
+    # Each operation on a Column asks the JVM a dozen times.
+    return StoredColumn(naming.name(f), f.name, str(f.type) in _FLOATS)
 
 
 def renamed(f: Field, naming: Naming, bridge: Bridge) -> Column:

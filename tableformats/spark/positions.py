@@ -81,12 +81,12 @@ class LiveTest:
     ----------
     fields : Spark's JSON of the constants of each file that the test needs
     constants : their columns, a row for each file
-    condition : true for live rows, never NULL; names ``fields`` and ROW_INDEX
+    condition : true for live rows, never NULL; names ``fields`` and ROW_INDEX; for the same bridge's ``relation``
     """
 
     fields: list[dict[str, Any]]
     constants: pa.Table
-    condition: Column
+    condition: Any
 
 
 def deleted_pages(plan: ScanPlan, rows: np.ndarray) -> Iterator[Pages]:

@@ -14,7 +14,7 @@ import atexit
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..storage import Storage, scheme_of
-from .columns import HIDDEN, ROW_INDEX
+from .columns import HIDDEN, ROW_INDEX, StoredColumn
 from .jvm import Bridge
 from .positions import WORDS_FIELDS, LiveTest, Pages, as_lists, is_live
 
@@ -85,6 +85,8 @@ class StagedFiles(Bridge):
         options: Mapping[str, str],
         planner: Planner,
         file_format: str,
+        live: Any = None,
+        columns: Sequence[StoredColumn] | None = None,
     ) -> DataFrame:
         """See :meth:`tableformats.spark.jvm.Bridge.relation`; later filters reach the files, not the plan.
 
@@ -94,6 +96,21 @@ class StagedFiles(Bridge):
             no field ids
         TableFormatsError : the staging location cannot be written
         """
+        from pyspark.sql import functions as F
+
+        frame = self._all_columns(files, partition_schema, data_schema, options, file_format)
+        if live is not None:
+            frame = frame.where(live)
+        return frame if columns is None else frame.select(*(F.expr(column.text) for column in columns))
+
+    def _all_columns(
+        self,
+        files: pa.Table,
+        partition_schema: Mapping[str, Any],
+        data_schema: Mapping[str, Any],
+        options: Mapping[str, str],
+        file_format: str,
+    ) -> DataFrame:
         from pyspark.sql import functions as F
 
         stored = list(data_schema["fields"])

@@ -535,6 +535,13 @@ def test_the_sessions_settings_stay(spark: Any, tmp_path: Path) -> None:
     assert {row.key: row.value for row in spark.sql("SET").collect()} == before
 
 
+def test_names_are_no_patterns(spark: Any, tmp_path: Path, settings: Any) -> None:
+    settings({"spark.sql.parser.quotedRegexColumnNames": "true"})
+    path = write(tmp_path, pa.table({"a.b": [1.5], "axb": [2.5]}))
+    fields = [Field(1, "a.b", primitive("double")), Field(2, "axb", primitive("double"))]
+    assert same_rows(spark, snapshot_of(tmp_path, fields, [FakeFile(path, 1)]).scan()) == ["(1.5, 2.5)"]
+
+
 def test_names_that_differ_in_case_alone(spark: Any, tmp_path: Path, settings: Any) -> None:
     settings({"spark.sql.caseSensitive": "true"})
     path = write(tmp_path, _ids(pa.table({"x": [1, 2], "X": [3, 4]}), 1, 2))
