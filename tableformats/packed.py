@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from . import compute as pc
 from .arrays import to_numpy
 
 __all__ = ["Column", "Packed", "packed", "plain"]
@@ -86,7 +87,7 @@ def packed(values: pa.Array) -> Column:
         return values
     numbers, bitmap = to_numpy(values), None
     if values.null_count:
-        valid = to_numpy(values.is_valid())
+        valid = to_numpy(pc.is_valid(values))
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
         numbers = np.where(valid, numbers, numbers[valid].min())
     least = numbers.min()

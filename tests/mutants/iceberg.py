@@ -16,6 +16,15 @@ _LAB = ("tests/property/test_lab.py",)
 
 MUTANTS = (
     # ---- which deletes apply ----------------------------------------------------------------------------------------
+    Mutant("deletes-without-a-path-left-out", f"{_HOME}/delete_pruning.py",
+           "kept = np.flatnonzero(~other | to_numpy(pc.is_null(named)))", "kept = np.flatnonzero(~other)",
+           "deletes that name no file are left out with those of other files", _DELETES),
+    Mutant("paths-compared-in-other-spellings", f"{_HOME}/delete_pruning.py",
+           "if self._start is None or spelled_from(named) != self._start:", "if self._start is None:",
+           "a delete that spells its file's path in another way is taken for another file's", _DELETES),
+    Mutant("bytes-of-other-manifests", f"{_HOME}/together.py",
+           "read._replace(data=bytes(read.data))", "read",
+           "a manifest that waits to be decoded is read where another one stands by then", _TOGETHER),
     Mutant("equality-deletes-of-the-same-commit", f"{_HOME}/deletes.py",
            'side="right" if strict else "left"', 'side="left"',
            "equality deletes apply to files of their own sequence number (<= for <)", _DELETES),

@@ -188,7 +188,9 @@ def test_index_against_the_rules(table: tuple[list[Any], list[Any]]) -> None:
 def test_deletes_of_other_files_are_left_out_early(table: tuple[list[Any], list[Any]], left: str, right: str) -> None:
     data, deletes = table
     deletes = [d for d in deletes if d[1] != "deletion_vector"]
-    files, tables_ = survivors(data, left), tables_of(deletes, right)
+    files, found = survivors(data, left), tables_of(deletes, right)
+    specs = {one.spec_id for one in found}
+    tables_ = [DeletesOf(i, pa.concat_tables([one.table for one in found if one.spec_id == i])) for i in specs]
     only = [PlannedPaths(files["path"]).only(one) for one in tables_]
     assert attached(planned(DeleteIndex(only, SPECS), files)) == attached(planned(DeleteIndex(tables_, SPECS), files))
     if left == right != "":
