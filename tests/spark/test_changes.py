@@ -21,6 +21,7 @@ def check(spark: Any, changes: tf.changes.Changes) -> list[str]:
     assert frame.columns == expected.column_names
     found = spark_rows(frame, expected.schema)
     assert found == rows(expected)
+    assert frame.count() == len(found), "count(*), from metadata where they know it"
     return found
 
 

@@ -33,7 +33,9 @@ def test_changes(spark: Any, table: tf.Table, first: int, last: int, filter: str
     scan = scan if filter is None else scan.where(filter)
     expected = scan.to_arrow()
     assert expected.num_rows
-    assert spark_rows(scan.to_spark(spark), expected.schema) == rows(expected)
+    frame = scan.to_spark(spark)
+    assert spark_rows(frame, expected.schema) == rows(expected)
+    assert frame.count() == expected.num_rows, "count(*), from metadata where they know it"
 
 
 def test_appends(spark: Any, table: tf.Table) -> None:
