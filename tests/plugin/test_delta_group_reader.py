@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
@@ -27,7 +29,7 @@ def log(tmp_path: Path) -> DeltaLog:
     return log.checkpoint(f"{1:020d}.checkpoint.parquet", *first, *actions)
 
 
-def file(i: int) -> dict[str, object]:
+def file(i: int) -> dict[str, Any]:
     stats = {"numRecords": 10, "minValues": {"id": i}, "maxValues": {"id": i}, "nullCount": {"id": 0}}
     return add(f"f{i}", stats=json.dumps(stats), **({"deletionVector": vector(0)} if i % 5 == 0 else {}))
 
@@ -50,6 +52,33 @@ def test_pieces_of_any_size(
         assert plan.record_counts.to_pylist() == [10] * len(wanted)
         assert plan.report.files_with_deletes == sum(i % 5 == 0 for i in wanted)
         assert plan.report.files_total == len(live)
+
+
+@pytest.mark.parametrize("batch", [4, 7, 16_384])
+@pytest.mark.parametrize("adds", [range(8, 21), range(29), range(5, ROWS), [0, 9, 10, 11, 30], [ROWS - 1], []],
+                         ids=["middle", "begin", "end", "scattered", "last", "none"])  # fmt: skip
+def test_adds_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adds: Sequence[int], batch: int) -> None:
+    """Wherever the adds of a row group stand, each has its own values."""
+    monkeypatch.setattr(group_reader, "_BATCH_ROWS", batch)
+    monkeypatch.setattr(group_reader, "PIECE_ROWS", 3)
+    first = first_actions(WITH_VECTORS)
+    first[1]["metaData"].update(
+        schemaString=metadata(field("id", "long"), field("p", "long"), field("q", "string"))["schemaString"],
+        partitionColumns=["p", "q"],
+    )
+    files = [file(i) for i in range(ROWS)]
+    for i, action in enumerate(files):
+        action["add"]["partitionValues"] = {"q": None if i % 7 == 0 else f"q{i % 4}", "p": str(i)}
+    log = DeltaLog(tmp_path / "t").commit(0, *first).commit(1, *first)
+    rest = [files[i] if i in adds else {"txn": None} for i in range(ROWS)]
+    table = open_table(log.checkpoint(f"{1:020d}.checkpoint.parquet", *rest, *first).root)
+    everything = [table.scan(filter).plan() for filter in (None, "id >= 0", "p >= 0", "p >= 9 AND id < 30")]
+    for plan, wanted in zip(everything, [[*adds]] * 3 + [[i for i in adds if 9 <= i < 30]], strict=True):
+        assert plan.survivors["path"].to_pylist() == [f"f{i}" for i in wanted]
+        values = plan.survivors["partition"].to_pylist()
+        assert [list(value.values()) for value in values] == [[i, f"q{i % 4}" if i % 7 else None] for i in wanted]
+        assert plan.report.files_with_deletes == sum(i % 5 == 0 for i in wanted)
+        assert plan.record_counts.to_pylist() == [10] * len(wanted)
 
 
 @pytest.mark.parametrize("batch", [5, 7, 8])

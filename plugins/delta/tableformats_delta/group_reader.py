@@ -94,10 +94,12 @@ class RowGroupReader:
             # Not a whole row group: Arrow has no strings of more than 2 GiB in a struct.
             batches = parquet.iter_batches(_BATCH_ROWS, [self._number], columns, use_threads=False)
             for batch in ahead(batches, 1) if self._decode_ahead else batches:
-                add = batch.column("add")
-                mask = _is_action(add, self._path)
-                source = _GroupStatistics(self, start, mask)
-                start += len(add)
+                whole = batch.column("add")
+                mask = _is_action(whole, self._path)
+                first, last = _ends(mask)  # where one run of a batch is actions, as writers put them, nothing is copied
+                add, mask = whole.slice(first, last - first), mask.slice(first, last - first)
+                source = _GroupStatistics(self, start + first, mask)
+                start += len(whole)
                 rows = _columns(add if source.is_whole else pc.filter(add, mask), wanted, self._path)
                 yield CheckpointRows(rows, source)
 
@@ -215,7 +217,7 @@ class _GroupStatistics:
                 return None
             if places is not None:
                 first, last = np.searchsorted(places, (place, place + len(add)))
-                member = pc.take(member, to_arrow(places[first:last] - place))
+                member = pc.take(member, to_arrow(places[first:last] - place), boundscheck=False)
             found.append(member)
         if len(found) == 1:
             return found[0]
@@ -258,6 +260,16 @@ def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
     if size is not None and pc.any(pc.and_(pc.is_null(path), pc.is_valid(size))).as_py():
         raise damaged_column(file, "add.path")
     return pc.is_valid(path)
+
+
+def _ends(mask: pa.BooleanArray) -> tuple[int, int]:
+    """The place of the first that is true, and the one behind the last; (0, 0): none is."""
+    import numpy as np
+
+    if mask.true_count == len(mask):
+        return 0, len(mask)
+    places = np.flatnonzero(to_numpy(mask))
+    return (int(places[0]), int(places[-1]) + 1) if len(places) else (0, 0)
 
 
 def _columns(add: pa.StructArray, wanted: Sequence[pa.Field], file: str) -> pa.RecordBatch:
