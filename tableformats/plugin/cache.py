@@ -7,7 +7,6 @@ works the same.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -20,6 +19,7 @@ from .directory import DIRECTORY_BYTES, CacheDirectory
 __all__ = ["BUDGET_BYTES", "MetadataCache"]
 
 BUDGET_BYTES = 512 << 20
+_DIGEST_BYTES = 32
 
 T = TypeVar("T")
 
@@ -78,8 +78,12 @@ class MetadataCache:
 
     def digest(self, options: Mapping[str, Any] | None) -> bytes:
         """32 bytes that tell ``options`` from others in this process, and nothing of what they are: for scopes."""
-        text = repr(sorted((str(name), repr(value)) for name, value in (options or {}).items()))
-        return hashlib.blake2b(text.encode(errors="surrogatepass"), key=self.seed, digest_size=32).digest()
+        if not options:
+            return bytes(_DIGEST_BYTES)
+        import hashlib  # which loads more of OpenSSL: some 2 ms
+
+        text = repr(sorted((str(name), repr(value)) for name, value in options.items()))
+        return hashlib.blake2b(text.encode(errors="surrogatepass"), key=self.seed, digest_size=_DIGEST_BYTES).digest()
 
     def scoped(self, *scope: Hashable, place: str = "") -> MetadataCache:
         """The same store, directory and budgets for another set of keys: those of one table; ``place`` is its

@@ -8,7 +8,6 @@ what stands in it is trusted as far as the checksum goes. What was not used for 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import tempfile
 import time
@@ -99,6 +98,8 @@ class CacheDirectory:
                 self._make_room()
 
     def _place(self, key: str) -> Path:
+        import hashlib
+
         return self.path / (hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest() + _ENTRY)
 
     def _make_room(self) -> None:
@@ -132,6 +133,8 @@ def telling_options(options: Any) -> Any:
 
 
 def _digest(key: str, parts: Iterable[bytes | memoryview]) -> bytes:
+    import hashlib
+
     digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES)
     for part in parts:
         digest.update(part)

@@ -7,7 +7,6 @@ that something else went wrong, so it can be inspected. Source: Delta PROTOCOL.m
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -49,6 +48,8 @@ def canonical_form(text: str) -> str:
 
 def json_checksum(text: str) -> str:
     """The MD5 of :func:`canonical_form`, 32 hexadecimal digits. Raises ValueError as it does."""
+    import hashlib
+
     return hashlib.md5(canonical_form(text).encode(), usedforsecurity=False).hexdigest()
 
 
