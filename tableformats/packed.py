@@ -17,7 +17,7 @@ from .arrays import to_numpy
 
 __all__ = ["Column", "Packed", "packed", "plain"]
 
-_WIDTHS = (np.uint8, np.uint16, np.uint32)
+_WIDTHS = [np.dtype(kind) for kind in (np.uint8, np.uint16, np.uint32)]
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,14 @@ def packed(values: pa.Array) -> Column:
         numbers = np.where(valid, numbers, numbers[valid].min())
     least = numbers.min()
     spread = int(numbers.max()) - int(least)
-    width = next((width for width in _WIDTHS if spread <= np.iinfo(width).max), None)
-    if spread and (width is None or np.dtype(width).itemsize >= numbers.itemsize):
+    if not spread:
+        return Packed(kind, len(values), least, None, bitmap)
+    width = next((width for width in _WIDTHS if spread < 1 << 8 * width.itemsize), numbers.dtype)
+    if width.itemsize == numbers.itemsize:
         return values
-    # Differences are right by their low bits, also where they pass the type's greatest number.
-    above = (numbers - least).astype(width) if spread else None
+    # Low bits alone, of which differences are right.
+    above = numbers.astype(width)
+    above -= np.array(least).astype(width)
     return Packed(kind, len(values), least, above, bitmap)
 
 

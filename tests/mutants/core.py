@@ -207,7 +207,7 @@ MUTANTS = (
            "return parts[0].packed()", "return replace(parts[0].packed(), rows=None)",
            "what is known of some of a block's files is kept as if it were known of all", ("tests/unit/test_kept.py",)),
     Mutant("numbers-cut-to-a-byte", "tableformats/packed.py",
-           "if spread <= np.iinfo(width).max", "if spread <= np.iinfo(width).max + 1",
+           "if spread < 1 << 8 * width.itemsize", "if spread <= 1 << 8 * width.itemsize",
            "numbers that are kept lose their highest bit", ("tests/unit/test_packed.py",)),
     Mutant("kept-files-stay-alive", "tableformats/kept.py",
            "                alive[gone - place.start] = False\n", "                pass\n",
