@@ -32,6 +32,8 @@ if sys.platform == "win32":
     COMPILE_ARGS = ["/Od", "/Zi"] if DEBUG else ["/O2"]
 else:
     COMPILE_ARGS = ["-std=c11", "-Wall", "-Werror=incompatible-pointer-types", "-Wno-unused-function"]
+    # What others may put their own in place of is called through a table, and never inlined.
+    COMPILE_ARGS += ["-fvisibility=hidden"]
     COMPILE_ARGS += ["-O1", "-g", "-UNDEBUG"] if DEBUG or TRACE else ["-O3"]
 
 DIRECTIVES = {
