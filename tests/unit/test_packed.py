@@ -20,7 +20,7 @@ KINDS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(),
 def numbers(draw: st.DrawFn) -> pa.Array:
     """Of every width, near each other or as far apart as their type allows, some of them null, some of them slices."""
     kind = draw(st.sampled_from(KINDS))
-    info = np.iinfo(kind.to_pandas_dtype())
+    info = np.iinfo(str(kind))
     near = draw(st.integers(int(info.min), int(info.max)))
     far = min(near + draw(st.sampled_from([0, 1, 255, 256, 65_535, 65_536, 2**32 - 1, 2**32, 2**64])), int(info.max))
     values = draw(st.lists(st.none() | st.sampled_from([near, far]) | st.integers(near, far), max_size=20))
