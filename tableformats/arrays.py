@@ -18,8 +18,8 @@ import pyarrow as pa
 from . import compute as pc
 
 __all__ = [
-    "FALSE", "TRUE", "ZERO", "array_of", "binaries", "distinct", "flat", "repeated", "scalar", "strings", "text_of",
-    "to_arrow", "to_numpy",
+    "FALSE", "TRUE", "ZERO", "array_of", "binaries", "distinct", "flat", "repeated", "scalar", "strings",
+    "text_buffers", "text_of", "to_arrow", "to_numpy",
 ]  # fmt: skip
 
 _KINDS: dict[np.dtype[Any], pa.DataType] = {
@@ -103,14 +103,20 @@ def binaries(values: Sequence[bytes | None]) -> pa.BinaryArray:
     return pa.Array.from_buffers(pa.binary(), len(values), [bitmap, narrow, data])
 
 
+def text_buffers(values: pa.StringArray | pa.BinaryArray) -> tuple[np.ndarray, np.ndarray]:
+    """Of n texts, as kernels take them: offsets, int32[n + 1], and what they look into, uint8[any]; neither is to be
+    written to. Which texts are null is not told."""
+    _, offsets, data = values.buffers()
+    octets = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    if not len(values):
+        return np.zeros(1, np.int32), octets
+    return np.frombuffer(offsets, np.int32, len(values) + 1, 4 * values.offset), octets
+
+
 def text_of(values: pa.StringArray) -> tuple[np.ndarray, bytes]:
     """The lengths in bytes, int32[n], of texts (n, none of them null) in UTF-8, and the texts one after the other."""
-    if not len(values):
-        return np.zeros(0, np.int32), b""
-    _, places, data = values.buffers()
-    offsets = np.frombuffer(places, np.int32, len(values) + 1, 4 * values.offset)
-    first, last = int(offsets[0]), int(offsets[-1])
-    return np.diff(offsets), b"" if first == last else data[first:last].to_pybytes()
+    offsets, data = text_buffers(values)
+    return np.diff(offsets), data[offsets[0] : offsets[-1]].tobytes()
 
 
 def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:

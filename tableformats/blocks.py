@@ -262,7 +262,7 @@ class Block:
         if alive is not None:
             n, size = int(np.count_nonzero(alive)), int(self.sizes[alive].sum())
             counts = self.record_count
-            rows = None if counts is None else _sum(counts.filter(to_arrow(alive)))
+            rows = None if counts is None else _sum(pc.filter(counts, to_arrow(alive)))
         report.files_total += n
         report.bytes_total += size
         if n:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from . import compute as pc
 from ._core import pruning as kernels
-from .arrays import binaries, to_numpy
+from .arrays import binaries, text_buffers, to_numpy
 from .expressions import Literal
 from .schema import DecimalType, FixedType, PrimitiveType, Type
 
@@ -159,7 +159,4 @@ def _decimals(values: pa.Array) -> np.ndarray:
 
 
 def _bytes(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    values = pc.cast(values, pa.binary())
-    _, offsets, data = values.buffers()
-    window = np.frombuffer(offsets, np.int32)[values.offset : values.offset + len(values) + 1]
-    return window, np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return text_buffers(pc.cast(values, pa.binary()))

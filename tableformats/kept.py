@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from . import compute as pc
 from ._core.filekeys import FileKeySet
-from .arrays import to_arrow
+from .arrays import text_buffers, to_arrow
 from .blocks import BatchOf, Block, Source
 from .plugin.base import FileBatch, FilePart, PartitionSpec
 from .plugin.cache import MetadataCache
@@ -352,10 +352,4 @@ def _covering(newer: Sequence[FilePart], more: int) -> Sequence[FilePart] | None
 
 
 def _buffers(keys: pa.BinaryArray) -> tuple[np.ndarray, np.ndarray]:
-    """(offsets, data), as the kernels take them."""
-    keys = pc.cast(keys, pa.binary())
-    _, offsets, data = keys.buffers()
-    if offsets is None or not len(keys):
-        return np.zeros(0, np.int32), np.zeros(0, np.uint8)
-    window = np.frombuffer(offsets, np.int32)[keys.offset : keys.offset + len(keys) + 1]
-    return window, np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    return text_buffers(pc.cast(keys, pa.binary()))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -244,13 +244,13 @@ class Storage(Portable):
             self.limits.check("metadata_bytes", wanted, "bytes", path=path)
             return bytes(source.read_at(wanted, offset))
 
-    def read_into(self, path: str, scratch: Scratch) -> memoryview:
-        """The bytes (uint8) of an absolute path, there until the next file is read into ``scratch``. Raises as
-        :meth:`read_bytes` does."""
+    def read_into(self, path: str, room: Callable[[int], memoryview]) -> memoryview:
+        """The bytes (uint8) of an absolute path, in what ``room`` gives for so many (uint8[n], to be written to).
+        Raises as :meth:`read_bytes` does."""
         with self.open_file(path) as source:
             wanted = source.size()
             self.limits.check("metadata_bytes", wanted, "bytes", path=path)
-            view = scratch.room(wanted)
+            view = room(wanted)
             return view[: source.readinto(view)]
 
     def open_file(self, path: str) -> pa.NativeFile:
@@ -409,15 +409,10 @@ class Storage(Portable):
 
 def _path_kinds(paths: pa.Array, encoded: bool) -> np.ndarray:
     """See :func:`tableformats._core.paths.path_kinds`."""
-    import numpy as np
-
     from ._core.paths import path_kinds
+    from .arrays import text_buffers
 
-    if not len(paths):
-        return np.zeros(0, np.uint8)
-    _, offsets, data = paths.buffers()
-    window = np.frombuffer(offsets, np.int32)[paths.offset : paths.offset + len(paths) + 1]
-    return path_kinds(window, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8), encoded)
+    return path_kinds(*text_buffers(paths), encoded)
 
 
 def _refuse_climbing(path: str) -> None:

@@ -97,7 +97,7 @@ class Transform:
             return None
         limit = 1 << (values.type.bit_width - 1)
         if self.width >= limit:
-            return values.is_valid()
+            return pc.is_valid(values)
         width, greatest = (scalar(number, values.type) for number in (self.width, limit - 1 - self.width))
         rest = pc.subtract(values, pc.multiply(pc.divide(values, width), width))
         found = pc.fill_null(pc.or_(pc.not_equal(rest, scalar(0, rest.type)), pc.greater(values, greatest)), FALSE)

@@ -17,6 +17,7 @@ from tableformats.arrays import (
     repeated,
     scalar,
     strings,
+    text_buffers,
     text_of,
     to_arrow,
     to_numpy,
@@ -44,6 +45,17 @@ def test_texts_in_one_piece(texts: list[str]) -> None:
     lengths, text = text_of(array)
     assert lengths.dtype == np.int32 and lengths.tolist() == [len(each.encode()) for each in texts]
     assert text == "".join(texts).encode()
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary()])
+@pytest.mark.parametrize("texts", [[], [b""], [b"a", b"", b"bc"]])
+def test_texts_as_kernels_take_them(texts: list[bytes], kind: pa.DataType) -> None:
+    slices = pa.array([b"before", *texts, b"after"], kind).slice(1, len(texts))
+    for array in (slices, pa.array(texts, kind), *([pa.nulls(0, kind)] if not texts else [])):
+        offsets, data = text_buffers(array)
+        assert (offsets.dtype, data.dtype) == (np.int32, np.uint8)
+        spans = zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
+        assert [data[start:stop].tobytes() for start, stop in spans] == texts
 
 
 def test_some_values_are_null() -> None:

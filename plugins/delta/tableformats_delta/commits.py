@@ -89,7 +89,7 @@ def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
     """
     texts = texts_of_thread()
     for file in files:
-        texts.end(read_log_file_into(storage, file.path, texts))
+        texts.end(read_log_file_into(storage, file.path, texts.room))
     commits = []
     for number, (file, lines) in enumerate(zip(files, read_lines(texts), strict=True)):
         commit = None if lines is None else _of_lines(file, lines)

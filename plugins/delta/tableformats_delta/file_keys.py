@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from uuid import UUID
 
-from tableformats.arrays import FALSE, scalar, strings, to_numpy
+from tableformats.arrays import FALSE, scalar, strings, text_buffers, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.storage import normalize
 
 from . import z85
 from ._keys import holds_any, with_endings
-from .json_columns import text_buffers
 from .vector_column import has_vector, vectors_of
 
 if TYPE_CHECKING:

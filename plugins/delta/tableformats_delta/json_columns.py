@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tableformats.arrays import strings, to_arrow, to_numpy
+from tableformats.arrays import strings, text_buffers, to_arrow, to_numpy
 
 from ._json import Cells, MemberColumns
 from .values import INT_RANGES, fit_decimal, parse_float
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABSENT", "ESCAPED", "INTEGER", "NULL", "OBJECT", "TEXT", "JsonColumns", "JsonTable", "Path", "member_tree",
-    "text_buffers",
 ]  # fmt: skip
 
 Path = tuple[str, ...]
@@ -240,23 +239,12 @@ def _texts(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
 
     from tableformats import compute as pc
 
-    if not len(text):
-        return np.zeros(1, np.int32), np.zeros(0, np.uint8)
     offsets, data = text_buffers(text)
     if text.null_count:
         sizes = np.diff(offsets)
         if sizes[to_numpy(pc.is_null(text))].any():
             return text_buffers(strings(text.to_pylist()))
     return offsets, data
-
-
-def text_buffers(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    """(offsets int32[n + 1], data uint8[any]) of n texts, n > 0."""
-    import numpy as np
-
-    _, offsets, data = text.buffers()
-    window = np.frombuffer(offsets, np.int32)[text.offset : text.offset + len(text) + 1]
-    return window, np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
 
 
 def _bitmap(cells: np.ndarray) -> pa.Buffer | None:

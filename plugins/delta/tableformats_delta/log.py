@@ -19,7 +19,9 @@ from tableformats.storage import missing_file
 from .format import LOG_DIRECTORY
 
 if TYPE_CHECKING:
-    from tableformats.storage import FileInfo, Scratch, Storage
+    from collections.abc import Callable
+
+    from tableformats.storage import FileInfo, Storage
 
 __all__ = [
     "Checkpoint", "LogFile", "LogListing", "LogSegment", "list_log", "read_log_file",
@@ -254,9 +256,10 @@ def read_log_file(storage: Storage, path: str) -> bytes:
         raise missing_file("a file of the log", path) from error
 
 
-def read_log_file_into(storage: Storage, path: str, scratch: Scratch) -> int:
-    """How many bytes a log file has, which are put into ``scratch``. Raises as :func:`read_log_file` does."""
+def read_log_file_into(storage: Storage, path: str, room: Callable[[int], memoryview]) -> int:
+    """How many bytes a log file has, which are put into the ``room`` for them; see :meth:`Storage.read_into`. Raises as
+    :func:`read_log_file` does."""
     try:
-        return len(storage.read_into(path, scratch))
+        return len(storage.read_into(path, room))
     except FileNotFoundError as error:
         raise missing_file("a file of the log", path) from error

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from threading import local
 from typing import TYPE_CHECKING
 
-from tableformats.storage import Scratch
-
 if TYPE_CHECKING:
     import numpy as np
 
@@ -21,7 +19,7 @@ _MOST_KEPT = 8 << 20
 _local = local()
 
 
-class Texts(Scratch):
+class Texts:
     """Texts, a line feed behind each and a zero behind them all. ``starts`` has where each begins, and where the next
     one would."""
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from tableformats import compute as pc
 from tableformats._core.filekeys import FileKeySet
-from tableformats.arrays import FALSE, TRUE, ZERO, distinct, scalar, to_arrow, to_numpy
+from tableformats.arrays import FALSE, TRUE, ZERO, distinct, scalar, text_buffers, to_arrow, to_numpy
 from tableformats.plugin import Bounds, PartitionSpec, Statistics
 from tableformats.schema import Field, arrow_type
 
@@ -61,7 +61,7 @@ def needed_manifests(
             continue
         partition = files["partition"].combine_chunks()
         if (spec_ids != spec.id).any():
-            partition = partition.filter(to_arrow(spec_ids == spec.id))
+            partition = pc.filter(partition, to_arrow(spec_ids == spec.id))
         summaries = manifest_list.summaries(group, spec)
         if not len(partition):
             needed.difference_update(group.tolist())
@@ -88,7 +88,7 @@ def _extremes(values: pa.Array, n: int) -> Range:
     """``n`` times the range of the values."""
     nulls, present = values.null_count, values
     if pa.types.is_floating(values.type):
-        present = values.filter(pc.invert(pc.is_nan(values)))  # and without the nulls
+        present = pc.filter(values, pc.invert(pc.is_nan(values)))  # and without the nulls
     try:
         ends = pc.min_max(present)
         lower, upper = (pa.repeat(ends[name], n) for name in ("min", "max"))
@@ -111,23 +111,16 @@ class PlannedPaths:
         self._start = spelled_from(paths)
         self._keys = FileKeySet()
         for chunk in paths.chunks if self._start is not None else ():
-            self._keys.add_batch(*_text(chunk))
+            self._keys.add_batch(*text_buffers(chunk))
 
     def only(self, deletes: DeletesOf) -> DeletesOf:
         """Those that name no path or one of these; all where paths may be spelled in several ways."""
         named = flat(deletes.table["referenced_data_file"])
         if self._start is None or spelled_from(named) != self._start:
             return deletes
-        other = self._keys.probe_batch(*_text(named)) == 1
+        other = self._keys.probe_batch(*text_buffers(named)) == 1
         kept = np.flatnonzero(~other | to_numpy(pc.is_null(named)))
         return deletes._replace(table=pc.take(deletes.table, to_arrow(kept)))
-
-
-def _text(values: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    """The offsets, int32[n + 1], and the bytes of texts."""
-    _, places, data = values.buffers()
-    offsets = np.frombuffer(places, np.int32, len(values) + 1, 4 * values.offset)
-    return offsets, np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
 
 
 def without_disjoint(
