@@ -181,6 +181,15 @@ void tf_keyset_probe(const tf_keyset *set, const tf_key *keys, size_t n, uint8_t
         unseen[i] = find(set, hashes[i], keys[i])->record == 0;
 }
 
+void tf_keyset_find(const tf_keyset *set, const tf_key *keys, size_t n, int64_t *found)
+{
+    uint64_t hashes[TF_KEYSET_BLOCK];
+    if (set->count != 0)
+        hash_block(set, keys, n, hashes);
+    for (size_t i = 0; i < n; i++)
+        found[i] = set->count != 0 ? (int64_t)find(set, hashes[i], keys[i])->record - 1 : -1;
+}
+
 void tf_keyset_hash(const tf_keyset *set, const tf_key *keys, size_t n, uint64_t *hashes)
 {
     for (size_t i = 0; i < n; i++)

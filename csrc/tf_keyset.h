@@ -45,6 +45,9 @@ tf_status tf_keyset_add(tf_keyset *set, const tf_key *keys, size_t n, uint8_t *a
 /* Likewise without inserting: unseen[i] is 1 where key i is not in the set. */
 void tf_keyset_probe(const tf_keyset *set, const tf_key *keys, size_t n, uint8_t *unseen);
 
+/* Where each key is: found[i] is a number of its own for every key of the set, and -1 for others. */
+void tf_keyset_find(const tf_keyset *set, const tf_key *keys, size_t n, int64_t *found);
+
 /* The hash of each key, under the set's seed. */
 void tf_keyset_hash(const tf_keyset *set, const tf_key *keys, size_t n, uint64_t *hashes);
 

@@ -491,7 +491,7 @@ def _typed_partition(partition: pa.StructArray, spec: PartitionSpec) -> pa.Struc
     if not partition.null_count and partition.type == pa.struct(wanted):
         return partition
     present = [(f, partition.field(index)) for f, index in found if index >= 0]
-    arrays = [values if values.type == f.type else values.cast(f.type) for f, values in present]
+    arrays = [values if values.type == f.type else pc.cast(values, f.type) for f, values in present]
     return pa.StructArray.from_arrays(arrays, fields=[f for f, _ in present])
 
 

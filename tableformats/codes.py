@@ -124,7 +124,7 @@ def locate(values: pa.Array, accepted: Accepted, unknown: int) -> np.ndarray:
     if accepted.domain == "int64":
         kernels.locate_int64(_integers(values), np.array(literals, np.int64), out)
     elif accepted.domain == "float64":
-        kernels.locate_float64(to_numpy(values.cast(pa.float64())), np.array(literals, np.float64), out)
+        kernels.locate_float64(to_numpy(pc.cast(values, pa.float64())), np.array(literals, np.float64), out)
     elif accepted.domain == "decimal":
         packed = b"".join(v.to_bytes(16, "little", signed=True) for v in literals)
         kernels.locate_decimal128(_decimals(values), np.frombuffer(packed, np.uint8), out)
@@ -145,7 +145,7 @@ def validity_of(values: pa.Array) -> tuple[np.ndarray | None, int]:
 
 def _integers(values: pa.Array) -> np.ndarray:
     if pa.types.is_boolean(values.type):
-        values = values.cast(pa.int8())
+        values = pc.cast(values, pa.int8())
     elif pa.types.is_date32(values.type):
         values = values.view(pa.int32())
     elif values.type.bit_width == 64:

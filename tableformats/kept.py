@@ -80,7 +80,7 @@ class _Files:
         """In memory of their own, where that which they have is mostly other files'."""
         if self.files.get_total_buffer_size() <= 2 * self.files.nbytes:
             return self
-        return _Files(self.files.take(to_arrow(np.arange(self.files.num_rows))), self.rows)
+        return _Files(pc.take(self.files, to_arrow(np.arange(self.files.num_rows))), self.rows)
 
     def at(self, places: np.ndarray) -> pa.RecordBatch | None:
         """The files in these rows of the batch (int64, ascending); None where some are not here."""
@@ -330,7 +330,7 @@ class Kept:
             return part.keys_of(self.files(source, rows, reread))
         keys = reread(source).keys
         assert keys is not None, "parts below those that add keys have keys"
-        return keys.take(to_arrow(source.places(rows)))
+        return pc.take(keys, to_arrow(source.places(rows)))
 
 
 def keys_of(parts: Iterable[FilePart]) -> Iterator[pa.BinaryArray]:

@@ -147,7 +147,7 @@ class _Planner:
             survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
         report.files_planned = survivors.num_rows
         report.files_fully_matched = pc.sum(survivors["fully_matched"]).as_py() or 0
-        report.files_with_deletes = int(np.count_nonzero(np.diff(delete_files.offsets)))
+        report.files_with_deletes = int(np.count_nonzero(delete_files.offsets[1:] != delete_files.offsets[:-1]))
         report.delete_files = delete_files.files.num_rows
         report.bytes_planned = pc.sum(survivors["size_bytes"]).as_py() or 0
         report.count_planned = counts.total

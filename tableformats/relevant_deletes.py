@@ -33,5 +33,5 @@ def relevant_deletes(program: Program, deletes: DeleteFiles) -> DeleteFiles:
     owners = np.repeat(np.arange(len(deletes.offsets) - 1), np.diff(deletes.offsets))[chosen]
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(deletes.offsets) - 1))])
     indices = np.searchsorted(rows, deletes.indices[chosen]).astype(np.int32)
-    return replace(deletes, files=deletes.files.take(to_arrow(rows)), offsets=offsets.astype(np.int64), indices=indices,
-                   statistics=None)  # fmt: skip
+    files = pc.take(deletes.files, to_arrow(rows))
+    return replace(deletes, files=files, offsets=offsets.astype(np.int64), indices=indices, statistics=None)

@@ -101,7 +101,7 @@ def normalize_all(paths: pa.Array) -> pa.Array:
     # Other hosts and schemes in capitals are rare enough to go one by one.
     rest = pc.fill_null(pc.match_substring_regex(paths, "^(?:file:/|[^:/]*[A-Z][^:/]*:/)"), FALSE)
     if pc.any(rest).as_py():
-        singly = [normalize(p) for p in paths.filter(rest).to_pylist()]
+        singly = [normalize(p) for p in pc.filter(paths, rest).to_pylist()]
         paths = pc.replace_with_mask(paths, rest, strings(singly))
     return paths
 
@@ -359,7 +359,7 @@ class Storage(Portable):
             resolved = pc.if_else(relative, joined, resolved)
         rest = pc.is_null(resolved)
         if pc.any(rest).as_py():
-            singly = [self.resolve_one(p, encoded=encoded) for p in stored.filter(rest).to_pylist()]
+            singly = [self.resolve_one(p, encoded=encoded) for p in pc.filter(stored, rest).to_pylist()]
             resolved = pc.replace_with_mask(resolved, rest, strings(singly))
         return resolved
 

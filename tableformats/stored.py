@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from . import compute as pc
 from .arrays import to_arrow, to_numpy
 from .plugin.base import FileBatch, FilePart, PartitionSpec
 from .plugin.directory import ALIGNMENT, CacheDirectory
@@ -135,7 +136,7 @@ class _Learning(Statistics):
             except LookupError:
                 missing.append(f)
                 continue
-            _add(found, f, {name: side if places is None else side.take(to_arrow(places))
+            _add(found, f, {name: side if places is None else pc.take(side, to_arrow(places))
                             for name, side in known.sides.items()})  # fmt: skip
         statistics = self._source() if missing else None
         if statistics is not None:

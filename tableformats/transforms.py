@@ -115,13 +115,13 @@ class Transform:
             return values, _prefix_upper(values, self.width, target)
         if isinstance(source, DecimalType):
             step = decimal.Decimal(self.width - 1).scaleb(-source.scale)
-            wide = values.cast(pa.decimal256(min(source.precision + 12, 76), source.scale))
+            wide = pc.cast(values, pa.decimal256(min(source.precision + 12, 76), source.scale))
             upper = pc.add(wide, pa.scalar(step, pa.decimal256(12, source.scale)))
             limit = pa.scalar((decimal.Decimal(10) ** source.precision - 1).scaleb(-source.scale), upper.type)
             return values, pc.if_else(pc.greater(upper, limit), limit, upper).cast(target)
         if name not in ("tinyint", "smallint", "int", "bigint"):
             return pa.nulls(len(values), target), pa.nulls(len(values), target)
-        as_long = values.cast(pa.int64())
+        as_long = pc.cast(values, pa.int64())
         step, limit = scalar(self.width - 1, pa.int64()), (1 << (target.bit_width - 1)) - 1
         full = pc.greater(as_long, scalar(limit - (self.width - 1), pa.int64()))
         upper = pc.if_else(full, scalar(limit, pa.int64()), pc.add(as_long, step))
@@ -129,7 +129,7 @@ class Transform:
         width = scalar(self.width, pa.int64())
         sure = pc.equal(pc.multiply_checked(pc.divide(as_long, width), width), as_long)
         lower, upper = (pc.if_else(sure, side, scalar(None, pa.int64())) for side in (as_long, upper))
-        return lower.cast(target), upper.cast(target)
+        return pc.cast(lower, target), pc.cast(upper, target)
 
     def _preimage_time(self, values: pa.Array, source: str) -> tuple[pa.Array, pa.Array]:
         """Bounds in days for dates, in micro- or nanoseconds for timestamps, as int64."""

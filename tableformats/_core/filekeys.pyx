@@ -23,6 +23,7 @@ cdef extern from "tf_keyset.h" nogil:
     void tf_keyset_clear(tf_keyset *set)
     tf_status tf_keyset_add(tf_keyset *set, const tf_key *keys, size_t n, uint8_t *added)
     void tf_keyset_probe(const tf_keyset *set, const tf_key *keys, size_t n, uint8_t *unseen)
+    void tf_keyset_find(const tf_keyset *set, const tf_key *keys, size_t n, int64_t *found)
     void tf_keyset_hash(const tf_keyset *set, const tf_key *keys, size_t n, uint64_t *hashes)
     void tf_keyset_probe_hashes(const tf_keyset *set, const uint64_t *hashes, size_t n, uint8_t *unseen)
 
@@ -53,6 +54,19 @@ cdef tf_status visit(tf_keyset *set, const offset_t[::1] offsets, const uint8_t 
                 unseen[rows[j]] = answers[j]
             used = 0
     return <tf_status>0
+
+
+cdef void find_all(const tf_keyset *set, const offset_t[::1] offsets, const uint8_t *data,
+                   int64_t[::1] found) noexcept nogil:
+    cdef tf_key keys[TF_KEYSET_BLOCK]
+    cdef Py_ssize_t i = 0, j, used
+    while i < found.shape[0]:
+        used = min(found.shape[0] - i, <Py_ssize_t>TF_KEYSET_BLOCK)
+        for j in range(used):
+            keys[j].data = data + offsets[i + j]
+            keys[j].size = <size_t>(offsets[i + j + 1] - offsets[i + j])
+        tf_keyset_find(set, keys, used, &found[i])
+        i += used
 
 
 cdef void hash_all(const tf_keyset *set, const offset_t[::1] offsets, const uint8_t *data,
@@ -120,6 +134,34 @@ cdef class FileKeySet:
         batch are not told apart, all are unseen.
         """
         return self._visit_any(offsets, data, validity, False)
+
+    def find_batch(self, offsets not None, const uint8_t[::1] data not None):
+        """int64[n]: a number for each key, equal where the keys are equal, and -1 where the key is not in the set.
+
+        Numbers are not negative, have gaps, and stay what they are while keys are added.
+
+        Raises
+        ------
+        ValueError : as :meth:`add_batch`
+        """
+        cdef const int64_t[::1] wide
+        cdef const int32_t[::1] narrow
+        cdef const uint8_t *start = &data[0] if data.shape[0] else NULL
+        result = np.empty(max(offsets.shape[0] - 1, 0), np.int64)
+        cdef int64_t[::1] found = result
+        if offsets.itemsize == sizeof(int64_t):
+            wide = offsets
+            expect_offsets(wide, data.shape[0], "offsets")
+            with self._lock:
+                with nogil:
+                    find_all(&self._set, wide, start, found)
+        else:
+            narrow = offsets
+            expect_offsets(narrow, data.shape[0], "offsets")
+            with self._lock:
+                with nogil:
+                    find_all(&self._set, narrow, start, found)
+        return result
 
     def hash_batch(self, offsets not None, const uint8_t[::1] data not None):
         """uint64[n]: the hash of each key under the set's seed, for :meth:`probe_hashes` of any set of that seed.

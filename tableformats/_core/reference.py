@@ -220,7 +220,7 @@ def path_kinds(offsets: Int32 | Int64, data: UInt8, encoded: bool) -> UInt8:
 
 class FileKeySet:
     def __init__(self, *, seed: bytes | None = None) -> None:
-        self._keys: set[bytes] = set()
+        self._keys: dict[bytes, int] = {}
         self._seed = os.urandom(32) if seed is None else seed
 
     def __len__(self) -> int:
@@ -231,12 +231,15 @@ class FileKeySet:
         for key in self._batch(offsets, data, validity):
             unseen.append(key is not None and key not in self._keys)
             if key is not None:
-                self._keys.add(key)
+                self._keys.setdefault(key, len(self._keys))
         return np.array(unseen, np.uint8)
 
     def probe_batch(self, offsets: Int32 | Int64, data: UInt8, validity: UInt8 | None = None) -> UInt8:
         batch = self._batch(offsets, data, validity)
         return np.array([key is not None and key not in self._keys for key in batch], np.uint8)
+
+    def find_batch(self, offsets: Int32 | Int64, data: UInt8) -> Int64:
+        return np.array([self._keys.get(key, -1) for key in _entries(offsets, data, "offsets")], np.int64)
 
     def hash_batch(self, offsets: Int32 | Int64, data: UInt8) -> UInt64:
         return np.array([self._hash(key) for key in _entries(offsets, data, "offsets")], np.uint64)

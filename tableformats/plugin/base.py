@@ -307,6 +307,7 @@ class DeleteFiles:
         """The deletes of the surviving files ``rows`` (int64) alone, in that order."""
         import numpy as np
 
+        from .. import compute as pc
         from ..arrays import to_arrow
 
         counts = np.diff(self.offsets)[rows]
@@ -314,7 +315,7 @@ class DeleteFiles:
         within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
         chosen = self.indices[np.repeat(self.offsets[rows], counts) + within]
         used, indices = np.unique(chosen, return_inverse=True)
-        return DeleteFiles(self.files.take(to_arrow(used)), offsets, indices.astype(np.int32))
+        return DeleteFiles(pc.take(self.files, to_arrow(used)), offsets, indices.astype(np.int32))
 
 
 class FormatSnapshot(ABC):

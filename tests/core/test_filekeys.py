@@ -42,6 +42,24 @@ def test_like_a_set_of_bytes(filekeys: ModuleType, width: type, batches: list[Ke
         assert len(keys) == len(seen)
 
 
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+@settings(deadline=None)
+@given(batches=st.lists(st.lists(KEY, max_size=150), max_size=5))
+def test_a_key_has_one_number(filekeys: ModuleType, width: type, batches: list[list[bytes]]) -> None:
+    keys = filekeys.FileKeySet()
+    numbers: dict[bytes, int] = {}
+    for batch in batches:
+        before = keys.find_batch(*_batch(list(batch), width)[:2]).tolist()
+        assert before == [numbers.get(key, -1) for key in batch]
+        keys.add_batch(*_batch(list(batch), width))
+        found = keys.find_batch(*_batch(list(batch), width)[:2])
+        assert found.dtype == np.int64 and (found >= 0).all()
+        numbers |= dict(zip(batch, found.tolist(), strict=True))
+    every = list(numbers)
+    assert keys.find_batch(*_batch(list(every), width)[:2]).tolist() == list(numbers.values())
+    assert len(set(numbers.values())) == len(numbers)
+
+
 class _Machine(RuleBasedStateMachine):
     """Adds and probes in any order; the oracle is a dict from key to the batch that brought it first."""
 
@@ -89,6 +107,7 @@ def test_bytes_decide_where_hashes_collide(filekeys: ModuleType) -> None:
     keys, seen = filekeys.FileKeySet(seed=bytes(32)), set()
     for text in texts:
         assert keys.probe_batch(*_batch([text])).tolist() == [text not in seen]
+        assert (keys.find_batch(*_batch([text])[:2]) < 0).tolist() == [text not in seen]
         assert keys.add_batch(*_batch([text])).tolist() == [text not in seen]
         seen.add(text)
     assert len(keys) == len(seen)
@@ -127,13 +146,14 @@ def test_empty_batches(filekeys: ModuleType) -> None:
     for offsets in (np.zeros(0, np.int32), np.zeros(1, np.int32)):
         for answer in (keys.add_batch(offsets, none), keys.probe_batch(offsets, none, none)):
             assert answer.dtype == np.uint8 and answer.shape == (0,)
+        assert keys.find_batch(offsets, none).shape == (0,)
     assert len(keys) == 0
 
 
 @pytest.mark.parametrize("offsets", [[0, 2, 1], [-1, 0], [0, 4], [2, 1, 3]])
 def test_refuses_offsets_outside_of_the_data(filekeys: ModuleType, offsets: list[int]) -> None:
     keys, data = filekeys.FileKeySet(), np.frombuffer(b"abc", np.uint8)
-    for call in (keys.add_batch, keys.probe_batch):
+    for call in (keys.add_batch, keys.probe_batch, keys.find_batch):
         with pytest.raises(ValueError, match=r"offsets\[\d\]"):
             call(np.array(offsets, np.int32), data)
     with pytest.raises(ValueError, match="validity has 2"):

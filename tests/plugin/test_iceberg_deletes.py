@@ -256,7 +256,7 @@ def test_a_vector_without_its_place(missing: str) -> None:
     ],
 )  # fmt: skip
 def test_when_two_paths_are_one_file(left: str, right: str, same: bool) -> None:
-    a, b = comparable(pa.array([left]), pa.array([right]))
+    a, b = comparable(pa.chunked_array([[left]]), pa.chunked_array([[right]]))
     assert (a[0].as_py() == b[0].as_py()) is same
 
 

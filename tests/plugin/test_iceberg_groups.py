@@ -75,7 +75,7 @@ def test_a_column_in_one_piece_is_not_copied() -> None:
     ],
 )  # fmt: skip
 def test_paths_of_one_spelling_are_left_as_they_are(left: list[str], right: list[str | None], kept: bool) -> None:
-    arrays = pa.chunked_array([left]), pa.array(right, pa.string())
+    arrays = pa.chunked_array([left]), pa.chunked_array([right], pa.string())
     found = comparable(*arrays)
     assert (found[0] is arrays[0]) == kept
 

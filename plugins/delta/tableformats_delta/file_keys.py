@@ -116,7 +116,7 @@ def _canonical(paths: pa.StringArray) -> pa.StringArray:
     awkward = pc.match_substring_regex(paths, _AWKWARD)
     if not pc.any(awkward).as_py():
         return paths
-    fixed = [normalize(unquote(path)) for path in paths.filter(awkward).to_pylist()]
+    fixed = [normalize(unquote(path)) for path in pc.filter(paths, awkward).to_pylist()]
     return pc.replace_with_mask(paths, awkward, strings(fixed))
 
 
@@ -130,7 +130,7 @@ def _canonical_vectors(storage: pa.StringArray, stored: pa.StringArray, root: st
     if not absolute.true_count:
         return plain
     absolute = pc.fill_null(absolute, FALSE)
-    fixed = [_as_uuid(normalize(unquote(path)), root) for path in stored.filter(absolute).to_pylist()]
+    fixed = [_as_uuid(normalize(unquote(path)), root) for path in pc.filter(stored, absolute).to_pylist()]
     return pc.replace_with_mask(plain, absolute, strings(fixed))
 
 

@@ -202,8 +202,11 @@ class _Prefix(ImpliedBounds):
 
     def of(self, values: Sequence[pa.Array], source: Type) -> Implied:
         """See :meth:`tableformats.plugin.ImpliedBounds.of`."""
-        distinct = values[0].dictionary_encode()
-        lower, upper = (side.take(distinct.indices) for side in self.transform.preimage(distinct.dictionary, source))
+        from tableformats import compute as pc
+
+        distinct = pc.dictionary_encode(values[0])
+        sides = self.transform.preimage(distinct.dictionary, source)
+        lower, upper = (pc.take(side, distinct.indices) for side in sides)
         return _for_values(values[0], lower, upper, null_means_null=False)
 
 
@@ -235,7 +238,7 @@ class _Parts(_Time):
 
         from tableformats import compute as pc
 
-        numbers = [pc.fill_null(v.cast(pa.int64()), -1).to_numpy(zero_copy_only=False) for v in values]
+        numbers = [pc.fill_null(pc.cast(v, pa.int64()), -1).to_numpy(zero_copy_only=False) for v in values]
         return _civil(np.stack(numbers, axis=1))
 
 
@@ -251,7 +254,7 @@ class _Formatted(_Time):
 
         from tableformats import compute as pc
 
-        encoded = values[0].dictionary_encode()
+        encoded = pc.dictionary_encode(values[0])
         width = re.compile(self.pattern).groups
         matches = [re.fullmatch(self.pattern, text, re.ASCII) for text in encoded.dictionary.to_pylist()]
         parsed = [[int(part) for part in match.groups()] if match else [-1] * width for match in matches]
@@ -291,7 +294,7 @@ def _micros(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     from tableformats import compute as pc
 
     scale = _DAY_US if pa.types.is_date32(values.type) else 1
-    numbers = values.cast(pa.int32()).cast(pa.int64()) if scale > 1 else values.cast(pa.int64())
+    numbers = pc.cast(pc.cast(values, pa.int32()) if scale > 1 else values, pa.int64())
     limits = range(_INSTANTS.start // scale, _INSTANTS.stop // scale)
     known = pc.and_(pc.greater_equal(numbers, limits.start), pc.less(numbers, limits.stop))
     valid = np.asarray(pc.fill_null(known, False).to_numpy(zero_copy_only=False))
@@ -335,14 +338,16 @@ def _implied(
     import numpy as np
     import pyarrow as pa
 
+    from tableformats import compute as pc
+
     first, last = start - margin, end - 1 + margin
     if str(source) == "date":
         first, last = first // _DAY_US, last // _DAY_US
     sides = []
     for side in (first, last):
         numbers = pa.array(side, pa.int64(), mask=~known)
-        narrow = numbers.cast(pa.int32()) if str(source) == "date" else numbers
-        sides.append(narrow.cast(arrow_type(source)))
+        narrow = pc.cast(numbers, pa.int32()) if str(source) == "date" else numbers
+        sides.append(pc.cast(narrow, arrow_type(source)))
     # Parts of one column of which only some are NULL contradict each other.
     may_value, may_null = ~is_null.all(axis=0), is_null.any(axis=0)
     return Implied(sides[0], sides[1], np.asarray(may_value, np.uint8), np.asarray(may_null, np.uint8))
@@ -351,12 +356,16 @@ def _implied(
 def _nulls(values: Sequence[pa.Array]) -> np.ndarray:
     import numpy as np
 
-    return np.stack([np.asarray(v.is_null().to_numpy(zero_copy_only=False)) for v in values])
+    from tableformats import compute as pc
+
+    return np.stack([np.asarray(pc.is_null(v).to_numpy(zero_copy_only=False)) for v in values])
 
 
 def _for_values(values: pa.Array, lower: pa.Array, upper: pa.Array, null_means_null: bool) -> Implied:
     import numpy as np
 
-    null = np.asarray(values.is_null().to_numpy(zero_copy_only=False), np.uint8)
+    from tableformats import compute as pc
+
+    null = np.asarray(pc.is_null(values).to_numpy(zero_copy_only=False), np.uint8)
     may_value = np.asarray(1 - null if null_means_null else np.ones_like(null))
     return Implied(lower, upper, may_value, null)

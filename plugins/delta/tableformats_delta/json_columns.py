@@ -217,13 +217,15 @@ def _cast_left(members: MemberColumns, column: int, values: np.ndarray, cells: n
     import numpy as np
     import pyarrow as pa
 
+    from tableformats import compute as pc
+
     rows = np.flatnonzero(cells == _LEFT)
     if np.isin(members.kinds(column)[rows], (TEXT, ESCAPED)).any():
         return False
     offsets, data = members.raw(column, cells)
     spelled = pa.StringArray.from_buffers(len(rows), pa.py_buffer(offsets), pa.py_buffer(data))
     try:
-        values[rows] = to_numpy(spelled.cast(pa.float64()))
+        values[rows] = to_numpy(pc.cast(spelled, pa.float64()))
     except pa.ArrowInvalid:
         return False
     cells[rows] = _VALUE

@@ -168,7 +168,7 @@ def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa
         prefixes = pc.utf8_slice_codeunits(upper, 0, _SURE_CHARACTERS)
         upper = Transform("truncate", _SURE_CHARACTERS).preimage(prefixes, leaf.type)[1]
     elif kind in ("timestamp", "timestamp_ntz"):
-        micros, minute = upper.cast(pa.int64()), scalar(_MINUTE_INTO_1900, pa.int64())
+        micros, minute = pc.cast(upper, pa.int64()), scalar(_MINUTE_INTO_1900, pa.int64())
         upper = pc.if_else(pc.less(micros, minute), minute, micros).cast(upper.type)
     return lower, upper
 

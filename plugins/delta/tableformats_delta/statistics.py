@@ -214,7 +214,7 @@ def _member(parsed: pa.StructArray | None, path: Sequence[str], kind: pa.DataTyp
     if parsed is None or kind is None or parsed.type == kind:
         return parsed
     try:
-        return parsed.cast(kind)
+        return pc.cast(parsed, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
 
@@ -228,20 +228,24 @@ def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: np.ndarray)
     """Counts that can be believed: 0 to numRecords; under wide bounds only 0 or numRecords."""
     import pyarrow as pa
 
+    from tableformats import compute as pc
+
     if nulls.null_count == len(nulls) or records.null_count == len(records):
         return pa.nulls(len(nulls), pa.int64())
     n, of = to_numpy(nulls), to_numpy(records)
     everything = n == of
     believed = (n >= 0) & (n <= of) & (everything | (n == 0) | ~wide)
     if records.null_count:
-        believed &= to_numpy(records.is_valid())
+        believed &= to_numpy(pc.is_valid(records))
     return _where(nulls, believed)
 
 
 def _where(counts: pa.Int64Array, believed: np.ndarray) -> pa.Int64Array:
     """Unknown where they are not ``believed`` (bool[n], of nulls anything)."""
+    from tableformats import compute as pc
+
     if believed.all():
         return counts
     if counts.null_count:
-        believed &= to_numpy(counts.is_valid())
+        believed &= to_numpy(pc.is_valid(counts))
     return to_arrow(to_numpy(counts), valid=believed)

@@ -158,7 +158,7 @@ def _parsed_text(raw: pa.Array, target: pa.DataType, parse: Callable[[str], int]
     if not pa.types.is_string(raw.type):
         return _cast(raw, target)
     try:
-        return raw.cast(target)
+        return pc.cast(raw, target)
     except pa.ArrowInvalid:
         return array_of([_try(parse, text) for text in raw.to_pylist()], target)
 
@@ -186,7 +186,7 @@ def _widen_timestamps(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array
         scalar(micros, pa.int64())
         for micros in (None, limits.start + margin, limits.stop - margin, _YEAR_1900_US, _OLD_ZONE_US, _CUT_US)
     )
-    first, last = low.cast(pa.int64()), high.cast(pa.int64())
+    first, last = pc.cast(low, pa.int64()), pc.cast(high, pa.int64())
     first = pc.if_else(pc.greater(first, least), first, unknown)
     last = pc.if_else(pc.less(last, most), last, unknown)
     first = pc.if_else(pc.less(first, year_1900), pc.subtract(first, old_zone), first)
@@ -231,5 +231,5 @@ def _widen_floats(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
     """3.14 as a float is another double than 3.14: take whichever lies outside."""
     import pyarrow as pa
 
-    as_floats = [side.cast(pa.float32(), safe=False).cast(pa.float64()) for side in (low, high)]
+    as_floats = [pc.cast(pc.cast(side, pa.float32(), safe=False), pa.float64()) for side in (low, high)]
     return pc.min_element_wise(low, as_floats[0]), pc.max_element_wise(high, as_floats[1])

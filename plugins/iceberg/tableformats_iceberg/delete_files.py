@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tableformats import compute as pc
+from tableformats.arrays import to_numpy
 from tableformats.errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from tableformats.limits import Limits
 from tableformats.orc_tail import OrcTail
@@ -97,8 +98,8 @@ class DeleteReader:
         from pyroaring import BitMap64
 
         positions = self._load(row)
-        wanted, known = comparable(pa.array([path], pa.string()), positions.paths)
-        matching = np.flatnonzero(pc.equal(known, wanted[0]).to_numpy(zero_copy_only=False))
+        wanted, known = comparable(pa.chunked_array([[path]], pa.string()), pa.chunked_array([positions.paths]))
+        matching = np.flatnonzero(to_numpy(pc.equal(known, wanted[0])))
         found = BitMap64()
         for i in matching.tolist():
             rows = positions.rows[positions.offsets[i] : positions.offsets[i + 1]]

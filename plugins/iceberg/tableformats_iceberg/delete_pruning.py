@@ -59,7 +59,7 @@ def needed_manifests(
         group = np.array([i for i in live if every[i].spec_id == spec.id], np.int64)
         if not len(group) or is_unpartitioned(spec):
             continue
-        partition = files["partition"].combine_chunks()
+        partition = files["partition"]
         if (spec_ids != spec.id).any():
             partition = pc.filter(partition, to_arrow(spec_ids == spec.id))
         summaries = manifest_list.summaries(group, spec)
@@ -71,7 +71,7 @@ def needed_manifests(
     return [every[i] for i in sorted(needed)], len(rows)
 
 
-def _partitions_apart(partition: pa.StructArray, summaries: Summaries, spec: PartitionSpec) -> np.ndarray:
+def _partitions_apart(partition: pa.ChunkedArray, summaries: Summaries, spec: PartitionSpec) -> np.ndarray:
     """bool[manifests]: whether some partition field has no value in common with any of the partitions."""
     apart = np.zeros(len(summaries.rows), bool)
     for field in spec.fields:
@@ -84,7 +84,7 @@ def _partitions_apart(partition: pa.StructArray, summaries: Summaries, spec: Par
     return apart
 
 
-def _extremes(values: pa.Array, n: int) -> Range:
+def _extremes(values: pa.ChunkedArray, n: int) -> Range:
     """``n`` times the range of the values."""
     nulls, present = values.null_count, values
     if pa.types.is_floating(values.type):
@@ -181,7 +181,7 @@ def _key_columns(
         return
     used, of_row = np.unique(rows, return_inverse=True)
     numbers: dict[tuple[int, ...], int] = {(): 0}
-    lists = deletes["equality_ids"].take(to_arrow(used)).to_pylist() if len(used) else []
+    lists = pc.take(deletes["equality_ids"], to_arrow(used)).to_pylist() if len(used) else []
     kinds = np.array([numbers.setdefault(tuple(ids or ()), len(numbers)) for ids in lists], np.int64)
     for ids, number in numbers.items():
         fields = [f for f in map(find_field, ids) if f is not None and not f.type.is_nested]
@@ -230,7 +230,7 @@ def _range(field: Field, bounds: Bounds, n: int) -> Range:
 
 
 def _take(known: Range, rows: np.ndarray) -> Range:
-    return Range(*(column.take(to_arrow(rows)) for column in known))
+    return Range(*(pc.take(column, to_arrow(rows)) for column in known))
 
 
 def _apart(left: Range, right: Range) -> np.ndarray:

@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from tableformats import compute as pc
-from tableformats.arrays import distinct, scalar, to_arrow, to_numpy
+from tableformats._core.filekeys import FileKeySet
+from tableformats.arrays import distinct, scalar, text_buffers, to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, PartitionSpec
 
@@ -40,8 +41,12 @@ _DELETION_VECTOR, _POSITION, _EQUALITY, _PUFFIN = (
     scalar(text, pa.string()) for text in (DELETION_VECTOR, POSITION, EQUALITY, "puffin")
 )
 
+_RUN = 64
+"""Rows, from which on it costs less to cut them out than to copy them."""
+
 Pairs = tuple[np.ndarray, np.ndarray]
 """Row numbers of data files and of deletes, of one length."""
+_NO_PAIRS: Pairs = np.zeros(0, np.int64), np.zeros(0, np.int64)
 
 
 class DeleteIndex:
@@ -64,10 +69,11 @@ class DeleteIndex:
             return DeleteFiles(no_deletes(), np.zeros(n_files + 1, np.int64), np.zeros(0, np.int32))
         is_used = np.zeros(self.files.num_rows, bool)
         is_used[deletes] = True
-        used, indices = np.flatnonzero(is_used), (np.cumsum(is_used, dtype=np.int32) - 1)[deletes]
+        indices = (np.cumsum(is_used, dtype=np.int32) - 1)[deletes]
         offsets = np.zeros(n_files + 1, np.int64)
-        np.cumsum(np.bincount(data, minlength=n_files), out=offsets[1:])
-        return DeleteFiles(pc.take(self.files, to_arrow(used)), offsets, indices)
+        np.add.at(offsets, data + 1, 1)
+        np.cumsum(offsets, out=offsets)
+        return DeleteFiles(_rows_of(self.files, is_used), offsets, indices)
 
     def pairs(self, files: pa.Table) -> Pairs:
         """Which rows of ``files`` and of :attr:`files` belong together, in the order of the data files.
@@ -76,26 +82,27 @@ class DeleteIndex:
         Cost: O(files + deletes log deletes + matches).
         """
         if self.files is None or not files.num_rows:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+            return _NO_PAIRS
         kind = self.files["kind"]
         is_vector, is_equality = (to_numpy(pc.equal(kind, one)) for one in (_DELETION_VECTOR, _EQUALITY))
         is_scoped = to_numpy(pc.is_valid(self.files["referenced_data_file"]))
         is_global = is_equality & self._is_unpartitioned()
         is_local = ~is_vector & ~is_scoped & ~is_global
         delete_seq = to_numpy(self.files["data_sequence_number"])
-        data_seq = to_numpy(files["data_sequence_number"])
 
         def match(chosen: np.ndarray, data: np.ndarray, deletes: np.ndarray, strict: bool) -> Pairs:
             rows = np.flatnonzero(chosen)
-            return _match(data, data_seq, rows, deletes[rows], delete_seq[rows], strict)
+            if not len(rows):
+                return _NO_PAIRS
+            return _match(data, to_numpy(files["data_sequence_number"]), rows, deletes[rows], delete_seq[rows], strict)
 
-        named = self._by_path(files["path"], data_seq, delete_seq, is_vector)
+        named = self._by_path(files, delete_seq, is_vector)
         # Partitions are compared for all files only where a delete is not bound to one of them.
-        rows = None if is_local.any() else named[0][np.diff(named[0], prepend=-1) > 0]
+        rows = np.arange(files.num_rows) if is_local.any() else named[0][np.diff(named[0], prepend=-1) > 0]
         data_partition, delete_partition = self._partition_codes(files, rows)
-        same = data_partition[named[0]] == delete_partition[named[1]]
+        same = data_partition[np.searchsorted(rows, named[0])] == delete_partition[named[1]]
         named = named[0][same], named[1][same]
-        has_vector = np.zeros(len(data_seq), bool)
+        has_vector = np.zeros(files.num_rows, bool)
         has_vector[named[0][is_vector[named[1]]]] = True
         loose = match(is_local & ~is_equality, data_partition, delete_partition, False)
         found = [
@@ -103,29 +110,29 @@ class DeleteIndex:
             match(is_local & is_equality, data_partition, delete_partition, True),
         ]  # fmt: skip
         if is_global.any():
-            found.append(match(is_global, np.zeros(len(data_seq), np.int64), np.zeros(len(delete_seq), np.int64), True))
+            every, each = np.zeros(files.num_rows, np.int64), np.zeros(len(delete_seq), np.int64)
+            found.append(match(is_global, every, each, True))
         return _in_order(found)
 
-    def _by_path(
-        self, paths: pa.ChunkedArray, data_seq: np.ndarray, delete_seq: np.ndarray, is_vector: np.ndarray
-    ) -> Pairs:
+    def _by_path(self, files: pa.Table, delete_seq: np.ndarray, is_vector: np.ndarray) -> Pairs:
         """Pairs by the path that a delete names, whatever their partitions."""
         assert self.files is not None
-        scope = flat(self.files["referenced_data_file"])
+        scope = self.files["referenced_data_file"]
         if scope.null_count == len(scope):
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        data, scope = comparable(paths, scope)
-        rows = np.flatnonzero(to_numpy(pc.is_valid(scope)))
-        encoded = pc.dictionary_encode(scope if len(rows) == len(scope) else pc.take(scope, to_arrow(rows)))
-        found = pc.index_in(data, value_set=encoded.dictionary)
-        hits = np.flatnonzero(to_numpy(pc.is_valid(found)))
-        hit_codes = to_numpy(found)[hits].astype(np.int64)
-        present = np.zeros(len(encoded.dictionary), bool)
-        present[hit_codes] = True
-        codes = to_numpy(encoded.indices).astype(np.int64)
-        rows, codes = rows[present[codes]], codes[present[codes]]
+            return _NO_PAIRS
+        data, scope = comparable(files["path"], scope)
+        names = FileKeySet()
+        for chunk in scope.chunks:
+            names.add_batch(*text_buffers(chunk), to_numpy(pc.is_valid(chunk)).view(np.uint8))
+        hits, hit_codes = _in(names, data)
+        if not len(hits):
+            return _NO_PAIRS
+        rows, codes = _in(names, scope)
+        present, _ = places(np.unique(hit_codes, return_counts=True)[0], codes)
+        rows, codes = rows[present], codes[present]
         self._check_vectors(rows[is_vector[rows]], codes[is_vector[rows]])
-        data_rows, deletes = _match(hit_codes, data_seq[hits], rows, codes, delete_seq[rows], False)
+        data_seq = to_numpy(_taken(files["data_sequence_number"], hits))
+        data_rows, deletes = _match(hit_codes, data_seq, rows, codes, delete_seq[rows], False)
         return hits[data_rows], deletes
 
     def _check_vectors(self, rows: np.ndarray, codes: np.ndarray) -> None:
@@ -144,25 +151,22 @@ class DeleteIndex:
         spec_ids = to_numpy(self.files["spec_id"])
         return np.isin(spec_ids, [i for i, spec in self._specs.items() if is_unpartitioned(spec)])
 
-    def _partition_codes(self, files: pa.Table, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """A number for each distinct (spec, partition), of the data files ``rows`` (None: all) and of all deletes."""
-        data_spec = to_numpy(files["spec_id"])
-        data_codes = np.full(files.num_rows, -1, np.int64)
+    def _partition_codes(self, files: pa.Table, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A number for each distinct (spec, partition), of the data files in ``rows`` and of all deletes."""
+        specs = to_numpy(_taken(files["spec_id"], rows))
+        data_codes = np.empty(len(rows), np.int64)
         delete_codes: dict[int, np.ndarray] = {}
         used = 0
-        specs = data_spec if rows is None else data_spec[rows]
         for spec_id in dict.fromkeys([*distinct(specs), *(i for i, _ in self._tables)]):
             own = np.flatnonzero(specs == spec_id)
-            data_rows = own if rows is None else rows[own]
-            chosen = files["partition"]
-            chosen = flat(chosen if len(data_rows) == len(chosen) else pc.take(chosen, to_arrow(data_rows)))
+            chosen = _taken(files["partition"], rows[own])
             parts = [flat(t["partition"]) for i, t in self._tables if i == spec_id]
             columns = [
                 [pc.struct_field(p, str(f.id)) for p in (chosen, *parts)] for f in self._specs[spec_id].fields
             ] if spec_id in self._specs else []  # fmt: skip
-            codes, bound = row_codes(columns, len(data_rows) + sum(len(p) for p in parts))
-            data_codes[data_rows] = codes[: len(data_rows)] + used
-            delete_codes[spec_id] = codes[len(data_rows) :] + used
+            codes, bound = row_codes(columns, len(own) + sum(len(p) for p in parts))
+            data_codes[own] = codes[: len(own)] + used
+            delete_codes[spec_id] = codes[len(own) :] + used
             used += bound
         return data_codes, self._in_table_order(delete_codes)
 
@@ -175,6 +179,41 @@ class DeleteIndex:
             taken[spec_id] = start + table.num_rows
             ordered.append(by_spec[spec_id][start : taken[spec_id]])
         return np.concatenate(ordered)
+
+
+def _in(names: FileKeySet, paths: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of ``paths`` that are among ``names``, and the name's number of each."""
+    rows, codes, start = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], 0
+    for chunk in paths.chunks:
+        found = names.find_batch(*text_buffers(chunk))
+        own = np.flatnonzero((found >= 0) & to_numpy(pc.is_valid(chunk)))
+        rows.append(own + start)
+        codes.append(found[own])
+        start += len(chunk)
+    return np.concatenate(rows), np.concatenate(codes)
+
+
+def _taken(column: pa.ChunkedArray, rows: np.ndarray) -> pa.Array:
+    """The values in ``rows`` (int64, ascending), chunk by chunk: Arrow would join the chunks first."""
+    if len(rows) == len(column):
+        return flat(column)
+    ends = np.cumsum([len(chunk) for chunk in column.chunks])
+    stops = np.searchsorted(rows, ends)
+    found, start, first = [column.chunk(0).slice(0, 0)], 0, 0
+    for chunk, end, stop in zip(column.chunks, ends.tolist(), stops.tolist(), strict=True):
+        if stop > start:
+            found.append(pc.take(chunk, to_arrow(rows[start:stop] - first), boundscheck=False))
+        start, first = stop, end
+    return pa.concat_arrays(found)
+
+
+def _rows_of(table: pa.Table, chosen: np.ndarray) -> pa.Table:
+    """The rows that are ``chosen`` (bool[n]); not copied where they are most, and in few runs."""
+    ends = np.flatnonzero(np.diff(chosen, prepend=False, append=False)).reshape(-1, 2)
+    rows = np.flatnonzero(chosen)
+    if 2 * len(rows) < len(chosen) or _RUN * len(ends) > len(rows):
+        return pc.take(table, to_arrow(rows))
+    return pa.concat_tables([table.slice(start, stop - start) for start, stop in ends.tolist()])
 
 
 def _where(pairs: Pairs, chosen: np.ndarray) -> Pairs:
@@ -204,7 +243,7 @@ def _match(
     Deletes are sorted by group, then sequence number: those of one file are a run, found by two binary searches.
     """
     if not len(rows):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return _NO_PAIRS
     groups, of_delete = np.unique(group, return_inverse=True)
     chosen, place = places(groups, data_group)
     numbers, rank_of_delete = np.unique(seq, return_inverse=True)

@@ -107,7 +107,7 @@ class Entries:
         if len(kept) == self.files.num_rows:
             return self
         rows = kept if self.rows is None else self.rows[kept]
-        return Entries(self.spec_id, self.files.take(to_arrow(kept)), self.columns, self.added_by, rows)
+        return Entries(self.spec_id, pc.take(self.files, to_arrow(kept)), self.columns, self.added_by, rows)
 
 
 def with_places(files: pa.RecordBatch, manifest: int) -> pa.RecordBatch:

@@ -48,7 +48,7 @@ def row_codes(columns: Sequence[Sequence[pa.Array]], count: int) -> tuple[np.nda
     codes, bound = np.zeros(count, np.int64), 1
     for parts in columns:
         kind = parts[0].type
-        own, of_column = _column_codes(pa.concat_arrays([p if p.type == kind else p.cast(kind) for p in parts]))
+        own, of_column = _column_codes(pa.concat_arrays([p if p.type == kind else pc.cast(p, kind) for p in parts]))
         if bound * of_column > _LARGEST:
             distinct, codes = np.unique(codes, return_inverse=True)
             bound = len(distinct)
@@ -66,14 +66,14 @@ def _column_codes(values: pa.Array) -> tuple[np.ndarray, int]:
             numbers = to_numpy(values).astype(np.int64)
             codes = np.where(to_numpy(pc.is_null(values)), 0, numbers - least + 1)
             return codes, most - least + 2
-    encoded = values.dictionary_encode(null_encoding="encode")
+    encoded = pc.dictionary_encode(values, null_encoding="encode")
     return to_numpy(encoded.indices).astype(np.int64), len(encoded.dictionary) + 1
 
 
 def _by_bits(values: pa.Array) -> pa.Array:
     """Floats as the integers of their bits, with one NaN; dates as days; other types as they are."""
     if pa.types.is_null(values.type):
-        return values.cast(pa.int32())
+        return pc.cast(values, pa.int32())
     if pa.types.is_date32(values.type):
         return values.view(pa.int32())
     if not pa.types.is_floating(values.type):

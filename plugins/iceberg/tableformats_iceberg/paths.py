@@ -32,16 +32,17 @@ def without_authority(path: str) -> str:
     return "/" + rest[2:].partition("/")[2] if rest.startswith("//") else rest
 
 
-def comparable(left: pa.ChunkedArray | pa.Array, right: pa.Array) -> tuple[pa.ChunkedArray | pa.Array, pa.Array]:
-    """Two arrays of paths (string[n], string[m]; nulls stay) in spellings that are equal where the files are."""
+def comparable(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray]:
+    """Two columns of paths (string[n], string[m]; nulls stay) in spellings that are equal where the files are."""
     start = spelled_from(left)
     if start is not None and (right.null_count == len(right) or start == spelled_from(right)):
         return left, right
-    left = left if isinstance(left, pa.Array) else flat(left)
-    left, right = normalize_all(left), normalize_all(right)
-    if _have_scheme(left) == _have_scheme(right) and _have_scheme(left) is not None:
-        return left, right
-    return _bare(left), _bare(right)
+    both = [normalize_all(flat(paths)) for paths in (left, right)]
+    schemes = {_have_scheme(paths) for paths in both}
+    if len(schemes) > 1 or None in schemes:
+        both = [pc.replace_substring_regex(paths, pattern=_AUTHORITY, replacement="/") for paths in both]
+    first, second = (pa.chunked_array([paths]) for paths in both)
+    return first, second
 
 
 def spelled_from(paths: pa.ChunkedArray | pa.Array) -> str | None:
@@ -59,7 +60,3 @@ def _have_scheme(paths: pa.Array) -> bool | None:
     if pc.all(schemes).as_py() in (True, None):
         return True
     return None if pc.any(schemes).as_py() else False
-
-
-def _bare(paths: pa.Array) -> pa.Array:
-    return pc.replace_substring_regex(paths, pattern=_AUTHORITY, replacement="/")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from tableformats import compute as pc
 from tableformats.arrays import strings, to_arrow
 from tableformats.errors import CorruptMetadataError
 from tableformats.schema import DecimalType, Field, FixedType, PrimitiveType, Type, arrow_type
@@ -203,7 +204,7 @@ def _partition_values(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Arr
         return _partition_bytes(raw, kind, target)
     if avro in ("float", "double"):
         floats = raw.values.astype(np.uint32).view(np.float32) if avro == "float" else raw.values.view(np.float64)
-        return to_arrow(floats, valid=raw.known).cast(target)
+        return pc.cast(to_arrow(floats, valid=raw.known), target)
     if pa.types.is_boolean(target):
         return to_arrow(raw.values != 0, valid=raw.known)
     if pa.types.is_binary(target):
