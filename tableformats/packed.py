@@ -1,4 +1,5 @@
-"""Columns in fewer bytes, for what is kept between plans: whole numbers as how far each is above the least.
+"""Columns in fewer bytes, for what is kept between plans: whole numbers as how far each is above the least of its run,
+for what writers cluster, the numbers of neighbouring files are near each other.
 
 Dates and times are whole numbers here, and structs are their members. What would take no fewer bytes stays an array.
 """
@@ -17,19 +18,21 @@ from .arrays import to_numpy
 
 __all__ = ["Column", "Packed", "packed", "plain"]
 
+_RUN = 1_024
 _WIDTHS = [np.dtype(kind) for kind in (np.uint8, np.uint16, np.uint32)]
 
 
 @dataclass(frozen=True)
 class Packed:
-    """``n`` numbers of type ``kind``: ``least`` and what stands in ``above`` (unsigned[n]; None: nothing).
+    """``n`` numbers of type ``kind``: ``least``, one for all or one for each run of 1,024 of them, and what stands in
+    ``above`` (unsigned[n]; None: nothing).
 
     ``bitmap`` is Arrow's of the numbers that are not null, None where all are not.
     """
 
     kind: pa.DataType
     n: int
-    least: Any
+    least: np.ndarray
     above: np.ndarray | None
     bitmap: pa.Buffer | None
 
@@ -39,16 +42,16 @@ class Packed:
     @property
     def nbytes(self) -> int:
         """Memory that the numbers hold."""
-        return (0 if self.above is None else self.above.nbytes) + (0 if self.bitmap is None else self.bitmap.size)
+        arrays = (self.least, self.above)
+        return sum(a.nbytes for a in arrays if a is not None) + (0 if self.bitmap is None else self.bitmap.size)
 
     def plain(self) -> pa.Array:
-        """The array; what stands in the places of nulls is the least number."""
-        dtype = self.least.dtype
+        """The array; what stands in the places of nulls is no value."""
         if self.above is None:
-            values = np.full(self.n, self.least)
+            values = np.full(self.n, self.least[0])
         else:
-            values = self.above.astype(dtype)
-            values += self.least
+            values = self.above.astype(self.least.dtype)
+            _add(values, self.least)
         return pa.Array.from_buffers(self.kind, self.n, [self.bitmap, pa.py_buffer(values)])
 
 
@@ -78,29 +81,56 @@ Column: TypeAlias = pa.Array | Packed | PackedStruct
 def packed(values: pa.Array) -> Column:
     """``values`` ([n]) in as few bytes as this module knows of; ``values`` themselves where that are as many.
 
-    Cost: O(n), three passes over the numbers.
+    Cost: O(n), four passes over the numbers.
     """
     kind = values.type
     if pa.types.is_struct(kind) and kind.num_fields and not values.null_count:
         return PackedStruct(kind, [packed(values.field(i)) for i in range(kind.num_fields)])
     if not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)) or values.null_count == len(values):
         return values
-    numbers, bitmap = to_numpy(values), None
+    numbers, bitmap, valid = to_numpy(values), None, None
     if values.null_count:
         valid = to_numpy(pc.is_valid(values))
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
-        numbers = np.where(valid, numbers, numbers[valid].min())
-    least = numbers.min()
-    spread = int(numbers.max()) - int(least)
-    if not spread:
+    least, most = _ends(numbers, valid)
+    whole = _width(int(most.max()) - int(least.min()), numbers.dtype)
+    width = _width(int((most - least).view(f"u{numbers.itemsize}").max()), numbers.dtype)
+    if width.itemsize == whole.itemsize:
+        least = least.min(keepdims=True)
+    if least.min() == most.max():
         return Packed(kind, len(values), least, None, bitmap)
-    width = next((width for width in _WIDTHS if spread < 1 << 8 * width.itemsize), numbers.dtype)
     if width.itemsize == numbers.itemsize:
         return values
     # Low bits alone, of which differences are right.
     above = numbers.astype(width)
-    above -= np.array(least).astype(width)
+    _add(above, -least.astype(width))
     return Packed(kind, len(values), least, above, bitmap)
+
+
+def _ends(numbers: np.ndarray, valid: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest number of each run, of those that are ``valid`` (bool[n], one at least; None: all)."""
+    starts, limits = np.arange(0, len(numbers), _RUN), np.iinfo(numbers.dtype)
+    low, high = (numbers if valid is None else np.where(valid, numbers, end) for end in (limits.max, limits.min))
+    least, most = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
+    if valid is not None:
+        none = least > most
+        least[none] = most[none] = least.min()
+    return least, most
+
+
+def _width(spread: int, widest: np.dtype[Any]) -> np.dtype[Any]:
+    """The smallest type of numbers from 0 to ``spread``."""
+    return next((width for width in _WIDTHS if spread < 1 << 8 * width.itemsize), widest)
+
+
+def _add(numbers: np.ndarray, to_runs: np.ndarray) -> None:
+    """Add to each number (n) what its run has, or all have; sums begin anew behind the greatest number."""
+    if len(to_runs) == 1:
+        numbers += to_runs
+        return
+    whole = len(numbers) // _RUN
+    numbers[: whole * _RUN].reshape(-1, _RUN)[:] += to_runs[:whole, None]
+    numbers[whole * _RUN :] += to_runs[whole:]
 
 
 def plain(column: Column) -> pa.Array:

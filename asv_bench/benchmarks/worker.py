@@ -1,4 +1,5 @@
-"""One measurement in a process of its own: ``python -m benchmarks.worker FILES CASE PLANNER`` prints it as JSON.
+"""One measurement in a process of its own: ``python -m benchmarks.worker FILES CASE PLANNER`` prints it as JSON; with
+``--profile``, of ours, the shares of functions instead of seconds.
 
 ``wall`` and ``cpu`` are seconds (CPU: of all threads), ``peak_mb`` the most memory the process ever had, imports
 included; ``loaded_mb`` what it had before. The first plan after loading is measured, so nothing is cached but the
@@ -7,12 +8,8 @@ system's files; a plan of a small table before it loads what libraries load late
 
 from __future__ import annotations
 
-import argparse
 import json
-import resource
-import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -44,15 +41,14 @@ def measure(case: Case, planner: Planner) -> dict[str, Any]:
         loaded = peak_mb()
         found, wall, cpu = timed(call)
         return {"files": found, "wall": wall, "cpu": cpu, "loaded_mb": loaded, "peak_mb": peak_mb()}
-    if case.how == "again":
-        return {"wall": statistics.median(again(table, case.question)), "peak_mb": peak_mb()}
-    if case.how == "next process":
-        return {"wall": statistics.median(from_directory(table, case.question)), "peak_mb": peak_mb()}
-    if case.how == "commit":
-        from .warm import seconds_after_commit
+    if case.how == "plan":
+        return first_plan(case, table)
+    from statistics import median
 
-        return {"wall": statistics.median(seconds_after_commit(table, case.question, ROUNDS)), "peak_mb": peak_mb()}
-    return first_plan(case, table)
+    from .warm import seconds_after_commit
+
+    seconds = {"again": again, "next process": from_directory, "commit": seconds_after_commit}[case.how]
+    return {"wall": median(seconds(table, case.question, ROUNDS)), "peak_mb": peak_mb()}
 
 
 def first_plan(case: Case, table: Table) -> dict[str, Any]:
@@ -79,17 +75,19 @@ def profile(case: Case) -> dict[str, Any]:
     return {"profile": shares(OURS.prepare(build(case.spec), case.question))}
 
 
-def again(table: Table, question: str) -> list[float]:
+def again(table: Table, question: str, rounds: int) -> list[float]:
     """Seconds of further plans of a snapshot that was planned once."""
     import tableformats as tf
 
     scan = tf.open_table(table.entry).snapshot().scan(sql(table.predicate(question)))
     scan.plan()
-    return [timed(scan.plan)[1] for _ in range(ROUNDS)]
+    return [timed(scan.plan)[1] for _ in range(rounds)]
 
 
-def from_directory(table: Table, question: str) -> list[float]:
+def from_directory(table: Table, question: str, rounds: int) -> list[float]:
     """Seconds of plans that have nothing but a directory of what was decoded before."""
+    import tempfile
+
     import tableformats as tf
 
     text = sql(table.predicate(question))
@@ -99,7 +97,7 @@ def from_directory(table: Table, question: str) -> list[float]:
 
     with tempfile.TemporaryDirectory() as folder:
         plan()
-        return [timed(plan)[1] for _ in range(ROUNDS)]
+        return [timed(plan)[1] for _ in range(rounds)]
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
@@ -116,6 +114,8 @@ def peak_mb() -> float:
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
         return int(lines["VmHWM"].split()[0]) * 1024 / 1e6
+    import resource
+
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 
@@ -138,15 +138,10 @@ def script(case: Case, planner: Planner) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("files", type=int)
-    parser.add_argument("case")
-    parser.add_argument("planner")
-    parser.add_argument("--profile", action="store_true", help="ours: shares of functions instead of seconds")
-    arguments = parser.parse_args()
-    case = next(c for c in cases(arguments.files) if c.key == arguments.case)
+    files, key, planner, *options = sys.argv[1:]
+    case = next(c for c in cases(int(files)) if c.key == key)
     try:
-        result = profile(case) if arguments.profile else measure(case, planner_of(arguments.planner))
+        result = profile(case) if options == ["--profile"] else measure(case, planner_of(planner))
     except Exception as error:
         result = {"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"}
     print(json.dumps(result))

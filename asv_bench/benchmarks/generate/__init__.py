@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +58,9 @@ def build(spec: Spec) -> Table:
     """The table, from the cache or written now."""
     folder = tables_folder() / f"{spec.name}-v{GENERATOR}"
     if not folder.exists():
+        import shutil
+        import tempfile
+
         folder.parent.mkdir(parents=True, exist_ok=True)
         making = Path(tempfile.mkdtemp(prefix=f".{spec.name}-", dir=folder.parent))
         try:
