@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 from tableformats_iceberg.delete_files import DeleteReader
 from tableformats_iceberg.delete_pruning import PlannedPaths
-from tableformats_iceberg.deletes import DeleteIndex, DeletesOf, deletes_of
+from tableformats_iceberg.deletes import DeleteIndex, DeletesOf, Stretch, deletes_of
 from tableformats_iceberg.entries import FILE_PATH_ID, read_entries
 from tableformats_iceberg.files import TableFiles
 from tableformats_iceberg.manifests import DELETES, Manifest
@@ -143,7 +143,7 @@ def tables_of(deletes: list[Any], folder: str = "") -> list[DeletesOf]:
         data = manifest_bytes([delete_entry(number, delete, folder)], avro_partition(SPECS[spec_id]))
         manifest = Manifest("m", len(data), spec_id, DELETES, 0, 0, 1, -1, -1, -1, -1, -1, -1, None)
         entries.append(read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID]))
-    return list(map(deletes_of, entries, range(len(entries))))
+    return [deletes_of(one, [Stretch(i, one.files.num_rows, "m")]) for i, one in enumerate(entries)]
 
 
 def survivors(data: list[Any], folder: str = "") -> pa.Table:
@@ -226,13 +226,18 @@ def test_no_files_and_no_deletes() -> None:
     assert (found.files.num_rows, len(found.offsets)) == (0, 1)
 
 
+def of_one(data: bytes, manifest: Manifest) -> DeletesOf:
+    entries = read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID])
+    return deletes_of(entries, [Stretch(0, entries.files.num_rows, "m")])
+
+
 def test_bounds_that_differ_name_no_file() -> None:
     data = manifest_bytes([
         entry("d", content=1, lower_bounds=[{"key": FILE_PATH_ID, "value": b"f0"}],
               upper_bounds=[{"key": FILE_PATH_ID, "value": b"f1"}])
     ])  # fmt: skip
     manifest = Manifest("m", len(data), 0, DELETES, 9, 0, 1, -1, -1, -1, -1, -1, -1, None)
-    index = DeleteIndex([deletes_of(read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID]), 0)], SPECS)
+    index = DeleteIndex([of_one(data, manifest)], SPECS)
     assert len(planned(index, survivors([(0, {}, 1)] * 3)).indices) == 3
 
 
@@ -243,7 +248,7 @@ def test_a_vector_without_its_place(missing: str) -> None:
     data = manifest_bytes([made])
     manifest = Manifest("m", len(data), 0, DELETES, 9, 0, 1, -1, -1, -1, -1, -1, -1, None)
     with pytest.raises(CorruptMetadataError) as caught:
-        DeleteIndex([deletes_of(read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID]), 0)], SPECS)
+        DeleteIndex([of_one(data, manifest)], SPECS)
     assert caught.value.field == missing
 
 

@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
-from tableformats_iceberg.entries import ManifestStatistics
+from tableformats_iceberg.entries import FILE_PATH_ID, ManifestStatistics
 from tableformats_iceberg.files import TableFiles
 from tableformats_iceberg.together import Together
 
 import tableformats as tf
-from tableformats.errors import TableFormatsError
+from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.plugin import FilePart, ReadRequest, SnapshotSelector
 from tableformats.report import ScanReport
 from tableformats.schema import Field, PrimitiveType
@@ -218,13 +218,13 @@ def test_columns_that_no_file_needs_are_not_decoded(
         [part for part in parts if part[1].key[0].path in paths] for paths in (  # type: ignore[index]
             [f"/old/t/metadata/m{i}.avro" for i in pair] for pair in ((0, 1), (2, 3)))])  # fmt: skip
     found: dict[int, set[int]] = {}
-    decode = Together._decode_alike
+    decode = Together._decode
 
     def counted(self: Together, alike: Any, spec: Any) -> Any:
         found[2 * self._keys[0][0].path.endswith("m2.avro")] = set(self._columns)
         return decode(self, alike, spec)
 
-    monkeypatch.setattr(Together, "_decode_alike", counted)
+    monkeypatch.setattr(Together, "_decode", counted)
     table = tf.open_table(folder, relocate=True)
     table.scan(text).plan()
     assert [found.get(i, set()) for i in (0, 2)] == decoded
@@ -246,16 +246,89 @@ def test_plans_are_those_of_manifests_alone(tmp_path: Path, seed: int, monkeypat
     texts = [f"a < {limit}" for limit in (0, 3, 20, 50, 99)] + ["a IN (7, 8)", "a IS NULL OR a = 11"]
     monkeypatch.setattr("tableformats.planning._bundles", lambda parts: [list(parts)])
     read_together: list[int] = []
-    decode = Together._decode_alike
+    decode = Together._decode
 
     def counted(self: Together, reads: Any, spec: Any) -> Any:
-        decoded = list(decode(self, reads, spec))
-        read_together.append(len(decoded))
+        decoded = decode(self, reads, spec)
+        read_together.append(0 if decoded is None else len(decoded.manifests))
         return decoded
 
-    monkeypatch.setattr(Together, "_decode_alike", counted)
+    monkeypatch.setattr(Together, "_decode", counted)
     found = [paths(text) for text in texts]
     assert max(read_together) > 2
     assert len(found[0]) < len(found[2]) < len(found[4])
     monkeypatch.setattr("tableformats.planning._sharing", lambda bundle: [part for _, part in bundle])
     assert found == [paths(text) for text in texts]
+
+
+# ---- deletes --------------------------------------------------------------------------------------------------------
+
+
+def delete_manifests(seed: int, count: int) -> list[Manifest]:
+    """Deletes of every kind of the files that the first manifest of :func:`with_deletes` has."""
+    rng = random.Random(seed)
+    made: list[Manifest] = []
+    for i in range(count):
+        entries = []
+        for j in range(rng.randrange(6)):
+            target, number = f"data/1-{rng.randrange(20)}", rng.choice([None, 1, 4, 9])
+            bound = [{"key": FILE_PATH_ID, "value": target.encode()}]
+            more: dict[str, Any] = rng.choice([
+                {"content": 1}, {"content": 1, "referenced_data_file": target},
+                {"content": 1, "lower_bounds": bound, "upper_bounds": bound}, {"content": 2, "equality_ids": [1]},
+            ])  # fmt: skip
+            status = rng.choice([1, 1, 0, 2]) if number else 1
+            entries.append(entry(f"deletes/{i}-{j}", status=status, sequence_number=number, **more))
+        data = manifest_bytes(entries, codec=rng.choice(["null", "deflate", "deflate", "snappy"]))
+        made.append((data, {"content": 1, "sequence_number": rng.randrange(9), "added_files_count": len(entries)}))
+    return made
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_deletes_are_those_of_manifests_alone(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = table_with(tmp_path, (manifest(1, 20), COUNTED), *delete_manifests(seed, 7))
+
+    def planned() -> Any:
+        plan = tf.open_table(folder, relocate=True, cache=False).scan().plan()
+        report = plan.report
+        counted = report.metadata_files_read, report.metadata_bytes_read, sorted(report.notes)
+        deletes = [{d["path"]: d for d in task.deletes.to_pylist()} for task in plan.tasks()]
+        return deletes, plan.survivors["path"].to_pylist(), counted
+
+    together = planned()
+    assert any(together[0])
+    monkeypatch.setattr("tableformats_iceberg.manifest_reader._bundles", lambda manifests: [[m] for m in manifests])
+    assert planned() == together
+
+
+@pytest.mark.parametrize("bad", [0, 1, 3])
+def test_a_damaged_delete_manifest_among_others_is_named(tmp_path: Path, bad: int) -> None:
+    vector = {"content": 1, "file_format": "PUFFIN", "referenced_data_file": "data/1-0", "content_offset": 4}
+    made = [manifest_bytes([entry(f"d{i}", content=1)]) for i in range(4)]
+    made[bad] = manifest_bytes([entry("d", **vector)])  # no size
+    folder = table_with(tmp_path, (manifest(1, 20), COUNTED), *((data, {"content": 1}) for data in made))
+    with pytest.raises(CorruptMetadataError) as caught:
+        tf.open_table(folder, relocate=True).scan().plan()
+    assert caught.value.field == "content_size_in_bytes" and str(caught.value.path).endswith(f"m{bad + 1}.avro")
+    made[bad] = made[bad][:-20]
+    folder = table_with(tmp_path, (manifest(1, 20), COUNTED), *((data, {"content": 1}) for data in made))
+    with pytest.raises(CorruptMetadataError, match=rf"m{bad + 1}\.avro"):
+        tf.open_table(folder, relocate=True).scan().plan()
+
+
+def test_delete_manifests_are_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read together is kept for each."""
+    made = [manifest_bytes([entry(f"d{i}", content=1)], codec="deflate") for i in range(4)]
+    data = manifest(1, 20), COUNTED
+    table = tf.open_table(table_with(tmp_path, data, *((one, {"content": 1}) for one in made)), relocate=True)
+    assert table.scan().plan().report.metadata_files_read == 2 + 1 + 4
+    assert table.scan().plan().report.delete_files == 4
+    read, reading = [], TableFiles.read
+
+    def counted(self: TableFiles, path: str, what: str, *rest: Any) -> Any:
+        read.append(what)
+        return reading(self, path, what, *rest)
+
+    monkeypatch.setattr(TableFiles, "read", counted)
+    assert table.snapshot().scan().plan().report.delete_files == 4
+    assert set(read) <= {"manifest list"}

@@ -15,7 +15,9 @@ or by equal bounds of its ``file_path`` column.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -32,8 +34,8 @@ from .groups import flat, places, row_codes
 from .paths import comparable
 
 __all__ = [
-    "DeleteIndex", "DeletesOf", "DELETION_VECTOR", "EQUALITY", "POSITION", "deletes_of", "is_unpartitioned",
-    "no_deletes",
+    "DeleteIndex", "DeletesOf", "DELETION_VECTOR", "EQUALITY", "POSITION", "Stretch", "deletes_of",
+    "is_unpartitioned", "no_deletes",
 ]  # fmt: skip
 
 DELETION_VECTOR, POSITION, EQUALITY = "deletion_vector", "position", "equality"
@@ -285,12 +287,24 @@ class DeletesOf(NamedTuple):
     table: pa.Table
 
 
-def deletes_of(entries: Entries, manifest: int) -> DeletesOf:
-    """All deletes of one manifest. Raises CorruptMetadataError: a deletion vector without path, offset or size."""
+class Stretch(NamedTuple):
+    """``n_files`` entries of one manifest: its place in the list, and its path."""
+
+    manifest: int
+    n_files: int
+    path: str
+
+
+def deletes_of(entries: Entries, stretches: Sequence[Stretch]) -> DeletesOf:
+    """All deletes of manifests whose entries stand one behind the other.
+
+    Raises CorruptMetadataError: a deletion vector without path, offset or size.
+    """
     files = entries.files
     is_equality = pc.equal(files["content"], scalar(EQUALITY_DELETES, pa.int32()))
     is_vector = pc.and_(pc.invert(is_equality), pc.equal(files["file_format"], _PUFFIN))
-    _check_vector_fields(entries, is_vector)
+    counts = [stretch.n_files for stretch in stretches]
+    _check_vector_fields(files, is_vector, lambda row: stretches[bisect_right(list(accumulate(counts)), row)].path)
     null, no_path = scalar(None, pa.int64()), scalar(None, pa.string())
     named = files["only_path"]
     if files["referenced_data_file"].null_count < files.num_rows:
@@ -309,8 +323,8 @@ def deletes_of(entries: Entries, manifest: int) -> DeletesOf:
         "data_sequence_number": files["data_sequence_number"],
         "spec_id": to_arrow(np.full(files.num_rows, entries.spec_id, np.int32)),
         "referenced_data_file": named,
-        "manifest": to_arrow(np.full(files.num_rows, manifest, np.int32)),
-        "entry": to_arrow(np.arange(files.num_rows, dtype=np.int32)),
+        "manifest": to_arrow(np.repeat(np.array([stretch.manifest for stretch in stretches], np.int32), counts)),
+        "entry": to_arrow(np.concatenate([np.arange(count, dtype=np.int32) for count in counts])),
         "partition": files["partition"],
     }  # fmt: skip
     table = pa.table(columns)
@@ -319,9 +333,10 @@ def deletes_of(entries: Entries, manifest: int) -> DeletesOf:
     return DeletesOf(entries.spec_id, typed.append_column("partition", table["partition"]))
 
 
-def _check_vector_fields(entries: Entries, is_vector: pa.Array) -> None:
+def _check_vector_fields(files: pa.RecordBatch, is_vector: pa.Array, path_of: Callable[[int], str]) -> None:
     for name in ("referenced_data_file", "content_offset", "content_size_in_bytes"):
-        if pc.any(pc.and_(is_vector, pc.is_null(entries.files[name]))).as_py():
+        lacks = to_numpy(pc.and_(is_vector, pc.is_null(files[name])))
+        if lacks.any():
             raise CorruptMetadataError(
-                "a deletion vector lacks a required field", path=entries.columns.source, field=name
+                "a deletion vector lacks a required field", path=path_of(int(np.argmax(lacks))), field=name
             )

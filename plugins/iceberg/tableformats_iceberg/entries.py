@@ -84,10 +84,10 @@ class Entries:
 
     @cached_property
     def nbytes(self) -> int:
-        """Memory that the entries hold."""
-        return int(self.files.nbytes) + self.columns.nbytes
+        """Memory that the entries hold, of what they share with others their part."""
+        return int(self.files.nbytes) + self.columns.nbytes * self.files.num_rows // max(self.columns.rows, 1)
 
-    @property
+    @cached_property
     def statistics(self) -> ManifestStatistics:
         return ManifestStatistics(self.columns, self.rows)
 
@@ -101,6 +101,11 @@ class Entries:
         """int64[n]: the snapshot that added (or deleted) each file; null where nothing says it."""
         own = self.columns[(1,)].take(self.rows).int_array()
         return pc.fill_null(own, scalar(self.added_by, pa.int64()))
+
+    def of(self, manifest: Manifest, start: int, stop: int) -> Entries:
+        """The rows ``start`` to ``stop`` of entries that were read together, which are those of ``manifest``."""
+        files = self.files.slice(start, stop - start)
+        return Entries(self.spec_id, files, self.columns, manifest.added_snapshot_id, np.arange(start, stop))
 
     def take(self, kept: np.ndarray) -> Entries:
         """The entries at ``kept`` (int64 indices)."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyroaring import BitMap64
 
     from .delete_files import DeleteReader
-    from .delete_pruning import PlannedPaths
     from .deletes import DeleteIndex
     from .entries import Entries
     from .files import TableFiles
@@ -105,19 +104,27 @@ class IcebergSnapshot(FormatSnapshot):
 
     def entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None) -> Entries:
         """The live entries of a manifest, from the cache where it has them."""
-        cache, key = self.files.cache, ("entries", manifest)
-        known, found = cache.find(key) or (frozenset(), None)
+        known, found = self.files.cache.find(("entries", manifest)) or (frozenset(), None)
         if found is None or not known.issuperset(columns):
             found = self._read_entries(manifest, columns, report)
-            cache.keep(key, (frozenset(columns), found), found.nbytes)
+            self.keep_entries(manifest, columns, found)
         return found
 
-    def _read_entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None) -> Entries:
-        return self._entries_in(*self.files.read(manifest.path, "manifest"), manifest, columns, report)
+    def has_entries(self, manifest: Manifest) -> bool:
+        """Whether the cache has entries of it, with the statistics of whichever columns."""
+        return self.files.cache.find(("entries", manifest)) is not None
 
-    def _entries_in(
+    def keep_entries(self, manifest: Manifest, columns: Sequence[int], entries: Entries) -> None:
+        """Put the live entries of a manifest, with statistics of ``columns``, into the cache."""
+        self.files.cache.keep(("entries", manifest), (frozenset(columns), entries), entries.nbytes)
+
+    def _read_entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None) -> Entries:
+        return self.entries_in(*self.files.read(manifest.path, "manifest"), manifest, columns, report)
+
+    def entries_in(
         self, data: bytes | memoryview, path: str, manifest: Manifest, columns: Sequence[int], report: ScanReport | None
     ) -> Entries:
+        """The live entries of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
         from .entries import read_entries
 
         if report is not None:
@@ -165,7 +172,7 @@ class IcebergSnapshot(FormatSnapshot):
         report: ScanReport,
     ) -> FileBatch:  # fmt: skip
         """The batch of a part, of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
-        return _batch(self._entries_in(data, path, manifest, columns, report), place)
+        return _batch(self.entries_in(data, path, manifest, columns, report), place)
 
     def entries_of(self, manifests: Sequence[Manifest], request: ReadRequest) -> Iterator[Entries]:
         """The live entries of ``manifests`` in their order, with the statistics that ``request`` needs."""
@@ -193,6 +200,7 @@ class IcebergSnapshot(FormatSnapshot):
     @cached_property
     def delete_index(self) -> DeleteIndex:
         """The snapshot's live deletes."""
+        from .manifest_reader import ManifestReader
         from .manifests import DELETES
 
         return ManifestReader(self, ScanReport()).delete_index(
@@ -209,6 +217,7 @@ class IcebergSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`: reads the delete manifests whose partitions
         meet those of ``files``, and what bounds say of the keys of equality deletes."""
         from .delete_pruning import DeleteStatistics, PlannedPaths, needed_manifests, without_disjoint
+        from .manifest_reader import ManifestReader
 
         manifests, total = needed_manifests(self.manifest_list, files, self.specs)
         report = ScanReport(delete_manifests_total=total, delete_manifests_skipped=total - len(manifests))
@@ -245,46 +254,3 @@ def _batch(entries: Entries, place: int | None) -> FileBatch:
 
     files = entries.files if place is None else with_places(entries.files, place)
     return FileBatch(files, entries.spec_id, entries.statistics)
-
-
-class ManifestReader:
-    """The manifests that attaching deletes reads, each once as long as the columns allow; counted in ``report``."""
-
-    def __init__(self, snapshot: IcebergSnapshot, report: ScanReport) -> None:
-        self._snapshot = snapshot
-        self._report = report
-        self._found: dict[int, tuple[frozenset[int], Entries]] = {}
-
-    def delete_index(
-        self, manifests: Sequence[Manifest], columns: Sequence[int] = (), planned: PlannedPaths | None = None
-    ) -> DeleteIndex:
-        """The deletes of ``manifests``, but for those that name other files than the ``planned`` ones (None: all), with
-        statistics of ``columns`` for :meth:`read`."""
-        from .deletes import DeleteIndex, DeletesOf, deletes_of
-        from .entries import FILE_PATH_ID
-
-        every = {id(m): i for i, m in enumerate(self._snapshot.manifest_list.manifests)}
-        wanted = [FILE_PATH_ID, *columns]
-
-        def read(manifest: Manifest) -> tuple[Entries, ScanReport, DeletesOf]:
-            entries, report = self._snapshot.counted_entries(manifest, wanted)
-            deletes = deletes_of(entries, every[id(manifest)])
-            return entries, report, deletes if planned is None else planned.only(deletes)
-
-        found = list(in_order(read, manifests))
-        for manifest, (entries, report, _) in zip(manifests, found, strict=True):
-            self._keep(every[id(manifest)], wanted, entries, report)
-        return DeleteIndex((deletes for _, _, deletes in found), self._snapshot.specs)
-
-    def read(self, place: int, columns: Sequence[int]) -> Entries:
-        """The live entries of the manifest at ``place`` in the list, with statistics of at least ``columns``."""
-        known, entries = self._found.get(place, (frozenset(), None))
-        if entries is None or not known.issuperset(columns):
-            wanted = sorted(known.union(columns))
-            entries, read = self._snapshot.counted_entries(self._snapshot.manifest_list.manifests[place], wanted)
-            self._keep(place, wanted, entries, read)
-        return entries
-
-    def _keep(self, place: int, columns: Sequence[int], entries: Entries, read: ScanReport) -> None:
-        self._found[place] = frozenset(columns), entries
-        self._report.add(read)

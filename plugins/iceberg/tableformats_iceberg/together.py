@@ -21,13 +21,16 @@ from .avro import Header, decodes_at_once, read_header
 from .entries import check_counts, check_length, manifest_spec_id, read_entries_together, with_places
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tableformats.plugin import PartitionSpec
     from tableformats.report import ScanReport
 
+    from .entries import Entries
     from .manifests import Manifest
     from .snapshot import IcebergSnapshot
 
-__all__ = ["Together"]
+__all__ = ["Alike", "Decoded", "Together"]
 
 _local = threading.local()
 
@@ -44,8 +47,8 @@ class Together:
         self._snapshot = snapshot
         self._columns = columns
         self._keys = keys
-        self._decoded: dict[int, _Decoded] | None = None
-        self._undecoded: dict[int, _Read] = {}
+        self._decoded: dict[int, Decoded] | None = None
+        self._undecoded: dict[int, Read] = {}
 
     def read(
         self, number: int, alone: Callable[[ScanReport], Iterable[FileBatch]], report: ScanReport
@@ -57,29 +60,37 @@ class Together:
         CorruptMetadataError, LimitExceededError : see :func:`tableformats_iceberg.entries.read_entries`
         """
         if self._decoded is None:
-            self._decoded = {found.number: found for found in self._decode()}
-        found, left = self._decoded.pop(number, None), self._undecoded.pop(number, None)
+            self._decoded = {found.number: found for alike in self.alike() for found in alike.manifests}
+        found = self._decoded.pop(number, None)
         manifest, place = self._keys[number]
-        if left is not None:
-            yield self._snapshot.batch_in(left.data, left.path, manifest, place, self._columns, report)
-            return
         if found is None:
-            yield from alone(report)
+            left = self.undecoded(number)
+            yield from alone(report) if left is None else [
+                self._snapshot.batch_in(left.data, left.path, manifest, place, self._columns, report)
+            ]
             return
-        report.count_metadata(found.size)
-        check_length(found.size, found.path, manifest, report)
-        check_counts(manifest, found.batch.files.num_rows, found.path, report)
-        yield found.batch
+        found.counted(manifest, report)
+        files, spec_id = found.files, found.whole.spec_id
+        if place is not None:
+            files = with_places(files, place)
+        yield FileBatch(files, spec_id, StatisticsOfRows(found.whole.statistics, found.start, found.stop))
 
-    def _decode(self) -> Iterator[_Decoded]:
+    def alike(self) -> Iterator[Alike]:
+        """Manifests that were decoded as one. Those that are in none have to be read alone."""
         try:
-            for (spec_id, _), alike in groupby(self._read_all(), lambda read: (read.spec_id, read.header.schema)):
-                if spec_id in self._snapshot.specs:
-                    yield from self._decode_alike(alike, self._snapshot.specs[spec_id])
+            for (spec_id, _), reads in groupby(self._read_all(), lambda read: (read.spec_id, read.header.schema)):
+                spec = self._snapshot.specs.get(spec_id)
+                decoded = None if spec is None else self._decode(reads, spec)
+                if decoded is not None:
+                    yield decoded
         except TableFormatsError:
             return
 
-    def _read_all(self) -> Iterator[_Read]:
+    def undecoded(self, number: int) -> Read | None:
+        """The bytes of a manifest that was read and not decoded, once; else None."""
+        return self._undecoded.pop(number, None)
+
+    def _read_all(self) -> Iterator[Read]:
         """The manifests that can be decoded together, each until the next is asked for."""
         every = range(len(self._keys))
         is_local = self._snapshot.files.storage.is_local
@@ -90,14 +101,14 @@ class Together:
             else:
                 self._undecoded[read.number] = read._replace(data=bytes(read.data))
 
-    def _read(self, number: int, scratch: Scratch | None = None) -> _Read:
+    def _read(self, number: int, scratch: Scratch | None = None) -> Read:
         manifest = self._keys[number][0]
         data, path = self._snapshot.files.read(manifest.path, "manifest", scratch)
         header = read_header(data, path)
-        return _Read(number, data, path, header, manifest_spec_id(header, manifest, self._snapshot.default_spec_id))
+        return Read(number, data, path, header, manifest_spec_id(header, manifest, self._snapshot.default_spec_id))
 
-    def _decode_alike(self, reads: Iterable[_Read], spec: PartitionSpec) -> Iterator[_Decoded]:
-        """The batches of manifests of one schema and spec; none where one of them is odd."""
+    def _decode(self, reads: Iterable[Read], spec: PartitionSpec) -> Alike | None:
+        """Manifests of one schema and spec; None where one of them is odd."""
         seen: list[tuple[int, str, int]] = []
 
         def found() -> Iterator[tuple[bytes | memoryview, Header, Manifest]]:
@@ -109,14 +120,10 @@ class Together:
         limits = self._snapshot.files.storage.limits
         decoded = read_entries_together(found(), every, spec, self._columns, limits)
         if decoded is None:
-            return
+            return None
         entries, ends = decoded
-        whole = entries.statistics
-        for (number, path, size), start, stop in zip(seen, [0, *ends], ends, strict=False):
-            files_of, place = entries.files.slice(start, stop - start), self._keys[number][1]
-            if place is not None:
-                files_of = with_places(files_of, place)
-            yield _Decoded(number, path, size, FileBatch(files_of, spec.id, StatisticsOfRows(whole, start, stop)))
+        stretches = zip(seen, [0, *ends], ends, strict=False)
+        return Alike(entries, [Decoded(*read, entries, start, stop) for read, start, stop in stretches])
 
 
 def _scratch() -> Scratch:
@@ -127,7 +134,7 @@ def _scratch() -> Scratch:
     return scratch
 
 
-class _Read(NamedTuple):
+class Read(NamedTuple):
     """The bytes of a manifest, the ``number``-th."""
 
     number: int
@@ -137,10 +144,30 @@ class _Read(NamedTuple):
     spec_id: int
 
 
-class _Decoded(NamedTuple):
-    """The batch of a manifest of ``size`` bytes."""
+class Decoded(NamedTuple):
+    """The ``number``-th manifest, of ``size`` bytes: its rows of ``whole``."""
 
     number: int
     path: str
     size: int
-    batch: FileBatch
+    whole: Entries
+    start: int
+    stop: int
+
+    @property
+    def files(self) -> pa.RecordBatch:
+        """Its rows of ``whole.files``."""
+        return self.whole.files.slice(self.start, self.stop - self.start)
+
+    def counted(self, manifest: Manifest, report: ScanReport) -> None:
+        """Count it as read, and note what its list says otherwise. Raises CorruptMetadataError: it was cut."""
+        report.count_metadata(self.size)
+        check_length(self.size, self.path, manifest, report)
+        check_counts(manifest, self.stop - self.start, self.path, report)
+
+
+class Alike(NamedTuple):
+    """``manifests`` of one spec, decoded as one, one behind the other."""
+
+    entries: Entries
+    manifests: list[Decoded]
