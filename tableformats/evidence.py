@@ -27,13 +27,12 @@ if TYPE_CHECKING:
     from .plugin.statistics import Bounds
 
 __all__ = [
-    "NAN", "BoundsEvidence", "Evidence", "ImpliedEvidence", "PackedRange", "PartitionEvidence", "Range", "flag",
-    "is_null", "partition_evidence", "ranges_of", "without_nan",
+    "BoundsEvidence", "Evidence", "ImpliedEvidence", "PackedRange", "PartitionEvidence", "Range", "flag", "is_null",
+    "partition_evidence", "ranges_of", "without_nan",
 ]  # fmt: skip
 
 _FLOATS = ("float", "double")
 _FEW = 1024
-NAN = scalar(float("nan"), pa.float64())
 
 
 @dataclass(frozen=True)
@@ -56,8 +55,8 @@ class Range:
     def take(self, rows: np.ndarray) -> Range:
         """What is known of these files (int64 indices)."""
         at = to_arrow(rows)
-        lower = self.lower.take(at)
-        upper = lower if self.upper is self.lower else self.upper.take(at)
+        lower = pc.take(self.lower, at)
+        upper = lower if self.upper is self.lower else pc.take(self.upper, at)
         return Range(lower, upper, self.may_value[rows], self.may_null[rows], self.may_nan[rows])
 
     @staticmethod
@@ -180,7 +179,7 @@ class _Counted:
             wrong = pc.fill_null(contradictory, FALSE)
             lower, upper = (pc.if_else(wrong, scalar(None, kind), side) for side in (lower, upper))
         if is_float and may_nan.any():
-            upper = pc.if_else(to_arrow(may_nan.view(bool)), NAN.cast(kind), upper)
+            upper = pc.if_else(to_arrow(may_nan.view(bool)), scalar(np.nan, kind), upper)
         return Range(lower, upper, may_value, may_null, may_nan)
 
     def _flags(self, field_id: int, has_nan: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

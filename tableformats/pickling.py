@@ -7,11 +7,14 @@ made of it, because pickles of other releases may be read and mean something els
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import UnsupportedFeatureError
 
-__all__ = ["PICKLE_FORMAT", "Portable"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["PICKLE_FORMAT", "Portable", "compact"]
 
 PICKLE_FORMAT = 1
 """Counts up whenever what is pickled changes."""
@@ -31,6 +34,16 @@ class Portable:
         if is_dataclass(self):
             return {f.name: getattr(self, f.name) for f in fields(self)}
         return dict(self.__dict__)
+
+
+def compact(table: pa.Table) -> pa.Table:
+    """The same rows alone: of a slice Arrow pickles all that it was cut from."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
 
 
 def _empty(form: int, cls: type[T]) -> T:

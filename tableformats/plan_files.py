@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from . import compute as pc
-from .arrays import flat
+from .arrays import flat, to_arrow
 from .plugin.base import deletes_type, partition_members
 from .scan import ScanPlan
 from .schema import Field
@@ -47,7 +47,7 @@ def _public_deletes(plan: ScanPlan) -> pa.Array:
         resolved = plan.snapshot.format_snapshot.resolve_paths(known)
         columns["path"] = pc.replace_with_mask(columns["path"], pc.is_valid(columns["path"]), resolved)
     structs = pa.StructArray.from_arrays(
-        [columns[f.name].cast(f.type) for f in kind.value_type], fields=list(kind.value_type)
+        [pc.cast(columns[f.name], f.type) for f in kind.value_type], fields=list(kind.value_type)
     )
-    chosen = structs.take(pa.array(plan.delete_files.indices))
+    chosen = pc.take(structs, to_arrow(plan.delete_files.indices))
     return pa.ListArray.from_arrays(pa.array(plan.delete_files.offsets, pa.int32()), chosen, type=kind)

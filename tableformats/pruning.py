@@ -35,7 +35,6 @@ from ._core.masks import ALL, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOME
 from .arrays import TRUE, distinct, scalar, to_arrow, to_numpy
 from .codes import Accepted, accept_comparison, accept_in, accept_prefix, into_domain
 from .evidence import (
-    NAN,
     BoundsEvidence,
     Evidence,
     ImpliedEvidence,
@@ -362,7 +361,7 @@ class ManifestFilter:
             may_nan = flag(pc.fill_null(contains_nan, TRUE))
             may_value |= may_nan
             lower, upper = without_nan(lower), without_nan(upper)
-            upper = pc.if_else(to_arrow(may_nan.view(bool)), NAN.cast(upper.type), upper)
+            upper = pc.if_else(to_arrow(may_nan.view(bool)), scalar(np.nan, upper.type), upper)
         # Neither a value nor a NULL nor a NaN: the summary contradicts itself and proves nothing.
         silent = (may_value | may_null) == 0
         return Range(lower, upper, may_value | silent, may_null | silent, may_nan)

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
+from . import compute as pc
 from . import expressions as ex
 from ._core.masks import MAY_ANY, MAY_FALSE, MAY_TRUE
+from .arrays import to_arrow
 from .expressions import Expression
 from .pruning import Program
 
@@ -40,7 +41,7 @@ def residuals(plan: ScanPlan) -> list[Expression]:
         for spec_id in np.unique(spec_ids[undecided]).tolist():
             rows = undecided[spec_ids[undecided] == spec_id]
             spec = plan.snapshot.format_snapshot.specs.get(spec_id)
-            outcomes = {} if spec is None else program.partition_outcomes(spec, partition.take(pa.array(rows)))
+            outcomes = {} if spec is None else program.partition_outcomes(spec, pc.take(partition, to_arrow(rows)))
             kinds, of_row = _distinct(list(outcomes.values()), len(rows))
             numbers = []
             for kind in kinds:

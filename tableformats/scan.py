@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import expressions as ex
 from .concurrency import cached_property
 from .expressions import Expression
-from .pickling import Portable
+from .pickling import Portable, compact
 from .schema import Schema
 
 if TYPE_CHECKING:
@@ -206,9 +206,9 @@ class ScanPlan(Portable):
 
     def _state(self) -> dict[str, Any]:
         # Bounds of deletes are read from manifests, and planning has looked at them.
-        deletes = replace(self.delete_files, statistics=None)
-        kept = {name: getattr(self, name) for name in ("scan", "survivors", "report", "_counts")}
-        return {**kept, "delete_files": deletes, "_reader": None}
+        deletes = replace(self.delete_files, files=compact(self.delete_files.files), statistics=None)
+        kept = {name: getattr(self, name) for name in ("scan", "report", "_counts")}
+        return {**kept, "survivors": compact(self.survivors), "delete_files": deletes, "_reader": None}
 
     def __len__(self) -> int:
         return int(self.survivors.num_rows)

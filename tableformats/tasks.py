@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from . import compute as pc
+from .arrays import to_arrow
 from .residuals import residuals
 from .scan import ScanPlan, ScanTask
 
@@ -15,7 +17,8 @@ __all__ = ["tasks_of"]
 def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
     """``plan.tasks()``; see :meth:`tableformats.scan.ScanPlan.tasks`."""
     survivors, deletes = plan.survivors, plan.delete_files
-    no_deletes = deletes.files.schema.empty_table()  # a slice would be pickled with all that it was cut from
+    delete_files = deletes.files.combine_chunks()  # Arrow would join the chunks for every task
+    no_deletes = delete_files.schema.empty_table()  # a slice would be pickled with all that it was cut from
     partition = survivors["partition"].combine_chunks()
     members = {int(f.name): partition.field(i) for i, f in enumerate(partition.type)}
     optional = [n for n in ("data_sequence_number", "first_row_id") if n in survivors.column_names]
@@ -38,7 +41,7 @@ def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
             file_format=columns["file_format"][i],
             spec_id=columns["spec_id"][i],
             partition={field_id: values[i] for field_id, values in members.items()},
-            deletes=deletes.files.take(pa.array(applying)) if len(applying) else no_deletes,
+            deletes=pc.take(delete_files, to_arrow(applying)) if len(applying) else no_deletes,
             residual=residual,
             file_values={name: columns[name][i] for name in per_file},
             **{name: columns[name][i] for name in optional},

@@ -118,7 +118,7 @@ class Transform:
             wide = pc.cast(values, pa.decimal256(min(source.precision + 12, 76), source.scale))
             upper = pc.add(wide, pa.scalar(step, pa.decimal256(12, source.scale)))
             limit = pa.scalar((decimal.Decimal(10) ** source.precision - 1).scaleb(-source.scale), upper.type)
-            return values, pc.if_else(pc.greater(upper, limit), limit, upper).cast(target)
+            return values, pc.cast(pc.if_else(pc.greater(upper, limit), limit, upper), target)
         if name not in ("tinyint", "smallint", "int", "bigint"):
             return pa.nulls(len(values), target), pa.nulls(len(values), target)
         as_long = pc.cast(values, pa.int64())

@@ -99,9 +99,10 @@ def deleted_pages(plan: ScanPlan, rows: np.ndarray) -> Iterator[Pages]:
     """
     survivors, deletes, snapshot = plan.survivors, plan.delete_files, plan.snapshot.format_snapshot
     by_position = pc.not_equal(deletes.files["kind"], EQUALITY).to_numpy().astype(bool)
+    files = deletes.files.combine_chunks()  # Arrow would join the chunks for every file
     for row in rows.tolist():
         of_file = deletes.indices[deletes.offsets[row] : deletes.offsets[row + 1]]
-        chosen = deletes.files.take(pa.array(of_file[by_position[of_file]]))
+        chosen = files.take(pa.array(of_file[by_position[of_file]]))
         path = survivors["path"][row].as_py()
         record_count = plan.record_counts[row].as_py()
         positions = snapshot.deleted_positions(path, record_count, chosen)

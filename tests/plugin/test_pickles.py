@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import tableformats as tf
@@ -49,6 +51,20 @@ def test_the_same_answers(name: str) -> None:
     assert sorted(map(str, plan.to_arrow(sent(list(plan.tasks()))).to_pylist())) == expected
     assert rows(sent(there)) == expected
     assert sent(sent(scan.snapshot)).scan(FILTER).plan().files.equals(plan.files)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_slices_take_no_more_than_their_rows(name: str) -> None:
+    """What plans share with what is kept between them stays behind."""
+    plan = opened(name).scan(FILTER).plan()
+    size, n = len(pickle.dumps(plan)), len(plan)
+    plan.survivors = pa.concat_tables([plan.survivors] * 2000).combine_chunks().slice(0, n)
+    deletes = plan.delete_files
+    plan.delete_files = replace(
+        deletes, files=pa.concat_tables([deletes.files] * 2000).combine_chunks().slice(0, deletes.files.num_rows)
+    )
+    assert len(pickle.dumps(plan)) == size
+    assert sent(plan).files.equals(plan.files)
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -169,7 +169,7 @@ def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa
         upper = Transform("truncate", _SURE_CHARACTERS).preimage(prefixes, leaf.type)[1]
     elif kind in ("timestamp", "timestamp_ntz"):
         micros, minute = pc.cast(upper, pa.int64()), scalar(_MINUTE_INTO_1900, pa.int64())
-        upper = pc.if_else(pc.less(micros, minute), minute, micros).cast(upper.type)
+        upper = pc.cast(pc.if_else(pc.less(micros, minute), minute, micros), upper.type)
     return lower, upper
 
 

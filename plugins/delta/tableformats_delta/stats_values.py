@@ -121,7 +121,7 @@ def _integers(raw: pa.Array, name: str, target: pa.DataType) -> pa.Array:
     limits = INT_RANGES[name]
     least, most = (scalar(limit, pa.int64()) for limit in (limits.start, limits.stop - 1))
     fits = pc.and_(pc.greater_equal(wide, least), pc.less_equal(wide, most))
-    return pc.if_else(fits, wide, scalar(None, pa.int64())).cast(target)
+    return pc.cast(pc.if_else(fits, wide, scalar(None, pa.int64())), target)
 
 
 def _floats(raw: pa.Array, target: pa.DataType) -> pa.Array:
@@ -191,7 +191,7 @@ def _widen_timestamps(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array
     last = pc.if_else(pc.less(last, most), last, unknown)
     first = pc.if_else(pc.less(first, year_1900), pc.subtract(first, old_zone), first)
     last = pc.if_else(pc.less(last, year_1900), pc.add(last, old_zone), last)
-    return first.cast(low.type), pc.add(last, cut).cast(high.type)
+    return pc.cast(first, low.type), pc.cast(pc.add(last, cut), high.type)
 
 
 def _widen_strings(high: pa.StringArray) -> pa.StringArray:
@@ -200,8 +200,8 @@ def _widen_strings(high: pa.StringArray) -> pa.StringArray:
     suspects = _suspects(high)
     if not suspects.any():
         return high
-    chosen = pc.and_(to_arrow(suspects), high.is_valid())
-    return pc.replace_with_mask(high, chosen, _widen_cut(high.filter(chosen)))
+    chosen = pc.and_(to_arrow(suspects), pc.is_valid(high))
+    return pc.replace_with_mask(high, chosen, _widen_cut(pc.filter(high, chosen)))
 
 
 def _suspects(high: pa.StringArray) -> np.ndarray:
