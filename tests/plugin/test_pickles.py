@@ -63,7 +63,7 @@ def test_slices_take_no_more_than_their_rows(name: str) -> None:
     plan.delete_files = replace(
         deletes, files=pa.concat_tables([deletes.files] * 2000).combine_chunks().slice(0, deletes.files.num_rows)
     )
-    assert len(pickle.dumps(plan)) == size
+    assert len(pickle.dumps(plan)) < 2 * size
     assert sent(plan).files.equals(plan.files)
 
 
