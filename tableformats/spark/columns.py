@@ -11,10 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import UnsupportedFeatureError
 from ..schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 __all__ = [
     "HIDDEN", "ROW_INDEX", "Naming", "Path", "StoredColumn", "check_collation", "check_readable", "logical_type",
@@ -75,11 +78,12 @@ class StoredColumn:
     name: str
     is_float: bool = False
 
-    @property
-    def text(self) -> str:
-        """As SQL."""
-        stored, name = quoted(self.stored), quoted(self.name)
-        return f"nanvl({stored}, {stored}) AS {name}" if self.is_float else f"{stored} AS {name}"
+    def column(self) -> Column:
+        """The column of the result. It goes through no text of SQL, where the session may take names for patterns."""
+        from pyspark.sql import functions as F
+
+        stored = F.col(quoted(self.stored))
+        return (F.nanvl(stored, stored) if self.is_float else stored).alias(self.name)
 
 
 def spark_struct(fields: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

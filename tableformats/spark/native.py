@@ -137,8 +137,6 @@ class _Assembly:
         return reduce(lambda above, below: above.unionAll(below), (self._branch(b, pruner) for b in branches))
 
     def _branch(self, branch: Branch, pruner: PlanPruner) -> DataFrame:
-        from pyspark.sql import functions as F
-
         groups = self.groups if branch.has_keys else []
         columns = self._columns(groups)
         relation = self._relation(branch, columns, groups)
@@ -153,7 +151,7 @@ class _Assembly:
         frame = relation.frame(self.bridge, self._label(branch), planner, branch.file_format)
         for group in groups:
             frame = without_deleted(frame, group, branch.naming, self.bridge)
-        return frame.select(*(F.expr(c.text) if isinstance(c, StoredColumn) else c for c in output))
+        return frame.select(*(c.column() if isinstance(c, StoredColumn) else c for c in output))
 
     def _output(self, f: Field, naming: Naming) -> Column | StoredColumn:
         if f.id in self.metadata:

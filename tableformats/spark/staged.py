@@ -96,12 +96,10 @@ class StagedFiles(Bridge):
             no field ids
         TableFormatsError : the staging location cannot be written
         """
-        from pyspark.sql import functions as F
-
         frame = self._all_columns(files, partition_schema, data_schema, options, file_format)
         if live is not None:
             frame = frame.where(live)
-        return frame if columns is None else frame.select(*(F.expr(column.text) for column in columns))
+        return frame if columns is None else frame.select(*(column.column() for column in columns))
 
     def _all_columns(
         self,

@@ -540,6 +540,12 @@ def test_names_are_no_patterns(spark: Any, tmp_path: Path, settings: Any) -> Non
     path = write(tmp_path, pa.table({"a.b": [1.5], "axb": [2.5]}))
     fields = [Field(1, "a.b", primitive("double")), Field(2, "axb", primitive("double"))]
     assert same_rows(spark, snapshot_of(tmp_path, fields, [FakeFile(path, 1)]).scan()) == ["(1.5, 2.5)"]
+    keys_of = {"e": pa.table({"1": [1.5, 7.5]}), "f": pa.table({"2": [1.5, 7.5]})}
+    for keys, left in (["e"], []), (["f"], ["(1.5, 2.5)"]):
+        files = [FakeFile(path, 1, keys=keys)]
+        assert same_rows(spark, snapshot_of(tmp_path, fields, files, equality=keys_of).scan()) == left
+    scan = snapshot_of(tmp_path, fields, [FakeFile(path, 1)]).scan("`a.b` > 1")
+    assert spark_rows(scan.to_spark(spark, mode="portable")) == ["(1.5, 2.5)"]
 
 
 def test_names_that_differ_in_case_alone(spark: Any, tmp_path: Path, settings: Any) -> None:
