@@ -188,12 +188,16 @@ class Kept:
         if not self.keeps or None in self._adds:
             return
         for more in range(min(len(self._adds), _MOST_NEWER) + 1):
-            context = self._cache.find(("commits", self._adds[more:]))
-            if context is None and not more:
+            # One commit is the key, the newest of those that it is about: to hash all takes longer than to compare them.
+            rest = self._adds[more:]
+            key = "commits", rest[:1]
+            known, context = self._cache.find(key) or (None, 0)
+            if known != rest and more:
+                continue
+            if known != rest:
                 context = next(_CONTEXTS)
-                self._cache.keep(("commits", self._adds), context, 256 + 64 * len(self._adds))
-            if context is not None:
-                self._contexts.append((more, context))
+                self._cache.keep(key, (rest, context), 256 + 64 * len(rest))
+            self._contexts.append((more, context))
 
     def find(self, part: FilePart, newer: Sequence[FilePart]) -> KeptPart | None:
         """The entry of ``part``, below the ``newer`` ones of the snapshot that add keys."""
