@@ -188,7 +188,7 @@ class Kept:
         if not self.keeps or None in self._adds:
             return
         for more in range(min(len(self._adds), _MOST_NEWER) + 1):
-            # One commit is the key, the newest of those that it is about: to hash all takes longer than to compare them.
+            # The newest alone is the key: to hash all of them takes longer than to compare them.
             rest = self._adds[more:]
             key = "commits", rest[:1]
             known, context = self._cache.find(key) or (None, 0)

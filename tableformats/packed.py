@@ -108,14 +108,11 @@ def packed(values: pa.Array) -> Column:
 
 
 def _ends(numbers: np.ndarray, valid: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the greatest number of each run, of those that are ``valid`` (bool[n], one at least; None: all)."""
+    """The least and the greatest number of each run, of those that are ``valid`` (bool[n]; None: all). A run of others
+    has the greatest of the type as its least, and the least as its greatest."""
     starts, limits = np.arange(0, len(numbers), _RUN), np.iinfo(numbers.dtype)
     low, high = (numbers if valid is None else np.where(valid, numbers, end) for end in (limits.max, limits.min))
-    least, most = np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
-    if valid is not None:
-        none = least > most
-        least[none] = most[none] = least.min()
-    return least, most
+    return np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
 
 
 def _width(spread: int, widest: np.dtype[Any]) -> np.dtype[Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,13 +20,14 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 from tableformats_iceberg.delete_files import DeleteReader
 from tableformats_iceberg.delete_pruning import PlannedPaths
-from tableformats_iceberg.deletes import DeleteIndex, DeletesOf, Stretch, deletes_of
+from tableformats_iceberg.deletes import DeleteIndex, DeletesOf, Stretch, _in, _rows_of, _taken, deletes_of
 from tableformats_iceberg.entries import FILE_PATH_ID, read_entries
 from tableformats_iceberg.files import TableFiles
 from tableformats_iceberg.manifests import DELETES, Manifest
 from tableformats_iceberg.paths import comparable
 from tableformats_iceberg.puffin import parse_deletion_vector
 
+from tableformats._core.filekeys import FileKeySet
 from tableformats.errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import DeleteFiles, MetadataCache, PartitionField, PartitionSpec
@@ -224,6 +226,30 @@ def test_no_files_and_no_deletes() -> None:
     assert attached(planned(DeleteIndex([], SPECS), survivors(data))) == [set()]
     found = planned(index_of([((0, {}, 5), "equality", 0)]), survivors(data).slice(0, 0))
     assert (found.files.num_rows, len(found.offsets)) == (0, 1)
+
+
+@pytest.mark.parametrize("unchosen", [
+    [], [0], [999], [500, 501], [64, 200, 930], range(0, 1000, 3), range(600), range(1000),
+])  # fmt: skip
+def test_rows_of_deletes_in_runs(unchosen: Any) -> None:
+    table = pa.concat_tables([pa.table({"x": range(i, i + 250), "y": [str(i)] * 250}) for i in range(0, 1000, 250)])
+    chosen = np.ones(1000, bool)
+    chosen[list(unchosen)] = False
+    assert _rows_of(table, chosen).equals(table.filter(pa.array(chosen)))
+
+
+def test_names_among_paths() -> None:
+    """A null is no name, not even where a name is empty."""
+    names = FileKeySet()
+    names.add_batch(np.array([0, 0, 1, 2], np.int32), np.frombuffer(b"ab", np.uint8))
+    rows, codes = _in(names, pa.chunked_array([["b", None, "", "x"], [], ["a", "b"]], pa.string()))
+    assert rows.tolist() == [0, 2, 4, 5] and codes[0] == codes[3] and len(set(codes.tolist())) == 3
+
+
+@pytest.mark.parametrize("rows", [[], [0], [5], [0, 1, 2, 3, 4, 5], [1, 3, 4]])
+def test_rows_of_chunks(rows: list[int]) -> None:
+    column = pa.chunked_array([["a", "b"], [], ["c", None, "e"], ["f"]], pa.string())
+    assert _taken(column, np.array(rows, np.int64)).to_pylist() == [column[row].as_py() for row in rows]
 
 
 def of_one(data: bytes, manifest: Manifest) -> DeletesOf:

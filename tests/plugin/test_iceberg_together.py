@@ -278,18 +278,26 @@ def delete_manifests(seed: int, count: int) -> list[Manifest]:
                 {"content": 1, "lower_bounds": bound, "upper_bounds": bound}, {"content": 2, "equality_ids": [1]},
             ])  # fmt: skip
             status = rng.choice([1, 1, 0, 2]) if number else 1
+            if more["content"] == 2:
+                low = rng.randrange(100)
+                sides = {"lower_bounds": low, "upper_bounds": low + rng.randrange(30)}
+                more |= {name: [{"key": 1, "value": struct.pack("<i", value)}] for name, value in sides.items()}
+                more |= {"value_counts": [{"key": 1, "value": 10}], "null_value_counts": [{"key": 1, "value": 0}]}
             entries.append(entry(f"deletes/{i}-{j}", status=status, sequence_number=number, **more))
         data = manifest_bytes(entries, codec=rng.choice(["null", "deflate", "deflate", "snappy"]))
         made.append((data, {"content": 1, "sequence_number": rng.randrange(9), "added_files_count": len(entries)}))
     return made
 
 
+@pytest.mark.parametrize("text", [None, "a < 80"])  # with bounds of the deletes at hand, or read later
 @pytest.mark.parametrize("seed", range(8))
-def test_deletes_are_those_of_manifests_alone(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deletes_are_those_of_manifests_alone(
+    tmp_path: Path, seed: int, text: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = table_with(tmp_path, (manifest(1, 20), COUNTED), *delete_manifests(seed, 7))
 
     def planned() -> Any:
-        plan = tf.open_table(folder, relocate=True, cache=False).scan().plan()
+        plan = tf.open_table(folder, relocate=True, cache=False).scan(text).plan()
         report = plan.report
         counted = report.metadata_files_read, report.metadata_bytes_read, sorted(report.notes)
         deletes = [{d["path"]: d for d in task.deletes.to_pylist()} for task in plan.tasks()]

@@ -370,3 +370,20 @@ def test_files_that_are_kept_hold_no_memory_of_others() -> None:
     assert some.files.get_total_buffer_size() > 10 * some.nbytes
     assert some.alone().files == some.files and some.alone().files.get_total_buffer_size() <= 2 * some.nbytes
     assert kept._Files(every, None).alone().files is every
+
+
+def test_what_is_kept_is_about_all_commits() -> None:
+    """Two logs with one newest commit are two logs."""
+
+    def part(*adds: str) -> FilePart:
+        return FilePart("part", lambda report: iter(()), 1, adds)
+
+    cache = MetadataCache()
+    for adds in (("c", "b", "a"), ("c", "b"), ("c", "x", "a"), ("c",)):
+        below = kept.Kept(cache, {})
+        below.look_at([part(*adds)])
+        assert below.find(part(*adds), ()) is None
+        below.keep(part(*adds), kept.KeptPart([]))
+        again = kept.Kept(cache, {})
+        again.look_at([part(*adds)])
+        assert again.find(part(*adds), ()) is not None
