@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from . import compute as pc
@@ -50,4 +51,4 @@ def _public_deletes(plan: ScanPlan) -> pa.Array:
         [pc.cast(columns[f.name], f.type) for f in kind.value_type], fields=list(kind.value_type)
     )
     chosen = pc.take(structs, to_arrow(plan.delete_files.indices))
-    return pa.ListArray.from_arrays(pa.array(plan.delete_files.offsets, pa.int32()), chosen, type=kind)
+    return pa.ListArray.from_arrays(to_arrow(plan.delete_files.offsets.astype(np.int32)), chosen, type=kind)

@@ -335,12 +335,12 @@ class Storage(Portable):
         import pyarrow as pa
 
         from . import compute as pc
-        from .arrays import strings, to_arrow
+        from .arrays import scalar, strings, to_arrow
 
         # Columns where they do: below a known prefix, or relative to the root. Python, path by path, for the rest.
         kinds = _path_kinds(stored, encoded)
         if not self._moved and not kinds.any():
-            return pc.binary_join_element_wise(self.join(""), stored, "")
+            return pc.binary_join_element_wise(scalar(self.join(""), pa.string()), stored, scalar("", pa.string()))
         if not self._moved and (kinds == 1).all() and pc.all(pc.starts_with(stored, self.root + "/")).as_py():
             return stored
         left = to_arrow(kinds != 2)
@@ -355,7 +355,7 @@ class Storage(Portable):
                 resolved, left = pc.if_else(below, moved, resolved), pc.and_not(left, below)
         relative = pc.and_(left, to_arrow(kinds == 0))
         if pc.any(relative).as_py():
-            joined = pc.binary_join_element_wise(self.join(""), stored, "")
+            joined = pc.binary_join_element_wise(scalar(self.join(""), pa.string()), stored, scalar("", pa.string()))
             resolved = pc.if_else(relative, joined, resolved)
         rest = pc.is_null(resolved)
         if pc.any(rest).as_py():
