@@ -11,12 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from . import compute as pc
+from .arrays import scalar, to_numpy
 from .errors import CorruptMetadataError
 from .plugin.base import EQUALITY, DeleteFiles
 from .record_counts import RecordCounts
 from .scan import Scan, ScanPlan, ScanTask
 
 __all__ = ["count"]
+
+_UNKNOWN = scalar(-1, pa.int64())
 
 
 def count(scan: Scan) -> int:
@@ -42,8 +45,8 @@ def count(scan: Scan) -> int:
 def _rows_by_metadata(plan: ScanPlan) -> np.ndarray:
     """int64[n_files]: live rows of each file; -1 where the metadata alone does not say."""
     survivors, deletes = plan.survivors, plan.delete_files
-    physical = pc.fill_null(plan.record_counts, -1).to_numpy().astype(np.int64)
-    known = survivors["fully_matched"].to_numpy().astype(bool) & (physical >= 0)
+    physical = to_numpy(pc.fill_null(plan.record_counts, _UNKNOWN)).astype(np.int64)
+    known = to_numpy(survivors["fully_matched"]) & (physical >= 0)
     offsets = np.asarray(deletes.offsets, np.int64)
     how_many = np.diff(offsets)
     live = np.where(known & (how_many == 0), physical, -1)
@@ -58,9 +61,9 @@ def _rows_by_metadata(plan: ScanPlan) -> np.ndarray:
 
 def _cardinalities(deletes: pa.Table) -> np.ndarray:
     """int64[n_deletes]: rows that each deletion vector takes; -1 where it does not say, and for other kinds."""
-    exact = pc.equal(deletes["kind"], "deletion_vector")
-    cardinality = pc.if_else(exact, deletes["cardinality"].cast(pa.int64()), pa.scalar(-1, pa.int64()))
-    return pc.fill_null(cardinality, -1).to_numpy().astype(np.int64)
+    exact = pc.equal(deletes["kind"], scalar("deletion_vector", pa.string()))
+    cardinality = pc.if_else(exact, pc.cast(deletes["cardinality"], pa.int64()), _UNKNOWN)
+    return to_numpy(pc.fill_null(cardinality, _UNKNOWN)).astype(np.int64)
 
 
 def _check_cardinalities(plan: ScanPlan, files: np.ndarray, physical: np.ndarray, taken: np.ndarray) -> None:

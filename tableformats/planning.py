@@ -17,7 +17,7 @@ import pyarrow as pa
 from . import compute as pc
 from . import expressions as ex
 from .allocator import quick_allocator
-from .arrays import repeated, scalar, strings, to_arrow
+from .arrays import repeated, scalar, strings, to_arrow, to_numpy
 from .blocks import TARGET_FILES, BatchOf, Block, Pruned, Source, blocks_of, check_batch, empty_struct
 from .kept import Kept, KeptPart, Place, Reconciler, Reread, keys_of
 from .plugin.base import (
@@ -307,7 +307,7 @@ class _Planner:
         limit = self.scan.limit
         if limit is None or not survivors.num_rows:
             return survivors, delete_files, counts
-        certain = (np.diff(delete_files.offsets) == 0) & survivors["fully_matched"].to_numpy()
+        certain = (np.diff(delete_files.offsets) == 0) & to_numpy(survivors["fully_matched"])
         needed = counts.needed(limit, certain)
         if needed >= survivors.num_rows:
             return survivors, delete_files, counts

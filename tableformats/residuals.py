@@ -15,7 +15,7 @@ import numpy as np
 from . import compute as pc
 from . import expressions as ex
 from ._core.masks import MAY_ANY, MAY_FALSE, MAY_TRUE
-from .arrays import to_arrow
+from .arrays import distinct, to_arrow, to_numpy
 from .expressions import Expression
 from .pruning import Program
 
@@ -33,12 +33,12 @@ def residuals(plan: ScanPlan) -> list[Expression]:
     survivors, predicate = plan.survivors, plan.scan.filter
     found = np.full(len(plan), 0, np.int64)
     trees: dict[Expression, int] = {ex.TRUE: 0}
-    undecided = np.flatnonzero(~survivors["fully_matched"].to_numpy())
+    undecided = np.flatnonzero(~to_numpy(survivors["fully_matched"]))
     if len(undecided):
-        spec_ids = survivors["spec_id"].to_numpy()
+        spec_ids = to_numpy(survivors["spec_id"])
         partition = survivors["partition"].combine_chunks()
         program = Program(predicate)
-        for spec_id in np.unique(spec_ids[undecided]).tolist():
+        for spec_id in distinct(spec_ids[undecided]):
             rows = undecided[spec_ids[undecided] == spec_id]
             spec = plan.snapshot.format_snapshot.specs.get(spec_id)
             outcomes = {} if spec is None else program.partition_outcomes(spec, pc.take(partition, to_arrow(rows)))
@@ -48,8 +48,8 @@ def residuals(plan: ScanPlan) -> list[Expression]:
                 tree = residual(predicate, dict(zip(outcomes, kind.tolist(), strict=True)))
                 numbers.append(trees.setdefault(tree, len(trees)))
             found[rows] = np.array(numbers, np.int64)[of_row]
-    distinct = list(trees)
-    return [distinct[i] for i in found.tolist()]
+    each = list(trees)
+    return [each[i] for i in found.tolist()]
 
 
 def residual(predicate: Expression, outcomes: Mapping[Expression, int], wanted: bool = True) -> Expression:

@@ -280,11 +280,11 @@ class ScanPlan(Portable):
     def keep_mask(self, filter: Any) -> np.ndarray:
         """bool[n]: which of this plan's files a further ``filter`` would keep. Raises InvalidPredicateError."""
         from . import compute as pc
+        from .arrays import to_numpy
         from .planning import surviving_paths
 
         narrower = surviving_paths(replace(self.scan.at_home().where(filter), limit=None), self._reader)
-        kept: np.ndarray = pc.is_in(self.survivors["path"], value_set=narrower).to_numpy()
-        return kept
+        return to_numpy(pc.is_in(self.survivors["path"], value_set=narrower))
 
     def take(self, rows: np.ndarray) -> ScanPlan:
         """The plan of the files ``rows`` (int64, places in :attr:`files`) alone, in that order; the report stays.
@@ -293,14 +293,14 @@ class ScanPlan(Portable):
         ------
         IndexError : there is no such place
         """
-        import pyarrow as pa
-
+        from . import compute as pc
+        from .arrays import to_arrow
         from .record_counts import RecordCounts
 
-        places = pa.array(rows)
-        counts = RecordCounts([self.record_counts.take(places)])
+        places = to_arrow(rows)
+        counts = RecordCounts([pc.take(self.record_counts, places)])
         deletes = self.delete_files.take(rows)
-        return ScanPlan(self.scan, self.survivors.take(places), deletes, self.report, counts, self._reader)
+        return ScanPlan(self.scan, pc.take(self.survivors, places), deletes, self.report, counts, self._reader)
 
     def tasks(self) -> Iterator[ScanTask]:
         """The files as Python values, one by one, in the order of :attr:`files`."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from . import compute as pc
+from .arrays import ZERO, to_numpy
 from .limits import Limits
 from .plugin.base import SplitOptions
 from .scan import ScanPlan, ScanTask
@@ -134,7 +135,7 @@ def _weights_of_deletes(plan: ScanPlan) -> list[int]:
     deletes = plan.delete_files
     if "size_bytes" not in deletes.files.column_names or not len(deletes.indices):
         return [0] * len(plan)
-    sizes = pc.fill_null(deletes.files["size_bytes"], 0).to_numpy().astype(np.int64)
+    sizes = to_numpy(pc.fill_null(deletes.files["size_bytes"], ZERO)).astype(np.int64)
     before = np.concatenate([[0], np.cumsum(sizes[deletes.indices])])
     weights: list[int] = (before[deletes.offsets[1:]] - before[deletes.offsets[:-1]]).tolist()
     return weights

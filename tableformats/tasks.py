@@ -18,7 +18,8 @@ def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
     """``plan.tasks()``; see :meth:`tableformats.scan.ScanPlan.tasks`."""
     survivors, deletes = plan.survivors, plan.delete_files
     delete_files = deletes.files.combine_chunks()  # Arrow would join the chunks for every task
-    no_deletes = delete_files.schema.empty_table()  # a slice would be pickled with all that it was cut from
+    # A slice would be pickled with all that it was cut from, and Arrow's own empty table imports pandas.
+    no_deletes = pa.Table.from_batches([], delete_files.schema)
     partition = survivors["partition"].combine_chunks()
     members = {int(f.name): partition.field(i) for i, f in enumerate(partition.type)}
     optional = [n for n in ("data_sequence_number", "first_row_id") if n in survivors.column_names]
