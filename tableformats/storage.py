@@ -339,8 +339,10 @@ class Storage(Portable):
 
         # Columns where they do: below a known prefix, or relative to the root. Python, path by path, for the rest.
         kinds = _path_kinds(stored, encoded)
+        # Texts of Python's would be made Arrow's by way of pandas.
+        below_root = scalar(self.join(""), pa.string()), stored, scalar("", pa.string())
         if not self._moved and not kinds.any():
-            return pc.binary_join_element_wise(scalar(self.join(""), pa.string()), stored, scalar("", pa.string()))
+            return pc.binary_join_element_wise(*below_root)
         if not self._moved and (kinds == 1).all() and pc.all(pc.starts_with(stored, self.root + "/")).as_py():
             return stored
         left = to_arrow(kinds != 2)
@@ -355,7 +357,7 @@ class Storage(Portable):
                 resolved, left = pc.if_else(below, moved, resolved), pc.and_not(left, below)
         relative = pc.and_(left, to_arrow(kinds == 0))
         if pc.any(relative).as_py():
-            joined = pc.binary_join_element_wise(scalar(self.join(""), pa.string()), stored, scalar("", pa.string()))
+            joined = pc.binary_join_element_wise(*below_root)
             resolved = pc.if_else(relative, joined, resolved)
         rest = pc.is_null(resolved)
         if pc.any(rest).as_py():

@@ -56,27 +56,21 @@ cdef tf_status visit(tf_keyset *set, const offset_t[::1] offsets, const uint8_t 
     return <tf_status>0
 
 
-cdef void find_all(const tf_keyset *set, const offset_t[::1] offsets, const uint8_t *data,
-                   int64_t[::1] found) noexcept nogil:
+cdef void number_all(const tf_keyset *set, const offset_t[::1] offsets, const uint8_t *data, bint hashed,
+                     int64_t[::1] numbers) noexcept nogil:
+    """The hash of each key (its bits), or else the key's number in the set, block by block."""
     cdef tf_key keys[TF_KEYSET_BLOCK]
     cdef Py_ssize_t i = 0, j, used
-    while i < found.shape[0]:
-        used = min(found.shape[0] - i, <Py_ssize_t>TF_KEYSET_BLOCK)
+    while i < numbers.shape[0]:
+        used = min(numbers.shape[0] - i, <Py_ssize_t>TF_KEYSET_BLOCK)
         for j in range(used):
             keys[j].data = data + offsets[i + j]
             keys[j].size = <size_t>(offsets[i + j + 1] - offsets[i + j])
-        tf_keyset_find(set, keys, used, &found[i])
+        if hashed:
+            tf_keyset_hash(set, keys, used, <uint64_t *>&numbers[i])
+        else:
+            tf_keyset_find(set, keys, used, &numbers[i])
         i += used
-
-
-cdef void hash_all(const tf_keyset *set, const offset_t[::1] offsets, const uint8_t *data,
-                   uint64_t[::1] hashes) noexcept nogil:
-    cdef tf_key key
-    cdef Py_ssize_t i
-    for i in range(hashes.shape[0]):
-        key.data = data + offsets[i]
-        key.size = <size_t>(offsets[i + 1] - offsets[i])
-        tf_keyset_hash(set, &key, 1, &hashes[i])
 
 
 cdef class FileKeySet:
@@ -144,24 +138,8 @@ cdef class FileKeySet:
         ------
         ValueError : as :meth:`add_batch`
         """
-        cdef const int64_t[::1] wide
-        cdef const int32_t[::1] narrow
-        cdef const uint8_t *start = &data[0] if data.shape[0] else NULL
-        result = np.empty(max(offsets.shape[0] - 1, 0), np.int64)
-        cdef int64_t[::1] found = result
-        if offsets.itemsize == sizeof(int64_t):
-            wide = offsets
-            expect_offsets(wide, data.shape[0], "offsets")
-            with self._lock:
-                with nogil:
-                    find_all(&self._set, wide, start, found)
-        else:
-            narrow = offsets
-            expect_offsets(narrow, data.shape[0], "offsets")
-            with self._lock:
-                with nogil:
-                    find_all(&self._set, narrow, start, found)
-        return result
+        with self._lock:
+            return self._number_any(offsets, data, False)
 
     def hash_batch(self, offsets not None, const uint8_t[::1] data not None):
         """uint64[n]: the hash of each key under the set's seed, for :meth:`probe_hashes` of any set of that seed.
@@ -170,22 +148,7 @@ cdef class FileKeySet:
         ------
         ValueError : as :meth:`add_batch`
         """
-        cdef const int64_t[::1] wide
-        cdef const int32_t[::1] narrow
-        cdef const uint8_t *start = &data[0] if data.shape[0] else NULL
-        result = np.empty(max(offsets.shape[0] - 1, 0), np.uint64)
-        cdef uint64_t[::1] hashes = result
-        if offsets.itemsize == sizeof(int64_t):
-            wide = offsets
-            expect_offsets(wide, data.shape[0], "offsets")
-            with nogil:
-                hash_all(&self._set, wide, start, hashes)
-        else:
-            narrow = offsets
-            expect_offsets(narrow, data.shape[0], "offsets")
-            with nogil:
-                hash_all(&self._set, narrow, start, hashes)
-        return result
+        return self._number_any(offsets, data, True).view(np.uint64)
 
     def probe_hashes(self, const uint64_t[::1] hashes not None):
         """uint8[n]: 1 where no key of the set has this hash, so that the key is not in it; where it is 0, the bytes
@@ -201,6 +164,25 @@ cdef class FileKeySet:
             with self._lock:
                 with nogil:
                     tf_keyset_probe_hashes(&self._set, &hashes[0], hashes.shape[0], &unseen[0])
+        return result
+
+    cdef _number_any(self, offsets, const uint8_t[::1] data, bint hashed):
+        """Offsets of either width."""
+        cdef const int64_t[::1] wide
+        cdef const int32_t[::1] narrow
+        if offsets.itemsize == sizeof(int64_t):
+            wide = offsets
+            return self._number(wide, data, hashed)
+        narrow = offsets
+        return self._number(narrow, data, hashed)
+
+    cdef _number(self, const offset_t[::1] offsets, const uint8_t[::1] data, bint hashed):
+        cdef const uint8_t *start = &data[0] if data.shape[0] else NULL
+        expect_offsets(offsets, data.shape[0], "offsets")
+        result = np.empty(max(offsets.shape[0] - 1, 0), np.int64)
+        cdef int64_t[::1] numbers = result
+        with nogil:
+            number_all(&self._set, offsets, start, hashed, numbers)
         return result
 
     cdef _visit_any(self, offsets, const uint8_t[::1] data, const uint8_t[::1] validity, bint insert):

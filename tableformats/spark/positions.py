@@ -98,8 +98,8 @@ def deleted_pages(plan: ScanPlan, rows: np.ndarray) -> Iterator[Pages]:
     LimitExceededError : the limits ``deleted_rows``, ``file_rows`` and ``decoded_bytes``
     """
     survivors, deletes, snapshot = plan.survivors, plan.delete_files, plan.snapshot.format_snapshot
-    by_position = pc.not_equal(deletes.files["kind"], EQUALITY).to_numpy().astype(bool)
     files = deletes.files.combine_chunks()  # Arrow would join the chunks for every file
+    by_position = pc.not_equal(files["kind"], EQUALITY).to_numpy().astype(bool)
     for row in rows.tolist():
         of_file = deletes.indices[deletes.offsets[row] : deletes.offsets[row + 1]]
         chosen = files.take(pa.array(of_file[by_position[of_file]]))

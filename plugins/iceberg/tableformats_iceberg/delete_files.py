@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from tableformats import compute as pc
-from tableformats.arrays import to_numpy
+from tableformats.arrays import strings, to_numpy
 from tableformats.errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from tableformats.limits import Limits
 from tableformats.orc_tail import OrcTail
@@ -98,7 +98,7 @@ class DeleteReader:
         from pyroaring import BitMap64
 
         positions = self._load(row)
-        wanted, known = comparable(pa.chunked_array([[path]], pa.string()), pa.chunked_array([positions.paths]))
+        wanted, known = comparable(pa.chunked_array([strings([path])]), pa.chunked_array([positions.paths]))
         matching = np.flatnonzero(to_numpy(pc.equal(known, wanted[0])))
         found = BitMap64()
         for i in matching.tolist():
