@@ -29,7 +29,7 @@ from .plugin.base import (
     ReadRequest,
     partition_members,
 )
-from .plugin.prefetch import in_order, thread_count
+from .plugin.prefetch import bundles, in_order, runs
 from .plugin.statistics import Statistics
 from .pruning import ManifestFilter, Program
 from .record_counts import RecordCounts
@@ -39,12 +39,10 @@ from .scan import Scan, ScanPlan
 from .schema import Field, arrow_type
 from .stored import StoredParts
 
-__all__ = ["PartReader", "Piece", "Result", "plan_scan", "read_parts", "runs", "surviving_paths"]
+__all__ = ["PartReader", "Piece", "Result", "plan_scan", "read_parts", "surviving_paths"]
 
 _FEW_FILES = 256
 """Fewer survivors of a batch are copied into one chunk with others; more share the memory of what is kept."""
-_FEWEST_FILES = 4_096
-"""So many are read and pruned in about the time that a thread takes to begin and to wait for its turns."""
 _PARQUET = scalar("parquet", pa.string())
 
 
@@ -369,7 +367,7 @@ def _known_blocks(known: Sequence[tuple[int, KeptPart]]) -> Iterator[tuple[int, 
 
 def _sharing(bundle: Sequence[tuple[int, FilePart]]) -> Iterator[FilePart]:
     """The same parts; those that make a block together share the work of being read where they can."""
-    for run in runs(bundle, lambda part: part.n_files or TARGET_FILES, TARGET_FILES):
+    for run in runs(bundle, lambda part: part[1].n_files or TARGET_FILES, TARGET_FILES):
         parts = [part for _, part in run]
         together = parts[0].together
         if len(parts) > 1 and together is not None and all(part.together is not None for part in parts):
@@ -379,27 +377,8 @@ def _sharing(bundle: Sequence[tuple[int, FilePart]]) -> Iterator[FilePart]:
 
 
 def _bundles(parts: Sequence[tuple[int, FilePart]]) -> Iterator[list[tuple[int, FilePart]]]:
-    """Runs of parts that make a block together: small enough that every thread has some, but worth a turn."""
-    total = sum(part.n_files or 0 for _, part in parts)
-    most = min(TARGET_FILES, max(total // (4 * thread_count()), _FEWEST_FILES))
-    return runs(parts, lambda part: most if part.n_files is None or part.key is None else part.n_files, most)
-
-
-def runs(
-    parts: Iterable[tuple[int, FilePart]], weight: Callable[[FilePart], int], most: int
-) -> Iterator[list[tuple[int, FilePart]]]:
-    """Neighbouring parts whose weights are ``most`` together, at most, or one part alone."""
-    found: list[tuple[int, FilePart]] = []
-    total = 0
-    for order, part in parts:
-        own = weight(part)
-        if found and total + own > most:
-            yield found
-            found, total = [], 0
-        found.append((order, part))
-        total += own
-    if found:
-        yield found
+    """Runs of parts that make a block together; one of which the files are not known, or that is not kept, alone."""
+    return bundles(parts, lambda part: None if part[1].key is None else part[1].n_files, TARGET_FILES)
 
 
 def _with_formats(files: pa.Table) -> pa.Table:

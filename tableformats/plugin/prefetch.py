@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import Any, TypeVar
 
-__all__ = ["ahead", "in_order", "thread_count"]
+__all__ = ["ahead", "bundles", "in_order", "runs", "thread_count"]
 
 _END = object()
+_FEWEST_FILES = 4_096
+"""So many are read and pruned in about the time that a thread takes to begin and to wait for its turns."""
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 MAX_THREADS = 8
@@ -60,3 +62,31 @@ def in_order(work: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[
             yield answer
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def runs(items: Iterable[Item], weight: Callable[[Item], int], most: int) -> Iterator[list[Item]]:
+    """Neighbours whose weights are ``most`` together, at most, or one item alone."""
+    found: list[Item] = []
+    total = 0
+    for item in items:
+        own = weight(item)
+        if found and total + own > most:
+            yield found
+            found, total = [], 0
+        found.append(item)
+        total += own
+    if found:
+        yield found
+
+
+def bundles(items: Sequence[Item], n_files: Callable[[Item], int | None], most: int) -> Iterator[list[Item]]:
+    """Runs of ``most`` files or fewer: small enough that every thread has some, but worth a turn. An item of which the
+    number of files is not known (None) is alone."""
+    total = sum(n_files(item) or 0 for item in items)
+    most = min(most, max(total // (4 * thread_count()), _FEWEST_FILES))
+
+    def weight(item: Item) -> int:
+        known = n_files(item)
+        return most if known is None else known
+
+    return runs(items, weight, most)

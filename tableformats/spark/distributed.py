@@ -20,8 +20,9 @@ import pyarrow as pa
 
 from .. import errors
 from ..errors import TableFormatsError, UnsupportedFeatureError
-from ..planning import Piece, Result, read_parts, runs
+from ..planning import Piece, Result, read_parts
 from ..plugin.base import FilePart
+from ..plugin.prefetch import runs
 from ..record_counts import RecordCounts
 from ..report import ScanReport
 from .modes import check_session
@@ -94,8 +95,8 @@ def _version() -> str:
     return __version__
 
 
-def _weight(part: FilePart) -> int:
-    return (part.size_bytes or 0) + _OPEN_BYTES
+def _weight(part: tuple[int, FilePart]) -> int:
+    return (part[1].size_bytes or 0) + _OPEN_BYTES
 
 
 # ---- on executors ---------------------------------------------------------------------------------------------------

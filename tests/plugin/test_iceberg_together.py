@@ -305,7 +305,7 @@ def test_deletes_are_those_of_manifests_alone(
 
     together = planned()
     assert any(together[0])
-    monkeypatch.setattr("tableformats_iceberg.manifest_reader._bundles", lambda manifests: [[m] for m in manifests])
+    monkeypatch.setattr("tableformats_iceberg.manifest_reader._AT_ONCE", 1)
     assert planned() == together
 
 

@@ -44,7 +44,8 @@ _DELETION_VECTOR, _POSITION, _EQUALITY, _PUFFIN = (
 )
 
 _RUN = 64
-"""Rows, from which on it costs less to cut them out than to copy them."""
+"""Rows that a run has on average at least, where rows are cut out and not copied: shorter ones would make more chunks
+than are worth it to whoever reads them."""
 
 Pairs = tuple[np.ndarray, np.ndarray]
 """Row numbers of data files and of deletes, of one length."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tableformats.plugin.prefetch import in_order, thread_count
+from tableformats.plugin.prefetch import bundles, in_order
 from tableformats.report import ScanReport
 
 from .deletes import DeleteIndex, DeletesOf, Stretch, deletes_of
@@ -21,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ManifestReader"]
 
-_FEWEST, _MOST = 4_096, 16_384
-"""Delete files that are decoded as one: enough to be worth a turn, and no more than a core's cache takes."""
+_AT_ONCE = 16_384
+"""So many delete files are decoded as one."""
 
 
 class _Of(NamedTuple):
@@ -58,7 +56,8 @@ class ManifestReader:
                 groups.append((each, deletes if planned is None else planned.only(deletes)))
             return groups
 
-        found = [group for groups in in_order(read, _bundles(manifests)) for group in groups]
+        bunches = bundles(manifests, lambda manifest: manifest.live_files, _AT_ONCE)
+        found = [group for groups in in_order(read, bunches) for group in groups]
         for each, _ in found:
             for one in each:
                 self._keep(places[id(one.manifest)], wanted, one.entries, one.report)
@@ -101,12 +100,3 @@ class ManifestReader:
                 entries = self._snapshot.entries_in(read.data, read.path, manifest, columns, report)
                 self._snapshot.keep_entries(manifest, columns, entries)
             yield entries, [_Of(manifest, entries, report, entries.columns.source)]
-
-
-def _bundles(manifests: Sequence[Manifest]) -> Iterator[list[Manifest]]:
-    """Neighbours, so that each thread has some."""
-    ends = list(accumulate(manifest.live_files for manifest in manifests))
-    most = min(_MOST, max(-(-ends[-1] // (2 * thread_count())), _FEWEST)) if ends else _MOST
-    numbered = zip([(end - 1) // most for end in ends], manifests, strict=True)
-    for _, bundle in groupby(numbered, itemgetter(0)):
-        yield [manifest for _, manifest in bundle]
