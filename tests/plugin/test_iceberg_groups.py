@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tableformats_iceberg.avro import Want, read_columns
 from tableformats_iceberg.columns import RawColumn
-from tableformats_iceberg.groups import flat, places, row_codes
+from tableformats_iceberg.groups import places, row_codes
 from tableformats_iceberg.paths import comparable
 
 from tableformats.errors import CorruptMetadataError
@@ -58,12 +58,6 @@ def test_row_codes(data: st.DataObject) -> None:
     assert all(0 <= code < bound for code in codes.tolist())
     equal = [[a == b for b in codes.tolist()] for a in codes.tolist()]
     assert equal == [[a == b for b in rows] for a in rows]
-
-
-def test_a_column_in_one_piece_is_not_copied() -> None:
-    array = pa.array(["a", "b"])
-    assert flat(pa.chunked_array([array])).buffers()[2].address == array.buffers()[2].address
-    assert flat(pa.chunked_array([array, array])).to_pylist() == ["a", "b", "a", "b"]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tableformats.plugin import DeleteFiles, NameMapping, PartitionSpec
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, Schema, StructType, primitive
 from tableformats.spark import equality, positions
 from tableformats.spark.positions import as_lists, in_pieces, pages_of
+from tests.spark.conftest import has_data_sources
 from tests.spark.delta_log import DeltaFile, write_delta
 from tests.spark.rows import rows, spark_rows
 from tests.unit.arrow_fakes import FakeFile, identity_spec, snapshot_of, with_id, write
@@ -544,6 +545,13 @@ def test_names_are_no_patterns(spark: Any, tmp_path: Path, settings: Any) -> Non
     for keys, left in (["e"], []), (["f"], ["(1.5, 2.5)"]):
         files = [FakeFile(path, 1, keys=keys)]
         assert same_rows(spark, snapshot_of(tmp_path, fields, files, equality=keys_of).scan()) == left
+
+
+@pytest.mark.skipif(not has_data_sources(), reason="the portable path needs PySpark 4")
+def test_names_are_no_patterns_in_the_portable_way(spark: Any, tmp_path: Path, settings: Any) -> None:
+    settings({"spark.sql.parser.quotedRegexColumnNames": "true"})
+    path = write(tmp_path, pa.table({"a.b": [1.5], "axb": [2.5]}))
+    fields = [Field(1, "a.b", primitive("double")), Field(2, "axb", primitive("double"))]
     scan = snapshot_of(tmp_path, fields, [FakeFile(path, 1)]).scan("`a.b` > 1")
     assert spark_rows(scan.to_spark(spark, mode="portable")) == ["(1.5, 2.5)"]
 

@@ -76,6 +76,12 @@ def test_columns_in_pieces() -> None:
     assert to_numpy(pa.chunked_array([], pa.bool_())).dtype == bool
 
 
+def test_a_column_in_one_piece_is_not_copied() -> None:
+    array = pa.array(["a", "b"])
+    for column in (array, pa.chunked_array([array])):
+        assert flat(column).buffers()[2].address == array.buffers()[2].address
+
+
 @pytest.mark.parametrize("n", [0, 1, 16_384, 16_385])
 def test_one_value_everywhere(n: int) -> None:
     for value in (pa.scalar("parquet"), pa.scalar(7, pa.int32()), pa.scalar(7), pa.scalar(None, pa.int64())):

@@ -18,13 +18,12 @@ import pyarrow as pa
 
 from tableformats import compute as pc
 from tableformats._core.filekeys import FileKeySet
-from tableformats.arrays import FALSE, TRUE, ZERO, distinct, scalar, text_buffers, to_arrow, to_numpy
+from tableformats.arrays import FALSE, TRUE, ZERO, distinct, flat, scalar, text_buffers, to_arrow, to_numpy
 from tableformats.plugin import Bounds, PartitionSpec, Statistics
 from tableformats.schema import Field, arrow_type
 
 from .deletes import EQUALITY, DeletesOf, Pairs, is_unpartitioned
 from .entries import Entries
-from .groups import flat
 from .manifests import DELETES, Manifest, ManifestList, Summaries
 from .paths import spelled_from
 

@@ -25,12 +25,12 @@ import pyarrow as pa
 
 from tableformats import compute as pc
 from tableformats._core.filekeys import FileKeySet
-from tableformats.arrays import distinct, scalar, text_buffers, to_arrow, to_numpy
+from tableformats.arrays import distinct, flat, scalar, text_buffers, to_arrow, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, PartitionSpec
 
 from .entries import EQUALITY_DELETES, Entries
-from .groups import flat, places, row_codes
+from .groups import places, row_codes
 from .paths import comparable
 
 __all__ = [

@@ -10,19 +10,11 @@ import pyarrow as pa
 from tableformats import compute as pc
 from tableformats.arrays import FALSE, scalar, to_numpy
 
-__all__ = ["flat", "places", "row_codes"]
+__all__ = ["places", "row_codes"]
 
 _TABLE = 1 << 22
 """Numbers up to this are looked up in a table, greater ones by binary search."""
 _LARGEST = 1 << 40
-
-
-def flat(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece; not copied where it is one already."""
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 
 
 def places(groups: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,9 +12,8 @@ import re
 import pyarrow as pa
 
 from tableformats import compute as pc
+from tableformats.arrays import flat
 from tableformats.storage import normalize, normalize_all, scheme_of
-
-from .groups import flat
 
 __all__ = ["comparable", "spelled_from", "without_authority"]
 
