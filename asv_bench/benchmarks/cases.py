@@ -37,14 +37,14 @@ class Goal:
 
     Attributes
     ----------
-    seconds, memory_mb : at most; None: nothing is asked
+    seconds, memory_mib : at most; None: nothing is asked
     beside : what says how many seconds are as many on another machine
     factors : by peer, how many times as fast
     cpu_factors : the same in seconds of CPU
     """
 
     seconds: float | None = None
-    memory_mb: int | None = None
+    memory_mib: int | None = None
     beside: Yardstick | None = None
     factors: dict[str, float] = field(default_factory=dict)
     cpu_factors: dict[str, float] = field(default_factory=dict)
@@ -78,7 +78,7 @@ _ICEBERG = {"polars": 2.0, "pyiceberg": 80.0, "duckdb": 2.0}
 _TEXTS = {
     "P0": "P0 all files", "P1": "P1 a day", "P2": "P2 range", "P3": "P3 text", "P4": "P4 IN (100)", "P5": "P5 OR",
 }  # fmt: skip
-# question: seconds, MB
+# question: seconds, MiB
 _DELTA_GOALS = {"P0": (0.5, 450), "P1": (0.4, None), "P2": (0.8, 350), "P3": (0.85, None), "P4": (0.85, None),
                 "P5": (1.0, None)}  # fmt: skip
 _ICEBERG_GOALS = {"P0": (0.7, 350), "P1": (0.015, None), "P2": (0.55, 150), "P3": (0.6, None), "P4": (0.65, None),

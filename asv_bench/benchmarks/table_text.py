@@ -80,7 +80,7 @@ def when(cases: Sequence[Case], results: Measured) -> str:
     return "Measured " + " to ".join(dict.fromkeys([days[0], days[-1]])) + busy
 
 
-MAIN_HEAD = ("case", "files kept", "ours s", "CPU s", "peak MB", "limit s", "best peer", "s", "CPU s", "peak MB",
+MAIN_HEAD = ("case", "files kept", "ours s", "CPU s", "peak MiB", "limit s", "best peer", "s", "CPU s", "peak MiB",
              "faster", "in CPU", "other peers s", "goal s", "here s", "met")  # fmt: skip
 
 
@@ -88,11 +88,11 @@ def main_row(case: Case, results: Measured) -> list[str]:
     mine = results.median(case, OURS.name) or {}
     limit = results.median(case, "limit")
     beside = sorted(of_peers(case, results), key=lambda found: found[1]["wall"])
-    cells = [case.label, f"{int(mine['files']):,}", seconds(mine["wall"]), seconds(mine["cpu"]), mb(mine["peak_mb"]),
+    cells = [case.label, f"{int(mine['files']):,}", seconds(mine["wall"]), seconds(mine["cpu"]), mib(mine["peak_mib"]),
              seconds(limit["wall"]) if limit else "–"]  # fmt: skip
     if beside:
         name, best = beside[0]
-        cells += [name, seconds(best["wall"]), seconds(best["cpu"]), mb(best["peak_mb"]),
+        cells += [name, seconds(best["wall"]), seconds(best["cpu"]), mib(best["peak_mib"]),
                   f"{best['wall'] / mine['wall']:.1f}x", f"{best['cpu'] / mine['cpu']:.1f}x"]  # fmt: skip
     else:
         cells += ["–"] * 6
@@ -125,8 +125,8 @@ def verdict(case: Case, results: Measured) -> str:
         most = max(goal.seconds, goal_here(case, results) or 0.0)
         if mine["wall"] > most:
             missed.append(f"{mine['wall'] / most:.2f}x the goal's time")
-    if goal.memory_mb is not None and mine["peak_mb"] > goal.memory_mb:
-        missed.append(f"{mb(mine['peak_mb'])} of {goal.memory_mb} MB")
+    if goal.memory_mib is not None and mine["peak_mib"] > goal.memory_mib:
+        missed.append(f"{mib(mine['peak_mib'])} of {goal.memory_mib} MiB")
     for factors, measure, word in ((goal.factors, "wall", ""), (goal.cpu_factors, "cpu", " CPU")):
         for name, found in of_peers(case, results):
             factor = found[measure] / mine[measure] if measure in mine and measure in found else None
@@ -148,15 +148,15 @@ def other_row(case: Case, results: Measured) -> list[str]:
 
 
 STAGE_HEAD = ("case", *(f"{stage} ms" for stage in STAGES), "all ms", "CPU / wall", "`plan.files` ms",
-              "MB loaded", "MB for the plan")  # fmt: skip
+              "MiB loaded", "MiB for the plan")  # fmt: skip
 
 
 def stage_row(case: Case, results: Measured) -> list[str]:
     mine = results.median(case, OURS.name) or {}
     stages = [f"{1000 * mine['stages'].get(stage, 0.0):.1f}" for stage in STAGES]
     return [case.label, *stages, f"{1000 * mine['wall']:.1f}", f"{mine['cpu'] / mine['wall']:.1f}",
-            f"{1000 * mine['files_wall']:.1f}", mb(mine["loaded_mb"]),
-            mb(mine["peak_mb"] - mine["loaded_mb"])]  # fmt: skip
+            f"{1000 * mine['files_wall']:.1f}", mib(mine["loaded_mib"]),
+            mib(mine["peak_mib"] - mine["loaded_mib"])]  # fmt: skip
 
 
 def profile_rows(plans: Sequence[Case], results: Measured) -> Iterator[list[str]]:
@@ -168,7 +168,7 @@ def profile_rows(plans: Sequence[Case], results: Measured) -> Iterator[list[str]
 
 STEP_HEAD = ("table", "step, one thread", "s", "of")
 
-SLOPE_HEAD = ("table and question", "files", "ours s", "µs a file", "peak MB")
+SLOPE_HEAD = ("table and question", "files", "ours s", "µs a file", "peak MiB")
 
 
 def slopes(plans: Sequence[Case], results: Measured) -> Iterator[list[str]]:
@@ -182,7 +182,7 @@ def slopes(plans: Sequence[Case], results: Measured) -> Iterator[list[str]]:
             for case in sorted(members, key=lambda c: c.spec.files):
                 mine = results.median(case, OURS.name) or {}
                 each = 1e6 * mine["wall"] / case.spec.files
-                yield [family, f"{case.spec.files:,}", seconds(mine["wall"]), f"{each:.2f}", mb(mine["peak_mb"])]
+                yield [family, f"{case.spec.files:,}", seconds(mine["wall"]), f"{each:.2f}", mib(mine["peak_mib"])]
 
 
 def remarks(cases: Sequence[Case], results: Measured) -> Iterator[str]:
@@ -229,5 +229,5 @@ def seconds(value: float) -> str:
         f"{value:.2f}" if value >= 1 else f"{value:.3f}" if value >= 0.01 else f"{value:.4f}")  # fmt: skip
 
 
-def mb(value: float) -> str:
+def mib(value: float) -> str:
     return f"{value:,.0f}"

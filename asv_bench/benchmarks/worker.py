@@ -1,8 +1,8 @@
 """One measurement in a process of its own: ``python -m benchmarks.worker FILES CASE PLANNER`` prints it as JSON; with
 ``--profile``, of ours, the shares of functions instead of seconds.
 
-``wall`` and ``cpu`` are seconds (CPU: of all threads), ``peak_mb`` the most memory the process ever had, imports
-included; ``loaded_mb`` what it had before. The first plan after loading is measured, so nothing is cached but the
+``wall`` and ``cpu`` are seconds (CPU: of all threads), ``peak_mib`` the most memory the process ever had, imports
+included; ``loaded_mib`` what it had before. The first plan after loading is measured, so nothing is cached but the
 system's files; a plan of a small table before it loads what libraries load late.
 """
 
@@ -38,9 +38,9 @@ def measure(case: Case, planner: Planner) -> dict[str, Any]:
     if planner is not OURS:
         planner.prepare(build(case.warm_up), case.question)()
         call = planner.prepare(table, case.question)
-        loaded = peak_mb()
+        loaded = peak_mib()
         found, wall, cpu = timed(call)
-        return {"files": found, "wall": wall, "cpu": cpu, "loaded_mb": loaded, "peak_mb": peak_mb()}
+        return {"files": found, "wall": wall, "cpu": cpu, "loaded_mib": loaded, "peak_mib": peak_mib()}
     if case.how == "plan":
         return first_plan(case, table)
     from statistics import median
@@ -48,7 +48,7 @@ def measure(case: Case, planner: Planner) -> dict[str, Any]:
     from .warm import seconds_after_commit
 
     seconds = {"again": again, "next process": from_directory, "commit": seconds_after_commit}[case.how]
-    return {"wall": median(seconds(table, case.question, ROUNDS)), "peak_mb": peak_mb()}
+    return {"wall": median(seconds(table, case.question, ROUNDS)), "peak_mib": peak_mib()}
 
 
 def first_plan(case: Case, table: Table) -> dict[str, Any]:
@@ -57,13 +57,13 @@ def first_plan(case: Case, table: Table) -> dict[str, Any]:
 
     OURS.prepare(build(case.warm_up), case.question)()
     text = sql(table.predicate(case.question))
-    loaded = peak_mb()
+    loaded = peak_mib()
     plan, wall, cpu = timed(lambda: tf.open_table(table.entry).scan(text).plan())
-    peak = peak_mb()
+    peak = peak_mib()
     _, files_wall, _ = timed(lambda: plan.files)
     return {
         "files": len(plan), "with_deletes": plan.report.files_with_deletes, "wall": wall, "cpu": cpu,
-        "loaded_mb": loaded, "peak_mb": peak, "files_wall": files_wall, "stages": plan.report.seconds,
+        "loaded_mib": loaded, "peak_mib": peak, "files_wall": files_wall, "stages": plan.report.seconds,
     }  # fmt: skip
 
 
@@ -107,17 +107,17 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
     return found, time.perf_counter() - wall, time.process_time() - cpu
 
 
-def peak_mb() -> float:
-    """The most memory that this process had, in MB of 1e6 bytes."""
+def peak_mib() -> float:
+    """The most memory that this process had, in MiB, as ``ru_maxrss`` is told in KiB."""
     # Linux counts the parent's memory into ru_maxrss, for a child begins as its copy.
     status = Path("/proc/self/status")
     if status.exists():
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        return int(lines["VmHWM"].split()[0]) * 1024 / 1e6
+        return int(lines["VmHWM"].split()[0]) / 1024
     import resource
 
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 SCRIPTS = {

@@ -151,11 +151,11 @@ class _Fixed:
 
     def median(self, case: Case, name: str) -> dict[str, Any] | None:
         wall = self.seconds.get(name)
-        return None if wall is None else {"wall": wall, "cpu": wall, "peak_mb": 100.0, "files": 7}
+        return None if wall is None else {"wall": wall, "cpu": wall, "peak_mib": 100.0, "files": 7}
 
 
 def test_verdicts() -> None:
-    goal = Goal(0.5, memory_mb=150, beside=Yardstick("limit", "P2", 0.25), factors={"polars": 2.0})
+    goal = Goal(0.5, memory_mib=150, beside=Yardstick("limit", "P2", 0.25), factors={"polars": 2.0})
     case = Case("one", DeltaTable(300), "P0", goal=goal)
     assert verdict(case, _Fixed(tableformats=0.4, polars=0.9)) == "yes"
     assert verdict(case, _Fixed(tableformats=0.6, polars=1.5)) == "no: 1.20x the goal's time"

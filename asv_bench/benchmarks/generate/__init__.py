@@ -15,7 +15,7 @@ from .specs import DeltaTable, IcebergTable, Predicate, Spec, questions
 
 __all__ = ["DeltaTable", "IcebergTable", "Spec", "Table", "build", "tables_folder"]
 
-GENERATOR = 2
+GENERATOR = 3
 """Counts what changed in the tables' bytes or truths: raise it, and no old table is taken for a new one."""
 
 
@@ -64,7 +64,7 @@ def build(spec: Spec) -> Table:
         folder.parent.mkdir(parents=True, exist_ok=True)
         making = Path(tempfile.mkdtemp(prefix=f".{spec.name}-", dir=folder.parent))
         try:
-            _write(spec, making, str(folder))
+            _write(spec, making, folder)
             making.chmod(0o755)
             making.rename(folder)
         finally:
@@ -73,14 +73,14 @@ def build(spec: Spec) -> Table:
     return Table(spec, folder, spec.entry(str(folder)), **truth)
 
 
-def _write(spec: Spec, folder: Path, location: str) -> None:
-    """Write below ``folder`` a table that says it lies at ``location``."""
+def _write(spec: Spec, folder: Path, final: Path) -> None:
+    """Write below ``folder`` a table that will be found below ``final``."""
     from . import delta, iceberg
 
     if isinstance(spec, DeltaTable):
         written = delta.write(spec, folder)
     else:
-        written = iceberg.write(spec, folder, location)
+        written = iceberg.write(spec, folder, final)
     model, live = written.model, written.live
     truth: dict[str, dict[str, int]] = {"survivors": {}, "by_bounds": {}, "with_deletes": {}}
     for name, predicate in questions(spec).items():

@@ -32,25 +32,28 @@ FIRST_SNAPSHOT = 3_051_729_675_574_597_000
 TIME_MS = 1_735_700_000_000
 FILE_PATH_ID, POS_ID = 2147483546, 2147483545
 ADDED, EXISTING, DELETED = 1, 0, 2
+LOCATION = "file:///mnt/lake/warehouse/shop.db/web_events"
+"""Where the table's data files would be. Manifests name files by whole paths: so neither their size nor what a plan
+holds is up to the folder that benchmarks keep tables in, which has the metadata alone (``write.metadata.path``)."""
 BOUND_LENGTH = 16
 """Characters of text that bounds keep, Iceberg's truncate(16)."""
 
 
-def write(table: IcebergTable, folder: Path, location: str) -> Written:
-    """Write the metadata below ``folder``, of a table that lies at ``location``."""
-    return _Writer(table, folder, location).write()
+def write(table: IcebergTable, folder: Path, final: Path) -> Written:
+    """Write the metadata below ``folder``, which will be ``final`` once it is whole."""
+    return _Writer(table, folder, final).write()
 
 
 class _Writer:
-    def __init__(self, table: IcebergTable, folder: Path, location: str) -> None:
+    def __init__(self, table: IcebergTable, folder: Path, final: Path) -> None:
         self.table = table
         self.metadata = folder / "metadata"
         self.metadata.mkdir()
-        self.location = f"file://{location}"
+        self.metadata_path = f"file://{final}/metadata"
         self.model = model = Model(table.files, bucketed=True)
         self.random = np.random.default_rng(99)
         self.folder = pc.binary_join_element_wise(
-            f"{self.location}/data/ts_day=", model.dates.cast(pa.string()), "/id_bucket=",
+            f"{LOCATION}/data/ts_day=", model.dates.cast(pa.string()), "/id_bucket=",
             pa.array(model.bucket).cast(pa.string()), "/", "",
         )  # fmt: skip
         self.path = pc.binary_join_element_wise(self.folder, "00000-7-", model.uuid, "-0-00001.parquet", "")
@@ -107,7 +110,7 @@ class _Writer:
             counts[f"{word}_files_count"] = int((status == code).sum())
             counts[f"{word}_rows_count"] = int(self.model.record_count[rows[status == code]].sum())
         return {
-            "manifest_path": f"{self.location}/metadata/{name}", "manifest_length": length, "partition_spec_id": 0,
+            "manifest_path": f"{self.metadata_path}/{name}", "manifest_length": length, "partition_spec_id": 0,
             "content": int(deletes), "sequence_number": sequence, "min_sequence_number": first,
             "added_snapshot_id": snapshot, **counts,
             "partitions": [_summary(self.model.day[rows]), _summary(self.model.bucket[rows])],
@@ -159,16 +162,17 @@ class _Writer:
     def document(self, sequence: int, n_data: int, n_deletes: int) -> dict[str, Any]:
         snapshot = {
             "snapshot-id": FIRST_SNAPSHOT, "sequence-number": sequence, "timestamp-ms": TIME_MS, "schema-id": 0,
-            "manifest-list": f"{self.location}/metadata/snap-1.avro",
+            "manifest-list": f"{self.metadata_path}/snap-1.avro",
             "summary": {"operation": "overwrite", "total-data-files": str(n_data),
                         "total-delete-files": str(n_deletes)},
         }  # fmt: skip
         return {
-            "format-version": 2, "table-uuid": str(uuid.UUID(int=2)), "location": self.location,
+            "format-version": 2, "table-uuid": str(uuid.UUID(int=2)), "location": LOCATION,
             "last-sequence-number": sequence, "last-updated-ms": TIME_MS, "last-column-id": len(COLUMNS),
             "current-schema-id": 0, "schemas": [_SCHEMA], "default-spec-id": 0,
             "partition-specs": [{"spec-id": 0, "fields": _SPEC}], "last-partition-id": 1001,
-            "default-sort-order-id": 0, "sort-orders": [{"order-id": 0, "fields": []}], "properties": {},
+            "default-sort-order-id": 0, "sort-orders": [{"order-id": 0, "fields": []}],
+            "properties": {"write.metadata.path": self.metadata_path},
             "current-snapshot-id": FIRST_SNAPSHOT, "snapshots": [snapshot], "snapshot-log": [], "metadata-log": [],
             "refs": {"main": {"snapshot-id": FIRST_SNAPSHOT, "type": "branch"}},
         }  # fmt: skip
@@ -228,7 +232,7 @@ def append_snapshot(metadata: Path, version: int) -> None:
     with open(document["snapshots"][-1]["manifest-list"].removeprefix("file://"), "rb") as file:
         manifests: list[Any] = list(fastavro.reader(file))
     with tempfile.TemporaryDirectory() as scratch:
-        writer = _Writer(IcebergTable(100), Path(scratch), str(metadata.parent))
+        writer = _Writer(IcebergTable(100), Path(scratch), metadata.parent)
         writer.model.lower["id"] = writer.model.upper["id"] = pa.array(10**15 + version * 100 + np.arange(100))
         added = writer.manifest(10**6 + version, np.arange(100), np.full(100, ADDED), False)
         shutil.copy(writer.metadata / Path(added["manifest_path"]).name, metadata)
