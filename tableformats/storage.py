@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -35,6 +35,8 @@ __all__ = [
 
 # RFC 3986: a scheme has two letters or more here, so that C:\ is a path; ':' inside a relative name is no scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
+_STORE = re.compile(r"/|file:(?:///|/)|[A-Za-z][A-Za-z0-9+.-]+://[^/]*/")
+"""What an absolute path says of its store: the root of the local file system, or a scheme and an authority."""
 _OF_HOSTS = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "github"})
 """Schemes in which the authority is a host to connect to; in others it is a bucket of one store, or its name."""
 _MOST_SCRATCH = 8 << 20
@@ -347,8 +349,8 @@ class Storage(Portable):
             return stored
         left = to_arrow(kinds != 2)
         resolved = pa.nulls(len(stored), pa.string())
-        for old, new in self._spelled_prefixes():
-            below = pc.and_(left, pc.starts_with(stored, old + "/"))
+        for old, new in self._spelled_prefixes(stored, kinds):
+            below = pc.and_(left, pc.starts_with(stored, old))
             if pc.any(below).as_py():
                 stop = len(old.encode())
                 moved = stored if old == new else pc.binary_replace_slice(stored, start=0, stop=stop, replacement=new)
@@ -371,7 +373,7 @@ class Storage(Portable):
             self.resolve(stored, encoded=encoded)
 
     def are_fine(self, stored: pa.Array, *, encoded: bool = False) -> bool:
-        """Whether these paths are relative, all of them, or all below one allowed prefix. False says nothing."""
+        """Whether these paths are relative, all of them, or all below one prefix that is. False says nothing."""
         from . import compute as pc
 
         kinds = _path_kinds(stored, encoded)
@@ -380,26 +382,32 @@ class Storage(Portable):
         if (kinds != 1).any():
             return False
         first = stored[0].as_py()
-        below = next((old + "/" for old, _ in self._spelled_prefixes() if first.startswith(old + "/")), None)
+        below = next((old for old, _ in self._spelled_prefixes(stored, kinds) if first.startswith(old)), None)
         return below is not None and bool(pc.all(pc.starts_with(stored, below)).as_py())
 
-    def _spelled_prefixes(self) -> Iterable[tuple[str, str]]:
-        """Every spelling of a prefix that needs no other check, with what it means; the longest first."""
-        for old, new in [*self._moved, (self.root, self.root)]:
+    def _spelled_prefixes(self, stored: pa.Array, kinds: np.ndarray) -> Iterator[tuple[str, str]]:
+        """Every spelling of a prefix that needs no other check, up to a slash, with what it means; the longest first.
+
+        The last is the store of the first absolute path among ``stored``, where the root lies there too.
+        """
+        for pair in [*self._moved, *((same, same) for same in (self.root, *self._allowed))]:
+            old, new = (prefix.rstrip("/") + "/" for prefix in pair)
             yield old, new
-            if scheme_of(old) is None and old.startswith("/"):
-                yield "file://" + old, new
-                yield "file:" + old, new
+            if old.startswith("/"):
+                yield f"file://{old}", new
+                yield f"file:{old}", new
             for alias, scheme in _SAME_STORE.items():
                 if scheme_of(old) == scheme:
                     yield alias + old[len(scheme) :], new
+        absolute = (kinds == 1).nonzero()[0]
+        if self._moved or not len(absolute):
+            return
+        store = _STORE.match(stored[int(absolute[0])].as_py())
+        if store is not None and self._is_own(store.group()):
+            yield store.group(), normalize(store.group())
 
     def _check(self, path: str) -> None:
-        scheme = scheme_of(path)
-        same_store = scheme == scheme_of(self.root) and _authority_is_local(path)
-        if same_store and (scheme not in _OF_HOSTS or _authority(path) == _authority(self.root)):
-            return
-        if any(path == allowed or path.startswith(allowed + "/") for allowed in self._allowed):
+        if self._is_own(path) or any(path == allowed or path.startswith(allowed + "/") for allowed in self._allowed):
             return
         raise PathNotAllowedError(
             f"the table at {self.root!r} names a path of another store",
@@ -407,6 +415,12 @@ class Storage(Portable):
             hint="If the table was moved, open it with relocate=True or relocate={old: new}; "
             "if the path is right, allow it with allow_paths=[prefix]",
         )
+
+    def _is_own(self, path: str) -> bool:
+        """Whether the root lies in the same store, which is a host only where many share a scheme."""
+        scheme = scheme_of(path)
+        same_store = scheme == scheme_of(self.root) and _authority_is_local(path)
+        return same_store and (scheme not in _OF_HOSTS or _authority(path) == _authority(self.root))
 
 
 def _path_kinds(paths: pa.Array, encoded: bool) -> np.ndarray:

@@ -41,18 +41,35 @@ cdef bint climbs(const uint8_t *text, const uint8_t *end) noexcept nogil:
         dot += 1
 
 
+cdef inline bint is_file(const uint8_t *text) noexcept nogil:
+    return text[0] | 0x20 == 102 and text[1] | 0x20 == 105 and text[2] | 0x20 == 108 and text[3] | 0x20 == 101
+
+
+cdef bint names_a_host(const uint8_t *text, Py_ssize_t size, Py_ssize_t scheme) noexcept nogil:
+    """Whether a local path, behind a ``scheme`` of so many bytes (0: none), has slashes that make it another's:
+    ``//host/x``, ``file://host/x``."""
+    cdef Py_ssize_t start = scheme + 1 if scheme else 0, i = start
+    while i < size and text[i] == 47:
+        i += 1
+    if scheme == 0:
+        return i > 1
+    return (i - start == 2 or i - start > 3) and scheme == 4 and is_file(text)
+
+
 cdef uint8_t kind_of(const uint8_t *text, Py_ssize_t size, bint has_nul, bint has_escape) noexcept nogil:
     """``has_nul``, ``has_escape``: some path has one, so that each is searched for it."""
     cdef Py_ssize_t i = 2
     if climbs(text, text + size) or (has_nul and has(text, 0, size)) or (has_escape and has(text, 37, size)):
         return AWKWARD
     if size and text[0] == 47:
-        return ABSOLUTE
+        return AWKWARD if names_a_host(text, size, 0) else ABSOLUTE
     if size < 4 or not is_letter(text[0]) or not is_scheme_part(text[1]):
         return RELATIVE
     while i < size and is_scheme_part(text[i]):
         i += 1
-    return ABSOLUTE if i + 1 < size and text[i] == 58 and text[i + 1] == 47 else RELATIVE  # :/
+    if i + 1 >= size or text[i] != 58 or text[i + 1] != 47:  # :/
+        return RELATIVE
+    return AWKWARD if names_a_host(text, size, i) else ABSOLUTE
 
 
 cdef void classify(const offset_t[::1] offsets, const uint8_t *data, bint encoded, uint8_t[::1] out) noexcept nogil:
@@ -73,7 +90,8 @@ def path_kinds(offsets not None, const uint8_t[::1] data not None, bint encoded)
 
     0, relative: to be joined with the root. 1, absolute: it starts with ``/`` or with a scheme (a letter, one or more
     letters, digits, ``+``, ``.`` or ``-``) and ``:/``. 2, awkward, whatever it starts with: a segment (between
-    ``/`` or backslashes) is ``..``, it holds NUL, or it is ``encoded`` and holds ``%``.
+    ``/`` or backslashes) is ``..``, it holds NUL, it is ``encoded`` and holds ``%``, or it is local and starts with
+    slashes that are not the root's alone: two or more, behind ``file:`` two or more than three.
 
     Parameters
     ----------

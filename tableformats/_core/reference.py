@@ -210,6 +210,8 @@ def path_kinds(offsets: Int32 | Int64, data: UInt8, encoded: bool) -> UInt8:
     def kind(path: bytes) -> int:
         if b".." in path.replace(b"\\", b"/").split(b"/") or b"\0" in path or (encoded and b"%" in path):
             return 2
+        if re.match(rb"//|(?i:file):(?://(?!/)|////)", path):
+            return 2
         return int(re.match(rb"/|[A-Za-z][A-Za-z0-9+.-]+:/", path) is not None)
 
     return np.array([kind(path) for path in _entries(offsets, data, "offsets")], np.uint8)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-PIECES = ["..", ".", "/", "\\", "\0", ":", "%", "a", "Z", "9", "+", "-", "é", "file:/", "s3://", " "]
+PIECES = ["..", ".", "/", "\\", "\0", ":", "%", "a", "Z", "9", "+", "-", "é", "file:/", "FilE:/", "s3://", " "]
 PATH = st.lists(st.sampled_from(PIECES)).map("".join)
 
 
@@ -26,6 +26,8 @@ def test_as_the_expressions_say(paths: ModuleType, width: type, found: list[str]
     def expected(path: str) -> int:
         if re.search(r"(^|[/\\])\.\.([/\\]|$)|\0" + ("|%" if encoded else ""), path):
             return 2
+        if path.startswith("//") or re.match("file:(//|/{4,})([^/]|$)", path, re.I):
+            return 2
         return int(re.search(r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/", path) is not None)
 
     assert kinds(paths, found, encoded, width) == [expected(path) for path in found]
@@ -34,6 +36,8 @@ def test_as_the_expressions_say(paths: ModuleType, width: type, found: list[str]
 def test_edges(paths: ModuleType) -> None:
     found = ["", "a", "/", "..", "a/..", "../a", "a..", "...", "c:/x", "cc:/", "cc:", "1c:/", "%"]
     assert kinds(paths, found, True) == [0, 0, 1, 2, 2, 2, 0, 0, 0, 1, 0, 0, 2]
+    local = ["/x", "//x", "///x", "file:/x", "file://h/x", "file:///x", "file:////x", "FILE://h", "file:/", "filed://h/x"]
+    assert kinds(paths, local, True) == [1, 2, 2, 1, 2, 1, 2, 2, 1, 1]
     assert kinds(paths, ["%41", "a\\..\\b", "a\\.", "a\0b"], False) == [0, 2, 0, 2]
     assert paths.path_kinds(np.zeros(0, np.int32), np.zeros(0, np.uint8), True).tolist() == []
     with pytest.raises(ValueError):

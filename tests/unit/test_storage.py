@@ -5,9 +5,12 @@ from __future__ import annotations
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tableformats.errors import LimitExceededError, PathNotAllowedError, TableNotFoundError
 from tableformats.limits import DEFAULT_LIMITS, Limits
@@ -43,12 +46,44 @@ def test_a_colon_in_a_name_is_no_scheme(tmp_path: Path) -> None:
     assert Storage(tmp_path).resolve_one("ts=12:30/part.parquet") == f"{tmp_path}/ts=12:30/part.parquet"
 
 
-@pytest.mark.parametrize("stored", [["a", "b/c"], ["a%20b", "x"], ["/abs/x", "y"], ["file:/abs/x"]])
-def test_the_column_and_the_single_path_agree(tmp_path: Path, stored: list[str]) -> None:
-    storage = Storage(tmp_path)
-    for encoded in (False, True):
+PLACES = ["", "/", "//", "///", "file:/", "file://", "file:///", "file:////", "FILE:/", "FILE:///", "file://localhost/",
+          "s3://", "s3://b/", "s3a://b/", "S3://b/", "s3://c/", "s3n://c/", "s3:/", "http://h/", "C:/"]  # fmt: skip
+NAMES = ["t", "t/", "t/a", "t2/a", "old/a", "old//a", "ok/a", "a%20b", "..", "t/../a", "é:/x", ""]
+STORED = st.builds(str.__add__, st.sampled_from(PLACES), st.sampled_from(NAMES))
+
+
+@pytest.mark.parametrize("root", ["/t", "s3://b/t", "http://h/t", "file:///"])
+@given(stored=st.lists(STORED, max_size=6), moved=st.booleans(), encoded=st.booleans())
+@example(stored=["/t2/a", "/t/a", "a"], moved=False, encoded=False)
+@example(stored=[], moved=True, encoded=False)
+@example(stored=["/t2/a", "/old/a"], moved=True, encoded=False)
+def test_the_column_and_the_single_path_agree(root: str, stored: list[str], moved: bool, encoded: bool) -> None:
+    storage = Storage(root, allow_paths=["s3://b/ok", "/ok"])
+    if moved:
+        storage.relocate("/old", "/new")
+        storage.relocate("s3://b", "s3://moved")
+    column = pa.array(stored, pa.string())
+    try:
         one_by_one = [storage.resolve_one(p, encoded=encoded) for p in stored]
-        assert storage.resolve(pa.array(stored), encoded=encoded).to_pylist() == one_by_one
+    except PathNotAllowedError:
+        assert not storage.are_fine(column, encoded=encoded)
+        with pytest.raises(PathNotAllowedError):
+            storage.resolve(column, encoded=encoded)
+    else:
+        assert storage.resolve(column, encoded=encoded).to_pylist() == one_by_one
+
+
+@pytest.mark.parametrize(("root", "stored"), [
+    ("/wh/t", ["/wh/clone/f", "/x"]), ("/wh/t", ["file:///x/f", "file:///wh/t/f"]), ("/wh/t", ["a", "file:/x/f"]),
+    ("s3://b/t", ["s3a://b/t/f", "s3a://b/x"]), ("s3://b/t", ["s3://other/f", "s3://other/g"]),
+    ("s3://b/t", ["a", "s3://other/f"]), ("s3://b/t", ["gs://ok/f", "gcs://ok/g"]),
+])  # fmt: skip
+def test_no_path_of_its_store_is_looked_at_alone(monkeypatch: Any, root: str, stored: list[str]) -> None:
+    storage = Storage(root, allow_paths="gs://ok")
+    expected = [storage.resolve_one(path) for path in stored]
+    monkeypatch.setattr(storage, "resolve_one", None)
+    assert storage.resolve(pa.array(stored)).to_pylist() == expected
+    assert storage.are_fine(pa.array(stored[1:]))
 
 
 def test_encoded_paths_are_decoded_once(tmp_path: Path) -> None:

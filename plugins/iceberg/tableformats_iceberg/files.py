@@ -44,9 +44,6 @@ class TableFiles:
         self.cache = cache
         self.directory = directory
         self._relocate = relocate
-        if not relocate and directory != storage.root:
-            # Opened by a metadata file: below the table's directory too no path needs a look of its own.
-            storage.relocate(directory, directory)
         self.follow(metadata)
 
     def follow(self, metadata: TableMetadata) -> None:
