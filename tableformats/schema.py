@@ -8,7 +8,6 @@ and the statistics use where that differs from ``name``.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -222,6 +221,8 @@ class Schema:
 
     def near_names(self, name: str, limit: int = 3) -> list[str]:
         """Dotted names of leaf columns that resemble ``name``, best first: for error messages."""
+        import difflib
+
         names = {".".join(f.name for f in path): None for path in _walk(self.fields, ())}
         lowered = {n.lower(): n for n in names}
         close = difflib.get_close_matches(name.lower(), list(lowered), n=limit, cutoff=0.5)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -76,6 +75,8 @@ class CacheDirectory:
 
     def write(self, key: str, parts: Iterable[bytes | memoryview]) -> None:
         """Make the joined ``parts`` the entry of ``key``. Where the disk does not take it there is none."""
+        import tempfile
+
         parts = list(parts)
         size = len(_MAGIC) + _DIGEST_BYTES + sum(len(part) for part in parts)
         if size > self.budget_bytes:

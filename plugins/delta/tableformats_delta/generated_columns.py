@@ -29,6 +29,7 @@ from tableformats.schema import DecimalType, Field, Schema, Type, arrow_type
 from tableformats.transforms import Transform
 
 from .expressions import Call, Column, Node, parse
+from .schema import GENERATION_EXPRESSION
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["implied_bounds"]
 
-_KEY = "delta.generationExpression"
 _HOUR_US = 3_600_000_000
 _DAY_US = 24 * _HOUR_US
 _ANY_OFFSET_US = 18 * _HOUR_US
@@ -73,7 +73,7 @@ def implied_bounds(schema: Schema, fields: Iterable[PartitionField]) -> tuple[Im
     sources: dict[int, Field] = {}
     for field in fields:
         column = schema.find_id(field.source_id)
-        text = column.metadata.get(_KEY) if column is not None else None
+        text = column.metadata.get(GENERATION_EXPRESSION) if column is not None else None
         tree = parse(text) if isinstance(text, str) else None
         if tree is None:
             continue

@@ -29,12 +29,15 @@ from tableformats.schema import (
 )
 from tableformats.transforms import parse_transform
 
-from .generated_columns import implied_bounds
 from .type_changes import check_type_changes
 
-__all__ = ["FIRST_PARTITION_ID", "mapping_mode", "name_mapping", "parse_schema", "partition_spec"]
+__all__ = [
+    "FIRST_PARTITION_ID", "GENERATION_EXPRESSION", "mapping_mode", "name_mapping", "parse_schema", "partition_spec",
+]  # fmt: skip
 
 FIRST_PARTITION_ID = 1000
+GENERATION_EXPRESSION = "delta.generationExpression"
+"""The key of a column's metadata that says how the column is computed."""
 _FIELD = "metaData.schemaString"
 _MODES = ("none", "name", "id")
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
@@ -115,6 +118,10 @@ def partition_spec(columns: Any, schema: Schema, path: str) -> tuple[PartitionSp
     members = tuple(
         PartitionField(FIRST_PARTITION_ID + i, f.name, f.id, identity, f.type) for i, f in enumerate(fields)
     )
+    if not any(GENERATION_EXPRESSION in field.metadata for field in fields):
+        return PartitionSpec(0, members), fields
+    from .generated_columns import implied_bounds
+
     return PartitionSpec(0, members, implied_bounds(schema, members)), fields
 
 
