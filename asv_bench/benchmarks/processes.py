@@ -13,13 +13,10 @@ from typing import Any
 
 from . import worker
 from .cases import Case
+from .memory import KEEP_FREE, available_memory, touch_memory
 from .planners import Planner
 
 STOP_SECONDS = 400
-KEEP_FREE = 1.5e9
-"""Bytes of memory that a measurement must leave to the machine."""
-TOUCHED = 3 << 30
-"""Bytes of memory that are used right before a measurement."""
 FOLDER = Path(__file__).parents[1]
 """Where ``python -m benchmarks...`` runs."""
 
@@ -34,9 +31,9 @@ def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[
     """One measurement, or ``{"error": why}``."""
     if case.how == "process":
         command = [sys.executable, "-c", worker.script(case, planner)]
+        touch_memory()
     else:
         command = [sys.executable, "-m", "benchmarks.worker", str(files), case.key, planner.name, *options]
-    touch_memory()
     start = time.perf_counter()
     # Files, because a pipe that is not read while we watch the memory would fill up.
     with open(os.devnull) as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -59,17 +56,6 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
-def touch_memory() -> None:
-    """Use much memory and let go of it, in a process of its own, so that a measurement finds pages that are there.
-
-    A virtual machine gives its free memory back to the host after a second or two; who touches it next waits for it,
-    1.5 to 2 s a GB of time in the system, which is the host's and no planner's.
-    """
-    size = int(min(TOUCHED, available_memory() - KEEP_FREE))
-    if size > 0:
-        subprocess.run([sys.executable, "-S", "-c", f"size = {size}; b'1' * size"], check=True)
-
-
 def _watch(process: subprocess.Popen[bytes], start: float) -> str | None:
     """Wait for the end; kill the process where it takes too long or too much, and say so."""
     while True:
@@ -86,12 +72,3 @@ def _watch(process: subprocess.Popen[bytes], start: float) -> str | None:
                 process.kill()
                 process.wait()
                 return why
-
-
-def available_memory() -> float:
-    """Bytes that processes can still get; endless where the system does not say."""
-    info = Path("/proc/meminfo")
-    if not info.exists():
-        return float("inf")
-    line = next(line for line in info.read_text().splitlines() if line.startswith("MemAvailable"))
-    return int(line.split()[1]) * 1024

@@ -12,11 +12,11 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from .cases import Case, cases
 from .generate import Table, build
+from .memory import peak_mib, touch_memory
 from .planners import OURS, PEERS, Planner, sql
 
 # What the planners do not need themselves is imported where it is used: it would count as their memory.
@@ -38,6 +38,7 @@ def measure(case: Case, planner: Planner) -> dict[str, Any]:
     if planner is not OURS:
         planner.prepare(build(case.warm_up), case.question)()
         call = planner.prepare(table, case.question)
+        touch_memory()
         loaded = peak_mib()
         found, wall, cpu = timed(call)
         return {"files": found, "wall": wall, "cpu": cpu, "loaded_mib": loaded, "peak_mib": peak_mib()}
@@ -57,6 +58,7 @@ def first_plan(case: Case, table: Table) -> dict[str, Any]:
 
     OURS.prepare(build(case.warm_up), case.question)()
     text = sql(table.predicate(case.question))
+    touch_memory()
     loaded = peak_mib()
     plan, wall, cpu = timed(lambda: tf.open_table(table.entry).scan(text).plan())
     peak = peak_mib()
@@ -105,19 +107,6 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
     wall, cpu = time.perf_counter(), time.process_time()
     found = call()
     return found, time.perf_counter() - wall, time.process_time() - cpu
-
-
-def peak_mib() -> float:
-    """The most memory that this process had, in MiB, as ``ru_maxrss`` is told in KiB."""
-    # Linux counts the parent's memory into ru_maxrss, for a child begins as its copy.
-    status = Path("/proc/self/status")
-    if status.exists():
-        lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
-        return int(lines["VmHWM"].split()[0]) / 1024
-    import resource
-
-    unit = 2**20 if sys.platform == "darwin" else 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 SCRIPTS = {
