@@ -29,7 +29,7 @@ def run_module(name: str, *arguments: str) -> str:
 
 def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[str, Any]:
     """One measurement, or ``{"error": why}``."""
-    if case.how == "process":
+    if case.is_process:
         command = [sys.executable, "-c", worker.script(case, planner)]
         touch_memory()
     else:
@@ -48,7 +48,7 @@ def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[
         text = out.read().decode()
     if why is not None:
         return {"error": why}
-    return {"wall": wall} if case.how == "process" else dict(json.loads(text.splitlines()[-1]))
+    return {"wall": wall} if case.is_process else dict(json.loads(text.splitlines()[-1]))
 
 
 def _environment() -> dict[str, str]:

@@ -91,7 +91,7 @@ def reason(case: Case, planner: Planner) -> str | None:
         return "not asked"
     if case.how in ("again", "commit", "next process") and planner is not OURS:
         return "only ours keeps metadata between plans"
-    if case.how == "process" and planner.name not in worker.SCRIPTS:
+    if case.is_process and planner.name not in worker.SCRIPTS:
         return "not asked"
     if planner is limits.LIMIT:
         return limits.missing(case.question)

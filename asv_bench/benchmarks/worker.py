@@ -122,7 +122,10 @@ SCRIPTS = {
 
 def script(case: Case, planner: Planner) -> str:
     table = build(case.spec)
-    text = sql(table.predicate(case.question))
+    predicate = table.predicate(case.question)
+    text: Any = sql(predicate)
+    if case.how == "tuples":
+        text = [[(term.column, term.op, term.value) for term in terms] for terms in predicate]
     return SCRIPTS[planner.name].format(entry=table.entry, text=text, format=case.spec.format)
 
 
