@@ -37,10 +37,11 @@ def available_memory() -> float:
 
 
 def touch_memory() -> None:
-    """Use much memory and let go of it, in a process of its own: what is measured next finds pages that are there.
+    """Use much memory and let go of it, in a process of its own: one that starts next finds pages that are there.
 
-    A virtual machine gives its free memory back to the host within a second or two; who touches it next waits for it,
-    1.5 to 2 s a GB of time in the system, which is the host's and no planner's.
+    A virtual machine gives its free memory back to the host after a second or two; who touches it next waits for it,
+    1.5 to 2 s a GB of time in the system, which is the host's and no planner's. Nor should it be right before what is
+    measured: while the memory is given back, the system's own threads take a processor.
     """
     import subprocess
 

@@ -31,9 +31,9 @@ def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[
     """One measurement, or ``{"error": why}``."""
     if case.is_process:
         command = [sys.executable, "-c", worker.script(case, planner)]
-        touch_memory()
     else:
         command = [sys.executable, "-m", "benchmarks.worker", str(files), case.key, planner.name, *options]
+    touch_memory()
     start = time.perf_counter()
     # Files, because a pipe that is not read while we watch the memory would fill up.
     with open(os.devnull) as nothing, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

@@ -16,7 +16,7 @@ from typing import Any
 
 from .cases import Case, cases
 from .generate import Table, build
-from .memory import peak_mib, touch_memory
+from .memory import peak_mib
 from .planners import OURS, PEERS, Planner, sql
 
 # What the planners do not need themselves is imported where it is used: it would count as their memory.
@@ -38,7 +38,6 @@ def measure(case: Case, planner: Planner) -> dict[str, Any]:
     if planner is not OURS:
         planner.prepare(build(case.warm_up), case.question)()
         call = planner.prepare(table, case.question)
-        touch_memory()
         loaded = peak_mib()
         found, wall, cpu = timed(call)
         return {"files": found, "wall": wall, "cpu": cpu, "loaded_mib": loaded, "peak_mib": peak_mib()}
@@ -58,7 +57,6 @@ def first_plan(case: Case, table: Table) -> dict[str, Any]:
 
     OURS.prepare(build(case.warm_up), case.question)()
     text = sql(table.predicate(case.question))
-    touch_memory()
     loaded = peak_mib()
     plan, wall, cpu = timed(lambda: tf.open_table(table.entry).scan(text).plan())
     peak = peak_mib()
