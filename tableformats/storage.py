@@ -170,7 +170,8 @@ class Storage(Portable):
         self.root = strip_trailing(without_secrets(text))
         self._options = dict(storage_options or {})
         self._scrubber = Scrubber(self._options, [text, *allowed])
-        self._allowed = [strip_trailing(without_secrets(normalize(p))) for p in allowed]
+        # Without their last slash, so that of the local root nothing is left; an empty text is no prefix.
+        self._allowed = [without_secrets(normalize(p)).rstrip("/") for p in allowed if p]
         self._moved: list[tuple[str, str]] = []
 
     def __repr__(self) -> str:
@@ -298,16 +299,17 @@ class Storage(Portable):
     @property
     def allow_paths(self) -> tuple[str, ...]:
         """The prefixes of further locations that the table's metadata may name."""
-        return tuple(self._allowed)
+        return tuple(prefix or "/" for prefix in self._allowed)
 
     @property
     def moves(self) -> dict[str, str]:
         """{old prefix: new prefix}, as :meth:`relocate` was told."""
-        return dict(reversed(self._moved))
+        return {old or "/": new or "/" for old, new in reversed(self._moved)}
 
     def relocate(self, old: str, new: str) -> None:
         """From now on, stored paths below ``old`` mean the same paths below ``new``; the longest prefix wins."""
-        self._moved.append((strip_trailing(without_secrets(normalize(old))), strip_trailing(without_secrets(new))))
+        # Without their last slash, so that of the local root nothing is left.
+        self._moved.append((without_secrets(normalize(old)).rstrip("/"), without_secrets(new).rstrip("/")))
         self._moved.sort(key=lambda pair: -len(pair[0]))
 
     def resolve_one(self, stored: str, *, encoded: bool = False) -> str:
@@ -315,7 +317,7 @@ class Storage(Portable):
         path = normalize(unquote(stored) if encoded else stored)
         _refuse_climbing(path)
         for old, new in self._moved:
-            if path == old or path.startswith(old + "/"):
+            if path.startswith(old + "/") or path == old != "":
                 return new + path[len(old) :]
         if scheme_of(path) is None and not path.startswith("/"):
             path = self.join(path)
@@ -390,8 +392,9 @@ class Storage(Portable):
 
         The last is the store of the first absolute path among ``stored``, where the root lies there too.
         """
-        for pair in [*self._moved, *((same, same) for same in (self.root, *self._allowed))]:
-            old, new = (prefix.rstrip("/") + "/" for prefix in pair)
+        own = [self.root.rstrip("/"), *self._allowed]
+        for old, new in [*self._moved, *zip(own, own, strict=True)]:
+            old, new = old + "/", new + "/"
             yield old, new
             if old.startswith("/"):
                 yield f"file://{old}", new

@@ -100,6 +100,18 @@ def test_relocation_prefers_the_longest_prefix(tmp_path: Path) -> None:
     assert storage.resolve(pa.array(["s3://b/t/x", "s3://b/t/y"])).to_pylist() == [f"{tmp_path}/x", f"{tmp_path}/y"]
 
 
+@pytest.mark.parametrize(("old", "new", "resolved"), [
+    ("/", "s3://b/all/", "s3://b/all/x/f"), ("file:///", "/all", "/all/x/f"), ("/x", "/", "/f"),
+])  # fmt: skip
+def test_the_local_root_is_moved_and_moved_to(old: str, new: str, resolved: str) -> None:
+    storage = Storage("s3://b/t" if new.startswith("s3") else "/t")
+    storage.relocate(old, new)
+    assert storage.moves == {normalize(old): new.rstrip("/") or "/"}
+    for stored in ("/x/f", "file:///x/f"):
+        assert storage.resolve_one(stored) == resolved
+        assert storage.resolve(pa.array([stored])).to_pylist() == [resolved]
+
+
 def test_a_prefix_is_whole_segments(tmp_path: Path) -> None:
     storage = Storage(tmp_path)
     storage.relocate("/warehouse/t", str(tmp_path))
@@ -128,6 +140,17 @@ def test_allowed_prefixes_are_whole_segments(tmp_path: Path) -> None:
     assert storage.resolve_one("s3://good/data/f") == "s3://good/data/f"
     with pytest.raises(PathNotAllowedError):
         storage.resolve_one("s3://good/database/f")
+
+
+def test_the_local_root_is_allowed_by_its_name_alone() -> None:
+    allowed, refused = (Storage("s3://b/t", allow_paths=prefix) for prefix in ("/", ""))
+    assert (allowed.allow_paths, refused.allow_paths) == (("/",), ())
+    assert allowed.resolve_one("file:///x/f") == "/x/f"
+    assert allowed.resolve(pa.array(["file:///x/f"])).to_pylist() == ["/x/f"]
+    with pytest.raises(PathNotAllowedError):
+        refused.resolve_one("file:///x/f")
+    with pytest.raises(PathNotAllowedError):
+        refused.resolve(pa.array(["/x/f"]))
 
 
 def test_a_moved_table_moves_its_siblings() -> None:
