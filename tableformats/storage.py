@@ -388,13 +388,14 @@ class Storage(Portable):
         return below is not None and bool(pc.all(pc.starts_with(stored, below)).as_py())
 
     def _spelled_prefixes(self, stored: pa.Array, kinds: np.ndarray) -> Iterator[tuple[str, str]]:
-        """Every spelling of a prefix that needs no other check, up to a slash, with what it means; the longest first.
+        """Every spelling of a prefix that needs no other check, up to a slash, with what it means.
 
+        The moved prefixes stand first, the longest of them before the others; then the root, and what is allowed.
         The last is the store of the first absolute path among ``stored``, where the root lies there too.
         """
         own = [self.root.rstrip("/"), *self._allowed]
-        for old, new in [*self._moved, *zip(own, own, strict=True)]:
-            old, new = old + "/", new + "/"
+        for pair in [*self._moved, *((prefix, prefix) for prefix in own)]:
+            old, new = (prefix + "/" for prefix in pair)
             yield old, new
             if old.startswith("/"):
                 yield f"file://{old}", new

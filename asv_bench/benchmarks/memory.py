@@ -11,7 +11,7 @@ from pathlib import Path
 KEEP_FREE = 1.5e9
 """Bytes of memory that a measurement must leave to the machine."""
 TOUCHED = 3 << 30
-"""Bytes of memory that are used right before a measurement."""
+"""Bytes of memory that are used ahead of a measurement."""
 
 
 def peak_mib() -> float:
@@ -40,8 +40,8 @@ def touch_memory() -> None:
     """Use much memory and let go of it, in a process of its own: one that starts next finds pages that are there.
 
     A virtual machine gives its free memory back to the host after a second or two; who touches it next waits for it,
-    1.5 to 2 s a GB of time in the system, which is the host's and no planner's. Nor should it be right before what is
-    measured: while the memory is given back, the system's own threads take a processor.
+    1.5 to 2 s a GB of time in the system, which is the host's and no planner's. Done right before what is measured
+    it disturbs: a plan of a thousand commits then took 0.51 s with 0.42 s of CPU, and 0.27 s with 0.32 s otherwise.
     """
     import subprocess
 
