@@ -110,6 +110,42 @@ class Result:
     """Parts whose blocks take more memory now."""
 
 
+class _Reading:
+    """Parts that are read together, each with its place in the snapshot; ``reports`` has what reading each counts, and
+    ``timed`` how long it takes."""
+
+    def __init__(self, parts: Sequence[tuple[int, FilePart]]) -> None:
+        self.parts = parts
+        self.reports = {part.key: ScanReport() for _, part in parts}
+        self.timed = ScanReport()
+
+
+@dataclass
+class _Sorted:
+    """The parts of a snapshot with their places in it: what is ``known`` of those that are kept; ``fresh`` ones that
+    add keys, each with the number of those that are newer, of all that are ``adding`` some; and others ``below``."""
+
+    adding: list[FilePart] = field(default_factory=list)
+    known: list[tuple[int, KeptPart]] = field(default_factory=list)
+    fresh: list[tuple[int, FilePart, int]] = field(default_factory=list)
+    below: list[tuple[int, FilePart]] = field(default_factory=list)
+
+    @staticmethod
+    def of(parts: Sequence[FilePart], kept: Kept) -> _Sorted:
+        found = _Sorted()
+        for order, part in enumerate(parts):
+            known = kept.find(part, found.adding)
+            if known is not None:
+                found.known.append((order, known))
+            elif part.adds:
+                found.fresh.append((order, part, len(found.adding)))
+            else:
+                found.below.append((order, part))
+            if part.adds:
+                found.adding.append(part)
+        return found
+
+
 class _Planner:
     """One planning run: the scan, its compiled predicate, and the report that every step writes to."""
 
@@ -156,7 +192,7 @@ class _Planner:
         return pa.concat_arrays(chunks) if chunks else strings([])
 
     def _pieces(self) -> Iterator[Piece]:
-        """The survivors of all parts. Parts that add keys are read here, in their order, all others by threads."""
+        """The survivors of all parts."""
         program, report = self.program, self.report
         filter_manifests = ManifestFilter(program, self.snapshot.specs) if program else None
         columns = program.columns if program else ()
@@ -164,35 +200,31 @@ class _Planner:
             request = ReadRequest(columns, report, filter_manifests, read_elsewhere=self.reader is not None)
             parts = self.snapshot.parts(request)
         self.kept.look_at(parts)
-        adding: list[FilePart] = []
-        known: list[tuple[int, KeptPart]] = []
-        unread: list[tuple[int, FilePart]] = []
-        for order, part in enumerate(parts):
-            kept = self.kept.find(part, adding)
-            if kept is not None:
-                known.append((order, kept))
-                report.add(kept.report)
-            elif part.adds:
-                with report.stage("reconcile"):
-                    self.reconciler.catch_up(adding)
-                yield from self._taken(self.read([(order, part)]))
-            else:
-                unread.append((order, part))
-            if part.adds:
-                adding.append(part)
-        by_key = {part.key: part for part in parts if part.key is not None}
-        jobs: list[Callable[[], Iterator[Result]]] = [
-            partial(self._prune_known, order, block, alive, by_key) for order, block, alive in _known_blocks(known)
-        ]
-        if unread and self.reader is None:
-            with report.stage("reconcile"):
-                self.reconciler.catch_up(adding)
-            jobs += [partial(self.read, bundle) for bundle in _bundles(unread)]
-        for results in in_order(lambda job: list(job()), jobs):
+        sorted_out = _Sorted.of(parts, self.kept)
+        for _, kept in sorted_out.known:
+            report.add(kept.report)
+        for results in in_order(lambda job: list(job()), self._jobs(parts, sorted_out)):
             yield from self._taken(results)
-        if unread and self.reader is not None:
-            yield from self._taken(self.reader.read(self.scan, list(keys_of(adding)), unread))
+        if sorted_out.below and self.reader is not None:
+            yield from self._taken(self.reader.read(self.scan, list(keys_of(sorted_out.adding)), sorted_out.below))
         self.kept.flush()
+
+    def _jobs(self, parts: Sequence[FilePart], sorted_out: _Sorted) -> Iterator[Callable[[], Iterator[Result]]]:
+        """What any thread can do. Parts that add keys are read and reconciled as the next job is asked for, in their
+        order, so that only their pruning is left; what is below them comes when all keys are known."""
+        for order, part, newer in sorted_out.fresh:
+            with self.report.stage("reconcile"):
+                self.reconciler.catch_up(sorted_out.adding[:newer])
+            reading = _Reading([(order, part)])
+            yield partial(self._results, reading, list(self._blocks(reading)))
+        by_key = {part.key: part for part in parts if part.key is not None}
+        for order, block, alive in _known_blocks(sorted_out.known):
+            yield partial(self._prune_known, order, block, alive, by_key)
+        if sorted_out.below and self.reader is None:
+            with self.report.stage("reconcile"):
+                self.reconciler.catch_up(sorted_out.adding)
+            for bundle in _bundles(sorted_out.below):
+                yield partial(self.read, bundle)
 
     def _taken(self, results: Iterable[Result]) -> Iterator[Piece]:
         """The pieces of a job, once what it counted is counted and what it read is kept."""
@@ -207,38 +239,47 @@ class _Planner:
 
     def read(self, bundle: Sequence[tuple[int, FilePart]]) -> Iterator[Result]:
         """Read parts, block by block; the last result has their entries."""
-        last = Result()
-        reports = {part.key: ScanReport() for _, part in bundle}
-        places: dict[Hashable, list[Place]] = {part.key: [] for _, part in bundle}
-        orders = {part.key: order for order, part in bundle}
-        for block, batches in blocks_of(self._batches(bundle, reports, last.report), self.snapshot.specs):
+        reading = _Reading(bundle)
+        return self._results(reading, self._blocks(reading))
+
+    def _results(self, reading: _Reading, blocks: Iterable[tuple[Block, list[FileBatch]]]) -> Iterator[Result]:
+        """Prune the blocks of parts as they come; the last result has the entries of the parts."""
+        orders = {part.key: order for order, part in reading.parts}
+        places: dict[Hashable, list[Place]] = {key: [] for key in orders}
+        for block, batches in blocks:
             result = Result()
             for source in block.sources if self.kept.keeps else ():
                 places[source.key].append(Place(block, source.start, source.stop))
             at_hand = {id(source): batch for source, batch in zip(block.sources, batches, strict=True)}
             self._prune(block, None, orders[block.sources[0].key], lambda s, b=at_hand: b[id(s)], None, result)  # type: ignore[misc]
             yield result
-        self.stored.write(part for _, part in bundle)
-        for report in reports.values():
+        self.stored.write(part for _, part in reading.parts)
+        last = Result(report=reading.timed)
+        for report in reading.reports.values():
             last.report.add(report)
         last.entries = [
-            (part, KeptPart(places[part.key], reports[part.key])) for _, part in bundle if part.key is not None
+            (part, KeptPart(places[part.key], reading.reports[part.key]))
+            for _, part in reading.parts
+            if part.key is not None
         ]
         yield last
 
+    def _blocks(self, reading: _Reading) -> Iterator[tuple[Block, list[FileBatch]]]:
+        return blocks_of(self._batches(reading), self.snapshot.specs)
+
     def _batches(
-        self, bundle: Sequence[tuple[int, FilePart]], reports: dict[Hashable, ScanReport], timed: ScanReport
+        self, reading: _Reading
     ) -> Iterator[tuple[Hashable, int, FileBatch, np.ndarray | None, np.ndarray | None]]:
-        for part in _sharing(bundle):
-            batches = iter(self.stored.read(part, reports[part.key], self.reconciler.has_keys))
+        for part in _sharing(reading.parts):
+            batches = iter(self.stored.read(part, reading.reports[part.key], self.reconciler.has_keys))
             number = 0
             while True:
-                with timed.stage("metadata"):
+                with reading.timed.stage("metadata"):
                     batch = next(batches, None)
                 if batch is None:
                     break
                 check_batch(batch)
-                with timed.stage("reconcile"):
+                with reading.timed.stage("reconcile"):
                     rows, hashes = self.reconciler.live(batch)
                 if batch.check_live is not None:
                     batch.check_live(rows)

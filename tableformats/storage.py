@@ -120,15 +120,22 @@ class Scratch:
     """
 
     def __init__(self) -> None:
-        self._memory = memoryview(bytearray())
+        self._memory = _untouched(0)
 
     def room(self, size: int) -> memoryview:
         """uint8[size], to be written to; that which was given before is given again."""
         if size > _MOST_SCRATCH:
-            return memoryview(bytearray(size))
+            return _untouched(size)
         if size > len(self._memory):
-            self._memory = memoryview(bytearray(min(2 * size, _MOST_SCRATCH)))
+            self._memory = _untouched(min(2 * size, _MOST_SCRATCH))
         return self._memory[:size]
+
+
+def _untouched(size: int) -> memoryview:
+    """uint8[size] that the system need not clear before it is written to."""
+    import numpy as np
+
+    return np.empty(size, np.uint8).data
 
 
 class Storage(Portable):

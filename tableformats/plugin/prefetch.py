@@ -44,18 +44,20 @@ def ahead(items: Iterable[Item], count: int) -> Iterator[Item]:
 def in_order(work: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
     """``work`` of every item, in the order of the items.
 
-    At most two items a thread are worked on or waiting to be taken, so memory is bounded by those. The first error
-    is raised in its place and ends the rest; so does closing the iterator. A single item takes no thread.
+    Items are made one after the other on the caller's thread, while those before them are worked on. At most two a
+    thread are worked on or waiting to be taken, so memory is bounded by those. The first error is raised in its place
+    and ends the rest; so does closing the iterator. A single item takes no thread.
     """
     rest = iter(items)
     threads = thread_count()
-    first = list(islice(rest, 2 * threads))
+    first = list(islice(rest, 2))
     if len(first) < 2:
         yield from map(work, first)
         return
     pool = ThreadPoolExecutor(threads, thread_name_prefix="tableformats")
     try:
         waiting: deque[Future[Answer]] = deque(pool.submit(work, item) for item in first)
+        waiting.extend(pool.submit(work, item) for item in islice(rest, 2 * threads - 2))
         while waiting:
             answer = waiting.popleft().result()
             waiting.extend(pool.submit(work, item) for item in islice(rest, 1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tableformats_delta.texts import Texts, texts_of_thread
 
@@ -38,6 +39,17 @@ def test_what_is_looked_at_survives_growth() -> None:
     texts.room(1 << 16)[:] = b"z" * (1 << 16)
     texts.end(1 << 16)
     assert before.tobytes() == b"one\n\0"
+
+
+def test_texts_that_are_expected_stay_in_one_piece_of_memory() -> None:
+    texts = Texts([b"one"])
+    texts.expect([len(text) for text in GIVEN])
+    before = texts.data()
+    for text in GIVEN:
+        texts.room(len(text))[:] = text
+        texts.end(len(text))
+    assert np.shares_memory(before, texts.data())
+    assert [texts[i] for i in range(len(texts))] == [b"one", *GIVEN]
 
 
 @pytest.mark.parametrize("size", [10, 9 << 20])

@@ -1,6 +1,7 @@
 """File keys from texts, without a Python object a file: see ``file_keys``."""
 
 import numpy as np
+import pyarrow as pa
 
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memchr, memcpy
@@ -59,7 +60,8 @@ def with_endings(const int32_t[::1] offsets not None, const uint8_t[::1] data no
     size = offsets[n] - first + ending_offsets[m] - ending_offsets[0]
     if size > INT32_MAX:
         raise OverflowError("the keys of a batch take more than 2 GiB")
-    ends, into = np.empty(n + 1, np.int32), np.empty(max(size, 1), np.uint8)
+    # From Arrow's pool, which has what the batch before let go of: new memory takes as long to clear as to fill.
+    ends, into = np.empty(n + 1, np.int32), np.frombuffer(pa.allocate_buffer(max(size, 1)), np.uint8)
     cdef int32_t[::1] places = ends
     cdef uint8_t[::1] out = into
     with nogil:

@@ -201,13 +201,22 @@ def expand(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> li
     CorruptMetadataError : it is damaged
     PathNotAllowedError : a sidecar of another store
     """
-    own = [CheckpointFile(storage, file.path, file.size, file.mtime_ms, cache) for file in checkpoint.files]
+    own = _own_files(storage, checkpoint, cache)
     sidecars: list[CheckpointFile] = []
     for file in own:
         named = file.actions().sidecars if file.is_json else file.structs("sidecar")
         for sidecar in named:
             sidecars.append(_sidecar(storage, sidecar, file.path, cache))
     return own + sidecars
+
+
+def _own_files(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> list[CheckpointFile]:
+    """The files of the checkpoint itself, which know their footers once somebody asked for these."""
+    return cache.get(
+        ("files", checkpoint),
+        lambda: [CheckpointFile(storage, file.path, file.size, file.mtime_ms, cache) for file in checkpoint.files],
+        lambda files: 1024 * len(files),
+    )
 
 
 def _sidecar(storage: Storage, action: dict[str, Any], manifest: str, cache: MetadataCache) -> CheckpointFile:
@@ -223,7 +232,9 @@ def _sidecar(storage: Storage, action: dict[str, Any], manifest: str, cache: Met
     )
 
 
-def read_metadata(storage: Storage, checkpoint: Checkpoint) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+def read_metadata(
+    storage: Storage, checkpoint: Checkpoint, cache: MetadataCache
+) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     """(protocol, metaData) of a checkpoint; each None where it has none.
 
     Raises
@@ -232,8 +243,7 @@ def read_metadata(storage: Storage, checkpoint: Checkpoint) -> tuple[dict[str, A
     """
     protocol: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
-    for entry in checkpoint.files:
-        file = CheckpointFile(storage, entry.path, entry.size)
+    for file in _own_files(storage, checkpoint, cache):
         if file.is_json:
             actions = file.actions()
             protocol, metadata = protocol or actions.protocol, metadata or actions.metadata

@@ -88,6 +88,7 @@ def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
     LimitExceededError : the limits ``metadata_bytes`` and ``entries``
     """
     texts = texts_of_thread()
+    texts.expect([file.size for file in files])
     for file in files:
         texts.end(read_log_file_into(storage, file.path, texts.room))
     commits = []

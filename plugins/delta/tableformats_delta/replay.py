@@ -138,7 +138,7 @@ def _checkpoint_metadata(
     storage: Storage, checkpoint: Checkpoint, cache: MetadataCache
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
     return cache.get(
-        ("metadata", checkpoint), lambda: read_metadata(storage, checkpoint), lambda found: len(str(found))
+        ("metadata", checkpoint), lambda: read_metadata(storage, checkpoint, cache), lambda found: len(str(found))
     )
 
 

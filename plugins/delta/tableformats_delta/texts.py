@@ -6,7 +6,7 @@ that are looked through together would have to be copied together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from threading import local
 from typing import TYPE_CHECKING
 
@@ -24,8 +24,8 @@ class Texts:
     one would."""
 
     def __init__(self, texts: Iterable[bytes] = ()) -> None:
-        self._bytes = bytearray(1)
-        self.starts = [0]
+        self._bytes = _memory(1)
+        self.clear()
         for text in texts:
             self.room(len(text))[:] = text
             self.end(len(text))
@@ -36,34 +36,36 @@ class Texts:
     def __getitem__(self, number: int) -> bytes:
         if not 0 <= number < len(self):
             raise IndexError(number)
-        return bytes(memoryview(self._bytes)[self.starts[number] : self.starts[number + 1] - 1])
+        return self._bytes[self.starts[number] : self.starts[number + 1] - 1].tobytes()
+
+    def expect(self, sizes: Sequence[int]) -> None:
+        """Texts of about these sizes come, all of which fit into what is made now."""
+        self.room(sum(sizes) + len(sizes))
 
     def room(self, size: int) -> memoryview:
         """uint8[size], to be written to, behind the texts that are there: the next one, until another is asked for."""
         first = self.starts[-1]
         if first + size + 2 > len(self._bytes):
-            grown = bytearray(max(first + size + 2, 2 * len(self._bytes)))
-            grown[:first] = memoryview(self._bytes)[:first]
+            grown = _memory(max(first + size + 2, 2 * len(self._bytes)))
+            grown[: first + 1] = self._bytes[: first + 1]
             self._bytes = grown  # and not made longer: whoever looks at what was there still does
-        return memoryview(self._bytes)[first : first + size]
+        return self._bytes[first : first + size].data
 
     def end(self, size: int) -> None:
         """The text has so many bytes of the room that was asked for."""
         last = self.starts[-1] + size
-        self._bytes[last : last + 2] = b"\n\0"
+        self._bytes[last], self._bytes[last + 1] = ord("\n"), 0
         self.starts.append(last + 1)
 
     def data(self) -> np.ndarray:
         """uint8[starts[-1] + 1]: all of it, in the memory that is written to next."""
-        import numpy as np
-
-        return np.frombuffer(self._bytes, np.uint8, self.starts[-1] + 1)
+        return self._bytes[: self.starts[-1] + 1]
 
     def clear(self) -> None:
         """Begin again, in the same memory where it is not more than usual."""
         self.starts = [0]
         if len(self._bytes) > _MOST_KEPT:
-            self._bytes = bytearray(1)
+            self._bytes = _memory(1)
         self._bytes[0] = 0
 
 
@@ -74,3 +76,10 @@ def texts_of_thread() -> Texts:
         texts = _local.texts = Texts()
     texts.clear()
     return texts
+
+
+def _memory(size: int) -> np.ndarray:
+    """uint8[size], which nobody has touched yet."""
+    import numpy as np
+
+    return np.empty(size, np.uint8)

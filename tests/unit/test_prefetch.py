@@ -1,0 +1,88 @@
+"""Work on several items at once: answers in order, few items at a time, made by the caller, the first error."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tableformats.plugin.prefetch import in_order, thread_count
+
+HERE = threading.current_thread
+
+
+def test_answers_come_in_the_order_of_the_items() -> None:
+    slow = threading.Event()
+
+    def work(item: int) -> int:
+        if item == 0:
+            assert slow.wait(10)
+        elif item == 1:
+            slow.set()
+        return item
+
+    if thread_count() < 2:
+        slow.set()
+    assert list(in_order(work, range(100))) == list(range(100))
+
+
+def test_items_are_made_by_the_caller_while_others_are_worked_on() -> None:
+    begun = threading.Event()
+    makers = set()
+
+    def items() -> Iterator[int]:
+        for item in range(3):
+            makers.add(HERE())
+            if item == 2:
+                assert begun.wait(10), "the first items are not worked on before the third is made"
+            yield item
+
+    def work(item: int) -> threading.Thread:
+        begun.set()
+        return HERE()
+
+    workers = set(in_order(work, items()))
+    assert makers == {HERE()}
+    assert HERE() not in workers
+
+
+def test_few_items_are_made_ahead_of_their_answers() -> None:
+    made = 0
+
+    def items() -> Iterator[int]:
+        nonlocal made
+        for item in range(1000):
+            made += 1
+            yield item
+
+    ahead = [made - taken for taken, _ in enumerate(in_order(abs, items()))]
+    assert max(ahead) <= 2 * thread_count() + 1
+
+
+def test_a_single_item_takes_no_thread() -> None:
+    assert list(in_order(lambda _: HERE(), [0])) == [HERE()]
+    assert list(in_order(abs, [])) == []
+
+
+def test_the_first_error_is_raised_in_its_place() -> None:
+    def work(item: int) -> int:
+        if item in (3, 4):
+            raise ValueError(str(item))
+        return item
+
+    found = []
+    with pytest.raises(ValueError, match="3"):
+        for answer in in_order(work, range(10)):
+            found.append(answer)
+    assert found == [0, 1, 2]
+
+
+def test_an_error_of_the_items_ends_the_work() -> None:
+    def items() -> Iterator[int]:
+        yield from range(5)
+        raise OSError("no more")
+
+    with pytest.raises(OSError, match="no more"):
+        list(in_order(abs, items()))
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("tableformats")]
