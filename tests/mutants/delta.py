@@ -6,6 +6,7 @@ from .mutant import Mutant
 
 _HOME = "plugins/delta/tableformats_delta"
 _STATISTICS = ("tests/plugin/test_delta_statistics.py",)
+_DECIMALS = "tests/plugin/test_delta_decimals.py"
 _REPLAY = ("tests/plugin/test_delta_replay.py",)
 _LOG = ("tests/plugin/test_delta_log.py",)
 _COMPACTION = ("tests/plugin/test_delta_compaction.py",)
@@ -180,6 +181,12 @@ MUTANTS = (
     Mutant("bounds-of-another-order", f"{_HOME}/stats_values.py",
            "if _order_of(raw.type) != _order_of(target):", "if False:",
            "bounds of another type (strings of a number) are cast", (*_STATISTICS, *_TYPES, *_GROUPS)),
+    Mutant("big-decimals-not-widened", f"{_HOME}/stats_values.py",
+           "kind.precision > _DIGITS_OF_A_DOUBLE", "False",
+           "decimals of many digits are what doubles made of them", (*_STATISTICS, _DECIMALS)),
+    Mutant("ends-of-int64-are-bounds", f"{_HOME}/stats_values.py",
+           "    if end is not None:\n", "    if False:\n",
+           "a decimal that a writer cut to an int64 is a bound", (*_STATISTICS, _DECIMALS)),
     Mutant("decimals-through-doubles", f"{_HOME}/stats_json.py",
            "return pa.decimal128(38, kind.scale)",
            "return pa.float64()",
@@ -226,6 +233,9 @@ MUTANTS = (
     Mutant("footer-old-timestamps", f"{_HOME}/row_groups.py",
            'elif kind in ("timestamp", "timestamp_ntz"):', 'elif kind in ("",):',
            "what widens a file's timestamp bound grows with the bound", _GROUPS),
+    Mutant("footer-hides-an-end-of-int64", f"{_HOME}/row_groups.py",
+           "(ends := ends_of_int64(leaf.type)) is not None", "(ends := None) is not None",
+           "a greater decimal hides one that stands for all beyond int64", _GROUPS),
     # ---- deletion vectors -------------------------------------------------------------------------------------------
     Mutant("vector-checksum-ignored", f"{_HOME}/deletion_vectors.py",
            "if zlib.crc32(data) != crc:", "if False:",

@@ -23,11 +23,12 @@ from tableformats.scan import ScanPlan
 from .delta_support import ADD_FIELDS, METADATA_TYPE, PROTOCOL_TYPE, DeltaLog, add, field, first_actions, remove, stats
 
 UTC = dt.timezone.utc
+ENDS = Decimal(-(2**63)), Decimal(2**63 - 1)
 OLD = dt.datetime(1899, 12, 31, 23, 59, 59, tzinfo=UTC)
 COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     "i": ("long", pa.int64()), "s": ("string", pa.string()), "d": ("date", pa.date32()),
     "t": ("timestamp", pa.timestamp("us", "UTC")), "m": ("decimal(10,2)", pa.decimal128(10, 2)),
-    "f": ("double", pa.float64()),
+    "f": ("double", pa.float64()), "w": ("decimal(38,0)", pa.decimal128(38)),
 }  # fmt: skip
 PARTS: dict[str, tuple[str, pa.DataType]] = {
     "p": ("string", pa.string()), "n": ("integer", pa.int32()), "z": ("timestamp", pa.timestamp("us", "UTC"))
@@ -179,6 +180,9 @@ def test_one_uncertain_file_keeps_its_group(tmp_path: Path, described: Any, wher
         ({"s": ("a", "a" * 15 + "?" + "b" * 15 + "\x7f")}, {"s": ("a", "a" * 15 + "@")}, f"s = '{'a' * 15}\U0001f600'"),
         # The first may be a minute greater than it says, the second says what it means.
         ({"t": (OLD, OLD)}, {"t": (OLD, OLD + dt.timedelta(seconds=1))}, "t = '1900-01-01 00:00:30'"),
+        # The ends of int64 may stand for whatever lies beyond.
+        ({"w": (ENDS[1], ENDS[1])}, {"w": (ENDS[1], Decimal(10**20))}, "w = 1000000000000000000000000000000"),
+        ({"w": (ENDS[0], ENDS[0])}, {"w": (Decimal(-(10**20)), ENDS[0])}, "w = -1000000000000000000000000000000"),
     ],
 )  # fmt: skip
 def test_a_bound_that_is_widened_more_than_a_greater_one(
@@ -287,6 +291,7 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "i": st.integers(-3, 3), "s": WORDS, "d": st.sampled_from([day(i) for i in range(4)]), "t": st.sampled_from(TIMES),
     "m": st.sampled_from([Decimal("-1.50"), Decimal("0.00"), Decimal("2.25")]),
     "f": st.sampled_from([-1.0, 0.0, 1.0, float("nan")]),
+    "w": st.sampled_from([Decimal(-(10**37)), Decimal(0), Decimal(10**20), Decimal(10**38 - 1), *ENDS]),
 }  # fmt: skip
 
 
@@ -310,7 +315,7 @@ LEAVES = st.sampled_from(
     ["i = 2", "i > 1", "i <= -2", "i IS NULL", "s = 'ab'", "s > 'b'", "s LIKE 'a%'", "s < 'a'", "d = DATE '2024-01-02'",
      "t < '1900-01-01 00:00:30'", "t >= '1900-01-01 00:00:30'", "t = '1900-01-01 00:00:00.0005'", "m > 1", "m = 0",
      "f > 0.5", "isnan(f)", "p = 'a'", "p > 'a'", "p IS NULL", "n = 2", "n IS NULL", "n IN (1, 3)", "n <=> NULL",
-     "s = 'aaaaaaaaaaaaaaa😀'", "i IS NOT NULL"]
+     "s = 'aaaaaaaaaaaaaaa😀'", "i IS NOT NULL", "w = 0", f"w = {10**30}", f"w < {-10**30}", f"w >= {2**63}"]
 )  # fmt: skip
 
 

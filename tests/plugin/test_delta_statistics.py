@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +84,49 @@ def test_numbers(tmp_path: Path, beside: list[str], kind: str, low: Any, high: A
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        ("decimal(38,3)", "12345678901234567890123456789012345.678", "12345678901234567890123456789012345.678"),
-        ("decimal(38,18)", "0.100000000000000001", "0.100000000000000001"),
-        ("decimal(20,0)", "12345678901234567891", "12345678901234567891"),
+        ("decimal(15,3)", "123456789012.345", "123456789012.345"), ("decimal(15,15)", "0.1", "0.100000000000000"),
         ("decimal(5,4)", "1E-4", "0.0001"), ("decimal(5,2)", '"1.5"', "1.50"), ("decimal(5,2)", "7", "7.00"),
     ],
 )  # fmt: skip
 def test_decimals_are_exact(tmp_path: Path, beside: list[str], kind: str, text: str, value: str) -> None:
     assert pair_of(tmp_path, kind, text, text, beside) == (Decimal(value), Decimal(value))
+
+
+@BESIDE
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("decimal(38,3)", "12345678901234567890123456789012345.678"), ("decimal(38,18)", "-0.100000000000000001"),
+        ("decimal(20,0)", "12345678901234567891"), ("decimal(16,2)", "-12345678901234.56"), ("decimal(38,18)", "0"),
+        ("decimal(38,18)", "5"), ("decimal(38,0)", "9223372036854775806"), ("decimal(38,1)", "9223372036854775807"),
+        ("decimal(18,0)", "999999999999000000"),
+    ],
+)  # fmt: skip
+def test_decimals_that_may_have_been_doubles(tmp_path: Path, beside: list[str], kind: str, text: str) -> None:
+    """Both bounds lie as far from the number, which is read exactly: sixteen roundings of a double."""
+    value, scale = Decimal(text), int(kind[:-1].split(",")[1])
+    lost = (abs(value) / 2**49).quantize(Decimal(1).scaleb(-scale), context=Context(prec=60))
+    low, high = pair_of(tmp_path, kind, text, text, beside)
+    assert abs(value - low - lost) <= lost / 1000
+    assert high - value == value - low
+
+
+@BESIDE
+@pytest.mark.parametrize(("kind", "low", "high", "known"), [
+    ("decimal(38,0)", "-9223372036854775808", "9223372036854775807", (False, False)),
+    ("decimal(19,0)", "9223372036854775807", "9223372036854775807", (True, False)),
+    ("decimal(19,0)", "-9223372036854775808", "-9223372036854775808", (False, True)),
+    ("decimal(38,1)", "-9223372036854775808", "9223372036854775807", (True, True)),
+    ("decimal(38,0)", "-" + 38 * "9", 38 * "9", (False, False)),
+    ("decimal(38,0)", 38 * "9", 38 * "9", (True, False)),
+    ("decimal(16,2)", "99999999999999.99", "99999999999999.99", (True, False)),
+])  # fmt: skip
+def test_decimals_that_stand_for_greater_ones(
+    tmp_path: Path, beside: list[str], kind: str, low: str, high: str, known: tuple[bool, bool]
+) -> None:
+    """The ends of int64, and what with a margin leaves the type."""
+    found = pair_of(tmp_path, kind, low, high, beside)
+    assert tuple(bound is not None for bound in found) == known
 
 
 def instant(text: str) -> dt.datetime:

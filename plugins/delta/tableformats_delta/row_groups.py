@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 from tableformats import compute as pc
 from tableformats.arrays import FALSE, ZERO, array_of, scalar, to_arrow, to_numpy
 from tableformats.plugin import Bounds, PartitionSpec, ReadRequest
-from tableformats.schema import Field, Schema, arrow_type
+from tableformats.schema import DecimalType, Field, Schema, arrow_type
 from tableformats.transforms import Transform
 
 from .stats_json import Leaf, leaf_of
-from .stats_values import bound_pair
+from .stats_values import bound_pair, ends_of_int64
 
 if TYPE_CHECKING:
     import numpy as np
@@ -170,6 +170,11 @@ def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa
     elif kind in ("timestamp", "timestamp_ntz"):
         micros, minute = pc.cast(upper, pa.int64()), scalar(_MINUTE_INTO_1900, pa.int64())
         upper = pc.cast(pc.if_else(pc.less(micros, minute), minute, micros), upper.type)
+    elif isinstance(leaf.type, DecimalType) and (ends := ends_of_int64(leaf.type)) is not None:
+        # One file's bound may stand for more than another file's that is greater.
+        unknown = scalar(None, lower.type)
+        lower = pc.if_else(pc.less_equal(lower, ends[0]), unknown, lower)
+        upper = pc.if_else(pc.greater_equal(upper, ends[1]), unknown, upper)
     return lower, upper
 
 

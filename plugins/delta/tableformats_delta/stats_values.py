@@ -5,6 +5,9 @@
 * Strings are cut to 32 characters: a cut minimum is still a lower bound, a cut maximum has a tie-break character
   appended. An old writer appends U+FFFD, which stands below half of Unicode in UTF-8: it counts as U+10FFFF. The
   protocol asks for no such character, so a maximum of just 32 characters may be one that was cut without it.
+* Decimals of more than 15 digits may have been doubles on their way: both bounds get what a double cannot hold of them,
+  and more (delta-rs 1.6 divides doubles, and writes those of scale 0 by way of an int64, whose ends stand for all that
+  lies beyond them).
 * NaN is no bound; a minimum above its maximum makes both unknown.
 
 Source: Delta PROTOCOL.md, "Per-file Statistics".
@@ -29,11 +32,15 @@ if TYPE_CHECKING:
 
     from .stats_json import Leaf
 
-__all__ = ["bound_pair"]
+__all__ = ["bound_pair", "ends_of_int64"]
 
 _CUT_US = 999
 _CUT_CHARACTERS = 32
 _OLD_ZONE_US = 60_000_000
+_DIGITS_OF_A_DOUBLE = 15
+_LOST_OF_A_DOUBLE = 2.0**-49
+"""Of a number's size: sixteen times what one rounding loses. Of 1,800 decimals that delta-rs wrote none lost more than
+three and a half times as much."""
 _YEAR_1900_US = -2_208_988_800_000_000
 _MARKS = ("\u007f", "\ufffd", "\U0010ffff")  # what writers put behind a cut
 # A '?' in front of a cut may be half of a character that the writer could not encode.
@@ -59,6 +66,8 @@ def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, 
     if crossed.true_count:
         crossed, unknown = pc.fill_null(crossed, FALSE), scalar(None, target)
         low, high = pc.if_else(crossed, unknown, low), pc.if_else(crossed, unknown, high)
+    if isinstance(kind, DecimalType) and kind.precision > _DIGITS_OF_A_DOUBLE:
+        return _widen_decimals(low, high, kind)
     if isinstance(kind, PrimitiveType):
         if kind.name in ("timestamp", "timestamp_ntz"):
             return _widen_timestamps(low, high)
@@ -149,6 +158,43 @@ def _fit(value: Any, kind: DecimalType) -> Any:
         return None if value is None else fit_decimal(decimal.Decimal(value), kind.precision, kind.scale)
     except (ValueError, TypeError):
         return None
+
+
+def ends_of_int64(kind: DecimalType) -> tuple[pa.Scalar, pa.Scalar] | None:
+    """The least and the greatest int64, where a writer may have put them in place of decimals that lie beyond."""
+    import decimal
+
+    limits = INT_RANGES["long"]
+    if kind.scale or kind.precision < len(str(limits.stop)):
+        return None
+    least, greatest = (scalar(decimal.Decimal(end), arrow_type(kind)) for end in (limits.start, limits.stop - 1))
+    return least, greatest
+
+
+def _widen_decimals(low: pa.Array, high: pa.Array, kind: DecimalType) -> tuple[pa.Array, pa.Array]:
+    """Numbers that became these as doubles lie between the results."""
+    least, greatest = ends_of_int64(kind) or (None, None)
+    return _outwards(low, pc.subtract, least, kind), _outwards(high, pc.add, greatest, kind)
+
+
+def _outwards(bounds: pa.Array, way: Callable[..., pa.Array], end: pa.Scalar | None, kind: DecimalType) -> pa.Array:
+    """``bounds`` less or more (``way``) what is lost; unknown where that leaves the type, and where they are ``end``.
+
+    What is lost is rounded to the type's scale: no number of that scale lies between.
+    """
+    import decimal
+
+    import pyarrow as pa
+
+    if end is not None:
+        bounds = pc.if_else(pc.equal(bounds, end), scalar(None, bounds.type), bounds)
+    wide = pa.decimal256(kind.precision, kind.scale)
+    size = pc.abs(pc.cast(bounds, pa.float64()))
+    lost = pc.cast(pc.multiply(size, scalar(_LOST_OF_A_DOUBLE, pa.float64())), wide)
+    moved = way(pc.cast(bounds, wide), lost)
+    greatest = scalar(decimal.Decimal((0, (9,) * kind.precision, -kind.scale)), bounds.type)
+    fits = pc.less_equal(pc.abs(moved), pc.cast(greatest, wide))
+    return pc.cast(pc.if_else(fits, moved, scalar(None, moved.type)), bounds.type)
 
 
 def _parsed_text(raw: pa.Array, target: pa.DataType, parse: Callable[[str], int]) -> pa.Array:
