@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Context
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,6 @@ _INTEGERS = (
     "timestamp", "timestamp_ntz", "timestamp_ns", "timestamp_ntz_ns",
 )  # fmt: skip
 # A decimal has 38 digits at most; shifting one must not round it.
-_EXACT = Context(prec=80)
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def into_domain(value: Any, kind: Type, domain: str) -> Any:
     if domain == "bytes":
         return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
     if isinstance(kind, DecimalType):
-        return int(value.scaleb(kind.scale, _EXACT))
+        return kind.unscaled(value)
     return float(value) if domain == "float64" else int(value)
 
 

@@ -213,10 +213,9 @@ def _fit_decimal(value: Literal, kind: DecimalType) -> Fit | None:
     number = _number(value)
     if number is None:
         return None
-    greatest = decimal.Decimal((0, (9,) * kind.precision, -kind.scale))
     if isinstance(number, float) and math.isfinite(number):
         number = decimal.Decimal(repr(number))
-    outside = _between(number, greatest.copy_negate(), greatest)
+    outside = _between(number, kind.greatest.copy_negate(), kind.greatest)
     if outside:
         return outside
     unit = decimal.Decimal((0, (1,), -kind.scale))

@@ -8,6 +8,7 @@ and the statistics use where that differs from ``name``.
 
 from __future__ import annotations
 
+import decimal
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "EXACT",
     "DecimalType",
     "Field",
     "FixedType",
@@ -66,6 +68,14 @@ class DecimalType(Type):
 
     def __str__(self) -> str:
         return f"decimal({self.precision},{self.scale})"
+
+    @property
+    def greatest(self) -> decimal.Decimal:
+        return decimal.Decimal((0, (9,) * self.precision, -self.scale))
+
+    def unscaled(self, value: decimal.Decimal) -> int:
+        """How many of the type's smallest steps ``value`` is."""
+        return int(value.scaleb(self.scale, EXACT))
 
 
 @dataclass(frozen=True)
@@ -154,6 +164,8 @@ class MapType(Type):
 
 
 # Spark's names. "timestamp" is an instant (Delta timestamp, Iceberg timestamptz), "timestamp_ntz" has no zone.
+EXACT = decimal.Context(prec=80)
+"""For arithmetic of decimals, which otherwise rounds to the 28 digits of the process's context."""
 PRIMITIVE_NAMES = (
     "boolean", "byte", "short", "int", "long", "float", "double", "string", "binary", "uuid", "date", "time",
     "timestamp", "timestamp_ntz", "timestamp_ns", "timestamp_ntz_ns", "variant", "unknown",

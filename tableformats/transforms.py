@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .schema import DecimalType, Type, arrow_type, primitive
+from .schema import EXACT, DecimalType, Type, arrow_type, primitive
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,10 +114,10 @@ class Transform:
         if name in ("string", "binary"):
             return values, _prefix_upper(values, self.width, target)
         if isinstance(source, DecimalType):
-            step = decimal.Decimal(self.width - 1).scaleb(-source.scale)
+            step = decimal.Decimal(self.width - 1).scaleb(-source.scale, EXACT)
             wide = pc.cast(values, pa.decimal256(min(source.precision + 12, 76), source.scale))
             upper = pc.add(wide, pa.scalar(step, pa.decimal256(12, source.scale)))
-            limit = pa.scalar((decimal.Decimal(10) ** source.precision - 1).scaleb(-source.scale), upper.type)
+            limit = pa.scalar(source.greatest, upper.type)
             return values, pc.cast(pc.if_else(pc.greater(upper, limit), limit, upper), target)
         if name not in ("tinyint", "smallint", "int", "bigint"):
             return pa.nulls(len(values), target), pa.nulls(len(values), target)
@@ -255,7 +255,7 @@ def _successor(prefix: str | bytes) -> str | bytes | None:
 def _hash_input(value: Any, source: Type) -> bytes:
     name = str(source)
     if isinstance(source, DecimalType):
-        unscaled = int(decimal.Decimal(value).scaleb(source.scale))
+        unscaled = source.unscaled(decimal.Decimal(value))
         return unscaled.to_bytes(max(1, (unscaled + (unscaled < 0)).bit_length() // 8 + 1), "big", signed=True)
     if name == "string":
         return str(value).encode()

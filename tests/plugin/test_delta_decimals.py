@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tableformats import col, open_table
+from tests.property.strategies import EXACT, long_integers
 
 deltalake = pytest.importorskip("deltalake", reason="needs the extra [test]")
 
@@ -23,12 +24,11 @@ def columns(draw: st.DrawFn) -> tuple[int, list[Decimal]]:
     """A scale, and numbers of one type with that scale: a few of some digits, or what is next to a power of two."""
     precision = draw(st.integers(16, 38))
     scale = draw(st.sampled_from([0, 0, 2, precision // 2, precision]))
-    digits = draw(st.integers(1, precision))
-    near = draw(st.integers(-(10**digits) + 1, 10**digits - 1))
+    near = draw(long_integers(precision))
     greatest = 10**precision - 1
     numbers = st.one_of(st.integers(near - 3, near + 3), st.sampled_from(ENDS), st.just(10 * near))
     drawn = draw(st.lists(numbers.filter(lambda n: abs(n) <= greatest), min_size=1, max_size=4))
-    return precision, [Decimal(number).scaleb(-scale, Context(prec=60)) for number in drawn]
+    return precision, [Decimal(number).scaleb(-scale, EXACT) for number in drawn]
 
 
 @settings(max_examples=40, deadline=None)

@@ -260,7 +260,9 @@ def test_default_of_a_member_needs_its_struct() -> None:
 U = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
 DEFAULTS: list[tuple[Any, Any, Any]] = [
     ("boolean", True, True), ("int", 34, 34), ("long", 4900000000, 4900000000), ("float", 1.0, 1.0),
-    ("double", 1.5, 1.5), ("decimal(9,2)", "14.20", Decimal("14.20")), ("date", "2017-11-16", dt.date(2017, 11, 16)),
+    ("double", 1.5, 1.5), ("decimal(9,2)", "14.20", Decimal("14.20")),
+    ("decimal(38,10)", "9" * 28 + ".0000000001", Decimal("9" * 28 + ".0000000001")),
+    ("date", "2017-11-16", dt.date(2017, 11, 16)),
     ("time", "22:31:08.123456", dt.time(22, 31, 8, 123456)),
     ("timestamp", "2017-11-16T22:31:08.123456", dt.datetime(2017, 11, 16, 22, 31, 8, 123456)),
     ("timestamptz", "2017-11-16T22:31:08.123456+00:00",

@@ -243,7 +243,8 @@ def test_types_and_defaults() -> None:
 @pytest.mark.parametrize(
     ("kind", "value"),
     [("int", 2**31), ("int", "1"), ("int", True), ("date", "yesterday"), ("timestamptz", "2017-11-16T22:31:08"),
-     ("uuid", "x"), ("binary", "zz"), ("decimal(4,2)", "x"), ("boolean", 1), ("string", 5), ("time", "25:00:00")],
+     ("uuid", "x"), ("binary", "zz"), ("decimal(4,2)", "x"), ("decimal(4,2)", "100"),
+     ("boolean", 1), ("string", 5), ("time", "25:00:00")],
 )  # fmt: skip
 def test_defaults_of_another_type(kind: str, value: Any) -> None:
     field = {"id": 1, "name": "a", "required": False, "type": kind, "initial-default": value}

@@ -10,6 +10,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
@@ -24,7 +25,7 @@ from tests.property.strategies import to_array, type_of
 
 _READS = ["columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "v2Checkpoint"]
 PROTOCOL = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": _READS, "writerFeatures": _READS}
-DELTA = {"int": "integer", "decimal": "decimal(9,2)", "decimal_24": "decimal(24,4)"}
+DELTA = {"int": "integer", "decimal": "decimal(9,2)", "decimal_24": "decimal(24,4)", "decimal_38": "decimal(38,10)"}
 """Where the log's name of a kind is another one."""
 _EPOCH = dt.datetime(1970, 1, 1)
 _DECIMAL = re.compile('"decimal ([^"]+)"')
@@ -36,7 +37,7 @@ class DeltaLab(Lab):
 
     kinds = (
         "boolean", "int", "long", "float", "double", "string", "binary", "date", "timestamp", "timestamp_ntz",
-        "decimal", "decimal_24",
+        "decimal", "decimal_24", "decimal_38",
     )  # fmt: skip
     wider = {
         "int": ("long", "double", "decimal_24"), "long": ("decimal_24",), "float": ("double",),
@@ -196,8 +197,11 @@ class DeltaLab(Lab):
         found: dict[str, Any] = {"numRecords": len(file.rows), "tightBounds": not file.dead}
         sources = {p.source for p in self.specs[0]}
         said = {i: d for i, d in file.described.items() if i not in sources}
+        through = float if self.chance.random() < 0.3 else Decimal
         for name, member in (("minValues", "lower"), ("maxValues", "upper")):
             bounds = {i: _bound(kinds[i], getattr(d, member), member == "upper") for i, d in said.items()}
+            # Some writers take decimals through doubles.
+            bounds = {i: through(value) if isinstance(value, Decimal) else value for i, value in bounds.items()}
             found[name] = {f"col-{i}": value for i, value in bounds.items() if value is not None}
         found["nullCount"] = {f"col-{i}": self._nulls(file, d.nulls) for i, d in said.items() if d.nulls is not None}
         return found

@@ -64,6 +64,11 @@ ICEBERG: dict[str, tuple[str, Any, iceberg_types.PrimitiveType]] = {
         {"type": "fixed", "name": "d", "size": 8, "logicalType": "decimal", "precision": 18, "scale": 2},
         iceberg_types.DecimalType(18, 2),
     ),
+    "decimal_38": (
+        "decimal(38, 10)",
+        {"type": "fixed", "name": "d", "size": 16, "logicalType": "decimal", "precision": 38, "scale": 10},
+        iceberg_types.DecimalType(38, 10),
+    ),
 }  # fmt: skip
 LIST_1 = {**LIST, "fields": [f for f in LIST["fields"] if f["field-id"] not in (515, 516, 517)]}
 """A manifest list of version 1, in which there are neither deletes nor sequence numbers."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,19 @@ from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import DecimalType, Field, Schema, arrow_type, primitive
 from tableformats.transforms import parse_transform
 
+EXACT = Context(prec=80)
 _MICROS_A_DAY = 86_400_000_000
 _TEXT = st.text(alphabet="aab\x00é\U0001f600\U0010ffff", max_size=4)
 # Writers cut bounds of strings to 16 or to 32 characters.
 _LONG_TEXT = st.builds(str.__add__, st.sampled_from(["b" * 14, "a" * 15, "a" * 31]), _TEXT)
+
+
+def long_integers(digits: int) -> st.SearchStrategy[int]:
+    """Of any number of digits up to so many, each as likely; ``integers`` seldom gives long ones."""
+    texts = st.integers(1, digits).flatmap(lambda n: st.text("0123456789", min_size=n, max_size=n))
+    return st.builds(lambda sign, text: sign * int(text), st.sampled_from([1, -1]), texts)
+
+
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "boolean": st.booleans(),
     "int": st.one_of(st.integers(-6, 6), st.sampled_from([-(2**31), 2**31 - 1])),
@@ -49,8 +58,15 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "decimal_24": st.one_of(st.integers(-50_000, 50_000), st.sampled_from([1 - 10**24, 10**24 - 1, 2**64])).map(
         lambda n: Decimal(n).scaleb(-4)
     ),
+    # Lesser ones have no truncated value.
+    "decimal_38": st.one_of(
+        st.integers(-500, 500), long_integers(38), st.sampled_from([50 - 10**38, 10**38 - 1, 2**63])
+    ).filter(lambda n: n >= 50 - 10**38).map(lambda n: Decimal(n).scaleb(-10, EXACT)),
 }
-DECIMALS = {"decimal": DecimalType(9, 2), "decimal_18": DecimalType(18, 2), "decimal_24": DecimalType(24, 4)}
+DECIMALS = {
+    "decimal": DecimalType(9, 2), "decimal_18": DecimalType(18, 2), "decimal_24": DecimalType(24, 4),
+    "decimal_38": DecimalType(38, 10),
+}  # fmt: skip
 TRANSFORMS = {
     "int": ["identity", "bucket[4]", "truncate[3]"],
     "long": ["identity", "bucket[4]", "truncate[10]"],
@@ -60,6 +76,7 @@ TRANSFORMS = {
     "timestamp_ntz": ["day", "hour"],
     "decimal": ["identity", "bucket[4]", "truncate[50]"],
     "decimal_18": ["identity", "bucket[4]", "truncate[50]"],
+    "decimal_38": ["identity", "bucket[4]", "truncate[50]"],
     "boolean": ["identity", "void"],
     "double": ["identity"],
     "float": ["identity", "void"],
@@ -90,7 +107,8 @@ def neighbours(kind: str, value: Any) -> list[Any]:
         return [value, *(float(np.nextafter(real(value), real(to))) for to in (-math.inf, math.inf))]
     if kind in DECIMALS:
         least, precision = Decimal(1).scaleb(-DECIMALS[kind].scale), DECIMALS[kind].precision
-        return [v for v in (value, value - least, value + least) if len(v.as_tuple().digits) <= precision]
+        near = value, EXACT.subtract(value, least), EXACT.add(value, least)
+        return [v for v in near if len(v.as_tuple().digits) <= precision]
     if kind == "string":
         return [value, value + "\x00", value[:-1], value[:32], value[:16], value[:16] + "\U0010ffff"]
     if kind == "binary":
@@ -137,7 +155,7 @@ _ICEBERG = {
     "int": iceberg_types.IntegerType(), "long": iceberg_types.LongType(), "string": iceberg_types.StringType(),
     "date": iceberg_types.DateType(), "timestamp": iceberg_types.TimestamptzType(),
     "timestamp_ntz": iceberg_types.TimestampType(), "decimal": iceberg_types.DecimalType(9, 2),
-    "decimal_18": iceberg_types.DecimalType(18, 2),
+    "decimal_18": iceberg_types.DecimalType(18, 2), "decimal_38": iceberg_types.DecimalType(38, 10),
 }  # fmt: skip
 
 

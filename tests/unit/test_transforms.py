@@ -10,11 +10,22 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyiceberg.transforms import BucketTransform
+from pyiceberg.types import DecimalType as IcebergDecimal
 
 from tableformats.datetimes import DAY_NANOS
 from tableformats.schema import DecimalType, FixedType, PrimitiveType, primitive
 from tableformats.transforms import hash_bytes, parse_transform
-from tests.property.strategies import TRANSFORMS, VALUES, order_key, partition_value, to_array, type_of
+from tests.property.strategies import (
+    EXACT,
+    TRANSFORMS,
+    VALUES,
+    long_integers,
+    order_key,
+    partition_value,
+    to_array,
+    type_of,
+)  # fmt: skip
 
 
 def signed(value: int) -> int:
@@ -44,6 +55,16 @@ def test_bucket_hash_vectors(value: object, kind: object, expected: int) -> None
     modulus = 1_000_003
     bucket = parse_transform(f"bucket[{modulus}]").bucket(value, kind)  # type: ignore[arg-type]
     assert bucket == (expected & 0x7FFFFFFF) % modulus
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 38), st.integers(0, 38), st.data())
+def test_buckets_of_decimals(precision: int, scale: int, data: st.DataObject) -> None:
+    """PyIceberg's bucket, whatever the number of digits; the process's context rounds to 28 of them."""
+    scale = min(scale, precision)
+    value = Decimal(data.draw(long_integers(precision))).scaleb(-scale, EXACT)
+    expected = BucketTransform(1_000_003).transform(IcebergDecimal(precision, scale))(value)
+    assert parse_transform("bucket[1000003]").bucket(value, DecimalType(precision, scale)) == expected
 
 
 def test_hash_of_each_length() -> None:
@@ -93,6 +114,9 @@ def test_preimages_are_narrow() -> None:
     price = pa.array([Decimal("1.00"), Decimal("-0.50")], pa.decimal128(9, 2))
     decimals = parse_transform("truncate[50]").preimage(price, DecimalType(9, 2))
     assert [list(map(str, side.to_pylist())) for side in decimals] == [["1.00", "-0.50"], ["1.49", "-0.01"]]
+    greatest = pa.array([Decimal("9" * 36 + "50"), Decimal("9" * 38)], pa.decimal128(38, 0))
+    decimals = parse_transform("truncate[100]").preimage(greatest, DecimalType(38, 0))
+    assert decimals[1].to_pylist() == [Decimal("9" * 38)] * 2
     text = parse_transform("truncate[3]").preimage(pa.array(["abc", "ab"]), primitive("string"))
     assert [side.to_pylist() for side in text] == [["abc", "ab"], ["abd", "ab"]]
 

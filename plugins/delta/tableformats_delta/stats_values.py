@@ -182,8 +182,6 @@ def _outwards(bounds: pa.Array, way: Callable[..., pa.Array], end: pa.Scalar | N
 
     What is lost is rounded to the type's scale: no number of that scale lies between.
     """
-    import decimal
-
     import pyarrow as pa
 
     if end is not None:
@@ -192,8 +190,7 @@ def _outwards(bounds: pa.Array, way: Callable[..., pa.Array], end: pa.Scalar | N
     size = pc.abs(pc.cast(bounds, pa.float64()))
     lost = pc.cast(pc.multiply(size, scalar(_LOST_OF_A_DOUBLE, pa.float64())), wide)
     moved = way(pc.cast(bounds, wide), lost)
-    greatest = scalar(decimal.Decimal((0, (9,) * kind.precision, -kind.scale)), bounds.type)
-    fits = pc.less_equal(pc.abs(moved), pc.cast(greatest, wide))
+    fits = pc.less_equal(pc.abs(moved), pc.cast(scalar(kind.greatest, bounds.type), wide))
     return pc.cast(pc.if_else(fits, moved, scalar(None, moved.type)), bounds.type)
 
 

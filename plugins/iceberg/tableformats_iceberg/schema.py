@@ -19,6 +19,7 @@ from tableformats.errors import UnsupportedFeatureError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import NameMapping
 from tableformats.schema import (
+    EXACT,
     DecimalType,
     Field,
     FixedType,
@@ -165,7 +166,10 @@ def _default_value(node: Node, kind: Type) -> Any:
         pairs = zip(keys, values, strict=True)
         return [(_default_value(k, kind.key.type), _default_value(v, kind.value.type)) for k, v in pairs]
     if isinstance(kind, DecimalType):
-        return _checked(value, str) and decimal.Decimal(value).quantize(decimal.Decimal(1).scaleb(-kind.scale))
+        found = decimal.Decimal(_checked(value, str)).quantize(decimal.Decimal((0, (1,), -kind.scale)), context=EXACT)
+        if found.copy_abs() > kind.greatest:
+            raise ValueError
+        return found
     if isinstance(kind, FixedType):
         return bytes.fromhex(_checked(value, str))
     assert isinstance(kind, PrimitiveType)
