@@ -71,6 +71,7 @@ class DecimalType(Type):
 
     @property
     def greatest(self) -> decimal.Decimal:
+        """Nines alone."""
         return decimal.Decimal((0, (9,) * self.precision, -self.scale))
 
     def unscaled(self, value: decimal.Decimal) -> int:
@@ -163,9 +164,9 @@ class MapType(Type):
         return f"map<{self.key.type},{self.value.type}>"
 
 
-# Spark's names. "timestamp" is an instant (Delta timestamp, Iceberg timestamptz), "timestamp_ntz" has no zone.
 EXACT = decimal.Context(prec=80)
 """For arithmetic of decimals, which otherwise rounds to the 28 digits of the process's context."""
+# Spark's names. "timestamp" is an instant (Delta timestamp, Iceberg timestamptz), "timestamp_ntz" has no zone.
 PRIMITIVE_NAMES = (
     "boolean", "byte", "short", "int", "long", "float", "double", "string", "binary", "uuid", "date", "time",
     "timestamp", "timestamp_ntz", "timestamp_ns", "timestamp_ntz_ns", "variant", "unknown",

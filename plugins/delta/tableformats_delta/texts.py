@@ -39,8 +39,8 @@ class Texts:
         return self._bytes[self.starts[number] : self.starts[number + 1] - 1].tobytes()
 
     def expect(self, sizes: Sequence[int]) -> None:
-        """Texts of about these sizes come, all of which fit into what is made now."""
-        self.room(sum(sizes) + len(sizes))
+        """Texts of about these sizes come: they fit into what is made now, if that is not more than usual."""
+        self.room(min(sum(sizes) + len(sizes), _MOST_KEPT))
 
     def room(self, size: int) -> memoryview:
         """uint8[size], to be written to, behind the texts that are there: the next one, until another is asked for."""
