@@ -83,7 +83,8 @@ def test_old_statistics_still_prune(
     log.commit(1, add("f", stats=stats(2, minValues={"c": low}, maxValues={"c": high}, nullCount={"c": 0})))
     shown = [f"'{v}'" if isinstance(v, dt.datetime) else f"{v}" for v in expected]
     assert kept(log, f"c >= {shown[0]} AND c <= {shown[1]}") == ["f"]
-    assert kept(log, f"c < {shown[0]}") == []
+    # A decimal of many digits may have been a double, which is 1,024 from its neighbours here.
+    assert kept(log, f"c < {expected[0] - 16 * 1024 if new == 'decimal(22,2)' else shown[0]}") == []
     # A double may be NaN, which is the greatest; timestamps are widened by less than a millisecond.
     later = "c > '9999-12-31 00:00:00.001'" if new == "timestamp_ntz" else f"c > {shown[1]}"
     assert new == "double" or kept(log, later) == []
