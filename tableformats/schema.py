@@ -71,11 +71,11 @@ class DecimalType(Type):
 
     @property
     def greatest(self) -> decimal.Decimal:
-        """Nines alone."""
+        """The greatest value: nines alone."""
         return decimal.Decimal((0, (9,) * self.precision, -self.scale))
 
     def unscaled(self, value: decimal.Decimal) -> int:
-        """How many of the type's smallest steps ``value`` is."""
+        """``value`` in units of the type's last digit, exactly."""
         return int(value.scaleb(self.scale, EXACT))
 
 

@@ -25,7 +25,8 @@ from .schema import Field
 
 __all__ = ["StoredParts"]
 
-_FORMAT = 1
+_FORMAT = 2
+"""One more whenever entries look different, or bounds are made by other rules: those that are there are not found."""
 _SIDES = ("lower", "upper", "null_count", "nan_count", "value_count")
 
 

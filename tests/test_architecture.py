@@ -278,7 +278,7 @@ def test_names_a_format(text: str, named: bool) -> None:
 
 
 def test_decimals_are_not_rounded_by_the_process() -> None:
-    """What computes with decimals names a context; the process's has 28 digits, a column up to 38."""
+    """Methods of decimals are given a context; the process's has 28 digits, a column up to 38. Operators go unseen."""
     broken = [
         f"{name}:{node.lineno}"
         for name, path in ALL_MODULES

@@ -6,7 +6,7 @@ from .mutant import Mutant
 
 _HOME = "plugins/delta/tableformats_delta"
 _STATISTICS = ("tests/plugin/test_delta_statistics.py",)
-_DECIMALS = "tests/plugin/test_delta_decimals.py"
+_DECIMALS = (*_STATISTICS, "tests/plugin/test_delta_decimals.py")
 _REPLAY = ("tests/plugin/test_delta_replay.py",)
 _LOG = ("tests/plugin/test_delta_log.py",)
 _COMPACTION = ("tests/plugin/test_delta_compaction.py",)
@@ -183,10 +183,10 @@ MUTANTS = (
            "bounds of another type (strings of a number) are cast", (*_STATISTICS, *_TYPES, *_GROUPS)),
     Mutant("big-decimals-not-widened", f"{_HOME}/stats_values.py",
            "kind.precision > _DIGITS_OF_A_DOUBLE", "False",
-           "decimals of many digits are what doubles made of them", (*_STATISTICS, _DECIMALS)),
+           "decimals of many digits are what doubles made of them", _DECIMALS),
     Mutant("ends-of-int64-are-bounds", f"{_HOME}/stats_values.py",
            "    if end is not None:\n", "    if False:\n",
-           "a decimal that a writer cut to an int64 is a bound", (*_STATISTICS, _DECIMALS)),
+           "a decimal that a writer cut to an int64 is a bound", _DECIMALS),
     Mutant("decimals-through-doubles", f"{_HOME}/stats_json.py",
            "return pa.decimal128(38, kind.scale)",
            "return pa.float64()",

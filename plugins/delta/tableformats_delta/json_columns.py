@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tableformats.arrays import strings, text_buffers, to_arrow, to_numpy
+from tableformats.schema import EXACT
 
 from ._json import Cells, MemberColumns
 from .values import INT_RANGES, fit_decimal, parse_float
@@ -191,7 +192,7 @@ def _settle_decimals(members: MemberColumns, column: int, scale: int, values: np
         cells[row] = _NULL
         fitted = _fitted(number, scale)
         if fitted is not None:
-            unscaled = int(fitted.scaleb(scale, _WIDE)) & (1 << 128) - 1
+            unscaled = int(fitted.scaleb(scale, EXACT)) & (1 << 128) - 1
             values[row] = unscaled & (1 << 64) - 1, unscaled >> 64
             cells[row] = _VALUE
 
@@ -230,9 +231,6 @@ def _cast_left(members: MemberColumns, column: int, values: np.ndarray, cells: n
         return False
     cells[rows] = _VALUE
     return True
-
-
-_WIDE = decimal.Context(prec=80, Emin=-99999, Emax=99999)
 
 
 def _texts(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ Source: Delta PROTOCOL.md, "Per-file Statistics".
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable
 from functools import reduce
 from operator import or_
@@ -152,8 +153,6 @@ def _decimals(raw: pa.Array, kind: DecimalType) -> pa.Array:
 
 
 def _fit(value: Any, kind: DecimalType) -> Any:
-    import decimal
-
     try:
         return None if value is None else fit_decimal(decimal.Decimal(value), kind.precision, kind.scale)
     except (ValueError, TypeError):
@@ -162,8 +161,6 @@ def _fit(value: Any, kind: DecimalType) -> Any:
 
 def ends_of_int64(kind: DecimalType) -> tuple[pa.Scalar, pa.Scalar] | None:
     """The least and the greatest int64, where a writer may have put them in place of decimals that lie beyond."""
-    import decimal
-
     limits = INT_RANGES["long"]
     if kind.scale or kind.precision < len(str(limits.stop)):
         return None
