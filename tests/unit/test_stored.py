@@ -96,6 +96,16 @@ def test_the_next_process_reads_no_manifest_and_no_checkpoint(table: Table, tmp_
     assert [files for files, _ in plans(table, tmp_path)] == [files for files, _ in expected]
 
 
+def test_entries_of_other_rules_are_not_found(
+    table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]
+) -> None:
+    before = one_plan(table, tmp_path, "P2")
+    read.clear()
+    assert one_plan(table, tmp_path, "P2") == before and not read
+    monkeypatch.setattr(stored, "_FORMAT", stored._FORMAT - 1)
+    assert one_plan(table, tmp_path, "P2") == before and read
+
+
 def test_what_was_counted_is_counted_again(table: Table, tmp_path: Path) -> None:
     reports = []
     for _ in range(2):
