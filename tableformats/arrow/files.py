@@ -20,6 +20,7 @@ from ..errors import CorruptMetadataError, TableFormatsError, UnsupportedFeature
 from ..limits import Limits
 from ..orc_tail import OrcTail
 from ..storage import missing_file
+from .calendars import OldCalendars
 from .casts import without_views
 from .nodes import FileNode, Selection, file_tree, numbered_as
 
@@ -172,6 +173,9 @@ class _Parquet(DataFile):
             raise CorruptMetadataError(
                 "the Arrow schema in the file does not describe its columns", path=path, hint="Rewrite the file"
             )
+        old, columns = OldCalendars.of(self._file.metadata.metadata), self._file.schema
+        if old is not None and self.root.children:
+            self.root = self.root.with_calendars(lambda i, kind: old.of_column(columns.column(i).physical_type, kind))
 
     def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
         first, metadata = 0, self._file.metadata

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -18,6 +18,7 @@ from pyarrow import types
 
 from ..limits import DEFAULT_LIMITS, Limits
 from ..schema import Field, ListType, MapType, Schema, StructType, Type
+from .calendars import OldCalendar
 from .casts import storage_of
 
 __all__ = ["FileNode", "Selection", "file_tree", "numbered_as"]
@@ -30,6 +31,7 @@ class FileNode:
     """A column of a file, a member of a struct, an element of a list, or a key or value of a map.
 
     ``type`` is without extensions and dictionaries. A list has one child, a map two, whatever their names.
+    ``calendar`` is that of a leaf whose days were counted by another one than Arrow's.
     """
 
     name: str
@@ -37,6 +39,7 @@ class FileNode:
     id: int | None
     leaves: range
     children: tuple[FileNode, ...] = ()
+    calendar: OldCalendar | None = None
 
     @property
     def is_struct(self) -> bool:
@@ -69,6 +72,12 @@ class FileNode:
             if rest:
                 return (child, *rest)
         return None
+
+    def with_calendars(self, calendar_of: Callable[[int, pa.DataType], OldCalendar | None]) -> FileNode:
+        """The same tree, leaves with the calendar of their number and type."""
+        if not self.children:
+            return replace(self, calendar=calendar_of(self.leaves.start, self.type))
+        return replace(self, children=tuple(child.with_calendars(calendar_of) for child in self.children))
 
     def with_ids(self, ids: Mapping[str, int], prefix: str = "") -> FileNode:
         """The same tree numbered by dotted names; ``element``, ``key`` and ``value`` name what lists and maps hold.

@@ -79,6 +79,9 @@ class _Values(_Source):
 
     def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
         assert array is not None
+        assert self.node is not None
+        if self.node.calendar is not None:
+            array = self.node.calendar.proleptic(array, self.path, self.column)
         try:
             return cast_values(array, self.field.type)
         except pa.ArrowException as error:

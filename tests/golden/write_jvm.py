@@ -1,11 +1,12 @@
 """Writes golden tables with Delta and Iceberg for Spark, and what Spark answers from them.
 
-    python -m tests.golden.write_jvm tests/golden/tables_jvm
+    python -m tests.golden.write_jvm tests/golden/tables_jvm [delta-type-widening ...]
 
-replaces the folder. Needs PySpark 4.0 with PyArrow, Java 17, and in the local Maven repository the JARs below (each
-comes with ``mvn dependency:get -Dartifact=group:name:version -Dtransitive=false``). Each table has an
-``expected.json`` beside it: the rows of every version, and of filters, changes, refs and row ids where it has them.
-The tables are written below ``/tmp/golden``, whose name stands in the metadata of Iceberg, and then moved.
+replaces the folder, or the named tables in it. Needs PySpark 4.0 with PyArrow, Java 17, and in the local Maven
+repository the JARs below (each comes with ``mvn dependency:get -Dartifact=group:name:version -Dtransitive=false``).
+Each table has an ``expected.json`` beside it: the rows of every version, and of filters, changes, refs and row ids
+where it has them. The tables are written below ``/tmp/golden``, whose name stands in the metadata of Iceberg, and
+then moved.
 """
 
 from __future__ import annotations
@@ -279,6 +280,29 @@ def delta_enabled_later(w: Writer) -> Expected:
     return {**w.expected(["v = 'updated'"]), "row_ids": w.query(ids), "times": in_commits}
 
 
+def delta_old_calendar(w: Writer) -> Expected:
+    """Days and instants as Spark 2 counted them: in int96 and int64, in structs, as partitions, beside newer files."""
+    modes = ("datetimeRebaseModeInWrite", "int96RebaseModeInWrite")
+    w.run(
+        "CREATE TABLE {t} (id BIGINT, day DATE, at TIMESTAMP, place STRUCT<since: DATE>, part DATE) USING delta "
+        "PARTITIONED BY (part) TBLPROPERTIES (delta.checkpointInterval = 2)"
+    )
+    day = "ELEMENT_AT(ARRAY(DATE '0001-01-01', DATE '1000-02-28', DATE '1582-10-04', DATE '2024-02-29'), 1 + id % 4)"
+    columns = [part.replace("id", "CAST(id AS INT)") for part in (
+        day, f"TIMESTAMP({day}) + INTERVAL 5 HOUR 7 SECOND", f"NAMED_STRUCT('since', {day})", day)]  # fmt: skip
+    for first, kind, mode in ((0, "INT96", "LEGACY"), (4, "TIMESTAMP_MICROS", "LEGACY"), (8, "INT96", "CORRECTED")):
+        w.spark.conf.set("spark.sql.parquet.outputTimestampType", kind)
+        for name in modes:
+            w.spark.conf.set(f"spark.sql.parquet.{name}", mode)
+        w.fill(first, first + 4, *columns)
+    for name in ("outputTimestampType", *modes):
+        w.spark.conf.unset(f"spark.sql.parquet.{name}")
+    return w.expected([
+        "day = '0001-01-01'", "day = '1582-10-04'", "day < '1000-03-01'", "place.since = '1000-02-28'",
+        "at = '0001-01-01 05:00:07'", "at < '1582-10-05'", "part = '1582-10-04'",
+    ])  # fmt: skip
+
+
 def iceberg_position_deletes(w: Writer) -> Expected:
     """Version 2, merge on read: position deletes of DELETE, UPDATE and MERGE, some compacted; three file formats."""
     w.run(
@@ -433,6 +457,7 @@ TABLES: tuple[Callable[[Writer], Expected], ...] = (
     delta_v2_checkpoint,
     delta_shredded_variant,
     delta_enabled_later,
+    delta_old_calendar,
     iceberg_position_deletes,
     iceberg_equality_deletes,
     iceberg_deletion_vectors,
@@ -448,12 +473,15 @@ def save(w: Writer, expected: Expected, output: Path) -> None:
     (target / "expected.json").write_text(json.dumps(expected, ensure_ascii=False) + "\n")
 
 
-def main(output: Path) -> None:
+def main(output: Path, names: list[str]) -> None:
     shutil.rmtree(SCRATCH, ignore_errors=True)
     spark = session()
-    shutil.rmtree(output, ignore_errors=True)
+    for old in [output / name for name in names] or [output]:
+        shutil.rmtree(old, ignore_errors=True)
     for write in TABLES:
         w = Writer(spark, write.__name__.replace("_", "-"))
+        if names and w.folder.name not in names:
+            continue
         save(w, write(w), output)
         files = [f for f in (output / w.folder.name).rglob("*") if f.is_file()]
         print(f"{w.folder.name}: {len(files)} files of {sum(f.stat().st_size for f in files)} bytes")
@@ -461,4 +489,4 @@ def main(output: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -15,6 +15,7 @@ _RESIDUALS = "tests/property/test_residuals.py"
 _COUNTING = ("tests/unit/test_arrow_reader_counting.py", "tests/unit/test_table.py", "tests/property/test_lab.py")
 _KEPT = ("tests/unit/test_kept.py", "tests/plugin/test_delta_update.py")
 _LAB = ("tests/property/test_lab.py",)
+_CALENDARS = ("tests/unit/test_calendars.py",)
 
 MUTANTS = (
     # ---- what bounds and counts prove -------------------------------------------------------------------------------
@@ -245,6 +246,18 @@ MUTANTS = (
            'if f.transform.name == "identity" and f.id in task.partition', "if f.id in task.partition",
            "the value of a bucket or a day stands for its column",
            ("tests/unit/test_arrow_reader_projection.py::test_only_identity_values_stand_for_a_column",)),
+    Mutant("spark-2-counts-as-all-do", "tableformats/arrow/calendars.py",
+           "version < (3, 0) or", "False or",
+           "days in files of Spark 2 are Gregorian", _CALENDARS),
+    Mutant("legacy-dates-are-gregorian", "tableformats/arrow/calendars.py",
+           'b"org.apache.spark.legacyDateTime" in footer', "False",
+           "days in files that say otherwise are Gregorian", _CALENDARS),
+    Mutant("leap-days-of-all-centuries", "tableformats/arrow/calendars.py",
+           "years // 100 - years // 400 - 2", "years // 100 - 2",
+           "every century lost a leap day", _CALENDARS),
+    Mutant("old-zones-are-utc", "tableformats/arrow/calendars.py",
+           "if self.zone not in _UTC:", "if False:",
+           "old instants of any zone are those of UTC", _CALENDARS),
     Mutant("columns-by-name", "tableformats/arrow/projection.py",
            "found = [child for child in parent.children if child.id == f.id]",
            "found = [child for child in parent.children if child.name == f.name]",

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tableformats_delta.row_groups import GroupFilter
+from tableformats_delta.stats_values import in_either_calendar
 
 from tableformats import TableFormatsError, open_table
 from tableformats.scan import ScanPlan
@@ -31,7 +32,10 @@ COLUMNS: dict[str, tuple[str, pa.DataType]] = {
     "f": ("double", pa.float64()), "w": ("decimal(38,0)", pa.decimal128(38)),
 }  # fmt: skip
 PARTS: dict[str, tuple[str, pa.DataType]] = {
-    "p": ("string", pa.string()), "n": ("integer", pa.int32()), "z": ("timestamp", pa.timestamp("us", "UTC"))
+    "p": ("string", pa.string()),
+    "n": ("integer", pa.int32()),
+    "z": ("timestamp", pa.timestamp("us", "UTC")),
+    "y": ("date", pa.date32()),
 }
 
 
@@ -192,6 +196,65 @@ def test_a_bound_that_is_widened_more_than_a_greater_one(
     assert kept(plan(log, where)) == ["widened"]
 
 
+JULIAN = dt.date(1582, 10, 14)
+"""What 1582-10-04 is in a file where days are counted by the Julian calendar, to whom does not know it."""
+
+
+@pytest.mark.parametrize(
+    ("columns", "where", "files"),
+    [
+        ({"d": JULIAN}, "d = DATE '1582-10-04'", ["x"]), ({"d": JULIAN}, "d = DATE '1582-10-03'", []),
+        ({"d": dt.date(1, 1, 1)}, "d = DATE '0001-01-03'", ["x"]),
+        ({"d": dt.date(1, 1, 1)}, "d = DATE '0001-01-04'", []),
+        ({"t": dt.datetime(1582, 10, 14, 5, tzinfo=UTC)}, "t = TIMESTAMP '1582-10-03 04:30:00Z'", ["x"]),
+        ({"t": dt.datetime(1, 1, 1, tzinfo=UTC)}, "t = TIMESTAMP '0001-01-04 00:29:00Z'", ["x"]),
+        ({"t": dt.datetime(1899, 12, 31, tzinfo=UTC)}, "t = TIMESTAMP '1899-12-30 23:00:00Z'", ["x"]),
+        ({"t": dt.datetime(1899, 12, 31, tzinfo=UTC)}, "t = TIMESTAMP '1900-02-01 00:00:00Z'", []),
+    ],
+)  # fmt: skip
+def test_days_of_the_old_calendar(tmp_path: Path, columns: dict[str, Any], where: str, files: list[str]) -> None:
+    """Checkpoints that Spark writes may count days as its old versions did."""
+    found = parsed(**{name: (value, value) for name, value in columns.items()})
+    assert kept(plan(checkpoint(tmp_path / "t", [file("x", found)], 8), where)) == files
+
+
+def test_partitions_of_days_of_the_old_calendar(tmp_path: Path) -> None:
+    old, newer = file("old", None, y=dt.date(1582, 10, 4)), file("newer", None, y=dt.date(2024, 1, 1))
+    old["partitionValues_parsed"] = {"y": JULIAN}
+    log = checkpoint(tmp_path / "t", [old, newer], 1)
+    assert kept(plan(log, "y = DATE '1582-10-04'")) == ["old"]
+    assert plan(log, "y = DATE '1582-10-04'").report.row_groups_skipped == 1
+    assert kept(plan(log, "y < DATE '1582-10-05'")) == ["old"]
+    assert kept(plan(log, "y IS NULL")) == []
+
+
+def test_days_before_the_first_year_are_unknown() -> None:
+    """What they are by the old calendar is further away."""
+    kind = pa.date32()
+    low = pa.array([-719_165, -719_164, -141_428, -141_427, None], pa.int32()).cast(kind)
+    high = pa.array([-719_165, -719_164, -141_428, -141_427, None], pa.int32()).cast(kind)
+    lower, upper = in_either_calendar(low, high)
+    assert lower.cast(pa.int32()).to_pylist() == [None, -719_174, -141_438, -141_427, None]
+    assert upper.cast(pa.int32()).to_pylist() == [None, -719_162, -141_426, -141_427, None]
+
+
+def test_a_partition_before_the_first_year_keeps_its_group(tmp_path: Path) -> None:
+    log = checkpoint(tmp_path / "t", [file("old", None, y=dt.date(1, 1, 1)), file("other", None, y=None)], 2)
+    (path,) = log.directory.glob("*.checkpoint.parquet")
+    table = pq.read_table(path)
+    adds = table["add"].combine_chunks()
+    place = adds.type.get_field_index("partitionValues_parsed")
+    values = adds.field(place)
+    days = pa.array([None, -719_164 - 1, None, None], pa.int32()).cast(pa.date32())
+    members = [days if f.name == "y" else values.field(i) for i, f in enumerate(values.type)]
+    moved = pa.StructArray.from_arrays(members, fields=list(values.type), mask=values.is_null())
+    columns = [moved if i == place else adds.field(i) for i in range(adds.type.num_fields)]
+    adds = pa.StructArray.from_arrays(columns, fields=list(adds.type), mask=adds.is_null())
+    pq.write_table(table.set_column(table.schema.get_field_index("add"), "add", adds), path)
+    assert kept(plan(log, "y = DATE '0001-01-01'")) == ["old"]
+    assert kept(plan(log, "y IS NULL")) == ["other"]
+
+
 @pytest.mark.parametrize(
     ("part", "where"),
     [({"p": None}, "p IS NULL"), ({"p": ""}, "p IS NULL"), ({"n": None}, "n IS NULL"), ({"n": None}, "n <=> NULL"),
@@ -286,9 +349,10 @@ def test_damaged_footers(log: DeltaLog, where: str) -> None:
 
 CUT = ["a" * 15 + "?" + "b" * 16 + "\x7f", "a" * 32, "a" * 31 + "\ufffd"]
 WORDS = st.sampled_from(["", "a", "ab", "b", "z", "\ufffd", *CUT])
-TIMES = [OLD, OLD + dt.timedelta(seconds=1), noon(0)]
+TIMES = [dt.datetime(1, 1, 9, tzinfo=UTC), OLD, OLD + dt.timedelta(seconds=1), OLD + dt.timedelta(2), noon(0)]
 VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "i": st.integers(-3, 3), "s": WORDS, "d": st.sampled_from([day(i) for i in range(4)]), "t": st.sampled_from(TIMES),
+    "i": st.integers(-3, 3), "s": WORDS, "d": st.sampled_from([dt.date(1, 1, 2), JULIAN, *map(day, range(4))]),
+    "t": st.sampled_from(TIMES),
     "m": st.sampled_from([Decimal("-1.50"), Decimal("0.00"), Decimal("2.25")]),
     "f": st.sampled_from([-1.0, 0.0, 1.0, float("nan")]),
     "w": st.sampled_from([Decimal(-(10**37)), Decimal(0), Decimal(10**20), Decimal(10**38 - 1), *ENDS]),
@@ -313,6 +377,7 @@ FILES = st.lists(
 )
 LEAVES = st.sampled_from(
     ["i = 2", "i > 1", "i <= -2", "i IS NULL", "s = 'ab'", "s > 'b'", "s LIKE 'a%'", "s < 'a'", "d = DATE '2024-01-02'",
+     "d < DATE '1582-10-05'", "d = DATE '0001-01-04'", "t < '1582-10-05'", "t = '1900-01-02 00:00:01'",
      "t < '1900-01-01 00:00:30'", "t >= '1900-01-01 00:00:30'", "t = '1900-01-01 00:00:00.0005'", "m > 1", "m = 0",
      "f > 0.5", "isnan(f)", "p = 'a'", "p > 'a'", "p IS NULL", "n = 2", "n IS NULL", "n IN (1, 3)", "n <=> NULL",
      "s = 'aaaaaaaaaaaaaaa😀'", "i IS NOT NULL", "w = 0", f"w = {10**30}", f"w < {-10**30}", f"w >= {2**63}"]
@@ -322,9 +387,7 @@ LEAVES = st.sampled_from(
 @settings(max_examples=150, deadline=None)
 @given(FILES, st.integers(1, 4), st.lists(LEAVES, min_size=1, max_size=3), st.sampled_from([" OR ", " AND "]),
        st.booleans())  # fmt: skip
-def test_skipping_changes_no_plan(
-    files: list[Any], size: int, leaves: list[str], junction: str, negated: bool
-) -> None:
+def test_skipping_changes_no_plan(files: list[Any], size: int, leaves: list[str], junction: str, negated: bool) -> None:
     where = junction.join(leaves)
     where = f"NOT ({where})" if negated else where
     with TemporaryDirectory() as directory:

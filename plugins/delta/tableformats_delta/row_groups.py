@@ -24,7 +24,7 @@ from tableformats.schema import DecimalType, Field, Schema, arrow_type
 from tableformats.transforms import Transform
 
 from .stats_json import Leaf, leaf_of
-from .stats_values import bound_pair, ends_of_int64
+from .stats_values import FIRST_SURE_INSTANT, bound_pair, ends_of_int64, in_either_calendar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,6 @@ __all__ = ["GroupFilter", "RowGroup"]
 
 _PARTITION, _STATS = "partitionValues_parsed", "stats_parsed"
 _FLOATING = ("float", "double")
-_MINUTE_INTO_1900 = -2_208_988_800_000_000 + 60_000_000
 # Shorter than any string at which a writer may have lost half a character: see stats_values.
 _SURE_CHARACTERS = 15
 
@@ -115,8 +114,8 @@ class GroupFilter:
             column = footer.column((_PARTITION, field.stored_name))
             if column is None or column.least.type != arrow_type(field.type):
                 continue
-            lower[partition_id], upper[partition_id] = column.least, column.greatest
-            known = to_numpy(pc.is_valid(column.least))
+            lower[partition_id], upper[partition_id] = in_either_calendar(column.least, column.greatest)
+            known = to_numpy(pc.is_valid(lower[partition_id]))
             # Without a least value a group must consist of NULLs, or nothing is known of it.
             sure &= known | (column.nulls == footer.rows)
             # An empty string is a NULL in the log; whether it is one here is the writer's choice.
@@ -168,8 +167,8 @@ def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa
         prefixes = pc.utf8_slice_codeunits(upper, 0, _SURE_CHARACTERS)
         upper = Transform("truncate", _SURE_CHARACTERS).preimage(prefixes, leaf.type)[1]
     elif kind in ("timestamp", "timestamp_ntz"):
-        micros, minute = pc.cast(upper, pa.int64()), scalar(_MINUTE_INTO_1900, pa.int64())
-        upper = pc.cast(pc.if_else(pc.less(micros, minute), minute, micros), upper.type)
+        micros, sure = pc.cast(upper, pa.int64()), scalar(FIRST_SURE_INSTANT, pa.int64())
+        upper = pc.cast(pc.if_else(pc.less(micros, sure), sure, micros), upper.type)
     elif isinstance(leaf.type, DecimalType) and (ends := ends_of_int64(leaf.type)) is not None:
         # One file's bound may stand for more than another file's that is greater.
         unknown = scalar(None, lower.type)

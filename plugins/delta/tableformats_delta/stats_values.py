@@ -2,6 +2,8 @@
 
 * Timestamps are cut to milliseconds: the upper bound gets 999 microseconds. Before 1900 zone offsets lost their
   seconds: both bounds get 60 seconds.
+* Dates and timestamps that are typed, not text, may stand in a checkpoint that Spark wrote by the calendar of old
+  Java classes, which counts days before 1582-10-15 and instants before 1900 otherwise: both bounds get the difference.
 * Strings are cut to 32 characters: a cut minimum is still a lower bound, a cut maximum has a tie-break character
   appended. An old writer appends U+FFFD, which stands below half of Unicode in UTF-8: it counts as U+10FFFF. The
   protocol asks for no such character, so a maximum of just 32 characters may be one that was cut without it.
@@ -10,7 +12,7 @@
   lies beyond them).
 * NaN is no bound; a minimum above its maximum makes both unknown.
 
-Source: Delta PROTOCOL.md, "Per-file Statistics".
+Sources: Delta PROTOCOL.md, "Per-file Statistics"; Spark, ``RebaseDateTime``.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from .stats_json import Leaf
 
-__all__ = ["bound_pair", "ends_of_int64"]
+__all__ = ["FIRST_SURE_INSTANT", "bound_pair", "ends_of_int64", "in_either_calendar"]
 
 _CUT_US = 999
 _CUT_CHARACTERS = 32
@@ -43,6 +45,10 @@ _LOST_OF_A_DOUBLE = 2.0**-49
 """Of a number's size: sixteen times what one rounding loses. Of 1,800 decimals that delta-rs wrote none lost more than
 three and a half times as much."""
 _YEAR_1900_US = -2_208_988_800_000_000
+FIRST_SURE_INSTANT = _YEAR_1900_US + 4 * 86_400_000_000
+"""Microseconds: what is widened does not get here."""
+_FIRST_GREGORIAN_DAY, _YEAR_1 = -141_427, -719_164
+"""Days: 1582-10-15, and 0001-01-01 by the old calendar, before which it is further from the new one than after."""
 _MARKS = ("\u007f", "\ufffd", "\U0010ffff")  # what writers put behind a cut
 # A '?' in front of a cut may be half of a character that the writer could not encode.
 _LOST_CHARACTER = f"(?s)^.{{15,31}}\\?.*[{''.join(_MARKS)}]$"
@@ -67,6 +73,8 @@ def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, 
     if crossed.true_count:
         crossed, unknown = pc.fill_null(crossed, FALSE), scalar(None, target)
         low, high = pc.if_else(crossed, unknown, low), pc.if_else(crossed, unknown, high)
+    if not pa.types.is_string(lower.type):
+        low, high = in_either_calendar(low, high)
     if isinstance(kind, DecimalType) and kind.precision > _DIGITS_OF_A_DOUBLE:
         return _widen_decimals(low, high, kind)
     if isinstance(kind, PrimitiveType):
@@ -216,6 +224,29 @@ def _instant(text: str) -> int:
     if not has_zone:
         raise ValueError(text)
     return micros
+
+
+def in_either_calendar(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Bounds, each [n] of one type, with what they are by the old calendar between them, where they are dates or
+    timestamps: up to ten days less to two more, of instants up to a day further in zones whose past is not known to it.
+    """
+    import pyarrow as pa
+
+    if pa.types.is_date(low.type):
+        first, days, per_day = _FIRST_GREGORIAN_DAY, (-10, 2), 1
+    elif pa.types.is_timestamp(low.type):
+        first, days, per_day = _YEAR_1900_US, (-12, 4), 86_400_000_000
+    else:
+        return low, high
+    kind = pa.int32() if pa.types.is_date(low.type) else pa.int64()
+    least = scalar(_YEAR_1 * per_day, kind)
+    moved = []
+    for side, distance in zip((low, high), days, strict=True):
+        numbers = pc.cast(side, kind)
+        known = pc.if_else(pc.less(numbers, least), scalar(None, kind), numbers)
+        other = pc.add(known, scalar(distance * per_day, kind))
+        moved.append(pc.cast(pc.if_else(pc.less(known, scalar(first, kind)), other, known), side.type))
+    return moved[0], moved[1]
 
 
 def _widen_timestamps(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
