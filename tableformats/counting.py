@@ -13,8 +13,7 @@ import pyarrow as pa
 from . import compute as pc
 from .arrays import scalar, to_numpy
 from .errors import CorruptMetadataError
-from .plugin.base import EQUALITY, DeleteFiles
-from .record_counts import RecordCounts
+from .plugin.base import EQUALITY
 from .scan import Scan, ScanPlan, ScanTask
 
 __all__ = ["count"]
@@ -39,7 +38,7 @@ def count(scan: Scan) -> int:
     total = int(live[live >= 0].sum())
     if scan.limit is not None and total >= scan.limit:
         return scan.limit
-    return _add_unknown(_part(plan, np.flatnonzero(live < 0)), total, scan.limit)
+    return _add_unknown(plan.take(np.flatnonzero(live < 0)), total, scan.limit)
 
 
 def _rows_by_metadata(plan: ScanPlan) -> np.ndarray:
@@ -109,16 +108,3 @@ def _rows_without_positions(plan: ScanPlan, task: ScanTask) -> int:
     assert task.record_count is not None
     positions = deleted_positions(plan.snapshot.format_snapshot, task, task.record_count)
     return task.record_count - len(positions)
-
-
-def _part(plan: ScanPlan, rows: np.ndarray) -> ScanPlan:
-    """The plan of these files of ``plan`` alone."""
-    chosen, deletes = pa.array(rows), plan.delete_files
-    offsets, indices = np.asarray(deletes.offsets, np.int64), np.asarray(deletes.indices)
-    starts, counts = offsets[rows], np.diff(offsets)[rows]
-    new_offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    # Place j of the new indices is place j - (its file's new start) + (its file's old start) of the old ones.
-    places = np.arange(new_offsets[-1]) + np.repeat(starts - new_offsets[:-1], counts)
-    part = DeleteFiles(deletes.files, new_offsets, indices[places])
-    counts = RecordCounts([plan.record_counts.take(chosen)])
-    return ScanPlan(plan.scan, plan.survivors.take(chosen), part, plan.report, counts)

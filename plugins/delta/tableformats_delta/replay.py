@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.plugin import MetadataCache
-from tableformats.plugin.prefetch import in_order
+from tableformats.plugin.prefetch import in_order, runs
 
 from .checkpoints import read_metadata
 from .checksums import VersionChecksum, read_checksum
@@ -112,17 +112,9 @@ def _commits(storage: Storage, segment: LogSegment, cache: MetadataCache, older:
 
 
 def _runs(files: Sequence[LogFile], is_local: bool) -> Iterator[list[LogFile]]:
-    """Files that are read one after the other and decoded at once: few where a store is waited for."""
-    run: list[LogFile] = []
-    size = 0
-    for file in files:
-        if run and (size + file.size > _RUN_BYTES or len(run) >= (_RUN_FILES if is_local else 1)):
-            yield run
-            run, size = [], 0
-        run.append(file)
-        size += file.size
-    if run:
-        yield run
+    """Files that are read one after the other and decoded at once; where a store is waited for, each alone."""
+    least = _RUN_BYTES // _RUN_FILES if is_local else _RUN_BYTES
+    return runs(files, lambda file: max(file.size, least), _RUN_BYTES)
 
 
 def _checksum(storage: Storage, file: LogFile, cache: MetadataCache, notes: list[str]) -> VersionChecksum | None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tableformats.arrays import ZERO, scalar, strings, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, MetadataCache, ReadRequest
-from tableformats.plugin.prefetch import thread_count
+from tableformats.plugin.prefetch import runs, thread_count
 from tableformats.schema import Field
 
 from .actions import empty_rows
@@ -307,19 +307,12 @@ def _actions(commits: Sequence[Commit]) -> tuple[pa.RecordBatch, pa.ChunkedArray
 
 
 def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:
-    """Runs of commits, newest first, of about ``_RUN_ROWS`` actions: thousands of small commits are few batches.
+    """Runs of commits, newest first, of ``_RUN_ROWS`` actions at most: thousands of small commits are few batches.
 
     They are counted from the oldest commit on, so that a newer one changes the newest run alone.
     """
-    runs: list[list[Commit]] = []
-    rows = _RUN_ROWS
-    for commit in reversed(commits):
-        if rows >= _RUN_ROWS:
-            runs.append([])
-            rows = 0
-        runs[-1].append(commit)
-        rows += commit.adds.num_rows + commit.removes.num_rows
-    return [run[::-1] for run in reversed(runs)]
+    oldest_first = runs(reversed(commits), lambda c: c.adds.num_rows + c.removes.num_rows, _RUN_ROWS)
+    return [run[::-1] for run in oldest_first][::-1]
 
 
 def configuration(metadata: Mapping[str, Any], path: str) -> dict[str, str]:
