@@ -5,8 +5,7 @@ Spark before 3.0 counted days before 1582-10-15 in the Julian calendar, and a la
 stored as -719164, which is 0000-12-30 to everyone else. The file's footer says so. Instants before 1900 moved by as
 many days, and by what the old classes did not know of the zone's past.
 
-Sources: Spark, ``DataSourceUtils.datetimeRebaseSpec`` and ``int96RebaseSpec`` (when), ``RebaseDateTime`` (how);
-calendars: E. G. Richards, "Mapping Time".
+Source: Spark, ``DataSourceUtils.datetimeRebaseSpec`` and ``int96RebaseSpec`` (when), ``RebaseDateTime`` (how).
 """
 
 from __future__ import annotations
