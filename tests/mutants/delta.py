@@ -92,7 +92,7 @@ MUTANTS = (
            "within a commit a remove wins over the add of its key",
            (*_REPLAY, "tests/plugin/test_delta_metamorphic.py")),
     Mutant("oldest-commits-win", f"{_HOME}/snapshot.py",
-           "return [run[::-1] for run in reversed(runs)]", "return runs",
+           "return [run[::-1] for run in oldest_first][::-1]", "return list(oldest_first)",
            "the oldest action of a key wins", _REPLAY),
     Mutant("checkpoint-not-cancelled", f"{_HOME}/snapshot.py",
            "self._file_keys(file.path, rows.rows) if has_newer else None", "None",
