@@ -13,6 +13,7 @@ from typing import Any
 
 from . import worker
 from .cases import Case
+from .generate import build
 from .memory import KEEP_FREE, available_memory, touch_memory
 from .planners import Planner
 
@@ -33,6 +34,9 @@ def run_worker(case: Case, planner: Planner, files: int, *options: str) -> dict[
         command = [sys.executable, "-c", worker.script(case, planner)]
     else:
         command = [sys.executable, "-m", "benchmarks.worker", str(files), case.key, planner.name, *options]
+    # The first to be asked would pay for files that the system has dropped from its cache since the last round.
+    for spec in (case.warm_up, case.spec):
+        build(spec).warm()
     touch_memory()
     start = time.perf_counter()
     # Files, because a pipe that is not read while we watch the memory would fill up.
