@@ -13,8 +13,8 @@ import datetime as dt
 import re
 
 __all__ = [
-    "DATETIME_MS", "DAY_NANOS", "days_from_civil", "format_date", "format_time", "format_timestamp", "parse_date",
-    "parse_time", "parse_timestamp",
+    "DATETIME_MS", "DAY_NANOS", "FIRST_GREGORIAN_DAY", "YEAR_1900_S", "days_from_civil", "format_date",
+    "format_time", "format_timestamp", "parse_date", "parse_time", "parse_timestamp",
 ]  # fmt: skip
 
 SECOND_NANOS = 1_000_000_000
@@ -106,6 +106,12 @@ def days_from_civil(year: int, month: int, day: int) -> int:
     day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     day_of_cycle = year_of_cycle * 365 + year_of_cycle // 4 - year_of_cycle // 100 + day_of_year
     return cycle * 146_097 + day_of_cycle - 719_468
+
+
+FIRST_GREGORIAN_DAY = days_from_civil(1582, 10, 15)
+"""Days: the calendars of old Java classes, and so of Spark 2, are Julian before."""
+YEAR_1900_S = days_from_civil(1900, 1, 1) * 86_400
+"""Seconds: those classes know no other offsets of zones before than the ones of that time."""
 
 
 def _civil_from_days(days: int) -> tuple[int, int, int]:

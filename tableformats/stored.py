@@ -25,7 +25,7 @@ from .schema import Field
 
 __all__ = ["StoredParts"]
 
-_FORMAT = 2
+_FORMAT = 3
 """One more whenever entries look different, or bounds are made by other rules: those that are there are not found."""
 _SIDES = ("lower", "upper", "null_count", "nan_count", "value_count")
 

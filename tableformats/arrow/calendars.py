@@ -19,14 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from ..arrays import to_arrow, to_numpy
+from ..datetimes import FIRST_GREGORIAN_DAY, YEAR_1900_S
 from ..errors import UnsupportedFeatureError
 
 __all__ = ["OldCalendar", "OldCalendars", "proleptic_days"]
 
-_FIRST_GREGORIAN_DAY = -141_427
 _MARCH_OF_YEAR_0 = -719_470
 """0000-03-01 of the Julian calendar. Years that begin in March end with their leap day."""
-_YEAR_1900_S = -2_208_988_800
 _DAY_S = 86_400
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _UTC = frozenset(("Etc/GMT", "Etc/UTC", "GMT", "UCT", "UTC", "Z", "Zulu"))
@@ -41,7 +41,7 @@ class OldCalendar:
     zone: str | None
 
     def proleptic(self, values: pa.Array, path: str, column: str) -> pa.Array:
-        """Dates or timestamps in the calendar that everyone else uses, in the type that they have.
+        """Dates (days) or timestamps, [n], in the calendar that everyone else uses; a dictionary becomes what it holds.
 
         Raises UnsupportedFeatureError for instants before 1900 of another zone than UTC: ``path`` and ``column`` say
         where they stand.
@@ -49,11 +49,11 @@ class OldCalendar:
         if types.is_dictionary(values.type):
             values = values.dictionary_decode()
         if types.is_date(values.type):
-            days = _numbers(values.cast(pa.int32()))
-            return _like(values, proleptic_days(days).astype(np.int32))
+            values = values.cast(pa.date32())
+            return _like(values, proleptic_days(_numbers(values)).astype(np.int32))
         unit = _UNITS[values.type.unit]
-        numbers = _numbers(values.cast(pa.int64()))
-        if (numbers >= _YEAR_1900_S * unit).all():
+        numbers = _numbers(values)
+        if (numbers >= YEAR_1900_S * unit).all():
             return values
         if self.zone not in _UTC:
             raise UnsupportedFeatureError(
@@ -102,15 +102,14 @@ def proleptic_days(stored: np.ndarray) -> np.ndarray:
     by their year, month and day. A leap day that only the Julian calendar has becomes March 1."""
     # A century's leap days are lost at its end, which is in February: the number of centuries counts them.
     years = (4 * (stored - _MARCH_OF_YEAR_0) + 3) // 1461
-    return np.where(stored < _FIRST_GREGORIAN_DAY, stored - (years // 100 - years // 400 - 2), stored)
+    return np.where(stored < FIRST_GREGORIAN_DAY, stored - (years // 100 - years // 400 - 2), stored)
 
 
 def _numbers(values: pa.Array) -> np.ndarray:
-    """int64[n]; for NULL a day that is the same in both calendars."""
-    return np.asarray(pc.fill_null(values, pa.scalar(0, values.type))).astype(np.int64, copy=False)
+    """int64[n]; for NULL the epoch, which is the same in both calendars."""
+    return to_numpy(pc.fill_null(values, pa.scalar(0, values.type))).astype(np.int64, copy=False)
 
 
 def _like(values: pa.Array, numbers: np.ndarray) -> pa.Array:
     """``numbers`` as what ``values`` are, NULL where those are."""
-    mask = np.asarray(values.is_null()) if values.null_count else None
-    return pa.array(numbers, mask=mask).cast(values.type)
+    return to_arrow(numbers, values.type, to_numpy(values.is_valid()))

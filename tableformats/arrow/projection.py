@@ -78,8 +78,7 @@ class _Values(_Source):
         return frozenset(self.node.leaves)
 
     def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
-        assert array is not None
-        assert self.node is not None
+        assert array is not None and self.node is not None
         if self.node.calendar is not None:
             array = self.node.calendar.proleptic(array, self.path, self.column)
         try:

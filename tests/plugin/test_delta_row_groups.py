@@ -230,10 +230,8 @@ def test_partitions_of_days_of_the_old_calendar(tmp_path: Path) -> None:
 
 def test_days_before_the_first_year_are_unknown() -> None:
     """What they are by the old calendar is further away."""
-    kind = pa.date32()
-    low = pa.array([-719_165, -719_164, -141_428, -141_427, None], pa.int32()).cast(kind)
-    high = pa.array([-719_165, -719_164, -141_428, -141_427, None], pa.int32()).cast(kind)
-    lower, upper = in_either_calendar(low, high)
+    days = pa.array([-719_165, -719_164, -141_428, -141_427, None], pa.int32()).cast(pa.date32())
+    lower, upper = in_either_calendar(days, days)
     assert lower.cast(pa.int32()).to_pylist() == [None, -719_174, -141_438, -141_427, None]
     assert upper.cast(pa.int32()).to_pylist() == [None, -719_162, -141_426, -141_427, None]
 

@@ -82,8 +82,8 @@ def old_days() -> pa.Array:
     return pa.array([None if day is None else stored(day) for day in DAYS], pa.int32()).cast(pa.date32())
 
 
-def old_instants(zone: str | None = "UTC") -> pa.Array:
-    return pa.array([None if m is None else micros(m) for m in MOMENTS]).cast(pa.timestamp("us", zone))
+def old_instants() -> pa.Array:
+    return pa.array([None if m is None else micros(m) for m in MOMENTS]).cast(pa.timestamp("us", "UTC"))
 
 
 def snapshot(tmp_path: Path, columns: dict[str, pa.Array], fields: list[Field], version: str, int96: bool = False,

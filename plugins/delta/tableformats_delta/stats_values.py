@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats import compute as pc
 from tableformats.arrays import FALSE, array_of, scalar, to_arrow
+from tableformats.datetimes import FIRST_GREGORIAN_DAY, YEAR_1900_S, days_from_civil
 from tableformats.schema import DecimalType, PrimitiveType, arrow_type
 
 from .values import INT_RANGES, fit_decimal, parse_date, parse_instant, parse_local
@@ -44,11 +45,11 @@ _DIGITS_OF_A_DOUBLE = 15
 _LOST_OF_A_DOUBLE = 2.0**-49
 """Of a number's size: sixteen times what one rounding loses. Of 1,800 decimals that delta-rs wrote none lost more than
 three and a half times as much."""
-_YEAR_1900_US = -2_208_988_800_000_000
+_YEAR_1900_US = YEAR_1900_S * 1_000_000
 FIRST_SURE_INSTANT = _YEAR_1900_US + 4 * 86_400_000_000
 """Microseconds: what is widened does not get here."""
-_FIRST_GREGORIAN_DAY, _YEAR_1 = -141_427, -719_164
-"""Days: 1582-10-15, and 0001-01-01 by the old calendar, before which it is further from the new one than after."""
+_YEAR_1 = days_from_civil(1, 1, 1) - 2
+"""Days: 0001-01-01 by the old calendar, before which it is further from the new one than after."""
 _MARKS = ("\u007f", "\ufffd", "\U0010ffff")  # what writers put behind a cut
 # A '?' in front of a cut may be half of a character that the writer could not encode.
 _LOST_CHARACTER = f"(?s)^.{{15,31}}\\?.*[{''.join(_MARKS)}]$"
@@ -233,7 +234,7 @@ def in_either_calendar(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Arra
     import pyarrow as pa
 
     if pa.types.is_date(low.type):
-        first, days, per_day = _FIRST_GREGORIAN_DAY, (-10, 2), 1
+        first, days, per_day = FIRST_GREGORIAN_DAY, (-10, 2), 1
     elif pa.types.is_timestamp(low.type):
         first, days, per_day = _YEAR_1900_US, (-12, 4), 86_400_000_000
     else:
@@ -243,6 +244,9 @@ def in_either_calendar(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Arra
     moved = []
     for side, distance in zip((low, high), days, strict=True):
         numbers = pc.cast(side, kind)
+        if not pc.less(numbers, scalar(first, kind)).true_count:
+            moved.append(side)
+            continue
         known = pc.if_else(pc.less(numbers, least), scalar(None, kind), numbers)
         other = pc.add(known, scalar(distance * per_day, kind))
         moved.append(pc.cast(pc.if_else(pc.less(known, scalar(first, kind)), other, known), side.type))
