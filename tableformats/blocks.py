@@ -450,13 +450,13 @@ def _block(items: Sequence[Any], specs: Any) -> tuple[Block, list[FileBatch]]:
         n = batch.files.num_rows if rows is None else len(rows)
         sources.append(Source(key, number, start, start + n, rows))
         start += n
-        files = batch.files
+        hashes.append(hashed)
+    for files, rows in _stretches(items):
         partitions.append(_typed_partition(_taken(files["partition"], rows), spec))
         size = files["size_bytes"]
         sizes.append(to_numpy(_taken(pc.fill_null(size, ZERO) if size.null_count else size, rows)))
         counts.append(_taken(files["record_count"], rows) if "record_count" in files.schema.names else None)
-        hashes.append(hashed)
-    single = len(items) == 1
+    single = len(sizes) == 1
     known = all(count is not None for count in counts)
     block = Block(
         spec,
@@ -467,6 +467,23 @@ def _block(items: Sequence[Any], specs: Any) -> tuple[Block, list[FileBatch]]:
         None if any(h is None for h in hashes) else hashes[0] if single else np.concatenate(hashes),
     )
     return block, [item[2] for item in items]
+
+
+def _stretches(items: Sequence[Any]) -> Iterator[tuple[pa.RecordBatch, np.ndarray | None]]:
+    """The files of the items, and which of them (int64, ascending; None: all); neighbours in one batch are one."""
+    runs: list[list[Any]] = []
+    for item in items:
+        if runs and item[2].follows(runs[-1][-1][2]):
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    for run in runs:
+        batch, rows = run[0][2:4]
+        if len(run) == 1:
+            yield batch.files, rows
+        else:
+            whole, first = batch.in_whole
+            yield whole.files.slice(first, sum(item[2].files.num_rows for item in run)), None
 
 
 def check_batch(batch: FileBatch) -> None:

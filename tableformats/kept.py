@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -90,6 +91,15 @@ class _Files:
                 return None
             places = found
         return self.files if len(places) == self.files.num_rows else pc.take(self.files, to_arrow(places))
+
+
+class _Few(NamedTuple):
+    """The files ``places`` (int64, ascending) of a source, whose batch begins at row ``first`` of ``whole``."""
+
+    source: Source
+    places: np.ndarray
+    whole: FileBatch
+    first: int
 
 
 class Reconciler:
@@ -266,28 +276,69 @@ class Kept:
         if found is not None:
             self.keep(part, found)
 
-    def files(self, source: Source, rows: np.ndarray, batch_of: BatchOf, are_most: bool = False) -> pa.RecordBatch:
-        """The columns of the files ``rows`` of a block, which are the source's, but for those that blocks have.
+    def files(
+        self, asked: Iterable[tuple[Source, np.ndarray]], batch_of: BatchOf, are_most: bool = False
+    ) -> list[pa.RecordBatch]:
+        """The columns of files of a block, in their order, but for those that blocks have.
 
         For the next plan those are kept that the snapshot has, or these alone where they are few; the batch as a whole
-        once somebody asks for others. ``are_most``: so are the batches beside it, whose memory it may share.
+        once somebody asks for others.
+
+        Parameters
+        ----------
+        asked : sources, and which rows of the block that are theirs
+        batch_of : gives the batch of a source
+        are_most : so are the batches beside each, whose memory it may share
         """
-        places = source.places(rows)
-        key = ("files", source.key, source.number)
-        known: _Files | None = None if source.key is None else self._cache.find(key)
-        found = None if known is None else known.at(places)
-        if found is not None:
-            return found
-        files = batch_of(source).files
-        kept = _Files(files.select([name for name in files.schema.names if name not in _NOT_KEPT]), None)
-        if known is None and _MANY * len(rows) < source.stop - source.start:
-            kept = kept.only(places)
-        elif known is None and source.rows is not None:
+        found: list[pa.RecordBatch | list[_Few]] = []
+        for source, rows in asked:
+            places = source.places(rows)
+            known = self._files_of(source)
+            files = None if known is None else known.at(places)
+            if files is not None:
+                found.append(files)
+                continue
+            batch = batch_of(source)
+            if known is not None or _MANY * len(rows) >= source.stop - source.start:
+                found.append(self._all(source, places, batch, are_most, known is None))
+                continue
+            whole, first = batch.in_whole
+            if not (found and isinstance(found[-1], list) and found[-1][0].whole is whole):
+                found.append([])
+            found[-1].append(_Few(source, places, whole, first))
+        return [self._few(files) if isinstance(files, list) else files for files in found]
+
+    def _files_of(self, source: Source) -> _Files | None:
+        """The columns of files of a source, as they are kept; None: they are not."""
+        known: _Files | None = None
+        if source.key is not None:
+            known = self._cache.find(("files", source.key, source.number))
+        return known
+
+    def _few(self, few: Sequence[_Few]) -> pa.RecordBatch:
+        """Some files of one batch, which are kept without the others: a step for each part costs more than all."""
+        rows = np.concatenate([some.places + some.first for some in few])
+        files = pc.take(_kept_columns(few[0].whole), to_arrow(rows))
+        nbytes, start = int(files.nbytes), 0
+        for source, places, _, _ in few:
+            if source.key is not None:
+                kept = _Files(files.slice(start, len(places)), places)
+                share = nbytes * len(places) // len(rows)
+                self._cache.keep(("files", source.key, source.number), kept, share + places.nbytes)
+            start += len(places)
+        return files
+
+    def _all(
+        self, source: Source, places: np.ndarray, batch: FileBatch, are_most: bool, is_new: bool
+    ) -> pa.RecordBatch:
+        """The files in ``places`` of a batch, of which all are kept, or all that the snapshot has if it ``is_new``."""
+        kept = _Files(_kept_columns(batch), None)
+        if is_new and source.rows is not None:
             kept = kept.only(source.rows)
         elif source.key is not None and not are_most:
             kept = kept.alone()
         if source.key is not None:
-            self._cache.keep(key, kept, kept.nbytes)
+            self._cache.keep(("files", source.key, source.number), kept, kept.nbytes)
         found = kept.at(places)
         assert found is not None, "what is asked for is kept"
         return found
@@ -331,10 +382,16 @@ class Kept:
     def _keys(self, part: FilePart, source: Source, rows: np.ndarray, reread: Reread) -> pa.BinaryArray:
         """The keys of these rows of a block."""
         if part.keys_of is not None:
-            return part.keys_of(self.files(source, rows, reread))
+            (files,) = self.files([(source, rows)], reread)
+            return part.keys_of(files)
         keys = reread(source).keys
         assert keys is not None, "parts below those that add keys have keys"
         return pc.take(keys, to_arrow(source.places(rows)))
+
+
+def _kept_columns(batch: FileBatch) -> pa.RecordBatch:
+    """The columns of the files that blocks have not."""
+    return batch.files.select([name for name in batch.files.schema.names if name not in _NOT_KEPT])
 
 
 def keys_of(parts: Iterable[FilePart]) -> Iterator[pa.BinaryArray]:

@@ -270,6 +270,7 @@ class _Planner:
     def _batches(
         self, reading: _Reading
     ) -> Iterator[tuple[Hashable, int, FileBatch, np.ndarray | None, np.ndarray | None]]:
+        checked = None
         for part in _sharing(reading.parts):
             batches = iter(self.stored.read(part, reading.reports[part.key], self.reconciler.has_keys))
             number = 0
@@ -278,7 +279,10 @@ class _Planner:
                     batch = next(batches, None)
                 if batch is None:
                     break
-                check_batch(batch)
+                whole, _ = batch.in_whole
+                if whole is not checked:
+                    check_batch(whole)
+                    checked = whole
                 with reading.timed.stage("reconcile"):
                     rows, hashes = self.reconciler.live(batch)
                 if batch.check_live is not None:
@@ -322,7 +326,7 @@ class _Planner:
         """The survivors of a block with all of their columns."""
         block, rows = pruned.block, pruned.rows
         are_most = 2 * len(rows) > len(block)
-        taken = [self.kept.files(source, own, batch_of, are_most) for source, own in block.of_sources(rows)]
+        taken = self.kept.files(block.of_sources(rows), batch_of, are_most)
         table = _concat([pa.Table.from_batches([files]) for files in taken])
         if len(rows) < _FEW_FILES * len(taken):
             table = table.combine_chunks()

@@ -16,9 +16,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..errors import PluginContractError
 from ..schema import Field, Schema, Type
 from .cache import MetadataCache
-from .statistics import Statistics
+from .statistics import Statistics, StatisticsOfRows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -224,6 +225,28 @@ class FileBatch:
     check_live: Callable[[np.ndarray | None], None] | None = None
     """Called with the rows that turned out to be live (int64, ascending; None: all). Raises CorruptMetadataError where
     one of them is damaged in a way that would not matter if newer batches cancelled it."""
+    whole: FileBatch | None = None
+    """The batch of which this is a :meth:`stretch`."""
+    first: int = 0
+    """The row of ``whole`` with which it begins."""
+
+    @property
+    def in_whole(self) -> tuple[FileBatch, int]:
+        """The batch of which this is a stretch, or itself, and the row of that with which this begins."""
+        return (self, 0) if self.whole is None else (self.whole, self.first)
+
+    def follows(self, other: FileBatch) -> bool:
+        """Whether it is the stretch behind ``other`` in the same batch."""
+        return self.whole is not None and self.whole is other.whole and self.first == other.first + len(other.files)
+
+    def stretch(self, start: int, stop: int) -> FileBatch:
+        """The files ``start`` to ``stop``, which are another part's: what is done with neighbours is done once, with
+        this batch. Raises PluginContractError: not all rows are live without further ado."""
+        if self.keys is not None or self.live is not None or self.check_live is not None:
+            raise PluginContractError("only a batch without keys, whose rows are all live, has stretches", field="keys")
+        statistics = None if self.statistics is None else StatisticsOfRows(self.statistics, start, stop)
+        files = self.files.slice(start, stop - start)
+        return FileBatch(files, self.spec_id, statistics, whole=self, first=start)
 
 
 @dataclass(frozen=True)
@@ -371,8 +394,6 @@ class FormatSnapshot(ABC):
         UnsupportedFeatureError : it needs what is not built
         """
         if type(self).read is FormatSnapshot.read:
-            from ..errors import PluginContractError
-
             raise PluginContractError(f"{type(self).__name__} implements neither parts() nor read()", field="parts")
         return [FilePart(None, lambda report: self.read(request), adds=(None,))]
 

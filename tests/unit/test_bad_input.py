@@ -229,6 +229,7 @@ PLUGINS: list[Case] = [
     ("plugin.utc_datetime", lambda t: plugin.utc_datetime(10**15), OverflowError, "out of range"),
     ("plugin.DeleteFiles.none", lambda t: plugin.DeleteFiles.none(-2), ValueError, "negative"),
     ("plugin.DeleteFiles.take", lambda t: plugin.DeleteFiles.none(1).take(np.array([9])), IndexError, "9"),
+    ("plugin.FileBatch.stretch", lambda t: keyed_batch().stretch(0, 1), tf.PluginContractError, "without keys"),
     ("plugin.FormatSnapshot.parts", lambda t: t.format_snapshot.parts(request()), tf.PluginContractError, "neither"),
     ("plugin.FormatSnapshot.read", lambda t: [*t.format_snapshot.read(request())], tf.PluginContractError, "neither"),
     ("plugin.FormatSnapshot.check_paths", lambda t: t.format_snapshot.check_paths(pa.array(["x"])),
@@ -250,8 +251,9 @@ NOTHING_WRONG = {
     "ScanPlan.explain": "planning has checked", "Limits.exceeded": "makes an error",
     "MetadataCache.digest": "any options", "MetadataCache.scoped": "any",
     "plugin.FormatSnapshot.verify": "does nothing", "plugin.Statistics.record_counts": "knows nothing",
-    "plugin.Statistics.bounds_or_counts": "as bounds", "plugin.StatisticsOfRows.bounds": "the whole does",
-    "plugin.StatisticsOfRows.places": "rows of its own", "plugin.StatisticsOfRows.record_counts": "the whole does",
+    "plugin.FileBatch.follows": "any batch", "plugin.Statistics.bounds_or_counts": "as bounds",
+    "plugin.StatisticsOfRows.bounds": "the whole does", "plugin.StatisticsOfRows.places": "rows of its own",
+    "plugin.StatisticsOfRows.record_counts": "the whole does",
 }  # fmt: skip
 """Public functions that refuse nothing, and why."""
 
@@ -358,6 +360,10 @@ def load(module: Any) -> Any:
 
 def fails() -> Any:
     raise OSError("the store is away")
+
+
+def keyed_batch() -> plugin.FileBatch:
+    return plugin.FileBatch(pa.record_batch({"path": ["a"]}), keys=pa.array([b"a"]))
 
 
 def request() -> plugin.ReadRequest:

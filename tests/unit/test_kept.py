@@ -85,12 +85,14 @@ class FileStatistics(Statistics):
 
 @dataclass
 class Log:
-    """Commits, the oldest first; ``checkpoint`` of them (0: none) are also there as a checkpoint of two pieces."""
+    """Commits, the oldest first; ``checkpoint`` of them (0: none) are also there as a checkpoint of two pieces. The
+    batches of a piece whose keys nobody asks for are stretches of one that has ``between`` other files between them
+    (None: batches of their own)."""
 
     commits: list[list[File]]
     checkpoint: int = 0
     runs: int = 1
-    keyed: bool = True
+    between: int | None = None
 
     def __post_init__(self) -> None:
         self.reads: list[Any] = []
@@ -134,9 +136,15 @@ class LogSnapshot(FormatSnapshot):
         def read(report: ScanReport) -> Iterator[FileBatch]:
             self.log.reads.append(key)
             report.note(f"read {key}")
-            half = len(files) // 2
-            for cut in (files[:half], files[half:]):
-                yield self._batch(cut, bool(adds), with_keys)
+            half, between = len(files) // 2, self.log.between
+            if between is None or adds or with_keys:
+                for cut in (files[:half], files[half:]):
+                    yield self._batch(cut, bool(adds), with_keys)
+            else:
+                others = [File("of nobody", True, 1, 3, 6)] * between
+                whole = self._batch([*files[:half], *others, *files[half:]], False, False)
+                yield whole.stretch(0, half)
+                yield whole.stretch(half + between, between + len(files))
 
         return FilePart(key, read, len(files), adds, keys_of=lambda rows: rows["path"].cast(pa.binary()))
 
@@ -198,14 +206,14 @@ FILTERS = st.sampled_from(
 @given(
     commits=COMMITS, checkpoint=st.integers(0, 3), runs=st.integers(1, 3), budget=st.sampled_from([0, 3000, 1 << 20]),
     asked=st.lists(st.tuples(SMALL, FILTERS), min_size=2, max_size=8), few=st.booleans(),
-    alone=st.booleans(),
+    alone=st.booleans(), between=st.sampled_from([None, 0, 1]),
 )  # fmt: skip
 def test_plans_after_plans(
     commits: list[list[File]], checkpoint: int, runs: int, budget: int, asked: list[tuple[int, str | None]], few: bool,
-    alone: bool,
-) -> None:
+    alone: bool, between: int | None,
+) -> None:  # fmt: skip
     """Any versions and filters one after the other, with a budget that holds nothing, a little or everything."""
-    log = Log(commits, min(checkpoint, len(commits)), runs)
+    log = Log(commits, min(checkpoint, len(commits)), runs, between)
     cache = MetadataCache(budget)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "TARGET_FILES", 3 if few else 1000)
@@ -223,6 +231,17 @@ def test_plans_after_plans(
 
 def some_log() -> Log:
     return Log([[File(f"{c}{i}", True, i % 2 + 1, i, 1) for i in range(4)] for c in range(4)], checkpoint=2)
+
+
+@pytest.mark.parametrize("filter", [None, "id = 7", "id IN (7, 40)", "id < 40", "day = 1"])
+@pytest.mark.parametrize("between", [0, 1, 5])
+def test_stretches_of_one_batch(between: int, filter: str | None) -> None:
+    """What is done with neighbours at once is done with their files, and with no others."""
+    files = [File(f"{i:02}", True, i % 2 + 1, i, 0) for i in range(64)]
+    log, cache = Log([files], checkpoint=1, between=between), MetadataCache()
+    expected = answers(planned(Log([files], checkpoint=1), 1, filter, MetadataCache(0)))
+    for _ in range(2):
+        assert answers(planned(log, 1, filter, cache)) == expected
 
 
 def test_a_second_plan_reads_nothing() -> None:

@@ -29,7 +29,7 @@ from tableformats.arrays import distinct, flat, scalar, text_buffers, to_arrow, 
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, PartitionSpec
 
-from .entries import EQUALITY_DELETES, Entries
+from .entries import EQUALITY_DELETES, Entries, places_of
 from .groups import places, row_codes
 from .paths import comparable
 
@@ -324,8 +324,7 @@ def deletes_of(entries: Entries, stretches: Sequence[Stretch]) -> DeletesOf:
         "data_sequence_number": files["data_sequence_number"],
         "spec_id": to_arrow(np.full(files.num_rows, entries.spec_id, np.int32)),
         "referenced_data_file": named,
-        "manifest": to_arrow(np.repeat(np.array([stretch.manifest for stretch in stretches], np.int32), counts)),
-        "entry": to_arrow(np.concatenate([np.arange(count, dtype=np.int32) for count in counts])),
+        **places_of([stretch.manifest for stretch in stretches], counts),
         "partition": files["partition"],
     }  # fmt: skip
     table = pa.table(columns)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Entries", "ManifestStatistics", "check_counts", "check_length", "file_formats", "manifest_spec_id", "read_entries",
-    "read_entries_together", "with_places",
+    "places_of", "read_entries_together", "with_places",
 ]  # fmt: skip
 
 _PARQUET = scalar("parquet", pa.string())
@@ -115,24 +115,19 @@ class Entries:
         return Entries(self.spec_id, pc.take(self.files, to_arrow(kept)), self.columns, self.added_by, rows)
 
 
-def with_places(files: pa.RecordBatch, manifest: int) -> pa.RecordBatch:
-    """``files`` of a manifest and where they stand: ``manifest`` as given, and ``entry``, the place among its files."""
-    places = to_arrow(np.full(files.num_rows, manifest, np.int32))
-    return files.append_column("manifest", places).append_column("entry", to_arrow(_first_numbers(files.num_rows)))
+def places_of(manifests: Sequence[int], counts: Sequence[int]) -> dict[str, pa.Int32Array]:
+    """Where files stand that are those of some manifests (their places in the list), ``counts`` of each: ``manifest``,
+    and ``entry``, the place among the manifest's files."""
+    ends = np.cumsum(counts, dtype=np.int32)
+    entry = np.arange(ends[-1], dtype=np.int32) - np.repeat(ends - np.asarray(counts, np.int32), counts)
+    return {"manifest": to_arrow(np.repeat(np.array(manifests, np.int32), counts)), "entry": to_arrow(entry)}
 
 
-_COMMON_FILES = 1 << 14
-"""Numbers of the entries of manifests with so many files have their memory in common."""
-
-
-@lru_cache(maxsize=1)
-def _common_numbers() -> np.ndarray:
-    return np.arange(_COMMON_FILES, dtype=np.int32)
-
-
-def _first_numbers(n: int) -> np.ndarray:
-    """int32[n]: 0, 1, 2 and so on; not to be written to."""
-    return _common_numbers()[:n] if n <= _COMMON_FILES else np.arange(n, dtype=np.int32)
+def with_places(files: pa.RecordBatch, manifests: Sequence[int], counts: Sequence[int]) -> pa.RecordBatch:
+    """``files`` of some manifests, and where they stand: see :func:`places_of`."""
+    for name, values in places_of(manifests, counts).items():
+        files = files.append_column(name, values)
+    return files
 
 
 class ManifestStatistics(Statistics):

@@ -252,5 +252,7 @@ class IcebergSnapshot(FormatSnapshot):
 def _batch(entries: Entries, place: int | None) -> FileBatch:
     from .entries import with_places
 
-    files = entries.files if place is None else with_places(entries.files, place)
+    files = entries.files
+    if place is not None:
+        files = with_places(files, [place], [files.num_rows])
     return FileBatch(files, entries.spec_id, entries.statistics)

@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from tableformats.errors import TableFormatsError
-from tableformats.plugin import FileBatch, StatisticsOfRows
+from tableformats.plugin import FileBatch
 from tableformats.plugin.prefetch import in_order
 from tableformats.storage import Scratch
 
@@ -21,8 +21,6 @@ from .avro import Header, decodes_at_once, read_header
 from .entries import check_counts, check_length, manifest_spec_id, read_entries_together, with_places
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tableformats.plugin import PartitionSpec
     from tableformats.report import ScanReport
 
@@ -47,7 +45,7 @@ class Together:
         self._snapshot = snapshot
         self._columns = columns
         self._keys = keys
-        self._decoded: dict[int, Decoded] | None = None
+        self._decoded: dict[int, tuple[Decoded, FileBatch]] | None = None
         self._undecoded: dict[int, Read] = {}
 
     def read(
@@ -60,20 +58,28 @@ class Together:
         CorruptMetadataError, LimitExceededError : see :func:`tableformats_iceberg.entries.read_entries`
         """
         if self._decoded is None:
-            self._decoded = {found.number: found for alike in self.alike() for found in alike.manifests}
-        found = self._decoded.pop(number, None)
+            self._decoded = {found[0].number: found for alike in self.alike() for found in self._batches(alike)}
         manifest, place = self._keys[number]
-        if found is None:
+        if number not in self._decoded:
             left = self.undecoded(number)
             yield from alone(report) if left is None else [
                 self._snapshot.batch_in(left.data, left.path, manifest, place, self._columns, report)
             ]
             return
+        found, batch = self._decoded.pop(number)
         found.counted(manifest, report)
-        files, spec_id = found.files, found.whole.spec_id
-        if place is not None:
-            files = with_places(files, place)
-        yield FileBatch(files, spec_id, StatisticsOfRows(found.whole.statistics, found.start, found.stop))
+        yield batch
+
+    def _batches(self, alike: Alike) -> Iterator[tuple[Decoded, FileBatch]]:
+        """Each of some manifests with its batch."""
+        entries, found = alike
+        files = entries.files
+        places = [place for one in found if (place := self._keys[one.number][1]) is not None]
+        if places:
+            files = with_places(files, places, [one.stop - one.start for one in found])
+        whole = FileBatch(files, entries.spec_id, entries.statistics)
+        for one in found:
+            yield one, whole.stretch(one.start, one.stop)
 
     def alike(self) -> Iterator[Alike]:
         """Manifests that were decoded as one. Those that are in none have to be read alone."""
@@ -123,7 +129,7 @@ class Together:
             return None
         entries, ends = decoded
         stretches = zip(seen, [0, *ends], ends, strict=False)
-        return Alike(entries, [Decoded(*read, entries, start, stop) for read, start, stop in stretches])
+        return Alike(entries, [Decoded(*read, start, stop) for read, start, stop in stretches])
 
 
 def _scratch() -> Scratch:
@@ -145,19 +151,13 @@ class Read(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """The ``number``-th manifest, of ``size`` bytes: its rows of ``whole``."""
+    """The ``number``-th manifest, of ``size`` bytes: its rows of what was decoded with it."""
 
     number: int
     path: str
     size: int
-    whole: Entries
     start: int
     stop: int
-
-    @property
-    def files(self) -> pa.RecordBatch:
-        """Its rows of ``whole.files``."""
-        return self.whole.files.slice(self.start, self.stop - self.start)
 
     def counted(self, manifest: Manifest, report: ScanReport) -> None:
         """Count it as read, and note what its list says otherwise. Raises CorruptMetadataError: it was cut."""
