@@ -464,7 +464,7 @@ def _block(items: Sequence[Any], specs: Any) -> tuple[Block, list[FileBatch]]:
         to_arrow(sizes[0] if single else np.concatenate(sizes)),
         None if not known else counts[0] if single else pa.concat_arrays(counts),
         sources,
-        None if any(h is None for h in hashes) else hashes[0] if single else np.concatenate(hashes),
+        None if any(h is None for h in hashes) else hashes[0] if len(hashes) == 1 else np.concatenate(hashes),
     )
     return block, [item[2] for item in items]
 

@@ -315,16 +315,18 @@ class Kept:
             known = self._cache.find(("files", source.key, source.number))
         return known
 
+    def _keep_files(self, source: Source, kept: _Files, nbytes: int) -> None:
+        if source.key is not None:
+            self._cache.keep(("files", source.key, source.number), kept, nbytes)
+
     def _few(self, few: Sequence[_Few]) -> pa.RecordBatch:
         """Some files of one batch, which are kept without the others: a step for each part costs more than all."""
         rows = np.concatenate([some.places + some.first for some in few])
         files = pc.take(_kept_columns(few[0].whole), to_arrow(rows))
         nbytes, start = int(files.nbytes), 0
         for source, places, _, _ in few:
-            if source.key is not None:
-                kept = _Files(files.slice(start, len(places)), places)
-                share = nbytes * len(places) // len(rows)
-                self._cache.keep(("files", source.key, source.number), kept, share + places.nbytes)
+            share = nbytes * len(places) // len(rows)
+            self._keep_files(source, _Files(files.slice(start, len(places)), places), share + places.nbytes)
             start += len(places)
         return files
 
@@ -337,8 +339,7 @@ class Kept:
             kept = kept.only(source.rows)
         elif source.key is not None and not are_most:
             kept = kept.alone()
-        if source.key is not None:
-            self._cache.keep(("files", source.key, source.number), kept, kept.nbytes)
+        self._keep_files(source, kept, kept.nbytes)
         found = kept.at(places)
         assert found is not None, "what is asked for is kept"
         return found

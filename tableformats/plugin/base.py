@@ -225,7 +225,7 @@ class FileBatch:
     check_live: Callable[[np.ndarray | None], None] | None = None
     """Called with the rows that turned out to be live (int64, ascending; None: all). Raises CorruptMetadataError where
     one of them is damaged in a way that would not matter if newer batches cancelled it."""
-    whole: FileBatch | None = None
+    whole: FileBatch | None = field(default=None, repr=False)
     """The batch of which this is a :meth:`stretch`."""
     first: int = 0
     """The row of ``whole`` with which it begins."""
@@ -240,8 +240,13 @@ class FileBatch:
         return self.whole is not None and self.whole is other.whole and self.first == other.first + len(other.files)
 
     def stretch(self, start: int, stop: int) -> FileBatch:
-        """The files ``start`` to ``stop``, which are another part's: what is done with neighbours is done once, with
-        this batch. Raises PluginContractError: not all rows are live without further ado."""
+        """The rows ``start`` to ``stop`` of the files, as the batch of one part among several that were read together:
+        what is done with neighbours is done once, with this batch.
+
+        Raises
+        ------
+        PluginContractError : the batch has keys, or rows that may not be live
+        """
         if self.keys is not None or self.live is not None or self.check_live is not None:
             raise PluginContractError("only a batch without keys, whose rows are all live, has stretches", field="keys")
         statistics = None if self.statistics is None else StatisticsOfRows(self.statistics, start, stop)

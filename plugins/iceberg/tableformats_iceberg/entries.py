@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from tableformats.report import ScanReport
 
 __all__ = [
-    "Entries", "ManifestStatistics", "check_counts", "check_length", "file_formats", "manifest_spec_id", "read_entries",
-    "places_of", "read_entries_together", "with_places",
+    "Entries", "ManifestStatistics", "check_counts", "check_length", "file_formats", "manifest_spec_id", "places_of",
+    "read_entries", "read_entries_together", "with_places",
 ]  # fmt: skip
 
 _PARQUET = scalar("parquet", pa.string())
