@@ -13,12 +13,13 @@ import datetime as dt
 import re
 
 __all__ = [
-    "DATETIME_MS", "DAY_NANOS", "FIRST_GREGORIAN_DAY", "YEAR_1900_S", "days_from_civil", "format_date",
+    "DATETIME_MS", "DAY_NANOS", "DAY_S", "FIRST_GREGORIAN_DAY", "YEAR_1900_S", "days_from_civil", "format_date",
     "format_time", "format_timestamp", "parse_date", "parse_time", "parse_timestamp",
 ]  # fmt: skip
 
 SECOND_NANOS = 1_000_000_000
-DAY_NANOS = 86_400 * SECOND_NANOS
+DAY_S = 86_400
+DAY_NANOS = DAY_S * SECOND_NANOS
 DATETIME_MS = range(-62_135_596_800_000, 253_402_300_800_000)
 """The milliseconds since the epoch that a datetime can hold: the years 1 to 9999."""
 
@@ -85,7 +86,7 @@ def format_date(days: int) -> str:
 
 def format_timestamp(value: int, digits: int = 6) -> str:
     """``yyyy-mm-dd hh:mm:ss[.fraction]`` of a count of 10**-digits seconds since the epoch."""
-    days, rest = divmod(value, 86_400 * 10**digits)
+    days, rest = divmod(value, DAY_S * 10**digits)
     return f"{format_date(days)} {format_time(rest, digits)}"
 
 
@@ -110,7 +111,7 @@ def days_from_civil(year: int, month: int, day: int) -> int:
 
 FIRST_GREGORIAN_DAY = days_from_civil(1582, 10, 15)
 """Days: the calendars of old Java classes, and so of Spark 2, are Julian before."""
-YEAR_1900_S = days_from_civil(1900, 1, 1) * 86_400
+YEAR_1900_S = days_from_civil(1900, 1, 1) * DAY_S
 """Seconds: those classes know no other offsets of zones before than the ones of that time."""
 
 

@@ -20,14 +20,13 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from ..arrays import to_arrow, to_numpy
-from ..datetimes import FIRST_GREGORIAN_DAY, YEAR_1900_S
+from ..datetimes import DAY_S, FIRST_GREGORIAN_DAY, YEAR_1900_S
 from ..errors import UnsupportedFeatureError
 
 __all__ = ["OldCalendar", "OldCalendars", "proleptic_days"]
 
 _MARCH_OF_YEAR_0 = -719_470
 """0000-03-01 of the Julian calendar. Years that begin in March end with their leap day."""
-_DAY_S = 86_400
 _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _UTC = frozenset(("Etc/GMT", "Etc/UTC", "GMT", "UCT", "UTC", "Z", "Zulu"))
 _VERSION, _ZONE = b"org.apache.spark.version", b"org.apache.spark.timeZone"
@@ -62,8 +61,8 @@ class OldCalendar:
                 path=path, field=column,
                 hint="Select the other columns, read the table with Spark, or rewrite the file with a newer Spark",
             )  # fmt: skip
-        days = numbers // (_DAY_S * unit)
-        return _like(values, numbers + (proleptic_days(days) - days) * (_DAY_S * unit))
+        days = numbers // (DAY_S * unit)
+        return _like(values, numbers + (proleptic_days(days) - days) * (DAY_S * unit))
 
 
 @dataclass(frozen=True)

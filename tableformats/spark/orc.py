@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from ..arrow.nodes import FileNode
-from ..datetimes import FIRST_GREGORIAN_DAY, YEAR_1900_S
+from ..datetimes import DAY_S, FIRST_GREGORIAN_DAY, YEAR_1900_S
 from ..errors import UnsupportedFeatureError
 from ..orc_tail import OrcTail
 from ..schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, StructType
@@ -26,7 +26,7 @@ _NO_NAMES = "_col"
 _READS_INSTANTS = (4, 3)
 """Seen to read them; 3.5 and 4.0 stumble over the type's name (``OrcUtils.toCatalystSchema``)."""
 # The first values that are the same in both calendars and in all time zones: a day, and milliseconds in UTC.
-_FIRST = {"date": ("1582-10-15", FIRST_GREGORIAN_DAY), "timestamp": ("1900-01-02", (YEAR_1900_S + 86_400) * 1_000)}
+_FIRST = {"date": ("1582-10-15", FIRST_GREGORIAN_DAY), "timestamp": ("1900-01-02", (YEAR_1900_S + DAY_S) * 1_000)}
 _WIDTHS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 _STORED: dict[str, Callable[[pa.DataType], bool]] = {
     "boolean": types.is_boolean, "string": types.is_string, "binary": types.is_binary, "uuid": types.is_binary,
