@@ -26,6 +26,7 @@ import org.apache.spark.sql.types.ObjectType;
 import scala.Option;
 import scala.collection.JavaConverters;
 import scala.collection.immutable.Seq;
+import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 
 /**
@@ -80,25 +81,31 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
         return Boolean.valueOf((bytes[start + ((int) (position >> 3) & 511)] >> ((int) position & 7) & 1) == 0);
     }
 
-    /** A file's piece and a page's place are looked up when the file or the page is another than the row's before. */
+    /**
+     * A page's place is looked up when the page or the file is another than the row's before, a file's piece with the
+     * file, or once for a task where there is but one. Then nothing is called in the loop over rows: beside a call,
+     * however rare, the JIT compiler would load anew for each row all that belongs to Spark's vectors.
+     */
     public ExprCode doGenCode(final CodegenContext context, final ExprCode code) {
-        final String pieces = context.addReferenceObj("pieces", deleted.pieces(), List.class.getName());
-        final String bytes = state(context, "byte[]", "bytes");
-        final String file = state(context, "long", "file");
-        final String page = state(context, "long", "page");
-        final String start = state(context, "int", "start");
+        String pieces = context.addReferenceObj("pieces", deleted.pieces(), List.class.getName());
+        boolean isOne = deleted.pieces().size() == 1;
+        final String bytes = state(context, "byte[]", "bytes", isOne ? piece(pieces, "0") : "null");
+        final String file = state(context, "long", "file", "0");
+        final String page = state(context, "long", "page", "0");
+        final String start = state(context, "int", "start", "0");
+        final String at = context.freshName("at");
+        final String toPiece = isOne ? "" : bytes + " = " + piece(pieces, "(int) (" + file + " >> 32)") + ";\n";
         return nullSafeCodeGen(context, code, new AbstractFunction2() {
             public Object apply(Object place, Object row) {
-                String readInt = WritableComparator.class.getName() + ".readInt(" + bytes + ", ";
                 return "if (" + page + " != " + row + " >> 12 || " + file + " != " + place + ") {\n"
                         + "  if (" + file + " != " + place + ") {\n"
                         + "    " + file + " = " + place + ";\n"
-                        + "    " + bytes + " = (byte[]) ((" + Broadcast.class.getName() + ") " + pieces + ".get((int) ("
-                        + file + " >> 32))).value();\n"
+                        + toPiece
                         + "  }\n"
                         + "  " + page + " = " + row + " >> 12;\n"
-                        + "  " + start + " = " + readInt + "(int) " + file + " + 4 + 4 * (int) Math.min(" + page
-                        + ", (long) " + readInt + "(int) " + file + ")));\n"
+                        + "  int " + at + " = (int) " + file + ";\n"
+                        + "  " + at + " += 4 + 4 * (int) Math.min(" + page + ", (long) " + intOf(bytes, at) + ");\n"
+                        + "  " + start + " = " + intOf(bytes, at) + ";\n"
                         + "}\n"
                         + code.value() + " = (" + bytes + "[" + start + " + ((int) (" + row + " >> 3) & 511)]"
                         + " >> ((int) " + row + " & 7) & 1) == 0;";
@@ -106,9 +113,22 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
         });
     }
 
+    private static String piece(String pieces, String number) {
+        return "(byte[]) ((" + Broadcast.class.getName() + ") " + pieces + ".get(" + number + ")).value()";
+    }
+
+    private static String intOf(String bytes, String at) {
+        return "(" + bytes + "[" + at + "] << 24 | (" + bytes + "[" + at + " + 1] & 255) << 16 | ("
+                + bytes + "[" + at + " + 2] & 255) << 8 | " + bytes + "[" + at + " + 3] & 255)";
+    }
+
     /** No file begins at place 0, which is what numbers start with. */
-    private static String state(CodegenContext context, String type, String name) {
-        return context.addMutableState(type, name, context.addMutableState$default$3(), true, true);
+    private static String state(CodegenContext context, String type, String name, final String first) {
+        return context.addMutableState(type, name, new AbstractFunction1() {
+            public Object apply(Object variable) {
+                return variable + " = " + first + ";";
+            }
+        }, true, true);
     }
 
     /** What an executor gets that evaluates this itself. Public, because Janino gives private methods other names. */
