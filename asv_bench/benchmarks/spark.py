@@ -44,6 +44,7 @@ PLAIN, OURS = "spark.read.parquet", "tableformats"
 PEERS = {"delta": "delta-spark", "iceberg": "Iceberg's runtime"}
 QUERIES = {
     "one column": ["sum(id)"],
+    "one column, its maximum": ["max(id)"],
     "five columns": ["sum(id)", "max(ts)", "sum(amount)", "sum(length(name))", "sum(length(country))"],
     "count(*)": ["count(*)"],
 }
@@ -79,17 +80,19 @@ def readers(spark: Any, tables: RowTables, with_peers: bool) -> tuple[Reader, li
 
 def measure_scans(spark: Any, tables: RowTables, rounds: int, with_peers: bool) -> list[dict[str, Any]]:
     """One mapping a query and reader, with a list of what each round gave: ``make`` and ``run`` in seconds, and
-    ``wall_ratio``, ``cpu_ratio``. A first round, which does not count, checks the answers.
+    ``wall_ratio``, ``cpu_ratio``. ``tasks``: in how many the reader's columns are read. A first round, which does not
+    count, checks the answers.
     """
     plain, others = readers(spark, tables, with_peers)
     check(tables, plain, others)
     others.append(Reader(BY_POSITION, "", True, lambda: plain.frame().where("_metadata.row_index & 127 <> 5")))
+    tasks = {reader: plan_query(reader.frame()) for reader in [plain, *others]}
     found: dict[tuple[str, Reader], dict[str, Any]] = {}
 
     def add(query: str, reader: Reader, here: tuple[Cost, Cost], around: Sequence[Cost]) -> None:
         scan = found.setdefault((query, reader), {
             "query": query, "reader": reader.name, "format": reader.format, "deletes": reader.deletes,
-            "ours": reader.name == OURS, "counts": query == COUNT,
+            "ours": reader.name == OURS, "counts": query == COUNT, "tasks": tasks[reader],
             "make": [], "run": [], "wall_ratio": [], "cpu_ratio": [],
         })  # fmt: skip
         make, run_ = here

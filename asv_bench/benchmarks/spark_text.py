@@ -48,15 +48,17 @@ def _scans(scans: Sequence[Mapping[str, Any]]) -> str:
     return markdown(SCAN_HEAD, [scan_row(scan, scans) for scan in scans])
 
 
-SCAN_HEAD = ("query", "table", "reader", "make s", "run s", "of spark.read.parquet", "in CPU", "all s", "goal", "met")
+SCAN_HEAD = ("query", "table", "reader", "tasks", "make s", "run s", "of spark.read.parquet", "in CPU", "all s", "goal",
+             "met")  # fmt: skip
 
 
 def scan_row(scan: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> list[str]:
     make, run = _median(scan["make"]), _median(scan["run"])
     ratio, cpu = _median(scan["wall_ratio"]), _median(scan["cpu_ratio"])
     goal, met = scan_goal(scan, scans)
-    return [scan["query"], _table(scan), scan["reader"], _seconds(make), _seconds(run), f"{ratio:.2f}x", f"{cpu:.2f}x",
-            _seconds(make + run), goal, met]  # fmt: skip
+    tasks = "–" if scan["counts"] else str(scan["tasks"])
+    return [scan["query"], _table(scan), scan["reader"], tasks, _seconds(make), _seconds(run), f"{ratio:.2f}x",
+            f"{cpu:.2f}x", _seconds(make + run), goal, met]  # fmt: skip
 
 
 def scan_goal(scan: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
