@@ -133,7 +133,7 @@ def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return strings(values)
     if classes == {bytes} and pa.types.is_binary(kind):
         return binaries(values)
-    if classes == {decimal.Decimal} and pa.types.is_decimal128(kind):
+    if classes == {decimal.Decimal} and pa.types.is_decimal(kind):
         return pc.cast(strings([None if value is None else str(value) for value in values]), kind)
     known = [0 if value is None else value for value in values]
     dtype: np.dtype[Any] | None = None

@@ -359,6 +359,9 @@ class Storage(Portable):
         left = to_arrow(kinds != 2)
         resolved = pa.nulls(len(stored), pa.string())
         for old, new in self._spelled_prefixes(stored, kinds):
+            if self._moved:
+                # What is no less than a moved prefix: a file that was moved by its name.
+                left = pc.and_not(left, pc.equal(stored, scalar(old[:-1], pa.string())))
             below = pc.and_(left, pc.starts_with(stored, old))
             if pc.any(below).as_py():
                 stop = len(old.encode())

@@ -116,8 +116,8 @@ class Transform:
         if isinstance(source, DecimalType):
             step = decimal.Decimal(self.width - 1).scaleb(-source.scale, EXACT)
             wide = pc.cast(values, pa.decimal256(min(source.precision + 12, 76), source.scale))
-            upper = pc.add(wide, pa.scalar(step, pa.decimal256(12, source.scale)))
-            limit = pa.scalar(source.greatest, upper.type)
+            upper = pc.add(wide, scalar(step, pa.decimal256(12, source.scale)))
+            limit = scalar(source.greatest, upper.type)
             return values, pc.cast(pc.if_else(pc.greater(upper, limit), limit, upper), target)
         if name not in ("tinyint", "smallint", "int", "bigint"):
             return pa.nulls(len(values), target), pa.nulls(len(values), target)

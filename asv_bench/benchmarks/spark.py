@@ -44,7 +44,7 @@ PLAIN, OURS = "spark.read.parquet", "tableformats"
 PEERS = {"delta": "delta-spark", "iceberg": "Iceberg's runtime"}
 QUERIES = {
     "one column": ["sum(id)"],
-    "one column, its maximum": ["max(id)"],
+    "one column, bit_xor": ["bit_xor(id)"],
     "five columns": ["sum(id)", "max(ts)", "sum(amount)", "sum(length(name))", "sum(length(country))"],
     "count(*)": ["count(*)"],
 }

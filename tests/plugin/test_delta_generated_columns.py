@@ -7,6 +7,8 @@ not know.
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -277,6 +279,29 @@ def test_filters_on_the_source_prune_partitions(tmp_path: Path, source: str) -> 
     assert planned(log, "ts IS NOT NULL") == ["f0", "f1", "f2"]
     edge = ["f0", "f1"] if source == "timestamp" else ["f1"]
     assert planned(log, "ts >= '2024-01-02 17:00:00' AND ts < '2024-01-06'") == edge
+
+
+@pytest.mark.parametrize(
+    ("kind", "expression", "values"),
+    [
+        ("date", "CAST(ts AS DATE)", ["2024-01-01", None]), ("date", "trunc(ts, 'MM')", ["2024-01-01", None]),
+        ("integer", "year(ts)", ["2024", None]), ("string", "date_format(ts, 'yyyy-MM')", ["2024-01", None]),
+        ("timestamp", "date_trunc('HOUR', ts)", ["2024-01-01 05:00:00", None]), ("string", "left(name, 2)", ["ab"]),
+        ("timestamp", "ts", ["2024-01-01 05:00:00", None]),
+    ],
+)  # fmt: skip
+def test_pandas_stays_out_of_a_plan(tmp_path: Path, kind: str, expression: str, values: list[str | None]) -> None:
+    log = DeltaLog(tmp_path / "t").start(
+        field("ts", "timestamp"), field("name", "string"), generated("p", kind, expression), partition=("p",)
+    )
+    log.commit(1, *[add(f"f{i}", partitionValues={"p": v}, stats=stats(3)) for i, v in enumerate(values)])
+    for file in (log.root / "_delta_log").iterdir():  # as writers spell JSON, so that it is read by columns
+        file.write_text(file.read_text().replace('": ', '":').replace(', "', ',"'))
+    code = "import sys, tableformats as tf\n"
+    code += f"plan = tf.open_table({str(log.root)!r}).scan(\"ts > '2025-06-01' AND name > 'b'\").plan()\n"
+    code += "print(plan.files.num_rows, 'pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["0", "False"]
 
 
 def test_only_partition_columns_are_shown(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_texts() -> None:
         ([dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)], pa.timestamp("us")),
         ([dt.datetime(1969, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2)))], pa.timestamp("us", "UTC")),
         ([decimal.Decimal("1.5")], pa.decimal128(3, 1)), ([decimal.Decimal("1E+5"), None, decimal.Decimal("-0.01")],
-         pa.decimal128(38, 10)),
+         pa.decimal128(38, 10)), ([decimal.Decimal("-7.25"), None], pa.decimal256(76, 2)),
         ([1, 2.5], pa.float64()), ([b"ab"], pa.binary(2)), ([5], pa.time64("us")),
     ],
 )  # fmt: skip

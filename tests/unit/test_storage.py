@@ -57,11 +57,13 @@ STORED = st.builds(str.__add__, st.sampled_from(PLACES), st.sampled_from(NAMES))
 @example(stored=["/t2/a", "/t/a", "a"], moved=False, encoded=False)
 @example(stored=[], moved=True, encoded=False)
 @example(stored=["/t2/a", "/old/a"], moved=True, encoded=False)
+@example(stored=["/t/a", "/t/a/b", "file:/t/a"], moved=True, encoded=False)
 def test_the_column_and_the_single_path_agree(root: str, stored: list[str], moved: bool, encoded: bool) -> None:
     storage = Storage(root, allow_paths=["s3://b/ok", "/ok"])
     if moved:
         storage.relocate("/old", "/new")
         storage.relocate("s3://b", "s3://moved")
+        storage.relocate("/t/a", "/one/file")
     column = pa.array(stored, pa.string())
     try:
         one_by_one = [storage.resolve_one(p, encoded=encoded) for p in stored]

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tableformats.arrays import FALSE, scalar, to_arrow, to_numpy
 from tableformats.plugin import Implied, ImpliedBounds, PartitionField
 from tableformats.schema import DecimalType, Field, Schema, Type, arrow_type
 from tableformats.transforms import Transform
@@ -238,7 +239,7 @@ class _Parts(_Time):
 
         from tableformats import compute as pc
 
-        numbers = [pc.fill_null(pc.cast(v, pa.int64()), -1).to_numpy(zero_copy_only=False) for v in values]
+        numbers = [to_numpy(pc.fill_null(pc.cast(v, pa.int64()), scalar(-1, pa.int64()))) for v in values]
         return _civil(np.stack(numbers, axis=1))
 
 
@@ -260,7 +261,7 @@ class _Formatted(_Time):
         parsed = [[int(part) for part in match.groups()] if match else [-1] * width for match in matches]
         start, end, known = _civil(np.array([*parsed, [-1] * width], np.int64))
         known &= np.array([*(numbers[0] >= _FIRST_SURE_YEAR for numbers in parsed), False])
-        indices = pc.fill_null(encoded.indices, len(parsed)).to_numpy(zero_copy_only=False)
+        indices = to_numpy(pc.fill_null(encoded.indices, scalar(len(parsed), encoded.indices.type)))
         return start[indices], end[indices], known[indices]
 
 
@@ -295,10 +296,9 @@ def _micros(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
     scale = _DAY_US if pa.types.is_date32(values.type) else 1
     numbers = pc.cast(pc.cast(values, pa.int32()) if scale > 1 else values, pa.int64())
-    limits = range(_INSTANTS.start // scale, _INSTANTS.stop // scale)
-    known = pc.and_(pc.greater_equal(numbers, limits.start), pc.less(numbers, limits.stop))
-    valid = np.asarray(pc.fill_null(known, False).to_numpy(zero_copy_only=False))
-    plain = np.asarray(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False))
+    first, end = (scalar(limit // scale, pa.int64()) for limit in (_INSTANTS.start, _INSTANTS.stop))
+    known = pc.and_(pc.greater_equal(numbers, first), pc.less(numbers, end))
+    valid, plain = to_numpy(pc.fill_null(known, FALSE)), to_numpy(numbers)
     return np.where(valid, plain, 0) * scale, valid
 
 
@@ -345,7 +345,7 @@ def _implied(
         first, last = first // _DAY_US, last // _DAY_US
     sides = []
     for side in (first, last):
-        numbers = pa.array(side, pa.int64(), mask=~known)
+        numbers = to_arrow(side, valid=known)
         narrow = pc.cast(numbers, pa.int32()) if str(source) == "date" else numbers
         sides.append(pc.cast(narrow, arrow_type(source)))
     # Parts of one column of which only some are NULL contradict each other.
@@ -358,7 +358,7 @@ def _nulls(values: Sequence[pa.Array]) -> np.ndarray:
 
     from tableformats import compute as pc
 
-    return np.stack([np.asarray(pc.is_null(v).to_numpy(zero_copy_only=False)) for v in values])
+    return np.stack([to_numpy(pc.is_null(v)) for v in values])
 
 
 def _for_values(values: pa.Array, lower: pa.Array, upper: pa.Array, null_means_null: bool) -> Implied:
@@ -366,6 +366,6 @@ def _for_values(values: pa.Array, lower: pa.Array, upper: pa.Array, null_means_n
 
     from tableformats import compute as pc
 
-    null = np.asarray(pc.is_null(values).to_numpy(zero_copy_only=False), np.uint8)
+    null = to_numpy(pc.is_null(values)).astype(np.uint8)
     may_value = np.asarray(1 - null if null_means_null else np.ones_like(null))
     return Implied(lower, upper, may_value, null)
