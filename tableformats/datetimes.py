@@ -13,12 +13,13 @@ import datetime as dt
 import re
 
 __all__ = [
-    "DATETIME_MS", "DAY_NANOS", "DAY_S", "FIRST_GREGORIAN_DAY", "YEAR_1900_S", "days_from_civil", "format_date",
-    "format_time", "format_timestamp", "parse_date", "parse_time", "parse_timestamp",
+    "DATETIME_MS", "DAY_NANOS", "DAY_S", "DAY_US", "FIRST_GREGORIAN_DAY", "YEAR_1900_S", "days_from_civil",
+    "format_date", "format_time", "format_timestamp", "parse_date", "parse_time", "parse_timestamp",
 ]  # fmt: skip
 
 SECOND_NANOS = 1_000_000_000
 DAY_S = 86_400
+DAY_US = DAY_S * 1_000_000
 DAY_NANOS = DAY_S * SECOND_NANOS
 DATETIME_MS = range(-62_135_596_800_000, 253_402_300_800_000)
 """The milliseconds since the epoch that a datetime can hold: the years 1 to 9999."""

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
+from .datetimes import DAY_S
 from .inflate import inflate
 
 __all__ = ["OrcTail"]
@@ -22,7 +23,7 @@ one is no error of its own, but a tail of which nothing is known."""
 _CODECS = {0: "null", 1: "deflate", 2: "snappy", 5: "zstandard"}
 _UTC = frozenset(("", "UTC", "GMT", "Etc/UTC", "Etc/GMT", "Z"))
 # Two days less than what 64 bits of nanoseconds hold: bounds may be in the writer's zone.
-_MAX_MILLIS = 2**63 // 10**6 - 2 * 86_400_000
+_MAX_MILLIS = 2**63 // 10**6 - 2 * DAY_S * 1000
 _TIMESTAMP = 9
 _DATE_STATISTICS, _TIMESTAMP_STATISTICS = 7, 9
 

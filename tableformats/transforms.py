@@ -14,6 +14,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .datetimes import DAY_US
 from .schema import EXACT, DecimalType, Type, arrow_type, primitive
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ __all__ = ["Transform", "hash_bytes", "parse_transform"]
 
 _PARAMETER = re.compile(r"^(bucket|truncate)\[(\d{1,10})\]$")
 _PLAIN = ("identity", "year", "month", "day", "hour", "void")
-_MICROS = {"day": 86_400_000_000, "hour": 3_600_000_000}
+_MICROS = {"day": DAY_US, "hour": DAY_US // 24}
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,8 @@ from .table_text import document_with
 
 ROWS = 1_000_000 if QUICK else 20_000_000
 ROUNDS = 1 if QUICK else 5
+PLAN_ROUNDS = 1 if QUICK else 15
+"""Plans take a twentieth of a second, and more differs between two of them than between readers."""
 PROCESSES = 1 if QUICK else 3
 """That ask their first query, of each kind."""
 PLAIN, OURS = "spark.read.parquet", "tableformats"
@@ -273,10 +275,11 @@ def measure(rows: int, rounds: int, cores: int) -> dict[str, Any]:
     beside = _part("peers", *options) if why_not is None else {"scans": [], "plans": []}
     return {
         "when": time.strftime("%Y-%m-%d"), "machine": machine(), "load": (before, os.getloadavg()[0]),
-        "versions": stock["versions"], "jars": JARS if why_not is None else (), "rounds": rounds, "rows": rows,
-        "files": len(tables.data), "cores": cores, "many": MANY, "scans": stock["scans"], "first": first,
-        "plans": beside["plans"] or stock["plans"], "beside": beside["scans"], "shared": stock["shared"],
-        "shared files": SHARED, "peers": f"Peers are not measured: {why_not}." if why_not else "",
+        "versions": stock["versions"], "jars": JARS if why_not is None else (), "rounds": rounds,
+        "plan rounds": PLAN_ROUNDS, "rows": rows, "files": len(tables.data), "cores": cores, "many": MANY,
+        "scans": stock["scans"], "first": first, "plans": beside["plans"] or stock["plans"], "beside": beside["scans"],
+        "shared": stock["shared"], "shared files": SHARED,
+        "peers": f"Peers are not measured: {why_not}." if why_not else "",
     }  # fmt: skip
 
 
@@ -300,7 +303,7 @@ def measure_part(name: str, rows: int, rounds: int, cores: int) -> dict[str, Any
             "scans": measure_scans(spark, row_tables(rows), rounds, with_peers),
         }
         if with_peers or peers_missing() is not None:
-            found["plans"] = measure_plans(spark, rounds, with_peers)
+            found["plans"] = measure_plans(spark, PLAN_ROUNDS, with_peers)
         if not with_peers:
             found["shared"] = measure_shared_plans(spark)
     finally:

@@ -29,7 +29,8 @@ def text(measured: Mapping[str, Any]) -> str:
         "process has read no table, but ran one small query of Spark's own; *warm*: it has read one small table.",
         markdown(FIRST_HEAD, first_rows(measured["first"])),
         f"**Planning**, {measured['many']:,} files, nothing kept, a session "
-        f"{'with the' if measured['jars'] else 'without'} JARs: seconds from the location to the query's tasks.",
+        f"{'with the' if measured['jars'] else 'without'} JARs: seconds from the location to the query's tasks; "
+        f"{measured['plan rounds']} rounds.",
         markdown(PLAN_HEAD, plan_rows(measured["plans"])),
         f"**Planning on executors**, {measured['shared files']:,} files of which a thousandth is left, nothing kept, a "
         "session without JARs: seconds from the location to the plan, by `plan()` and by `plan(engine=spark)`.",

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..datetimes import DAY_US
 from ..errors import InvalidPredicateError
 from ..expressions import (
     And,
@@ -39,7 +40,6 @@ from ..schema import DecimalType, Type, arrow_type
 
 __all__ = ["evaluate", "keep_matching"]
 
-_DAY_MICROS = 86_400_000_000
 _OPERATORS: dict[str, Callable[[Any, Any], pa.Array]] = {
     "=": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
 }  # fmt: skip
@@ -195,10 +195,10 @@ def _days_and_rest(values: pa.Array, kind: Type) -> tuple[pa.Array, pa.Array]:
     numbers = _comparable(values, kind).cast(pa.int64())
     if str(kind) == "date":
         return numbers, pc.multiply(numbers, pa.scalar(0, pa.int64()))
-    quotient = pc.divide(numbers, pa.scalar(_DAY_MICROS, pa.int64()))  # towards zero
-    rest = pc.subtract(numbers, pc.multiply(quotient, pa.scalar(_DAY_MICROS, pa.int64())))
+    quotient = pc.divide(numbers, pa.scalar(DAY_US, pa.int64()))  # towards zero
+    rest = pc.subtract(numbers, pc.multiply(quotient, pa.scalar(DAY_US, pa.int64())))
     borrow = pc.less(rest, pa.scalar(0, pa.int64())).cast(pa.int64())
-    return pc.subtract(quotient, borrow), pc.add(rest, pc.multiply(borrow, pa.scalar(_DAY_MICROS, pa.int64())))
+    return pc.subtract(quotient, borrow), pc.add(rest, pc.multiply(borrow, pa.scalar(DAY_US, pa.int64())))
 
 
 def _in(column: BoundColumn, literals: tuple[Literal, ...], batch: pa.RecordBatch) -> pa.BooleanArray:

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..datetimes import DAY_S, FIRST_GREGORIAN_DAY, format_timestamp
+from ..datetimes import DAY_US, FIRST_GREGORIAN_DAY, format_timestamp
 from ..errors import UnsupportedFeatureError
 from ..expressions import (
     And,
@@ -37,10 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["literal_column", "to_spark_column"]
 
 
-_DAY_MICROS = DAY_S * 1_000_000
 _LOST = {
     "date": range(FIRST_GREGORIAN_DAY - 10, FIRST_GREGORIAN_DAY),
-    "timestamp": range((FIRST_GREGORIAN_DAY - 11) * _DAY_MICROS, (FIRST_GREGORIAN_DAY + 1) * _DAY_MICROS),
+    "timestamp": range((FIRST_GREGORIAN_DAY - 11) * DAY_US, (FIRST_GREGORIAN_DAY + 1) * DAY_US),
 }
 """1582-10-05 to 1582-10-14 as literals have it, and a day more of instants, whatever the zone."""
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tableformats.arrays import FALSE, scalar, to_arrow, to_numpy
+from tableformats.datetimes import DAY_US
 from tableformats.plugin import Implied, ImpliedBounds, PartitionField
 from tableformats.schema import DecimalType, Field, Schema, Type, arrow_type
 from tableformats.transforms import Transform
@@ -38,10 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["implied_bounds"]
 
-_HOUR_US = 3_600_000_000
-_DAY_US = 24 * _HOUR_US
+_HOUR_US = DAY_US // 24
 _ANY_OFFSET_US = 18 * _HOUR_US
-_ANY_GAP_US = 24 * _HOUR_US
+_ANY_GAP_US = DAY_US
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _PARTS = ("year", "month", "day", "hour")
@@ -56,10 +56,10 @@ _FIRST_SURE_YEAR = 1583
 # Months, or microseconds, in one unit of trunc and date_trunc.
 _MONTHS = {"year": 12, "yyyy": 12, "yy": 12, "quarter": 3, "month": 1, "mm": 1, "mon": 1}
 _MICROS = {
-    "week": 7 * _DAY_US, "day": _DAY_US, "dd": _DAY_US, "hour": _HOUR_US, "minute": 60_000_000, "second": 1_000_000,
+    "week": 7 * DAY_US, "day": DAY_US, "dd": DAY_US, "hour": _HOUR_US, "minute": 60_000_000, "second": 1_000_000,
     "millisecond": 1000, "microsecond": 1,
 }  # fmt: skip
-_LONGEST_MONTHS = {12: 366 * _DAY_US, 3: 92 * _DAY_US, 1: 31 * _DAY_US}
+_LONGEST_MONTHS = {12: 366 * DAY_US, 3: 92 * DAY_US, 1: 31 * DAY_US}
 _YEARS = range(1, 10_000)
 _INSTANTS = range(-62_135_596_800_000_000, 253_402_300_800_000_000)  # the first of year 1 to that of year 10000
 
@@ -134,7 +134,7 @@ def _single(tree: Node, schema: Schema, field: PartitionField) -> ImpliedBounds 
         return None
     if _is_date_of(tree):
         source = _column(_without_date(tree), schema, _TIMES)
-        return _Units(source.id, (field.id,), _zone_of(source), 0, _DAY_US) if source and kind == "date" else None
+        return _Units(source.id, (field.id,), _zone_of(source), 0, DAY_US) if source and kind == "date" else None
     arguments = tree.arguments
     if tree.name in ("substring", "substr") and len(arguments) == 3 and arguments[1] in (0, 1):
         return _prefix(arguments[0], arguments[2], schema, field)
@@ -283,7 +283,7 @@ class _Units(_Time):
         if not pa.types.is_date32(values[0].type):
             # Local midnight is another time in UTC, where months may begin elsewhere.
             return start, start + _LONGEST_MONTHS[self.months], known
-        month = (start // _DAY_US).astype("datetime64[D]").astype("datetime64[M]")
+        month = (start // DAY_US).astype("datetime64[D]").astype("datetime64[M]")
         return start, _as_micros(month + np.timedelta64(self.months, "M")), known
 
 
@@ -294,7 +294,7 @@ def _micros(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
     from tableformats import compute as pc
 
-    scale = _DAY_US if pa.types.is_date32(values.type) else 1
+    scale = DAY_US if pa.types.is_date32(values.type) else 1
     numbers = pc.cast(pc.cast(values, pa.int32()) if scale > 1 else values, pa.int64())
     first, end = (scalar(limit // scale, pa.int64()) for limit in (_INSTANTS.start, _INSTANTS.stop))
     known = pc.and_(pc.greater_equal(numbers, first), pc.less(numbers, end))
@@ -342,7 +342,7 @@ def _implied(
 
     first, last = start - margin, end - 1 + margin
     if str(source) == "date":
-        first, last = first // _DAY_US, last // _DAY_US
+        first, last = first // DAY_US, last // DAY_US
     sides = []
     for side in (first, last):
         numbers = to_arrow(side, valid=known)

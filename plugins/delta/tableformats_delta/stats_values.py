@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats import compute as pc
 from tableformats.arrays import FALSE, array_of, scalar, to_arrow
-from tableformats.datetimes import FIRST_GREGORIAN_DAY, YEAR_1900_S, days_from_civil
+from tableformats.datetimes import DAY_US, FIRST_GREGORIAN_DAY, YEAR_1900_S, days_from_civil
 from tableformats.schema import DecimalType, PrimitiveType, arrow_type
 
 from .values import INT_RANGES, fit_decimal, parse_date, parse_instant, parse_local
@@ -46,7 +46,7 @@ _LOST_OF_A_DOUBLE = 2.0**-49
 """Of a number's size: sixteen times what one rounding loses. Of 1,800 decimals that delta-rs wrote none lost more than
 three and a half times as much."""
 _YEAR_1900_US = YEAR_1900_S * 1_000_000
-FIRST_SURE_INSTANT = _YEAR_1900_US + 4 * 86_400_000_000
+FIRST_SURE_INSTANT = _YEAR_1900_US + 4 * DAY_US
 """Microseconds: what is widened does not get here."""
 _YEAR_1 = days_from_civil(1, 1, 1) - 2
 """Days: 0001-01-01 by the old calendar, before which it is further from the new one than after."""
@@ -236,7 +236,7 @@ def in_either_calendar(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Arra
     if pa.types.is_date(low.type):
         first, days, per_day = FIRST_GREGORIAN_DAY, (-10, 2), 1
     elif pa.types.is_timestamp(low.type):
-        first, days, per_day = _YEAR_1900_US, (-12, 4), 86_400_000_000
+        first, days, per_day = _YEAR_1900_US, (-12, 4), DAY_US
     else:
         return low, high
     kind = pa.int32() if pa.types.is_date(low.type) else pa.int64()

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tableformats.datetimes import DAY_S
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import NameMapping
@@ -220,7 +221,7 @@ def _timestamp(text: str, name: str) -> dt.datetime | int:
         return whole.replace(microsecond=int(digits[:6]))
     aware = whole if whole.tzinfo else whole.replace(tzinfo=dt.timezone.utc)
     since = aware - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
-    return (since.days * 86_400 + since.seconds) * 1_000_000_000 + int(digits)
+    return (since.days * DAY_S + since.seconds) * 1_000_000_000 + int(digits)
 
 
 # ---- name mapping ---------------------------------------------------------------------------------------------------

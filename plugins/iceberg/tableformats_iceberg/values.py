@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from tableformats import compute as pc
 from tableformats.arrays import strings, to_arrow
+from tableformats.datetimes import DAY_US
 from tableformats.errors import CorruptMetadataError
 from tableformats.schema import DecimalType, Field, FixedType, PrimitiveType, Type, arrow_type
 
@@ -25,7 +26,6 @@ from .columns import RawColumn
 
 __all__ = ["decode_bounds", "decode_partition"]
 
-_MICROS_A_DAY = 86_400_000_000
 _TIMESTAMPS = {"timestamp": 1, "timestamp_ntz": 1, "timestamp_ns": 1000, "timestamp_ntz_ns": 1000}
 
 
@@ -103,8 +103,8 @@ def _numbers(*widths: tuple[int, str, int]) -> Callable[[RawColumn, pa.DataType]
     return read
 
 
-_MICRO_TIMESTAMP = _numbers((8, "<i8", 1), (4, "<i4", _MICROS_A_DAY))
-_NANO_TIMESTAMP = _numbers((8, "<i8", 1), (4, "<i4", _MICROS_A_DAY * 1000))
+_MICRO_TIMESTAMP = _numbers((8, "<i8", 1), (4, "<i4", DAY_US))
+_NANO_TIMESTAMP = _numbers((8, "<i8", 1), (4, "<i4", DAY_US * 1000))
 _NUMBERS = {
     "boolean": _numbers((1, "u1", 1)),
     "int": _numbers((4, "<i4", 1)),
@@ -212,7 +212,7 @@ def _partition_values(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Arr
         return pa.array([v.to_bytes(8, "little", signed=True) for v in raw.values.tolist()], target, mask=raw.mask)
     values = raw.values
     if isinstance(kind, PrimitiveType) and kind.name in _TIMESTAMPS and avro == "int":
-        values = values * (_MICROS_A_DAY * _TIMESTAMPS[kind.name])
+        values = values * (DAY_US * _TIMESTAMPS[kind.name])
     if target.bit_width == 32:
         narrow = values.astype(np.int32)
         if (narrow != values).any():
