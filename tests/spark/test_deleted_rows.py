@@ -12,9 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyroaring import BitMap64
 
 from tableformats.schema import Field, primitive
 from tableformats.spark import positions
+from tableformats.spark.columns import ROW_INDEX
+from tableformats.spark.jvm import Bridge, java_class
 from tests.spark.rows import rows, spark_rows
 from tests.unit.arrow_fakes import FakeFile, snapshot_of, write
 
@@ -76,6 +79,29 @@ def test_rows_from_several_pieces(spark: Any, snapshot: Any) -> None:
     assert frame.unionAll(frame).where("id >= 0").count() == 2 * LIVE
     assert frame.join(scan.to_spark(spark), "id").count() == LIVE
     assert frame.where("id >= 55000").count() == sum(row not in _deleted(5) for row in range(5000, COUNT))
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("size", [1 << 21, 1 << 26], ids=["several pieces", "one piece"])
+def test_bits_are_found_wherever_they_stand(spark: Any, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """The one piece has 20 MB: where bits begin is said by numbers whose three lower bytes are above 127 too."""
+    monkeypatch.setattr(positions, "_PIECE_BYTES", size)
+    random, count = np.random.default_rng(7), 1 << 20
+    deleted = [random.integers(0, count, 2000) for _ in range(160)]
+    bridge = Bridge(spark)
+    test = bridge.live_test(positions.pages_of(BitMap64(gone), "f") for gone in deleted)
+    asked, live = [], []
+    for place, gone in zip(test.constants[positions.PLACE].to_pylist(), map(np.ndarray.tolist, deleted), strict=True):
+        for row in [*gone[:30], *random.integers(0, count + 5000, 30).tolist()]:
+            asked.append((place, row))
+            live += [] if row in gone else [(place, row)]
+    asked += [asked[i] for i in random.permutation(len(asked))]
+    columns = f"{positions.PLACE} long, {ROW_INDEX} long"
+    frame = spark.createDataFrame(spark.sparkContext.parallelize(asked, 2), columns)
+    where = java_class(bridge._gateway, "org.apache.spark.sql.catalyst.plans.logical.Filter")
+    plan = where(test.condition, frame._jdf.queryExecution().logical())
+    found = bridge._frame(java_class(bridge._gateway, bridge._dataset).ofRows(spark._jsparkSession, plan))
+    assert sorted(map(tuple, found.collect())) == sorted(2 * live)
 
 
 @pytest.mark.usefixtures("way")
