@@ -527,8 +527,7 @@ static void drop(tf_avro_decoder *d) {
         tf_column *c = &d->columns[i];
         int64_t length = d->parents[i] < 0 ? d->row : d->columns[d->parents[i]].items;
         for (; c->length > length; c->length--) c->present -= c->valid[c->length - 1];
-        /* Where the row before it ended; of a column that is no list this says nothing. */
-        c->items = c->kind == TF_COLUMN_NUMBERS && length ? c->values[length - 1] : 0;
+        if (c->items) c->items = length ? c->values[length - 1] : 0; /* a list's row before it ended there */
         if (c->filled > length) c->filled = length;
     }
     for (int32_t i = d->sparse_start; i < d->column_count; i++) {
@@ -568,4 +567,13 @@ tf_avro_status tf_avro_decode(tf_avro_decoder *d, const uint8_t *block, int64_t 
     end_block(d);
     *offset = p - block;
     return p == d->end ? TF_AVRO_OK : TF_AVRO_TRAILING;
+}
+
+tf_avro_status tf_avro_join(tf_avro_decoder *d, tf_avro_decoder *more) {
+    for (int32_t i = 0; i < d->column_count; i++) {
+        tf_column_status status = tf_column_join(&d->columns[i], &more->columns[i], &d->memory);
+        if (status != TF_COLUMN_OK) return status_of(status);
+    }
+    d->row += more->row;
+    return TF_AVRO_OK;
 }

@@ -115,6 +115,9 @@ void tf_avro_expect_more(tf_avro_decoder *decoder, double times);
 tf_avro_status tf_avro_decode(tf_avro_decoder *decoder, const uint8_t *block, int64_t size, int64_t count,
                               int64_t *offset);
 
+/* Append the rows of another decoder of the same program. On an error the columns are unusable. */
+tf_avro_status tf_avro_join(tf_avro_decoder *decoder, tf_avro_decoder *more);
+
 /* Read one zig-zag varint at *cursor, advancing it. For the container's framing. */
 tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_t *value);
 

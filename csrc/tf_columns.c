@@ -106,6 +106,43 @@ tf_column_status tf_column_put(tf_column *c, int64_t row, const uint8_t *bytes, 
     return TF_COLUMN_OK;
 }
 
+static tf_column_status join_bytes(tf_column *c, tf_column *more, tf_budget *budget)
+{
+    tf_column_fill(c, c->length);
+    tf_column_fill(more, more->length);
+    int32_t start = c->offsets[c->length], size = more->offsets[more->length];
+    tf_column_status status = tf_column_reserve_bytes(c, size, budget);
+    if (status != TF_COLUMN_OK)
+        return status;
+    if (size)
+        memcpy(c->data + start, more->data, (size_t)size);
+    for (int64_t i = 1; i <= more->length; i++)
+        c->offsets[c->length + i] = start + more->offsets[i];
+    c->filled = c->length + more->length;
+    if (more->width != TF_NO_WIDTH && more->width != c->width)
+        c->width = c->width == TF_NO_WIDTH ? more->width : TF_MANY_WIDTHS;
+    c->flaws |= more->flaws;
+    return TF_COLUMN_OK;
+}
+
+tf_column_status tf_column_join(tf_column *c, tf_column *more, tf_budget *budget)
+{
+    if (!more->length)
+        return TF_COLUMN_OK;
+    tf_column_status status = tf_column_reserve(c, more->length, budget);
+    if (status == TF_COLUMN_OK && c->kind != TF_COLUMN_NUMBERS)
+        status = join_bytes(c, more, budget);
+    if (status != TF_COLUMN_OK)
+        return status;
+    for (int64_t i = 0; c->kind == TF_COLUMN_NUMBERS && i < more->length; i++)
+        c->values[c->length + i] = more->values[i] + c->items;
+    memcpy(c->valid + c->length, more->valid, (size_t)more->length);
+    c->present += more->present;
+    c->items += more->items;
+    c->length += more->length;
+    return TF_COLUMN_OK;
+}
+
 /* The size of the UTF-8 character at p, 0 where there is none. Source: Unicode Standard, table 3-7. */
 static int64_t character(const uint8_t *p, int64_t left)
 {

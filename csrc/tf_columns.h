@@ -35,7 +35,7 @@ typedef struct {
     int64_t capacity;
     int64_t filled;  /* OCTETS, TEXT: offsets[0 .. filled] are set */
     int64_t data_capacity;
-    int64_t items;   /* of a column of lists: child rows so far */
+    int64_t items;   /* of a column of lists: child rows so far; of others 0 */
     int64_t present; /* rows that are not null */
     int32_t kind;
     int32_t width;   /* OCTETS, TEXT: the size of all values so far; TF_NO_WIDTH none yet, TF_MANY_WIDTHS they differ */
@@ -83,6 +83,9 @@ static inline void tf_column_fill(tf_column *column, int64_t row)
         column->offsets[column->filled + 1] = column->offsets[column->filled];
     column->filled = row;
 }
+
+/* Append the rows of another column of the same kind; of a column of lists they end behind the items that it has. */
+tf_column_status tf_column_join(tf_column *column, tf_column *more, tf_budget *budget);
 
 /* TF_TEXT_HAS_NUL, TF_TEXT_NOT_UTF8, both or 0: what keeps `size` bytes from being text. */
 int32_t tf_text_flaws(const uint8_t *bytes, int64_t size);

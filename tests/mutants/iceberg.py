@@ -11,6 +11,7 @@ _VALUES = ("tests/plugin/test_iceberg_values.py",)
 _TOGETHER = ("tests/plugin/test_iceberg_together.py",)
 _TABLE = ("tests/plugin/test_iceberg_table.py",)
 _AVRO = ("tests/plugin/test_iceberg_avro.py",)
+_PARTS = ("tests/plugin/test_iceberg_avro_parts.py",)
 _ROWS = ("tests/plugin/test_iceberg_rows.py",)
 _LAB = ("tests/property/test_lab.py",)
 
@@ -198,6 +199,13 @@ MUTANTS = (
     Mutant("old-names-are-unknown", f"{_HOME}/avro_schema.py",
            "by_name = {name: want for want in wants for name in want.names}", "by_name = {}",
            "files without field ids have no fields", (*_AVRO, *_TABLE)),
+    Mutant("parts-left-behind", f"{_HOME}/avro.py",
+           "all(more is not None and first.append(more) for more in rest)", "all(more is not None for more in rest)",
+           "of a manifest that threads share the first one's part is read", _PARTS),
+    Mutant("odd-parts-are-empty", f"{_HOME}/avro.py",
+           "all(more is not None and first.append(more) for more in rest)",
+           "all(more is None or first.append(more) for more in rest)",
+           "a part that does not decode is left out", _PARTS),
     # ---- bounds and partition values --------------------------------------------------------------------------------
     Mutant("promoted-long-is-cut", f"{_HOME}/values.py",
            '"long": _numbers((8, "<i8", 1), (4, "<i4", 1)),', '"long": _numbers((8, "<i8", 1), (4, "<u4", 1)),',

@@ -73,6 +73,7 @@ cdef extern from "tf_avro.h" nogil:
     void tf_avro_expect(tf_avro_decoder *decoder, int64_t records)
     tf_avro_status tf_avro_decode(tf_avro_decoder *decoder, const uint8_t *block, int64_t size, int64_t count,
                                   int64_t *offset)
+    tf_avro_status tf_avro_join(tf_avro_decoder *decoder, tf_avro_decoder *more)
     tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_t *value)
     void tf_avro_free(tf_avro_decoder *decoder)
 
@@ -424,6 +425,24 @@ cdef class BlockDecoder:
                 done = tf_avro_decode_blocks(&self.decoder, &data[0], size, offset, mark, min_size, most_records,
                                              ahead, into)
         return bool(done)
+
+    def append(self, BlockDecoder more not None):
+        """Append the rows of another decoder of the same program and columns.
+
+        Returns
+        -------
+        bool : False where the memory limit is passed: then the decoder must be thrown away
+
+        Notes
+        -----
+        Cost: O(bytes of ``more``), GIL released.
+        """
+        cdef tf_avro_status status
+        if more is self or more.decoder.program != self.decoder.program:
+            raise ValueError("another decoder of the same program is needed")
+        with nogil:
+            status = tf_avro_join(&self.decoder, &more.decoder)
+        return status == TF_AVRO_OK
 
     def column(self, int32_t index):
         """Hand a column's memory over, once, without copying it."""

@@ -7,14 +7,15 @@ inflating) is checked before it is believed. Source: Apache Avro specification, 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from itertools import chain
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.limits import DEFAULT_LIMITS, Limits
+from tableformats.plugin.prefetch import in_order
 
 from ._avro import NOT_UTF8, AvroDecodeError, BlockDecoder, Inflater, read_metadata, read_varint
 from .avro_schema import ELEMENT, Path, Program, Want, compile_program
@@ -37,10 +38,13 @@ _COLUMN_BYTES = 2**31 - 1
 """A column of bytes, at most: Arrow's offsets have 32 bits, which no limit can raise."""
 _KEPT_BYTES = 4 << 20
 """Memory for inflated blocks that is kept for the next file has no more."""
+_PART_BYTES = 1 << 18
+"""Less of a file is not worth a thread."""
 _MAP_VALUE = {"type": "bytes"}
 _local = threading.local()
 _Layout = tuple["np.ndarray", "np.ndarray", "np.ndarray", int, "np.ndarray", int]
 """What a :class:`BlockDecoder` wants of a program."""
+_Fresh = Callable[[Limits], BlockDecoder]
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ def read_header(data: bytes | memoryview, path: str) -> Header:
 
 def read_columns(
     data: bytes | memoryview, wants: Sequence[Want], keys: Sequence[int], path: str, header: Header | None = None,
-    drop: tuple[Path, int] | None = None, expected: int = 0, limits: Limits = DEFAULT_LIMITS,
+    drop: tuple[Path, int] | None = None, expected: int = 0, limits: Limits = DEFAULT_LIMITS, threads: int = 1,
 ) -> AvroColumns:  # fmt: skip
     """Decode the fields ``wants`` of all records, and of the maps among them the entries of ``keys``.
 
@@ -154,6 +158,7 @@ def read_columns(
     header : where it was read already
     drop : leave out the records that have this value in this integer field
     expected : about how many records there are, where something says it
+    threads : that may share a large file
 
     Raises
     ------
@@ -167,9 +172,12 @@ def read_columns(
     except CorruptMetadataError as error:
         error.path = path
         raise
-    decoder = _decoder(layout, drop, expected, len(data), limits)
-    if not decodes_at_once(header) or not _decode_at_once(decoder, data, header, program.min_size, limits):
-        decoder = _decoder(layout, drop, expected, len(data), limits)
+    fresh = partial(_decoder, layout, drop, expected, len(data))
+    decoder = None
+    if decodes_at_once(header):
+        decoder = _decode_parts(fresh, data, header, program.min_size, limits, threads)
+    if decoder is None:
+        decoder = fresh(limits)
         _decode_blocks(decoder, data, header, program.min_size, path, limits)
     return _columns(decoder, program, keys, header, path)
 
@@ -256,6 +264,50 @@ def _decode_at_once(
     inflater = _inflater() if header.codec == "deflate" else None
     return decoder.decode_file(data, header.offset, header.sync, max(min_size, 1), limits.entries, inflater,
                                limits.inflated_bytes, ahead)  # fmt: skip
+
+
+def _decode_parts(
+    fresh: _Fresh, data: bytes | memoryview, header: Header, min_size: int, limits: Limits, threads: int
+) -> BlockDecoder | None:
+    """The records of a file, of which each of some threads decodes a part. None where anything is odd, or a part has
+    more than its share of the limits."""
+    view, cuts = memoryview(data), _cuts(data, header, threads)
+    parts = len(cuts) + 1
+    # Each part has a share of the limits, lest all have many times as much; what is appended counts in full.
+    share = replace(limits, entries=-(-limits.entries // parts), decoded_bytes=-(-limits.decoded_bytes // parts))
+
+    def decoded(span: tuple[int, int]) -> BlockDecoder | None:
+        start, stop = span
+        is_first = start == header.offset
+        decoder = fresh(limits) if is_first else fresh(share)
+        ahead = len(data) - stop if is_first else 0
+        begin = replace(header, offset=start)
+        return decoder if _decode_at_once(decoder, view[:stop], begin, min_size, share, ahead) else None
+
+    first, *rest = in_order(decoded, pairwise([header.offset, *cuts, len(data)]))
+    if first is None or not all(more is not None and first.append(more) for more in rest):
+        return None
+    return first
+
+
+def _cuts(data: bytes | memoryview, header: Header, parts: int) -> list[int]:
+    """Where blocks begin that cut a file into ``parts`` of about one size, or fewer; where it is odd, in one."""
+    begin, end = header.offset, len(data)
+    parts = min(parts, (end - begin) // _PART_BYTES)
+    cuts: list[int] = []
+    offset = begin
+    while len(cuts) < parts - 1 and offset < end:
+        try:
+            _, offset = read_varint(data, offset)
+            size, offset = read_varint(data, offset)
+        except AvroDecodeError:
+            return []
+        offset += size + SYNC_SIZE
+        if size < 0 or offset > end:
+            return []
+        if end > offset >= begin + (end - begin) * (len(cuts) + 1) // parts:
+            cuts.append(offset)
+    return cuts
 
 
 def _inflater() -> Inflater:

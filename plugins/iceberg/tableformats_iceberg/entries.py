@@ -171,7 +171,7 @@ def manifest_spec_id(header: Header, manifest: Manifest, default: int) -> int:
 def read_entries(
     data: bytes | memoryview, path: str, manifest: Manifest, specs: Mapping[int, PartitionSpec], default_spec_id: int,
     columns: Iterable[int], report: ScanReport | None = None, all_statuses: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: Limits = DEFAULT_LIMITS, threads: int = 1,
 ) -> Entries:  # fmt: skip
     """Decode a manifest.
 
@@ -181,6 +181,7 @@ def read_entries(
     specs : all specs of the table
     columns : field ids whose bounds and counts are decoded too
     all_statuses : also entries with status 2, for people to look at
+    threads : that may share a large manifest
 
     Raises
     ------
@@ -195,7 +196,7 @@ def read_entries(
     spec = specs[spec_id]
     drop = None if all_statuses else _DROP
     wants = _wants(spec, manifest.content)
-    raw = read_columns(data, wants, sorted(set(columns)), path, header, drop, manifest.live_files, limits)
+    raw = read_columns(data, wants, sorted(set(columns)), path, header, drop, manifest.live_files, limits, threads)
     if not all_statuses:
         check_counts(manifest, raw.rows, path, report)
     files = _files(raw, _Manifests([manifest], [raw.rows]), spec, path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tableformats.concurrency import cached_property
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, ReadRequest, SplitOptions
-from tableformats.plugin.prefetch import in_order
+from tableformats.plugin.prefetch import in_order, thread_count
 from tableformats.report import ScanReport
 from tableformats.schema import Schema
 
@@ -118,19 +118,22 @@ class IcebergSnapshot(FormatSnapshot):
         """Put the live entries of a manifest, with statistics of ``columns``, into the cache."""
         self.files.cache.keep(("entries", manifest), (frozenset(columns), entries), entries.nbytes)
 
-    def _read_entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None) -> Entries:
-        return self.entries_in(*self.files.read(manifest.path, "manifest"), manifest, columns, report)
+    def _read_entries(
+        self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None, threads: int = 1
+    ) -> Entries:
+        return self.entries_in(*self.files.read(manifest.path, "manifest"), manifest, columns, report, threads)
 
     def entries_in(
-        self, data: bytes | memoryview, path: str, manifest: Manifest, columns: Sequence[int], report: ScanReport | None
-    ) -> Entries:
+        self, data: bytes | memoryview, path: str, manifest: Manifest, columns: Sequence[int],
+        report: ScanReport | None, threads: int = 1,
+    ) -> Entries:  # fmt: skip
         """The live entries of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
         from .entries import read_entries
 
         if report is not None:
             report.count_metadata(len(data))
         return read_entries(data, path, manifest, self.specs, self.default_spec_id, columns, report,
-                            limits=self.files.storage.limits)  # fmt: skip
+                            limits=self.files.storage.limits, threads=threads)  # fmt: skip
 
     def parts(self, request: ReadRequest) -> list[FilePart]:
         """See :meth:`tableformats.plugin.FormatSnapshot.parts`: the data manifests."""
@@ -145,10 +148,14 @@ class IcebergSnapshot(FormatSnapshot):
         # Counted from the end, where the oldest stand: new manifests leave the places of others as they are.
         places = {id(m): i - len(manifests) for i, m in enumerate(manifests)} if has_deletes else {}
         columns = [f.id for f in request.columns if not f.type.is_nested]
-        return [self._part(manifest, places.get(id(manifest)), columns, idle) for manifest, idle in chosen]
+        # Few manifests leave threads idle.
+        threads = 1 if request.read_elsewhere else max(thread_count() // max(len(chosen), 1), 1)
+        return [self._part(manifest, places.get(id(manifest)), columns, idle, threads) for manifest, idle in chosen]
 
-    def _part(self, manifest: Manifest, place: int | None, columns: Sequence[int], idle: frozenset[int]) -> FilePart:
-        read = partial(self._read_part, manifest, place, columns)
+    def _part(
+        self, manifest: Manifest, place: int | None, columns: Sequence[int], idle: frozenset[int], threads: int
+    ) -> FilePart:
+        read = partial(self._read_part, manifest, place, columns, threads)
         size, together = manifest.length if manifest.length > 0 else None, partial(self._together, columns)
         n_files = manifest.live_files or None
         return FilePart((manifest, place), read, n_files, size_bytes=size, together=together, own=idle)
@@ -163,9 +170,9 @@ class IcebergSnapshot(FormatSnapshot):
         return [replace(part, read=partial(shared.read, i, part.read)) for i, part in enumerate(parts)]
 
     def _read_part(
-        self, manifest: Manifest, place: int | None, columns: Sequence[int], report: ScanReport
+        self, manifest: Manifest, place: int | None, columns: Sequence[int], threads: int, report: ScanReport
     ) -> Iterator[FileBatch]:
-        yield _batch(self._read_entries(manifest, columns, report), place)
+        yield _batch(self._read_entries(manifest, columns, report, threads), place)
 
     def batch_in(
         self, data: bytes | memoryview, path: str, manifest: Manifest, place: int | None, columns: Sequence[int],
