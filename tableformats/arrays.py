@@ -19,7 +19,7 @@ from . import compute as pc
 
 __all__ = [
     "FALSE", "TRUE", "ZERO", "array_of", "binaries", "distinct", "flat", "repeated", "scalar", "strings",
-    "text_buffers", "text_of", "to_arrow", "to_numpy",
+    "text_buffers", "to_arrow", "to_numpy",
 ]  # fmt: skip
 
 _KINDS: dict[np.dtype[Any], pa.DataType] = {
@@ -111,12 +111,6 @@ def text_buffers(values: pa.StringArray | pa.BinaryArray) -> tuple[np.ndarray, n
     if not len(values):
         return np.zeros(1, np.int32), octets
     return np.frombuffer(offsets, np.int32, len(values) + 1, 4 * values.offset), octets
-
-
-def text_of(values: pa.StringArray) -> tuple[np.ndarray, bytes]:
-    """The lengths in bytes, int32[n], of texts (n, none of them null) in UTF-8, and the texts one after the other."""
-    offsets, data = text_buffers(values)
-    return np.diff(offsets), data[offsets[0] : offsets[-1]].tobytes()
 
 
 def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:

@@ -12,10 +12,10 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Paths and sizes of very many files, as Python sends them, some thousands a call.
+ * Paths and sizes of very many files, as Python sends them, in pieces of some thousands.
  *
- * What Hadoop makes of a path (a URI, parsed and checked) is ten times its text, and made only of the files that a
- * query keeps.
+ * They stay as they came. What Java and Hadoop make of a path (a String; a URI, parsed and checked) is ten times its
+ * bytes, and made only of the files that a query keeps.
  */
 public class FileList {
     private static final int BLOCK = 128 << 20;
@@ -23,44 +23,50 @@ public class FileList {
     private static final String PLAIN_SIGNS = "/-_.=@+,~";
 
     private FileStatus[] made;
-    private String[] paths;
-    private long[] sizes;
-    private int count;
+    private ByteBuffer[] pieces;
+    private int each;
+    private int added;
 
-    /** Place for {@code total} files. */
-    public FileList open(int total) {
+    /** Place for {@code total} files, which come {@code each} to a piece, but the last. */
+    public FileList open(int total, int each) {
+        this.each = each;
         made = new FileStatus[total];
-        paths = new String[total];
-        sizes = new long[total];
+        pieces = new ByteBuffer[(total + each - 1) / each];
         return this;
     }
 
     /**
-     * The next files.
+     * The next piece.
      *
-     * @param compressed of each of {@code more} files the length of its path (int32) and then its size (int64), both
-     *     little-endian columns, then the decoded paths in UTF-8, one after the other; all of it as a Zstandard frame
+     * @param size of the bytes when they are decompressed
+     * @param compressed of each file its size (int64), then where its path begins in what follows and, of the last,
+     *     ends (int32), both little-endian columns; then the decoded paths in UTF-8, one after the other; all of it as
+     *     Zstandard frames
      */
-    public void add(int more, byte[] compressed) {
-        byte[] bytes = Zstd.decompress(compressed, (int) Zstd.decompressedSize(compressed));
-        ByteBuffer columns = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
-        int start = 12 * more;
-        for (int i = 0; i < more; i++) {
-            int length = columns.getInt(4 * i);
-            paths[count] = new String(bytes, start, length, StandardCharsets.UTF_8);
-            sizes[count] = columns.getLong(4 * more + 8 * i);
-            start += length;
-            count++;
-        }
+    public void add(int size, byte[] compressed) {
+        byte[] bytes = Zstd.decompress(compressed, size);
+        pieces[added] = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
+        added++;
     }
 
     public int size() {
-        return paths.length;
+        return made.length;
     }
 
     /** In bytes. */
     public long length(int file) {
-        return sizes[file];
+        return pieces[file / each].getLong(8 * (file % each));
+    }
+
+    /** Its path, a local one with its scheme, lest a cluster's default file system claims it. */
+    private String text(int file) {
+        ByteBuffer piece = pieces[file / each];
+        int count = Math.min(each, made.length - file / each * each);
+        int at = 8 * count + 4 * (file % each);
+        int start = piece.getInt(at);
+        int paths = 12 * count + 4;
+        String path = new String(piece.array(), paths + start, piece.getInt(at + 4) - start, StandardCharsets.UTF_8);
+        return path.charAt(0) == '/' ? "file:" + path : path;
     }
 
     /** The first {@code count} of these files; threads share the making of many. */
@@ -83,7 +89,7 @@ public class FileList {
     public FileStatus get(int file) {
         FileStatus found = made[file];
         if (found == null) {
-            found = new FileStatus(sizes[file], false, 1, BLOCK, 0L, path(paths[file]));
+            found = new FileStatus(length(file), false, 1, BLOCK, 0L, path(text(file)));
             made[file] = found;
         }
         return found;

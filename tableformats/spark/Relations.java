@@ -48,9 +48,9 @@ public class Relations {
         return this;
     }
 
-    /** Place for that many files. */
-    public FileList files(int total) {
-        return new FileList().open(total);
+    /** See {@link FileList#open}. */
+    public FileList files(int total, int each) {
+        return new FileList().open(total, each);
     }
 
     /** See {@link PlannedFiles#offendingSetting}, of the session's settings. */

@@ -62,15 +62,17 @@ def split(plan: ScanPlan, fields: Sequence[Field], version: tuple[int, int]) -> 
     kinds, kind_of = _kinds(
         flat(plan.survivors["spec_id"]).to_numpy(), formats.indices.to_numpy(), naming_of, positions, keys
     )
-    rows_of: dict[Any, list[np.ndarray]] = {}
-    for number, (spec_id, kind, naming, *deletes) in enumerate(kinds):
+    groups: dict[Any, int] = {}
+    group_of_kind = []
+    for spec_id, kind, naming, *deletes in kinds:
         # Specs that differ in other transforms alone are read alike.
-        file_format = formats.dictionary[kind].as_py()
-        group = (tuple(sorted(constants.get(spec_id, {}).items())), file_format, naming, *map(bool, deletes))
-        rows_of.setdefault(group, []).append(np.flatnonzero(kind_of == number))
+        columns = tuple(sorted(constants.get(spec_id, {}).items()))
+        group = (columns, formats.dictionary[kind].as_py(), naming, *map(bool, deletes))
+        group_of_kind.append(groups.setdefault(group, len(groups)))
+    group_of = np.array(group_of_kind)[kind_of]
     return [
-        Branch(np.sort(np.concatenate(rows)), file_format, dict(columns), found[naming], has_positions, has_keys)
-        for (columns, file_format, naming, has_positions, has_keys), rows in rows_of.items()
+        Branch(np.flatnonzero(group_of == number), file_format, dict(columns), found[naming], has_positions, has_keys)
+        for (columns, file_format, naming, has_positions, has_keys), number in groups.items()
     ]
 
 

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..arrays import flat, text_of, to_numpy
+from ..arrays import flat, text_buffers, to_numpy
 from ..errors import UnsupportedFeatureError
 from .columns import ROW_INDEX, StoredColumn
 from .positions import PLACE, PLACE_FIELD, LiveTest, Pages, in_pieces
@@ -35,6 +35,7 @@ _SOURCES = ("ArrowRows", "CatalystFilters", "DeletedRows", "FileList", "LiveRows
 """Each after those that it names."""
 _PIECE_BYTES = 16 << 20
 _PIECE_FILES = 1 << 16
+_FRAME_BYTES = 1 << 17
 _SQL = "org.apache.spark.sql"
 _SOURCES_OF_SPARK = f"{_SQL}.execution.datasources"
 _READERS = {
@@ -84,7 +85,8 @@ class Bridge:
         try:
             self._session = spark._jsparkSession
             self._gateway = spark.sparkContext._gateway
-            self._java("java.lang.System").nanoTime()
+            if self._gateway not in _loaders:
+                self._java("java.lang.System").nanoTime()
         except Exception as error:
             # Platforms that keep Python from the JVM say so in many ways.
             raise UnsupportedFeatureError(
@@ -129,7 +131,8 @@ class Bridge:
         Parameters
         ----------
         label : what EXPLAIN shows as the location
-        files : ``path`` (as Hadoop spells it, decoded), ``size`` (int64, bytes), then the partition columns
+        files : ``path`` (of :func:`tableformats.spark.hadoop.hadoop_paths`, decoded), ``size`` (int64, bytes), then the
+            partition columns
         partition_schema, data_schema : Spark's JSON of the struct types
         options : of the reader; they win over the session's settings, for this DataFrame only
         file_format : of the files, parquet or orc
@@ -168,12 +171,7 @@ class Bridge:
             )  # fmt: skip
 
     def _check_connectors(self, paths: pa.ChunkedArray) -> None:
-        import pyarrow.compute as pc
-
-        if pc.all(pc.starts_with(paths, "file:")).as_py():
-            return
-        schemes = pc.struct_field(pc.extract_regex(paths, r"^(?P<scheme>[^:/]+):"), "scheme")
-        for scheme in set(pc.unique(schemes).to_pylist()) - {None, "file"}:
+        for scheme in _schemes(paths):
             try:
                 file_system = self._java("org.apache.hadoop.fs.FileSystem")
                 file_system.getFileSystemClass(scheme, self._hadoop_configuration())
@@ -243,12 +241,14 @@ class Bridge:
 
     def _files(self, relations: Any, files: pa.Table) -> Any:
         """``path`` and ``size`` of the table as Java's FileList."""
-        found = relations.files(files.num_rows)
+        found = relations.files(files.num_rows, _PIECE_FILES)
         for start in range(0, files.num_rows, _PIECE_FILES):
             piece = files.slice(start, _PIECE_FILES)
-            lengths, text = text_of(flat(piece["path"]))
-            columns = [lengths.astype("<i4").tobytes(), to_numpy(piece["size"]).astype("<i8").tobytes(), text]
-            found.add(len(lengths), _compressed(b"".join(columns)))
+            offsets, text = text_buffers(flat(piece["path"]))
+            sizes = to_numpy(piece["size"]).astype("<i8", copy=False)
+            starts = (offsets - offsets[0]).astype("<i4", copy=False)
+            columns = [sizes, starts, text[offsets[0] : offsets[-1]]]
+            found.add(sum(column.nbytes for column in columns), b"".join(map(_in_frames, columns)))
         return found
 
     def _rows(self, table: pa.Table, struct: Any) -> Any:
@@ -296,11 +296,27 @@ def java_class(gateway: Any, name: str) -> Any:
     return JavaClass(name, gateway._gateway_client)
 
 
-def _compressed(data: bytes | memoryview) -> bytes:
+def _schemes(paths: pa.ChunkedArray) -> Iterator[str]:
+    """Those of the paths that are not local, each once."""
+    import pyarrow.compute as pc
+
+    known = "/"
+    while len(paths := paths.filter(pc.invert(pc.starts_with(paths, known)))):
+        known = paths[0].as_py().partition("/")[0]
+        yield known.rstrip(":")
+
+
+def _compressed(data: bytes | memoryview | np.ndarray) -> bytes:
     """As a Zstandard frame: bytes go through Py4J as text, and all of Spark's processes have that codec."""
     import pyarrow as pa
 
     return bytes(pa.compress(data, codec="zstd", asbytes=True))
+
+
+def _in_frames(column: np.ndarray) -> bytes:
+    """Its memory as Zstandard frames: a whole column as one would take as much memory again, to be cleared first."""
+    octets = column.view(np.uint8)
+    return b"".join(_compressed(octets[at : at + _FRAME_BYTES]) for at in range(0, len(octets), _FRAME_BYTES))
 
 
 def _said(error: Exception) -> str:

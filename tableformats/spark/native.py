@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import expressions as ex
+from ..allocator import quick_allocator
 from ..concurrency import cached_property
 from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..schema import Field, arrow_type
@@ -26,6 +27,7 @@ from .branches import Branch, flat, split
 from .columns import ROW_INDEX, Naming, StoredColumn, check_readable, quoted, spark_struct
 from .equality import KeyGroup, load_key_groups, without_deleted
 from .filters import to_spark_column
+from .hadoop import hadoop_paths
 from .jvm import Bridge, Planner
 from .metadata_columns import check_metadata_columns, file_constants, metadata_column, stored_fields
 from .output import check_defaults, default_constant, output_column
@@ -42,8 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["frame_of", "to_spark"]
 
 _MIN_PARQUET_BYTES = 12
-# The spelling of stores in Hadoop; plans say s3, gs and abfs for all of their aliases.
-_HADOOP_SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
 # Files that were planned are never left out in silence, whatever the session says.
 _NO_FILE_IS_LEFT_OUT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
 _OPTIONS = {
@@ -83,6 +83,7 @@ def to_spark(scan: Scan, spark: SparkSession) -> DataFrame:
     return frame_of(plan, bridge)
 
 
+@quick_allocator()
 def frame_of(plan: ScanPlan, bridge: Bridge) -> DataFrame:
     """The rows of ``plan`` out of what ``bridge`` makes of its files. Raises as :func:`to_spark`."""
     wanted = _wanted_columns(plan)
@@ -272,11 +273,11 @@ def _file_table(plan: ScanPlan, rows: np.ndarray) -> pa.Table:
     Raises TableFormatsError where the metadata's size cannot be true and the store does not know it either: Spark
     would read no row of a file that it takes to be empty.
     """
-    paths = plan.paths.take(pa.array(rows))
+    paths = plan.paths if len(rows) == len(plan) else plan.paths.take(pa.array(rows))
     sizes = pc.fill_null(flat(plan.survivors["size_bytes"]), 0).to_numpy()[rows].copy()
     for i in np.flatnonzero(sizes < _MIN_PARQUET_BYTES).tolist():
         sizes[i] = _real_size(plan, paths[i].as_py())
-    return pa.table({"path": _hadoop_paths(paths), "size": pa.array(sizes)})
+    return pa.table({"path": hadoop_paths(paths), "size": pa.array(sizes)})
 
 
 def _real_size(plan: ScanPlan, path: str) -> int:
@@ -285,15 +286,3 @@ def _real_size(plan: ScanPlan, path: str) -> int:
             return int(source.size())
     except (OSError, pa.ArrowException) as error:
         raise TableFormatsError(f"a data file cannot be opened: {error}", path=path) from error
-
-
-def _hadoop_paths(paths: pa.Array) -> pa.Array:
-    """Paths as Hadoop spells them; local ones are named so, lest a cluster's default file system claims them."""
-    is_local = pc.starts_with(paths, "/")
-    local = pc.binary_join_element_wise("file:", paths, "")
-    if pc.all(is_local).as_py():
-        return local
-    for ours, hadoop in _HADOOP_SCHEMES.items():
-        if pc.any(pc.starts_with(paths, f"{ours}://")).as_py():
-            paths = pc.replace_substring_regex(paths, f"^{ours}://", f"{hadoop}://")
-    return pc.if_else(is_local, local, paths)

@@ -24,8 +24,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import TableFormatsError, UnsupportedFeatureError
-from ..storage import Storage, scheme_of
+from ..storage import Storage
 from .columns import HIDDEN, ROW_INDEX, StoredColumn
+from .hadoop import hadoop_path
 from .jvm import Bridge
 from .positions import WORDS_FIELDS, LiveTest, Pages, as_lists, is_live
 
@@ -38,7 +39,6 @@ __all__ = ["StagedFiles", "staging_of"]
 
 _KEY = f"{HIDDEN}file"
 _NUMBER = f"{HIDDEN}number"
-_HADOOP_SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
 _BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 _IGNORE = "spark.sql.parquet.fieldId.read.ignoreMissing"
 _VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
@@ -177,10 +177,7 @@ class StagedFiles(Bridge):
             raise TableFormatsError(
                 f"the staging location cannot be written: {error}", path=directory, hint="Give another one"
             ) from error
-        scheme = scheme_of(directory)
-        if scheme is None:
-            return f"file:{directory}"
-        return _HADOOP_SCHEMES.get(scheme, scheme) + directory[len(scheme) :]
+        return hadoop_path(directory)
 
     def _write(self, folder: str, data: bytes) -> None:
         filesystem, inner = self._staging.filesystem_path(folder)
@@ -248,7 +245,7 @@ def _replaced(table: pa.Table, name: str, values: Any) -> pa.Table:
 
 def _encoded(path: str) -> str:
     """A path as Hadoop spells it, as a URI."""
-    scheme, _, rest = path.partition(":")
+    scheme, _, rest = hadoop_path(path).partition(":")
     return f"{scheme}:{quote(rest, safe='/@:')}"
 
 

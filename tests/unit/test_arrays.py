@@ -18,7 +18,6 @@ from tableformats.arrays import (
     scalar,
     strings,
     text_buffers,
-    text_of,
     to_arrow,
     to_numpy,
 )  # fmt: skip
@@ -37,14 +36,6 @@ def test_arrays_there_and_back(dtype: str, size: int) -> None:
     for start in (0, 1, size // 2):
         np.testing.assert_array_equal(to_numpy(array.slice(start)), values[start:])
         np.testing.assert_array_equal(to_numpy(array.slice(start, 3)), values[start : start + 3])
-
-
-@pytest.mark.parametrize("texts", [[], [""], ["a", "", "über", "b"], ["", ""]])
-def test_texts_in_one_piece(texts: list[str]) -> None:
-    array = pa.array(["before", *texts, "after"], pa.string()).slice(1, len(texts))
-    lengths, text = text_of(array)
-    assert lengths.dtype == np.int32 and lengths.tolist() == [len(each.encode()) for each in texts]
-    assert text == "".join(texts).encode()
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.binary()])

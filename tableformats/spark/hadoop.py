@@ -1,0 +1,31 @@
+"""How Hadoop spells paths: plans say s3, gs and abfs for all names of a store, and give local files no scheme."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["hadoop_path", "hadoop_paths"]
+
+_SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
+
+
+def hadoop_paths(paths: pa.Array) -> pa.Array:
+    """Paths (string[n]) with Hadoop's schemes; local ones stay without, and get it where they become Hadoop's."""
+    import pyarrow.compute as pc
+
+    for ours, hadoop in _SCHEMES.items():
+        there = pc.starts_with(paths, f"{ours}://")
+        if pc.any(there).as_py():
+            paths = pc.if_else(there, pc.binary_replace_slice(paths, 0, len(ours), hadoop), paths)
+    return paths
+
+
+def hadoop_path(path: str) -> str:
+    """A path with Hadoop's scheme, a local one too, lest a cluster's default file system claims it."""
+    if path.startswith("/"):
+        return f"file:{path}"
+    scheme, colon, rest = path.partition("://")
+    return _SCHEMES.get(scheme, scheme) + colon + rest
