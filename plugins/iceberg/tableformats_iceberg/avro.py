@@ -272,6 +272,9 @@ def _decode_parts(
     """The records of a file, of which each of some threads decodes a part. None where anything is odd, or a part has
     more than its share of the limits."""
     view, cuts = memoryview(data), _cuts(data, header, threads)
+    if not cuts:
+        alone = fresh(limits)
+        return alone if _decode_at_once(alone, data, header, min_size, limits) else None
     parts = len(cuts) + 1
     # Each part has a share of the limits, lest all have many times as much; what is appended counts in full.
     share = replace(limits, entries=-(-limits.entries // parts), decoded_bytes=-(-limits.decoded_bytes // parts))
