@@ -72,6 +72,22 @@ def test_paths_are_those_that_hadoop_makes(spark: Any) -> None:
             assert getattr(found.toUri(), part)() == getattr(expected.toUri(), part)(), (text, part)
 
 
+@pytest.mark.parametrize(("each", "frame"), [(1, 1), (3, 16), (4, 1 << 17), (1 << 16, 100)])
+def test_paths_and_sizes_arrive_whole(spark: Any, each: int, frame: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jvm, "_PIECE_FILES", each)
+    monkeypatch.setattr(jvm, "_FRAME_BYTES", frame)
+    paths = ["before", "/a/b", "/ü/😀 x", *(f"s3a://b/{i}" for i in range(10)), "/a:b", "/", "/after"]
+    column = pa.chunked_array([paths[:6], paths[6:]]).slice(1, len(paths) - 2)
+    files = pa.table({"path": column, "size": [i << 33 for i in range(len(column))]})
+    bridge = jvm.Bridge(spark)
+    found = bridge._files(bridge._instance("Relations"), files)
+    assert found.size() == len(column)
+    for i, path in enumerate(column.to_pylist()):
+        status = found.get(i)
+        expected = spark._jvm.org.apache.hadoop.fs.Path(path if path[0] == "s" else f"file:{path}")
+        assert status.getPath().equals(expected) and status.getLen() == found.length(i) == i << 33
+
+
 def test_classes_are_compiled_while_files_are_planned(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jvm, "_loaders", WeakKeyDictionary())
     bridge, compiled, compile_ = jvm.Bridge(spark), [], jvm.Bridge._compile
