@@ -37,7 +37,7 @@ from .spark_tables import SMALL, RowTables, live_rows, many_files, row_tables
 from .table_text import document_with
 
 ROWS = 1_000_000 if QUICK else 20_000_000
-ROUNDS = 1 if QUICK else 5
+ROUNDS = 1 if QUICK else 7
 PLAN_ROUNDS = 1 if QUICK else 15
 """Plans take a twentieth of a second, and more differs between two of them than between readers."""
 PROCESSES = 1 if QUICK else 3
