@@ -106,6 +106,14 @@ tf_column_status tf_column_put(tf_column *c, int64_t row, const uint8_t *bytes, 
     return TF_COLUMN_OK;
 }
 
+/* join_numbers, join_bytes: what stands in the rows behind those of `c`, which has room for them. */
+static tf_column_status join_numbers(tf_column *c, const tf_column *more)
+{
+    for (int64_t i = 0; i < more->length; i++)
+        c->values[c->length + i] = more->values[i] + c->items;
+    return TF_COLUMN_OK;
+}
+
 static tf_column_status join_bytes(tf_column *c, tf_column *more, tf_budget *budget)
 {
     tf_column_fill(c, c->length);
@@ -130,12 +138,10 @@ tf_column_status tf_column_join(tf_column *c, tf_column *more, tf_budget *budget
     if (!more->length)
         return TF_COLUMN_OK;
     tf_column_status status = tf_column_reserve(c, more->length, budget);
-    if (status == TF_COLUMN_OK && c->kind != TF_COLUMN_NUMBERS)
-        status = join_bytes(c, more, budget);
+    if (status == TF_COLUMN_OK)
+        status = c->kind == TF_COLUMN_NUMBERS ? join_numbers(c, more) : join_bytes(c, more, budget);
     if (status != TF_COLUMN_OK)
         return status;
-    for (int64_t i = 0; c->kind == TF_COLUMN_NUMBERS && i < more->length; i++)
-        c->values[c->length + i] = more->values[i] + c->items;
     memcpy(c->valid + c->length, more->valid, (size_t)more->length);
     c->present += more->present;
     c->items += more->items;

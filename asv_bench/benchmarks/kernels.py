@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 from tableformats_delta.stats_json import leaf_of, scan
+from tableformats_iceberg.avro import AvroColumns, Want, read_columns
 
 from tableformats._core.bitmap import live_mask, positions
 from tableformats._core.filekeys import FileKeySet
@@ -15,6 +16,7 @@ from tableformats._core.pruning import leaf_mask, locate_int64
 
 from . import QUICK, sizes
 from .generate import DeltaTable, build
+from .spark_tables import many_files
 
 
 class PruningWideColumn:
@@ -81,6 +83,27 @@ class StatisticsText:
     def time_scan(self, n_columns: int) -> None:
         pieces = ((self.text.slice(start, 4096), None) for start in range(0, len(self.text), 4096))
         scan(pieces, self.leaves, len(self.text))
+
+
+class SharedManifest:
+    """The files of one manifest, decoded by one thread or by two: inflating and decoding, then copying what the second
+    has."""
+
+    params = [sizes(1_000, 100_000), [1, 2]]
+    param_names = ["files", "threads"]
+
+    def setup(self, n_files: int, threads: int) -> None:
+        (manifest,) = Path(many_files(n_files)["iceberg"]).glob("metadata/data-*.avro")
+        self.data = manifest.read_bytes()
+        members = (Want(100, ("file_path",), "text"), Want(103, ("record_count",)), Want(104, ("file_size_in_bytes",)))
+        self.wants = (Want(2, ("data_file",), "any", "record", members),)
+        assert self._read(n_files, threads).rows == n_files
+
+    def _read(self, n_files: int, threads: int) -> AvroColumns:
+        return read_columns(self.data, self.wants, [], "manifest", expected=n_files, threads=threads)
+
+    def time_read_columns(self, n_files: int, threads: int) -> None:
+        self._read(n_files, threads)
 
 
 class DeletionBitmapRows:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
+from ..arrays import flat
 from .columns import Naming
 from .equality import equality_rows
 from .stored import namings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..scan import ScanPlan
     from ..schema import Field
 
-__all__ = ["Branch", "flat", "split"]
+__all__ = ["Branch", "split"]
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,3 @@ def _kinds_of_deletes(plan: ScanPlan) -> tuple[np.ndarray, np.ndarray]:
     file = np.repeat(np.arange(len(plan)), np.diff(deletes.offsets))
     keys = np.bincount(file[is_equality], minlength=len(plan)) > 0
     return np.bincount(file[~is_equality], minlength=len(plan)) > 0, keys
-
-
-def flat(column: pa.ChunkedArray) -> pa.Array:
-    """The column as one array."""
-    combined = column.combine_chunks()
-    return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)

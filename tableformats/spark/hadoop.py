@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["hadoop_path", "hadoop_paths"]
+__all__ = ["hadoop_path", "hadoop_paths", "hadoop_schemes"]
 
 _SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
 
@@ -29,3 +30,13 @@ def hadoop_path(path: str) -> str:
         return f"file:{path}"
     scheme, colon, rest = path.partition("://")
     return _SCHEMES.get(scheme, scheme) + colon + rest
+
+
+def hadoop_schemes(paths: pa.ChunkedArray) -> Iterator[str]:
+    """The schemes of :func:`hadoop_paths`, each once; local paths have none."""
+    import pyarrow.compute as pc
+
+    known = "/"
+    while len(paths := paths.filter(pc.invert(pc.starts_with(paths, known)))):
+        known = paths[0].as_py().partition("/")[0]
+        yield known.rstrip(":")

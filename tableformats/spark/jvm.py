@@ -21,6 +21,7 @@ import numpy as np
 from ..arrays import flat, text_buffers, to_numpy
 from ..errors import UnsupportedFeatureError
 from .columns import ROW_INDEX, StoredColumn
+from .hadoop import hadoop_schemes
 from .positions import PLACE, PLACE_FIELD, LiveTest, Pages, in_pieces
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Bridge:
         try:
             self._session = spark._jsparkSession
             self._gateway = spark.sparkContext._gateway
-            if self._gateway not in _loaders:
+            if self._gateway not in _loaders:  # otherwise it compiled our classes
                 self._java("java.lang.System").nanoTime()
         except Exception as error:
             # Platforms that keep Python from the JVM say so in many ways.
@@ -171,7 +172,7 @@ class Bridge:
             )  # fmt: skip
 
     def _check_connectors(self, paths: pa.ChunkedArray) -> None:
-        for scheme in _schemes(paths):
+        for scheme in hadoop_schemes(paths):
             try:
                 file_system = self._java("org.apache.hadoop.fs.FileSystem")
                 file_system.getFileSystemClass(scheme, self._hadoop_configuration())
@@ -294,16 +295,6 @@ def java_class(gateway: Any, name: str) -> Any:
     from py4j.java_gateway import JavaClass
 
     return JavaClass(name, gateway._gateway_client)
-
-
-def _schemes(paths: pa.ChunkedArray) -> Iterator[str]:
-    """Those of the paths that are not local, each once."""
-    import pyarrow.compute as pc
-
-    known = "/"
-    while len(paths := paths.filter(pc.invert(pc.starts_with(paths, known)))):
-        known = paths[0].as_py().partition("/")[0]
-        yield known.rstrip(":")
 
 
 def _compressed(data: bytes | memoryview | np.ndarray) -> bytes:

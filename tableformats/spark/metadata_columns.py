@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from ..arrays import flat
 from ..errors import UnsupportedFeatureError
 from ..plugin.base import MetadataColumn
 from ..schema import arrow_type, primitive
-from .branches import flat
 from .columns import HIDDEN, ROW_INDEX, Naming, logical_type, quoted
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .. import expressions as ex
-from ..allocator import quick_allocator
+from ..arrays import flat
 from ..concurrency import cached_property
 from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..schema import Field, arrow_type
-from .branches import Branch, flat, split
+from .branches import Branch, split
 from .columns import ROW_INDEX, Naming, StoredColumn, check_readable, quoted, spark_struct
 from .equality import KeyGroup, load_key_groups, without_deleted
 from .filters import to_spark_column
@@ -83,7 +83,6 @@ def to_spark(scan: Scan, spark: SparkSession) -> DataFrame:
     return frame_of(plan, bridge)
 
 
-@quick_allocator()
 def frame_of(plan: ScanPlan, bridge: Bridge) -> DataFrame:
     """The rows of ``plan`` out of what ``bridge`` makes of its files. Raises as :func:`to_spark`."""
     wanted = _wanted_columns(plan)

@@ -25,7 +25,7 @@ from .test_iceberg_avro import check_against_oracle, manifests, spec_of
 from .test_iceberg_avro_blocks import LAST, _alike
 from .test_iceberg_table import open_table, table_with
 
-DROP = ((0,), 2)
+DELETED = 2
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -44,7 +44,7 @@ def test_generated_manifests_as_fastavro_reads_them(
     if drops:
         records = [{**r, "status": abs(r["status"]) % 3} for r in records]
     data = manifest_bytes(records, partition, sync_interval=interval)
-    check_against_oracle(data, codec=codec, threads=threads, drop=DROP if drops else None)
+    check_against_oracle(data, codec=codec, threads=threads, without=DELETED if drops else None)
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate"])
@@ -57,7 +57,7 @@ def test_parts_are_decoded_at_once(threads: int, codec: str, monkeypatch: pytest
         one["status"] = number // 10 % 3
     data = manifest_bytes(entries, sync_interval=5_000)
     assert len(avro._cuts(data, read_header(data, "x"), threads)) == threads - 1
-    assert check_against_oracle(data, codec=codec, threads=threads, drop=DROP) == 140
+    assert check_against_oracle(data, codec=codec, threads=threads, without=DELETED) == 140
     assert check_against_oracle(data, codec=codec, threads=threads) == 200
 
 
@@ -101,8 +101,8 @@ def _outcome(data: bytes, **options: Any) -> tuple[Any, ...]:
     except TableFormatsError as error:
         return type(error), str(error), error.path, error.offset
     found = [*columns._columns.values(), *(c for held in columns._maps.values() for c in held.values())]
-    arrays = [(c.numbers, c.offsets, c.data, c.known) for c in found]
-    values = [[None if values is None else values.tolist() for values in arrays_] for arrays_ in arrays]
+    arrays = [array for c in found for array in (c.numbers, c.offsets, c.data, c.known)]
+    values = [None if array is None else array.tolist() for array in arrays]
     return columns.rows, values, [(c.width, c.flaws) for c in found]
 
 
@@ -113,6 +113,14 @@ def test_limits_are_those_of_the_file(limits: dict[str, int]) -> None:
     expected = _outcome(data, limits=Limits(**limits))
     for threads in (2, 5):
         assert _outcome(data, limits=Limits(**limits), threads=threads) == expected
+
+
+@pytest.mark.parametrize("paths", [["a", "bb"], ["bb", "bb", "a"], ["a", "b", "c"], ["a", "b", "c\0"], ["\0", "b"]])
+def test_what_is_known_of_all_values_is_known_of_all_parts(paths: list[str]) -> None:
+    """Whether they have one size, and whether all are text."""
+    data = manifest_bytes([entry(path) for path in paths], sync_interval=1)
+    for threads in (2, 3):
+        assert _outcome(data, threads=threads) == _outcome(data)
 
 
 def test_blocks_of_very_different_sizes() -> None:

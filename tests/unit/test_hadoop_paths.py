@@ -5,8 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tableformats.spark.hadoop import hadoop_path, hadoop_paths
-from tableformats.spark.jvm import _schemes
+from tableformats.spark.hadoop import hadoop_path, hadoop_paths, hadoop_schemes
 
 SPELLED = {
     "s3://bucket/a b/ü.parquet": "s3a://bucket/a b/ü.parquet",
@@ -36,6 +35,6 @@ def test_local_paths_have_a_scheme_one_by_one() -> None:
 
 def test_each_connector_is_asked_for_once() -> None:
     paths = pa.chunked_array([LOCAL, [SPELLED[path] for path in SPELLED] * 2, LOCAL])
-    assert list(_schemes(paths)) == ["s3a", "abfss", "wasbs", "gs", "hdfs"]
-    assert list(_schemes(pa.chunked_array([LOCAL]))) == []
-    assert list(_schemes(pa.chunked_array([], pa.string()))) == []
+    assert list(hadoop_schemes(paths)) == ["s3a", "abfss", "wasbs", "gs", "hdfs"]
+    assert list(hadoop_schemes(pa.chunked_array([LOCAL]))) == []
+    assert list(hadoop_schemes(pa.chunked_array([], pa.string()))) == []

@@ -1,7 +1,7 @@
 /* Avro records into columns (tf_avro.h) against a plain reading of the same records by their schema.
  *
  * Input: the number of bytes that describe a schema, these bytes, flags (drop records, decode the block twice, a small
- * budget), the number of records, then the block. Reading and skipping are compared, and so is every row of every
+ * budget), the number of records (odd: what is decoded twice is joined), then the block. Reading and skipping are compared, and so is every row of every
  * column, by a hash of the rows.
  */
 #include "avro_program.h"
@@ -344,27 +344,36 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (flags & 1)
         d.drop_column = drop_column(&schema);
     d.drop_value = flags >> 4;
+    tf_avro_decoder more = d;
+    tf_column more_columns[COLUMNS];
+    memcpy(more_columns, schema.columns, sizeof more_columns);
+    more.columns = more_columns;
     if (flags & 4)
         tf_avro_expect(&d, count);
     plain = (plain_reader){.schema = &schema};
     int64_t kept = 0;
     for (int round = 0; status == TF_AVRO_OK && round < 1 + (flags >> 1 & 1); round++) {
+        tf_avro_decoder *into = round && count & 1 ? &more : &d;
         int record = 1;
         plain.in = block;
         for (int64_t i = 0; i < count && record >= 0; i++) {
             record = read_record(&plain, d.drop_column, d.drop_value);
             kept += record > 0;
         }
-        status = tf_avro_decode(&d, copy, left, count, &offset);
-        CHECK(offset >= 0 && offset <= left && status != TF_AVRO_BAD_PROGRAM && d.memory.used <= d.memory.limit);
+        status = tf_avro_decode(into, copy, left, count, &offset);
+        CHECK(offset >= 0 && offset <= left && status != TF_AVRO_BAD_PROGRAM && into->memory.used <= d.memory.limit);
         CHECK(status == TF_AVRO_LIMIT || (status == TF_AVRO_OK) == (record >= 0 && !fuzz_left(&plain.in)));
     }
+    if (status == TF_AVRO_OK)
+        status = tf_avro_join(&d, &more);
+    CHECK(d.memory.used <= d.memory.limit);
     if (status == TF_AVRO_OK) {
         CHECK(d.row == kept);
         for (int32_t i = 0; i < schema.column_count; i++)
             compare(&schema.columns[i], &plain.columns[i], is_list(&schema, i));
     }
     tf_avro_free(&d);
+    tf_avro_free(&more);
     free(copy);
     return 0;
 }
