@@ -7,9 +7,10 @@
 #define MOST_EXPECTED (64 << 20) /* more grows as it comes: the first block's word is not to be trusted with memory */
 
 /* Readers take the cursor and return it behind what they read, or NULL after fail(). */
-#define TRY(cursor)                \
-    do {                           \
-        if (!(cursor)) return NULL; \
+#define TRY(cursor)                                                                                                    \
+    do {                                                                                                               \
+        if (!(cursor))                                                                                                 \
+            return NULL;                                                                                               \
     } while (0)
 
 /* Keep the compiler from taking `value` from where it was compared with: the processor would wait for that. */
@@ -19,7 +20,8 @@
 #define FORGET(value) (void)(value)
 #endif
 
-static const uint8_t *fail(tf_avro_decoder *d, tf_avro_status status, const uint8_t *at) {
+static const uint8_t *fail(tf_avro_decoder *d, tf_avro_status status, const uint8_t *at)
+{
     d->status = status;
     d->cursor = at;
     return NULL;
@@ -27,18 +29,22 @@ static const uint8_t *fail(tf_avro_decoder *d, tf_avro_status status, const uint
 
 /* ---- numbers and lengths ------------------------------------------------------------------------------------- */
 
-static inline int64_t unzigzag(uint64_t bits) {
+static inline int64_t unzigzag(uint64_t bits)
+{
     return (int64_t)(bits >> 1) ^ -(int64_t)(bits & 1);
 }
 
-tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_t *value) {
+tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_t *value)
+{
     const uint8_t *p = *cursor;
     uint64_t bits = 0;
     for (int shift = 0; shift < 70; shift += 7) {
-        if (p == end) return TF_AVRO_TRUNCATED;
+        if (p == end)
+            return TF_AVRO_TRUNCATED;
         uint8_t byte = *p++;
         /* The tenth byte may only hold the 64th bit. */
-        if (shift == 63 && byte > 1) return TF_AVRO_BAD_VARINT;
+        if (shift == 63 && byte > 1)
+            return TF_AVRO_BAD_VARINT;
         bits |= (uint64_t)(byte & 0x7F) << shift;
         if (byte < 0x80) {
             *cursor = p;
@@ -49,7 +55,8 @@ tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_
     return TF_AVRO_BAD_VARINT;
 }
 
-static inline const uint8_t *read_long(tf_avro_decoder *d, const uint8_t *p, int64_t *value) {
+static inline const uint8_t *read_long(tf_avro_decoder *d, const uint8_t *p, int64_t *value)
+{
     if (p < d->end && *p < 0x80) { /* one byte, the usual length */
         *value = unzigzag(*p);
         return p + 1;
@@ -58,45 +65,54 @@ static inline const uint8_t *read_long(tf_avro_decoder *d, const uint8_t *p, int
     return status == TF_AVRO_OK ? p : fail(d, status, p);
 }
 
-static inline const uint8_t *skip_long(tf_avro_decoder *d, const uint8_t *p) {
+static inline const uint8_t *skip_long(tf_avro_decoder *d, const uint8_t *p)
+{
     if (d->end - p > 8) {
         /* Not by the bits of a word: what a branch predicts, nothing waits for. */
         for (int i = 0; i < 9; i++)
-            if (p[i] < 0x80) return p + i + 1;
+            if (p[i] < 0x80)
+                return p + i + 1;
     }
     int64_t value;
     return read_long(d, p, &value);
 }
 
 /* `count` varints: at once where they have 64 bytes at most, and each of them eight. */
-static const uint8_t *skip_longs(tf_avro_decoder *d, const uint8_t *p, int64_t count, tf_avro_guess *guess) {
+static const uint8_t *skip_longs(tf_avro_decoder *d, const uint8_t *p, int64_t count, tf_avro_guess *guess)
+{
     if (count <= 64 && d->end - p >= 64) {
         uint64_t follows = tf_high_bits64(p), ends = ~follows;
         uint64_t guessed = ends << (64 - guess->bytes);
         uint64_t nine = follows & follows >> 1;
         nine &= nine >> 2;
         nine &= nine >> 4; /* eight that say "more follows", one behind the other */
-        if (!nine && guessed >> 63 && tf_popcount(guessed) == (uint64_t)count) return p + guess->bytes;
+        if (!nine && guessed >> 63 && tf_popcount(guessed) == (uint64_t)count)
+            return p + guess->bytes;
         if (!nine && tf_popcount(ends) >= (uint64_t)count) {
-            for (int64_t i = 1; i < count; i++) ends &= ends - 1;
+            for (int64_t i = 1; i < count; i++)
+                ends &= ends - 1;
             guess->bytes = (int32_t)tf_trailing_zeros(ends) + 1;
             return p + guess->bytes;
         }
     }
-    for (; count > 0; count--) TRY(p = skip_long(d, p));
+    for (; count > 0; count--)
+        TRY(p = skip_long(d, p));
     return p;
 }
 
-static inline const uint8_t *take(tf_avro_decoder *d, const uint8_t *p, int64_t size) {
+static inline const uint8_t *take(tf_avro_decoder *d, const uint8_t *p, int64_t size)
+{
     return size > d->end - p ? fail(d, TF_AVRO_TRUNCATED, p) : p + size;
 }
 
 /* A length and so many bytes; *start and *size say which. */
-static inline const uint8_t *take_bytes(tf_avro_decoder *d, const uint8_t *p, const uint8_t **start, int32_t *size) {
+static inline const uint8_t *take_bytes(tf_avro_decoder *d, const uint8_t *p, const uint8_t **start, int32_t *size)
+{
     const uint8_t *at = p;
     int64_t length;
     TRY(p = read_long(d, p, &length));
-    if (length < 0 || length > d->end - p || length > INT32_MAX) return fail(d, TF_AVRO_BAD_LENGTH, at);
+    if (length < 0 || length > d->end - p || length > INT32_MAX)
+        return fail(d, TF_AVRO_BAD_LENGTH, at);
     *start = p;
     *size = (int32_t)length;
     return p + length;
@@ -104,7 +120,8 @@ static inline const uint8_t *take_bytes(tf_avro_decoder *d, const uint8_t *p, co
 
 /* take_bytes of the value of item i. */
 static inline const uint8_t *take_value(tf_avro_decoder *d, const uint8_t *p, int64_t i, tf_avro_guess *guess,
-                                        const uint8_t **start, int32_t *size) {
+                                        const uint8_t **start, int32_t *size)
+{
     uint8_t *guessed = &guess->sizes[i & 15];
     if (d->end - p > 64) {
         uint64_t known = *guessed;
@@ -125,34 +142,43 @@ static inline const uint8_t *take_value(tf_avro_decoder *d, const uint8_t *p, in
 
 /* ---- columns -------------------------------------------------------------------------------------------------- */
 
-static tf_avro_status status_of(tf_column_status status) {
+static tf_avro_status status_of(tf_column_status status)
+{
     return status == TF_COLUMN_OK ? TF_AVRO_OK : status == TF_COLUMN_LIMIT ? TF_AVRO_LIMIT : TF_AVRO_NO_MEMORY;
 }
 
-static inline const uint8_t *append_number(tf_avro_decoder *d, int32_t column, const uint8_t *p, int64_t value) {
+static inline const uint8_t *append_number(tf_avro_decoder *d, int32_t column, const uint8_t *p, int64_t value)
+{
     tf_column_status status = tf_column_append(&d->columns[column], value, 1, &d->memory);
     return status == TF_COLUMN_OK ? p : fail(d, status_of(status), p);
 }
 
 static const uint8_t *append_bytes(tf_avro_decoder *d, int32_t column, const uint8_t *p, const uint8_t *bytes,
-                                   int32_t size) {
+                                   int32_t size)
+{
     tf_column *c = &d->columns[column];
     tf_column_status status = tf_column_append(c, 0, 1, &d->memory);
-    if (status == TF_COLUMN_OK) status = tf_column_put(c, c->length - 1, bytes, size, &d->memory);
+    if (status == TF_COLUMN_OK)
+        status = tf_column_put(c, c->length - 1, bytes, size, &d->memory);
     return status == TF_COLUMN_OK ? p : fail(d, status_of(status), p);
 }
 
-static const uint8_t *append_null(tf_avro_decoder *d, const uint8_t *p, int32_t column) {
+static const uint8_t *append_null(tf_avro_decoder *d, const uint8_t *p, int32_t column)
+{
     tf_column *c = &d->columns[column];
     /* A null list is empty, where the row before it ended. */
     tf_column_status status = tf_column_append(c, c->items, 0, &d->memory);
-    if (status != TF_COLUMN_OK) return fail(d, status_of(status), p);
-    if (c->kind != TF_COLUMN_NUMBERS) tf_column_fill(c, c->length);
+    if (status != TF_COLUMN_OK)
+        return fail(d, status_of(status), p);
+    if (c->kind != TF_COLUMN_NUMBERS)
+        tf_column_fill(c, c->length);
     return p;
 }
 
-void tf_avro_free(tf_avro_decoder *d) {
-    for (int32_t i = 0; i < d->column_count; i++) tf_column_free(&d->columns[i]);
+void tf_avro_free(tf_avro_decoder *d)
+{
+    for (int32_t i = 0; i < d->column_count; i++)
+        tf_column_free(&d->columns[i]);
     d->memory.used = 0;
 }
 
@@ -162,16 +188,20 @@ static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *p
 
 /* The next block of an array: *count items, 0 at the end. *size is the block's bytes, -1 where not said. */
 static inline const uint8_t *block_head(tf_avro_decoder *d, const uint8_t *p, int64_t min_size, int64_t *count,
-                                 int64_t *size) {
+                                        int64_t *size)
+{
     const uint8_t *at = p;
     *size = -1;
     TRY(p = read_long(d, p, count));
-    if (*count == 0) return p;
+    if (*count == 0)
+        return p;
     if (*count < 0) {
-        if (*count == INT64_MIN) return fail(d, TF_AVRO_BAD_COUNT, at);
+        if (*count == INT64_MIN)
+            return fail(d, TF_AVRO_BAD_COUNT, at);
         *count = -*count;
         TRY(p = read_long(d, p, size));
-        if (*size < 0 || *size > d->end - p) return fail(d, TF_AVRO_BAD_LENGTH, at);
+        if (*size < 0 || *size > d->end - p)
+            return fail(d, TF_AVRO_BAD_LENGTH, at);
     }
     int64_t remaining = *size >= 0 ? *size : d->end - p;
     /* No overflow: both factors are below 2^31. */
@@ -183,7 +213,8 @@ static inline const uint8_t *block_head(tf_avro_decoder *d, const uint8_t *p, in
 
 /* Items of an int key and a bytes value: with skip_longs the statistics of columns that nobody asked for, most of the
  * bytes of a manifest. */
-static const uint8_t *skip_key_bytes(tf_avro_decoder *d, const uint8_t *p, int64_t count, tf_avro_guess *guess) {
+static const uint8_t *skip_key_bytes(tf_avro_decoder *d, const uint8_t *p, int64_t count, tf_avro_guess *guess)
+{
     const uint8_t *bytes;
     int32_t size;
     for (int64_t i = 0; i < count; i++) {
@@ -194,13 +225,15 @@ static const uint8_t *skip_key_bytes(tf_avro_decoder *d, const uint8_t *p, int64
 }
 
 static const uint8_t *skip_array(tf_avro_decoder *d, const uint8_t *p, int64_t min_size, const int32_t *body,
-                                 const int32_t *stop) {
+                                 const int32_t *stop)
+{
     int is_pair = stop - body == 2 && body[0] == TF_AVRO_SKIP_VARINT;
     tf_avro_guess *guess = &d->guesses[body - d->program];
     int64_t count, size;
     for (;;) {
         TRY(p = block_head(d, p, min_size, &count, &size));
-        if (count == 0) return p;
+        if (count == 0)
+            return p;
         if (size >= 0) {
             p += size;
         } else if (is_pair && body[1] == TF_AVRO_SKIP_VARINT) {
@@ -211,28 +244,34 @@ static const uint8_t *skip_array(tf_avro_decoder *d, const uint8_t *p, int64_t m
         } else if (stop - body == 1 && body[0] == TF_AVRO_SKIP_VARINT) {
             TRY(p = skip_longs(d, p, count, guess));
         } else if (body < stop) {
-            for (int64_t i = 0; i < count; i++) TRY(p = run(d, p, body, stop));
+            for (int64_t i = 0; i < count; i++)
+                TRY(p = run(d, p, body, stop));
         }
     }
 }
 
 static const uint8_t *read_list(tf_avro_decoder *d, const uint8_t *p, int32_t column, int64_t min_size,
-                                const int32_t *body, const int32_t *stop) {
+                                const int32_t *body, const int32_t *stop)
+{
     tf_column *c = &d->columns[column];
     int64_t count, size;
     for (;;) {
         TRY(p = block_head(d, p, min_size, &count, &size));
-        if (count == 0) return append_number(d, column, p, c->items);
+        if (count == 0)
+            return append_number(d, column, p, c->items);
         const uint8_t *start = p;
-        for (int64_t i = 0; i < count; i++) TRY(p = run(d, p, body, stop));
-        if (size >= 0 && p - start != size) return fail(d, TF_AVRO_BAD_LENGTH, p);
+        for (int64_t i = 0; i < count; i++)
+            TRY(p = run(d, p, body, stop));
+        if (size >= 0 && p - start != size)
+            return fail(d, TF_AVRO_BAD_LENGTH, p);
         c->items += count;
     }
 }
 
 /* ---- maps ----------------------------------------------------------------------------------------------------- */
 
-static int32_t find_key(const tf_avro_decoder *d, int64_t key) {
+static int32_t find_key(const tf_avro_decoder *d, int64_t key)
+{
     int32_t low = 0, high = d->key_count;
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
@@ -247,14 +286,16 @@ static int32_t find_key(const tf_avro_decoder *d, int64_t key) {
 
 /* The last value of a key that stands twice in a map counts. */
 static const uint8_t *set_bytes(tf_avro_decoder *d, const uint8_t *p, int32_t column, const uint8_t *bytes,
-                                int32_t size) {
+                                int32_t size)
+{
     tf_column *c = &d->columns[column];
     c->present += !c->valid[d->row];
     tf_column_status status = tf_column_put(c, d->row, bytes, size, &d->memory);
     return status == TF_COLUMN_OK ? p : fail(d, status_of(status), p);
 }
 
-static void set_number(tf_avro_decoder *d, int32_t column, int64_t value) {
+static void set_number(tf_avro_decoder *d, int32_t column, int64_t value)
+{
     tf_column *c = &d->columns[column];
     c->present += !c->valid[d->row];
     c->valid[d->row] = 1;
@@ -263,7 +304,8 @@ static void set_number(tf_avro_decoder *d, int32_t column, int64_t value) {
 
 /* Items that are a key and a value and nothing else. */
 static const uint8_t *read_pairs(tf_avro_decoder *d, const uint8_t *p, int32_t slot, int64_t count, int has_bytes,
-                                 tf_avro_guess *guess) {
+                                 tf_avro_guess *guess)
+{
     for (int64_t i = 0; i < count; i++) {
         const uint8_t *bytes;
         int64_t key, value;
@@ -276,7 +318,8 @@ static const uint8_t *read_pairs(tf_avro_decoder *d, const uint8_t *p, int32_t s
         }
         if (has_bytes) {
             TRY(p = take_value(d, p, i, guess, &bytes, &size));
-            if (index >= 0) TRY(p = set_bytes(d, p, slot + index, bytes, size));
+            if (index >= 0)
+                TRY(p = set_bytes(d, p, slot + index, bytes, size));
         } else if (index >= 0) {
             TRY(p = read_long(d, p, &value));
             set_number(d, slot + index, value);
@@ -289,59 +332,70 @@ static const uint8_t *read_pairs(tf_avro_decoder *d, const uint8_t *p, int32_t s
 
 /* One item of any other shape. */
 static const uint8_t *read_item(tf_avro_decoder *d, const uint8_t *p, int32_t slot, const int32_t *body,
-                                const int32_t *stop) {
+                                const int32_t *stop)
+{
     d->map_has_key = 0;
     d->map_value_kind = 0;
     TRY(p = run(d, p, body, stop));
     int32_t index = d->map_has_key && d->map_value_kind ? find_key(d, d->map_key) : -1;
-    if (index < 0) return p;
-    if (d->map_value_kind == 2) return set_bytes(d, p, slot + index, d->map_bytes, d->map_size);
+    if (index < 0)
+        return p;
+    if (d->map_value_kind == 2)
+        return set_bytes(d, p, slot + index, d->map_bytes, d->map_size);
     set_number(d, slot + index, d->map_value);
     return p;
 }
 
 static const uint8_t *read_map(tf_avro_decoder *d, const uint8_t *p, int32_t slot, int64_t min_size,
-                               const int32_t *body, const int32_t *stop) {
+                               const int32_t *body, const int32_t *stop)
+{
     int is_pair = stop - body == 2 && body[0] == TF_AVRO_KEY;
     int64_t count, size;
     for (;;) {
         TRY(p = block_head(d, p, min_size, &count, &size));
-        if (count == 0) return p;
+        if (count == 0)
+            return p;
         const uint8_t *start = p;
         if (is_pair && (body[1] == TF_AVRO_VALUE_LONG || body[1] == TF_AVRO_VALUE_BYTES)) {
-            TRY(p = read_pairs(d, p, slot, count, body[1] == TF_AVRO_VALUE_BYTES,
-                                 &d->guesses[body - d->program]));
+            TRY(p = read_pairs(d, p, slot, count, body[1] == TF_AVRO_VALUE_BYTES, &d->guesses[body - d->program]));
         } else {
-            for (int64_t i = 0; i < count; i++) TRY(p = read_item(d, p, slot, body, stop));
+            for (int64_t i = 0; i < count; i++)
+                TRY(p = read_item(d, p, slot, body, stop));
         }
-        if (size >= 0 && p - start != size) return fail(d, TF_AVRO_BAD_LENGTH, p);
+        if (size >= 0 && p - start != size)
+            return fail(d, TF_AVRO_BAD_LENGTH, p);
     }
 }
 
 /* ---- single values -------------------------------------------------------------------------------------------- */
 
-static const uint8_t *read_union(tf_avro_decoder *d, const uint8_t *p, const int32_t *words) {
+static const uint8_t *read_union(tf_avro_decoder *d, const uint8_t *p, const int32_t *words)
+{
     const uint8_t *at = p;
     int64_t branch;
     TRY(p = read_long(d, p, &branch));
-    if (branch < 0 || branch >= words[1]) return fail(d, TF_AVRO_BAD_BRANCH, at);
+    if (branch < 0 || branch >= words[1])
+        return fail(d, TF_AVRO_BAD_BRANCH, at);
     int32_t stop = branch + 1 < words[1] ? words[3 + branch + 1] : words[2];
     return run(d, p, d->program + words[3 + branch], d->program + stop);
 }
 
-static const uint8_t *read_enum(tf_avro_decoder *d, const uint8_t *p, int64_t symbols, int64_t *value) {
+static const uint8_t *read_enum(tf_avro_decoder *d, const uint8_t *p, int64_t symbols, int64_t *value)
+{
     const uint8_t *at = p;
     TRY(p = read_long(d, p, value));
     return *value < 0 || *value >= symbols ? fail(d, TF_AVRO_BAD_BRANCH, at) : p;
 }
 
-static const uint8_t *read_scalar(tf_avro_decoder *d, const uint8_t *p, const int32_t *words) {
+static const uint8_t *read_scalar(tf_avro_decoder *d, const uint8_t *p, const int32_t *words)
+{
     const uint8_t *bytes = p;
     int64_t value = 0;
     switch (words[0]) {
     case TF_AVRO_BOOL:
         TRY(p = take(d, p, 1));
-        if (bytes[0] > 1) return fail(d, TF_AVRO_BAD_BOOLEAN, bytes);
+        if (bytes[0] > 1)
+            return fail(d, TF_AVRO_BAD_BOOLEAN, bytes);
         value = bytes[0];
         break;
     case TF_AVRO_FLOAT:
@@ -352,26 +406,18 @@ static const uint8_t *read_scalar(tf_avro_decoder *d, const uint8_t *p, const in
         TRY(p = take(d, p, 8));
         value = (int64_t)tf_load64(bytes);
         break;
-    case TF_AVRO_FIXED:
-        TRY(p = take(d, p, words[2]));
-        return append_bytes(d, words[1], p, bytes, words[2]);
-    default: /* TF_AVRO_ENUM */
-        TRY(p = read_enum(d, p, words[2], &value));
+    case TF_AVRO_FIXED: TRY(p = take(d, p, words[2])); return append_bytes(d, words[1], p, bytes, words[2]);
+    default: /* TF_AVRO_ENUM */ TRY(p = read_enum(d, p, words[2], &value));
     }
     return append_number(d, words[1], p, value);
 }
 
-static const uint8_t *read_member(tf_avro_decoder *d, const uint8_t *p, const int32_t *words) {
+static const uint8_t *read_member(tf_avro_decoder *d, const uint8_t *p, const int32_t *words)
+{
     switch (words[0]) {
-    case TF_AVRO_KEY:
-        d->map_has_key = 1;
-        return read_long(d, p, &d->map_key);
-    case TF_AVRO_VALUE_LONG:
-        d->map_value_kind = 1;
-        return read_long(d, p, &d->map_value);
-    case TF_AVRO_VALUE_BYTES:
-        d->map_value_kind = 2;
-        return take_bytes(d, p, &d->map_bytes, &d->map_size);
+    case TF_AVRO_KEY: d->map_has_key = 1; return read_long(d, p, &d->map_key);
+    case TF_AVRO_VALUE_LONG: d->map_value_kind = 1; return read_long(d, p, &d->map_value);
+    case TF_AVRO_VALUE_BYTES: d->map_value_kind = 2; return take_bytes(d, p, &d->map_bytes, &d->map_size);
     default: /* TF_AVRO_VALUE_FIXED */
         d->map_value_kind = 2;
         d->map_size = words[1];
@@ -380,7 +426,8 @@ static const uint8_t *read_member(tf_avro_decoder *d, const uint8_t *p, const in
     }
 }
 
-static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *pc, const int32_t *stop) {
+static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *pc, const int32_t *stop)
+{
     const uint8_t *bytes;
     int64_t value;
     int32_t size;
@@ -409,12 +456,14 @@ static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *p
         case TF_AVRO_OPTIONAL:
             bytes = p;
             TRY(p = read_long(d, p, &value));
-            if (value != 0 && value != 1) return fail(d, TF_AVRO_BAD_BRANCH, bytes);
+            if (value != 0 && value != 1)
+                return fail(d, TF_AVRO_BAD_BRANCH, bytes);
             if (value != pc[1]) {
                 pc += 4 + pc[2];
                 break;
             }
-            for (int32_t i = 0; i < pc[2]; i += 2) TRY(p = append_null(d, p, pc[4 + i + 1]));
+            for (int32_t i = 0; i < pc[2]; i += 2)
+                TRY(p = append_null(d, p, pc[4 + i + 1]));
             pc += 4 + pc[2] + pc[3];
             break;
         case TF_AVRO_UNION:
@@ -433,7 +482,8 @@ static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *p
         case TF_AVRO_INT:
             bytes = p;
             TRY(p = read_long(d, p, &value));
-            if (value < INT32_MIN || value > INT32_MAX) return fail(d, TF_AVRO_BAD_INT, bytes);
+            if (value < INT32_MIN || value > INT32_MAX)
+                return fail(d, TF_AVRO_BAD_INT, bytes);
             TRY(p = append_number(d, pc[1], p, value));
             pc += 2;
             break;
@@ -468,8 +518,7 @@ static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *p
             TRY(p = read_member(d, p, pc));
             pc += pc[0] == TF_AVRO_VALUE_FIXED ? 2 : 1;
             break;
-        default:
-            return fail(d, TF_AVRO_BAD_PROGRAM, p);
+        default: return fail(d, TF_AVRO_BAD_PROGRAM, p);
         }
     }
     return p;
@@ -477,81 +526,104 @@ static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *p
 
 /* ---- records -------------------------------------------------------------------------------------------------- */
 
-void tf_avro_begin(tf_avro_decoder *d) {
-    for (int32_t byte = 0; byte < 128; byte++) d->small_keys[byte] = find_key(d, unzigzag((uint64_t)byte));
-    for (int32_t i = 0; i < d->column_count; i++) tf_column_begin(&d->columns[i]);
-    for (int32_t i = 0; i < d->program_length; i++) d->guesses[i].bytes = 1;
+void tf_avro_begin(tf_avro_decoder *d)
+{
+    for (int32_t byte = 0; byte < 128; byte++)
+        d->small_keys[byte] = find_key(d, unzigzag((uint64_t)byte));
+    for (int32_t i = 0; i < d->column_count; i++)
+        tf_column_begin(&d->columns[i]);
+    for (int32_t i = 0; i < d->program_length; i++)
+        d->guesses[i].bytes = 1;
 }
 
-void tf_avro_expect(tf_avro_decoder *d, int64_t records) {
+void tf_avro_expect(tf_avro_decoder *d, int64_t records)
+{
     for (int32_t i = 0; i < d->column_count; i++) {
         /* What cannot be had now will be asked for again. */
-        if (i >= d->sparse_start || d->parents[i] < 0) (void)tf_column_reserve(&d->columns[i], records, &d->memory);
+        if (i >= d->sparse_start || d->parents[i] < 0)
+            (void)tf_column_reserve(&d->columns[i], records, &d->memory);
     }
 }
 
-void tf_avro_expect_more(tf_avro_decoder *d, double times) {
+void tf_avro_expect_more(tf_avro_decoder *d, double times)
+{
     for (int32_t i = 0; i < d->column_count; i++) {
         tf_column *c = &d->columns[i];
-        if (c->kind == TF_COLUMN_NUMBERS || !c->capacity) continue;
+        if (c->kind == TF_COLUMN_NUMBERS || !c->capacity)
+            continue;
         /* A little more: values of later rows may be longer. */
         double bytes = c->offsets[c->filled] * times * 1.04;
-        if (bytes < MOST_EXPECTED) (void)tf_column_reserve_bytes(c, (int64_t)bytes + 64, &d->memory);
+        if (bytes < MOST_EXPECTED)
+            (void)tf_column_reserve_bytes(c, (int64_t)bytes + 64, &d->memory);
     }
 }
 
 /* Room for `count` rows; those of the sparse columns are null until they are set. */
-static tf_avro_status begin_block(tf_avro_decoder *d, int64_t count) {
+static tf_avro_status begin_block(tf_avro_decoder *d, int64_t count)
+{
     for (int32_t i = d->sparse_start; i < d->column_count; i++) {
         tf_column *c = &d->columns[i];
         tf_column_status status = tf_column_reserve(c, count, &d->memory);
-        if (status != TF_COLUMN_OK) return status_of(status);
-        if (!count) continue;
+        if (status != TF_COLUMN_OK)
+            return status_of(status);
+        if (!count)
+            continue;
         memset(c->valid + c->length, 0, (size_t)count);
-        if (c->kind == TF_COLUMN_NUMBERS) memset(c->values + c->length, 0, (size_t)count * sizeof(int64_t));
+        if (c->kind == TF_COLUMN_NUMBERS)
+            memset(c->values + c->length, 0, (size_t)count * sizeof(int64_t));
     }
     return TF_AVRO_OK;
 }
 
-static void end_block(tf_avro_decoder *d) {
+static void end_block(tf_avro_decoder *d)
+{
     for (int32_t i = d->sparse_start; i < d->column_count; i++) {
         tf_column *c = &d->columns[i];
         c->length = d->row;
-        if (c->kind != TF_COLUMN_NUMBERS && c->capacity) tf_column_fill(c, d->row);
+        if (c->kind != TF_COLUMN_NUMBERS && c->capacity)
+            tf_column_fill(c, d->row);
     }
 }
 
 /* Take back the record that was read last. */
-static void drop(tf_avro_decoder *d) {
+static void drop(tf_avro_decoder *d)
+{
     for (int32_t i = 0; i < d->sparse_start; i++) {
         tf_column *c = &d->columns[i];
         int64_t length = d->parents[i] < 0 ? d->row : d->columns[d->parents[i]].items;
-        for (; c->length > length; c->length--) c->present -= c->valid[c->length - 1];
-        if (c->items) c->items = length ? c->values[length - 1] : 0; /* a list's row before it ended there */
-        if (c->filled > length) c->filled = length;
+        for (; c->length > length; c->length--)
+            c->present -= c->valid[c->length - 1];
+        if (c->items)
+            c->items = length ? c->values[length - 1] : 0; /* a list's row before it ended there */
+        if (c->filled > length)
+            c->filled = length;
     }
     for (int32_t i = d->sparse_start; i < d->column_count; i++) {
         tf_column *c = &d->columns[i];
         c->present -= c->valid[d->row];
         c->valid[d->row] = 0;
-        if (c->filled > d->row) c->filled = d->row;
-        if (c->kind == TF_COLUMN_NUMBERS) c->values[d->row] = 0;
+        if (c->filled > d->row)
+            c->filled = d->row;
+        if (c->kind == TF_COLUMN_NUMBERS)
+            c->values[d->row] = 0;
     }
 }
 
-static int is_dropped(const tf_avro_decoder *d) {
+static int is_dropped(const tf_avro_decoder *d)
+{
     const tf_column *c = &d->columns[d->drop_column];
     return c->length && c->valid[c->length - 1] && c->values[c->length - 1] == d->drop_value;
 }
 
-tf_avro_status tf_avro_decode(tf_avro_decoder *d, const uint8_t *block, int64_t size, int64_t count,
-                              int64_t *offset) {
+tf_avro_status tf_avro_decode(tf_avro_decoder *d, const uint8_t *block, int64_t size, int64_t count, int64_t *offset)
+{
     const int32_t *stop = d->program + d->program_length;
     const uint8_t *p = block;
     *offset = 0;
     d->end = block + size;
     d->status = begin_block(d, count);
-    if (d->status != TF_AVRO_OK) return d->status;
+    if (d->status != TF_AVRO_OK)
+        return d->status;
     for (int64_t i = 0; i < count; i++) {
         p = run(d, p, d->program, stop);
         if (!p) {
@@ -569,10 +641,12 @@ tf_avro_status tf_avro_decode(tf_avro_decoder *d, const uint8_t *block, int64_t 
     return p == d->end ? TF_AVRO_OK : TF_AVRO_TRAILING;
 }
 
-tf_avro_status tf_avro_join(tf_avro_decoder *d, tf_avro_decoder *more) {
+tf_avro_status tf_avro_join(tf_avro_decoder *d, tf_avro_decoder *more)
+{
     for (int32_t i = 0; i < d->column_count; i++) {
         tf_column_status status = tf_column_join(&d->columns[i], &more->columns[i], &d->memory);
-        if (status != TF_COLUMN_OK) return status_of(status);
+        if (status != TF_COLUMN_OK)
+            return status_of(status);
     }
     d->row += more->row;
     return TF_AVRO_OK;

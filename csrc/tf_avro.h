@@ -30,17 +30,17 @@
 
 typedef enum {
     TF_AVRO_OK = 0,
-    TF_AVRO_TRUNCATED = 1,    /* a value passes the end of the block */
-    TF_AVRO_BAD_VARINT = 2,   /* over 10 bytes, or over 64 bits */
-    TF_AVRO_BAD_LENGTH = 3,   /* negative, or past the end */
-    TF_AVRO_BAD_COUNT = 4,    /* INT64_MIN, or more items than the remaining bytes hold */
-    TF_AVRO_BAD_BRANCH = 5,   /* union or enum index out of range */
-    TF_AVRO_BAD_BOOLEAN = 6,  /* neither 0 nor 1 */
-    TF_AVRO_BAD_INT = 7,      /* an int of more than 32 bits */
-    TF_AVRO_TRAILING = 8,     /* bytes left after the declared records */
+    TF_AVRO_TRUNCATED = 1,   /* a value passes the end of the block */
+    TF_AVRO_BAD_VARINT = 2,  /* over 10 bytes, or over 64 bits */
+    TF_AVRO_BAD_LENGTH = 3,  /* negative, or past the end */
+    TF_AVRO_BAD_COUNT = 4,   /* INT64_MIN, or more items than the remaining bytes hold */
+    TF_AVRO_BAD_BRANCH = 5,  /* union or enum index out of range */
+    TF_AVRO_BAD_BOOLEAN = 6, /* neither 0 nor 1 */
+    TF_AVRO_BAD_INT = 7,     /* an int of more than 32 bits */
+    TF_AVRO_TRAILING = 8,    /* bytes left after the declared records */
     TF_AVRO_NO_MEMORY = 9,
-    TF_AVRO_LIMIT = 10,       /* the columns would pass the memory limit */
-    TF_AVRO_BAD_PROGRAM = 11  /* a defect of the compiler, never of the data */
+    TF_AVRO_LIMIT = 10,      /* the columns would pass the memory limit */
+    TF_AVRO_BAD_PROGRAM = 11 /* a defect of the compiler, never of the data */
 } tf_avro_status;
 
 typedef enum {
@@ -71,31 +71,31 @@ typedef enum {
 /* What an array had in the record before: a guess, checked before it is believed. Records of one table are alike, and
  * a processor that need not wait for one length to find the next reads several at a time. */
 typedef struct {
-    int32_t bytes;      /* of all items */
-    uint8_t sizes[16];  /* of the first items' values, as the byte that says it */
+    int32_t bytes;     /* of all items */
+    uint8_t sizes[16]; /* of the first items' values, as the byte that says it */
 } tf_avro_guess;
 
 typedef struct {
     const int32_t *program;
     int32_t program_length;
-    tf_avro_guess *guesses;     /* program_length, zeroed: by the place of an array's items in the program */
-    tf_column *columns;         /* of a LIST the end offset of each row's items, of floats and doubles the bits */
-    const int32_t *parents;     /* by column: the LIST column whose items it holds, before it; -1: one row a record */
+    tf_avro_guess *guesses; /* program_length, zeroed: by the place of an array's items in the program */
+    tf_column *columns;     /* of a LIST the end offset of each row's items, of floats and doubles the bits */
+    const int32_t *parents; /* by column: the LIST column whose items it holds, before it; -1: one row a record */
     int32_t column_count;
-    int32_t sparse_start;       /* columns from here on are filled by MAP: one row a record, null unless set */
-    int32_t drop_column;        /* records whose value of this NUMBERS column is `drop_value` are left out; -1: none */
+    int32_t sparse_start; /* columns from here on are filled by MAP: one row a record, null unless set */
+    int32_t drop_column;  /* records whose value of this NUMBERS column is `drop_value` are left out; -1: none */
     int64_t drop_value;
-    const int32_t *keys;        /* wanted keys of the maps, ascending, distinct */
+    const int32_t *keys; /* wanted keys of the maps, ascending, distinct */
     int32_t key_count;
-    int32_t small_keys[128];    /* index in `keys` by the key's single byte of varint, -1 where not wanted */
+    int32_t small_keys[128]; /* index in `keys` by the key's single byte of varint, -1 where not wanted */
     tf_budget memory;
-    int64_t row;                /* rows so far that were not dropped */
-    const uint8_t *end;         /* of the block */
-    tf_avro_status status;      /* why a reader returned NULL, and where */
+    int64_t row;           /* rows so far that were not dropped */
+    const uint8_t *end;    /* of the block */
+    tf_avro_status status; /* why a reader returned NULL, and where */
     const uint8_t *cursor;
-    int64_t map_key;            /* of the map item being read */
+    int64_t map_key; /* of the map item being read */
     int32_t map_has_key;
-    int32_t map_value_kind;     /* 0 none, 1 long, 2 bytes */
+    int32_t map_value_kind; /* 0 none, 1 long, 2 bytes */
     int64_t map_value;
     const uint8_t *map_bytes;
     int32_t map_size;

@@ -22,10 +22,10 @@ typedef uint32_t (*tf_adler32_fn)(uint32_t adler, const void *data, size_t size)
 typedef struct {
     tf_inflate_fn inflate;
     tf_adler32_fn adler32;
-    void *inflater;  /* libdeflate's, of one thread */
+    void *inflater; /* libdeflate's, of one thread */
     uint8_t *plain;
     int64_t capacity;
-    int64_t limit;   /* most bytes that a block may inflate to */
+    int64_t limit; /* most bytes that a block may inflate to */
 } tf_avro_inflater;
 
 /* Decode the blocks of the file [data, data + size) from `offset` on.

@@ -33,13 +33,13 @@ typedef struct {
     uint8_t *data;
     int64_t length;
     int64_t capacity;
-    int64_t filled;  /* OCTETS, TEXT: offsets[0 .. filled] are set */
+    int64_t filled; /* OCTETS, TEXT: offsets[0 .. filled] are set */
     int64_t data_capacity;
     int64_t items;   /* of a column of lists: child rows so far; of others 0 */
     int64_t present; /* rows that are not null */
     int32_t kind;
-    int32_t width;   /* OCTETS, TEXT: the size of all values so far; TF_NO_WIDTH none yet, TF_MANY_WIDTHS they differ */
-    int32_t flaws;   /* TEXT: TF_TEXT_HAS_NUL | TF_TEXT_NOT_UTF8 */
+    int32_t width; /* OCTETS, TEXT: the size of all values so far; TF_NO_WIDTH none yet, TF_MANY_WIDTHS they differ */
+    int32_t flaws; /* TEXT: TF_TEXT_HAS_NUL | TF_TEXT_NOT_UTF8 */
 } tf_column;
 
 enum { TF_NO_WIDTH = -1, TF_MANY_WIDTHS = -2 };

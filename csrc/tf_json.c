@@ -65,7 +65,8 @@ static inline const uint8_t *plain(const uint8_t *cur, const uint8_t *end)
         uint64_t word = tf_load64(cur);
         uint64_t quote = word ^ ONES * '"', escape = word ^ ONES * '\\';
         /* A borrow can only reach bytes behind one that is marked rightly, and the first mark counts. */
-        uint64_t marks = ((quote - ONES) & ~quote) | ((escape - ONES) & ~escape) | ((word - ONES * 0x20) & ~word) | word;
+        uint64_t marks =
+            ((quote - ONES) & ~quote) | ((escape - ONES) & ~escape) | ((word - ONES * 0x20) & ~word) | word;
         marks &= HIGH;
         if (marks)
             return cur + (tf_trailing_zeros(marks) >> 3);
@@ -76,7 +77,8 @@ static inline const uint8_t *plain(const uint8_t *cur, const uint8_t *end)
     return cur;
 }
 
-/* Within a string: 64 bytes at once while they are plain but for escaped quotes, as in a JSON text within another one. */
+/* Within a string: 64 bytes at once while they are plain but for escaped quotes, as in a JSON text within another one.
+ */
 static const uint8_t *quoted(const uint8_t *cur, const uint8_t *end)
 {
     while (end - cur >= 64) {
@@ -110,19 +112,20 @@ static const uint8_t *string_end(const uint8_t *cur, const uint8_t *end, int *es
         if (end - cur < 2)
             return NULL;
         switch (cur[1]) {
-        case '"':
-            cur = quoted(cur + 2, end);
-            break;
-        case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
-            cur += 2;
-            break;
+        case '"': cur = quoted(cur + 2, end); break;
+        case '\\':
+        case '/':
+        case 'b':
+        case 'f':
+        case 'n':
+        case 'r':
+        case 't': cur += 2; break;
         case 'u':
             if (end - cur < 6 || !tf_json_hex(cur + 2, &code))
                 return NULL;
             cur += 6;
             break;
-        default:
-            return NULL;
+        default: return NULL;
         }
     }
 }
@@ -181,23 +184,12 @@ static inline const uint8_t *scalar_end(const uint8_t *cur, const uint8_t *end, 
         cur = string_end(cur + 1, end, &escaped);
         *kind = escaped ? TF_JSON_ESCAPED : TF_JSON_TEXT;
         return cur;
-    case 't':
-        *kind = TF_JSON_TRUE;
-        return word_end(cur, end, "true", 4);
-    case 'f':
-        *kind = TF_JSON_FALSE;
-        return word_end(cur, end, "false", 5);
-    case 'n':
-        *kind = TF_JSON_NULL;
-        return word_end(cur, end, "null", 4);
-    case 'N':
-        *kind = TF_JSON_REAL;
-        return word_end(cur, end, "NaN", 3);
-    case 'I':
-        *kind = TF_JSON_REAL;
-        return word_end(cur, end, "Infinity", 8);
-    default:
-        return number_end(cur, end, kind);
+    case 't': *kind = TF_JSON_TRUE; return word_end(cur, end, "true", 4);
+    case 'f': *kind = TF_JSON_FALSE; return word_end(cur, end, "false", 5);
+    case 'n': *kind = TF_JSON_NULL; return word_end(cur, end, "null", 4);
+    case 'N': *kind = TF_JSON_REAL; return word_end(cur, end, "NaN", 3);
+    case 'I': *kind = TF_JSON_REAL; return word_end(cur, end, "Infinity", 8);
+    default: return number_end(cur, end, kind);
     }
 }
 

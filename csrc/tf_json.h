@@ -72,7 +72,7 @@ typedef struct {
     uint8_t *kinds;      /* OUT: likewise; tf_json_kind, to be all TF_JSON_ABSENT before */
     int64_t rows;
     int32_t column_count;
-    int64_t *seen;       /* one a member, all -1 before the first text */
+    int64_t *seen; /* one a member, all -1 before the first text */
     size_t ordinal;
     tf_json_expected expected[TF_JSON_SHAPE]; /* all zero before the first text; must not outlive the texts */
 } tf_json_reader;
@@ -82,7 +82,8 @@ typedef struct {
 int tf_json_read(tf_json_reader *reader, const uint8_t *cur, const uint8_t *end, int64_t row);
 
 /* The entries of the object that tf_json_read found at `span`, of anything else none: names to spans[0...] and
- * kinds[0...], values to spans[stride...] and kinds[stride...], of the first `capacity` ones. Returns how many there are. */
+ * kinds[0...], values to spans[stride...] and kinds[stride...], of the first `capacity` ones. Returns how many there
+ * are. */
 int64_t tf_json_entries(const uint8_t *base, int64_t span, int64_t *spans, uint8_t *kinds, int64_t stride,
                         int64_t capacity);
 

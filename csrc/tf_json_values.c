@@ -56,17 +56,35 @@ int64_t tf_json_unescape(const uint8_t *cur, const uint8_t *end, uint8_t *out)
         if (end - cur < 2)
             return -1;
         switch (cur[1]) {
-        case 'b': *out++ = '\b'; cur += 2; continue;
-        case 'f': *out++ = '\f'; cur += 2; continue;
-        case 'n': *out++ = '\n'; cur += 2; continue;
-        case 'r': *out++ = '\r'; cur += 2; continue;
-        case 't': *out++ = '\t'; cur += 2; continue;
+        case 'b':
+            *out++ = '\b';
+            cur += 2;
+            continue;
+        case 'f':
+            *out++ = '\f';
+            cur += 2;
+            continue;
+        case 'n':
+            *out++ = '\n';
+            cur += 2;
+            continue;
+        case 'r':
+            *out++ = '\r';
+            cur += 2;
+            continue;
+        case 't':
+            *out++ = '\t';
+            cur += 2;
+            continue;
         case 'u': break;
         case '"':
             *out++ = '"';
             cur = copy_quoted(cur + 2, end, &out);
             continue;
-        default: *out++ = cur[1]; cur += 2; continue;
+        default:
+            *out++ = cur[1];
+            cur += 2;
+            continue;
         }
         if (end - cur < 6 || !tf_json_hex(cur + 2, &code))
             return -1;
@@ -74,7 +92,8 @@ int64_t tf_json_unescape(const uint8_t *cur, const uint8_t *end, uint8_t *out)
         if (code >= 0xdc00 && code <= 0xdfff)
             return -1;
         if (code >= 0xd800 && code <= 0xdbff) {
-            if (end - cur < 6 || cur[0] != '\\' || cur[1] != 'u' || !tf_json_hex(cur + 2, &low) || low < 0xdc00 || low > 0xdfff)
+            if (end - cur < 6 || cur[0] != '\\' || cur[1] != 'u' || !tf_json_hex(cur + 2, &low) || low < 0xdc00 ||
+                low > 0xdfff)
                 return -1;
             cur += 6;
             code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);

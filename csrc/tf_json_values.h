@@ -21,8 +21,10 @@ static inline int tf_json_hex(const uint8_t *cur, unsigned *code)
     *code = 0;
     for (int i = 0; i < 4; i++) {
         uint8_t c = cur[i];
-        unsigned digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                       : c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
+        unsigned digit = c >= '0' && c <= '9'   ? c - '0'
+                         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                                : 16;
         if (digit == 16)
             return 0;
         *code = *code << 4 | digit;

@@ -7,7 +7,7 @@
 enum {
     COOKIE_PLAIN = 12346,
     COOKIE_RUNS = 12347,
-    OFFSETS_FROM = 4,    /* containers from which a bitmap with runs has offsets too */
+    OFFSETS_FROM = 4, /* containers from which a bitmap with runs has offsets too */
     ARRAY_MAX = 4096,
     BITSET_WORDS = 1024,
     VALUES = 65536,
@@ -178,8 +178,7 @@ static bool clip(const tf_container *c, int64_t start, int64_t stop, uint32_t *l
 }
 
 /* Run i of a container within low <= v < high; false if nothing of it is. */
-static bool clipped_run(const tf_container *c, uint32_t i, uint32_t low, uint32_t high, uint32_t *first,
-                        uint32_t *past)
+static bool clipped_run(const tf_container *c, uint32_t i, uint32_t low, uint32_t high, uint32_t *first, uint32_t *past)
 {
     *first = tf_load16(c->data + 4 * i);
     *past = *first + tf_load16(c->data + 4 * i + 2) + 1u;
@@ -211,12 +210,8 @@ tf_status tf_roaring_summary(const uint8_t *cur, const uint8_t *end, int64_t *ca
     while (status == TF_OK && (status = tf_roaring_next(&r, &c)) == TF_OK) {
         *cardinality += c.cardinality;
         switch (c.kind) {
-        case TF_ARRAY:
-            *last = c.base + tf_load16(c.data + 2 * c.items - 2);
-            break;
-        case TF_RUNS:
-            *last = c.base + tf_load16(c.data + 4 * c.items - 4) + tf_load16(c.data + 4 * c.items - 2);
-            break;
+        case TF_ARRAY: *last = c.base + tf_load16(c.data + 2 * c.items - 2); break;
+        case TF_RUNS: *last = c.base + tf_load16(c.data + 4 * c.items - 4) + tf_load16(c.data + 4 * c.items - 2); break;
         case TF_BITSET:
             for (i = BITSET_WORDS - 1; i > 0 && tf_load64(c.data + 8 * i) == 0;)
                 i--;
@@ -278,8 +273,7 @@ tf_status tf_roaring_live(const uint8_t *cur, const uint8_t *end, int64_t start,
                 if (clipped_run(&c, i, low, high, &first, &past))
                     memset(live + (first - low), 0, past - first);
             break;
-        case TF_BITSET:
-            live_bitset(&c, low, high, live);
+        case TF_BITSET: live_bitset(&c, low, high, live);
         }
     }
     return finish(&r, status, offset);

@@ -33,16 +33,16 @@ typedef enum tf_container_kind { TF_ARRAY, TF_BITSET, TF_RUNS } tf_container_kin
 
 typedef struct tf_container {
     tf_container_kind kind;
-    int64_t base;        /* position of the value 0; values are 0 .. 65535 */
+    int64_t base;         /* position of the value 0; values are 0 .. 65535 */
     uint32_t cardinality; /* 1 .. 65536 */
-    uint32_t items;      /* values of an array, words of a bitset, runs */
-    const uint8_t *data; /* items times 2, 8 or 4 bytes */
+    uint32_t items;       /* values of an array, words of a bitset, runs */
+    const uint8_t *data;  /* items times 2, 8 or 4 bytes */
 } tf_container;
 
 typedef struct tf_roaring {
-    const uint8_t *start, *cur, *end; /* after an error, cur is what was wrong */
-    uint64_t buckets;                 /* 32-bit bitmaps still to come */
-    int64_t key;                      /* of the current one, -1 before the first */
+    const uint8_t *start, *cur, *end;                /* after an error, cur is what was wrong */
+    uint64_t buckets;                                /* 32-bit bitmaps still to come */
+    int64_t key;                                     /* of the current one, -1 before the first */
     const uint8_t *bucket, *runs, *header, *offsets; /* runs and offsets may be NULL: absent */
     uint32_t containers, next;
 } tf_roaring;

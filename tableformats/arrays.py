@@ -18,16 +18,33 @@ import pyarrow as pa
 from . import compute as pc
 
 __all__ = [
-    "FALSE", "TRUE", "ZERO", "array_of", "binaries", "distinct", "flat", "repeated", "scalar", "strings",
-    "text_buffers", "to_arrow", "to_numpy",
-]  # fmt: skip
+    "FALSE",
+    "TRUE",
+    "ZERO",
+    "array_of",
+    "binaries",
+    "distinct",
+    "flat",
+    "repeated",
+    "scalar",
+    "strings",
+    "text_buffers",
+    "to_arrow",
+    "to_numpy",
+]
 
 _KINDS: dict[np.dtype[Any], pa.DataType] = {
-    np.dtype(np.int8): pa.int8(), np.dtype(np.int16): pa.int16(), np.dtype(np.int32): pa.int32(),
-    np.dtype(np.int64): pa.int64(), np.dtype(np.uint8): pa.uint8(), np.dtype(np.uint16): pa.uint16(),
-    np.dtype(np.uint32): pa.uint32(), np.dtype(np.uint64): pa.uint64(), np.dtype(np.float32): pa.float32(),
+    np.dtype(np.int8): pa.int8(),
+    np.dtype(np.int16): pa.int16(),
+    np.dtype(np.int32): pa.int32(),
+    np.dtype(np.int64): pa.int64(),
+    np.dtype(np.uint8): pa.uint8(),
+    np.dtype(np.uint16): pa.uint16(),
+    np.dtype(np.uint32): pa.uint32(),
+    np.dtype(np.uint64): pa.uint64(),
+    np.dtype(np.float32): pa.float32(),
     np.dtype(np.float64): pa.float64(),
-}  # fmt: skip
+}
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _DTYPES: dict[pa.DataType, np.dtype[Any]] = {kind: dtype for dtype, kind in _KINDS.items()}
 

@@ -145,14 +145,16 @@ class _Binder:
         bound = self._column(column)
         if bound.type.is_nested or str(bound.type) == "variant":
             raise InvalidPredicateError(
-                f"a column of type {bound.type} does not compare; only IS NULL applies to it", field=str(bound),
+                f"a column of type {bound.type} does not compare; only IS NULL applies to it",
+                field=str(bound),
                 hint="Name a struct's member, as in a.b." if isinstance(bound.type, StructType) else None,
-            )  # fmt: skip
+            )
         if bound.field.collation is not None:
             raise UnsupportedFeatureError(
                 f"column {str(bound)!r} compares by the collation {bound.field.collation!r}, which is not built",
-                field=str(bound), hint="Filter the rows after reading, in an engine that has the collation",
-            )  # fmt: skip
+                field=str(bound),
+                hint="Filter the rows after reading, in an engine that has the collation",
+            )
         return bound
 
     def _column(self, column: AnyColumn) -> BoundColumn:
@@ -169,14 +171,17 @@ class _Binder:
             if parent and isinstance(parent[-1].type, (ListType, MapType)):
                 return InvalidPredicateError(
                     f"column {'.'.join(parts[:length])!r} is {parent[-1].type}: a predicate cannot reach into lists "
-                    "and maps", field=name, hint="Filter the rows after reading.",
-                )  # fmt: skip
+                    "and maps",
+                    field=name,
+                    hint="Filter the rows after reading.",
+                )
         spellings = self._spellings(parts)
         if len(spellings) > 1 and not self._case_sensitive:
             return InvalidPredicateError(
-                f"column {name!r} is ambiguous: it could be {' or '.join(spellings)}", field=name,
+                f"column {name!r} is ambiguous: it could be {' or '.join(spellings)}",
+                field=name,
                 hint="Spell it exactly.",
-            )  # fmt: skip
+            )
         near = self._schema.near_names(name)
         known = ", ".join(near) if near else ", ".join(self._schema.names[:10])
         hint = f"Did you mean {known}?" if near else f"The columns are: {known}."
@@ -278,9 +283,10 @@ def _bind_columns(op: str, left: BoundColumn, right: BoundColumn) -> Expression:
         )
     if str(left.type).endswith("_ns") != str(right.type).endswith("_ns") and _family(left.type) == "instant":
         raise UnsupportedFeatureError(
-            f"comparing columns of type {left.type} and {right.type}", field=f"{left}, {right}",
+            f"comparing columns of type {left.type} and {right.type}",
+            field=f"{left}, {right}",
             hint="Compare columns of one unit.",
-        )  # fmt: skip
+        )
     return Comparison(op, left, right)
 
 

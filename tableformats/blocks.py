@@ -275,9 +275,13 @@ class Block:
         return len(self), int(self.sizes.sum()), None if counts is None else _sum(counts)
 
     def _ranges(
-        self, known: dict[Field, _Known], columns: Sequence[Field], counted: Collection[int],
-        rows: np.ndarray | None, batch_of: BatchOf,
-    ) -> tuple[dict[int, Range], pa.Array | None]:  # fmt: skip
+        self,
+        known: dict[Field, _Known],
+        columns: Sequence[Field],
+        counted: Collection[int],
+        rows: np.ndarray | None,
+        batch_of: BatchOf,
+    ) -> tuple[dict[int, Range], pa.Array | None]:
         """The ranges of ``columns`` for ``rows`` (None: all) by field id, and record counts where they are known: those
         in ``known``, to which others are added."""
         columns = self._bounded(columns)

@@ -47,6 +47,7 @@ SELECTED = "selected_rows"
 _OF_DATA_FILE = ("data_file_format", "data_spec_id", "data_partition")
 """Columns of ``DeleteFiles.files``: what an equality delete that selects rows says of the data file it selects from."""
 
+
 @dataclass(frozen=True)
 class Changes(Scan):
     """Rows that a range of versions inserted, deleted and updated; made by :meth:`tableformats.Table.changes`.
@@ -234,10 +235,19 @@ class ChangesSnapshot(FormatSnapshot):
             return BitMap64()
         file_format, spec_id, partition = (deletes[name][0] for name in _OF_DATA_FILE)
         task = ScanTask(
-            index=0, path=self.resolve_paths(pa.array([path]))[0].as_py(), stored_path=path, size_bytes=0, start=0,
-            length=0, record_count=record_count, file_format=file_format.as_py(), spec_id=spec_id.as_py(),
-            partition={int(name): partition[name] for name in partition}, deletes=deletes, residual=TRUE,
-        )  # fmt: skip
+            index=0,
+            path=self.resolve_paths(pa.array([path]))[0].as_py(),
+            stored_path=path,
+            size_bytes=0,
+            start=0,
+            length=0,
+            record_count=record_count,
+            file_format=file_format.as_py(),
+            spec_id=spec_id.as_py(),
+            partition={int(name): partition[name] for name in partition},
+            deletes=deletes,
+            residual=TRUE,
+        )
         return self._matcher.positions(task)
 
     @cached_property
@@ -256,9 +266,10 @@ class ChangesSnapshot(FormatSnapshot):
                 return int(pq.read_metadata(source).num_rows)
         except (OSError, pa.ArrowException) as error:
             raise CorruptMetadataError(
-                f"the rows of a data file cannot be counted: {error}", path=absolute,
+                f"the rows of a data file cannot be counted: {error}",
+                path=absolute,
                 hint="It may have been vacuumed: ask for the changes of newer versions",
-            ) from error  # fmt: skip
+            ) from error
 
     def equality_deletes(self, delete: Any) -> pa.Table:
         """See :meth:`tableformats.plugin.FormatSnapshot.equality_deletes`."""
@@ -307,9 +318,11 @@ def _with_change_columns(schema: Schema, location: str) -> Schema:
     for f in schema:
         if f.name.lower() in (column.name for column in CHANGE_COLUMNS):
             raise UnsupportedFeatureError(
-                "a column of the table has the name of a change column", path=location, field=f.name,
+                "a column of the table has the name of a change column",
+                path=location,
+                field=f.name,
                 hint="Rename the column, or compare two snapshots instead",
-            )  # fmt: skip
+            )
     return Schema((*map(_optional, schema.fields), *CHANGE_COLUMNS), schema.id)
 
 

@@ -22,14 +22,29 @@ from .expressions import Literal
 from .schema import DecimalType, FixedType, PrimitiveType, Type
 
 __all__ = [
-    "Accepted", "accept_comparison", "accept_in", "accept_prefix", "domain_of", "into_domain", "locate",
+    "Accepted",
+    "accept_comparison",
+    "accept_in",
+    "accept_prefix",
+    "domain_of",
+    "into_domain",
+    "locate",
     "validity_of",
-]  # fmt: skip
+]
 
 _INTEGERS = (
-    "boolean", "byte", "short", "int", "long", "date", "time",
-    "timestamp", "timestamp_ntz", "timestamp_ns", "timestamp_ntz_ns",
-)  # fmt: skip
+    "boolean",
+    "byte",
+    "short",
+    "int",
+    "long",
+    "date",
+    "time",
+    "timestamp",
+    "timestamp_ntz",
+    "timestamp_ns",
+    "timestamp_ntz_ns",
+)
 # A decimal has 38 digits at most; shifting one must not round it.
 
 

@@ -71,8 +71,9 @@ def _check_cardinalities(plan: ScanPlan, files: np.ndarray, physical: np.ndarray
         first = int(wrong[0])
         raise CorruptMetadataError(
             f"a deletion vector takes {taken[first]} rows from a file of {physical[first]}",
-            path=plan.paths[int(files[first])].as_py(), hint="The table's metadata contradicts itself",
-        )  # fmt: skip
+            path=plan.paths[int(files[first])].as_py(),
+            hint="The table's metadata contradicts itself",
+        )
 
 
 def _add_unknown(plan: ScanPlan, total: int, limit: int | None) -> int:

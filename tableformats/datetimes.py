@@ -13,9 +13,20 @@ import datetime as dt
 import re
 
 __all__ = [
-    "DATETIME_MS", "DAY_NANOS", "DAY_S", "DAY_US", "FIRST_GREGORIAN_DAY", "YEAR_1900_S", "days_from_civil",
-    "format_date", "format_time", "format_timestamp", "parse_date", "parse_time", "parse_timestamp",
-]  # fmt: skip
+    "DATETIME_MS",
+    "DAY_NANOS",
+    "DAY_S",
+    "DAY_US",
+    "FIRST_GREGORIAN_DAY",
+    "YEAR_1900_S",
+    "days_from_civil",
+    "format_date",
+    "format_time",
+    "format_timestamp",
+    "parse_date",
+    "parse_time",
+    "parse_timestamp",
+]
 
 SECOND_NANOS = 1_000_000_000
 DAY_S = 86_400

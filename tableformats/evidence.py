@@ -27,9 +27,18 @@ if TYPE_CHECKING:
     from .plugin.statistics import Bounds
 
 __all__ = [
-    "BoundsEvidence", "Evidence", "ImpliedEvidence", "PackedRange", "PartitionEvidence", "Range", "flag", "is_null",
-    "partition_evidence", "ranges_of", "without_nan",
-]  # fmt: skip
+    "BoundsEvidence",
+    "Evidence",
+    "ImpliedEvidence",
+    "PackedRange",
+    "PartitionEvidence",
+    "Range",
+    "flag",
+    "is_null",
+    "partition_evidence",
+    "ranges_of",
+    "without_nan",
+]
 
 _FLOATS = ("float", "double")
 _FEW = 1024
@@ -85,9 +94,16 @@ class Range:
         """uint8: masks of a leaf that is TRUE for the accepted codes."""
         out = np.empty(len(self.may_value), np.uint8)
         kernels.leaf_mask(
-            *codes, accepted.top, self.may_value, self.may_null,
-            accepted.first, accepted.last, accepted.odd_only, False, out,
-        )  # fmt: skip
+            *codes,
+            accepted.top,
+            self.may_value,
+            self.may_null,
+            accepted.first,
+            accepted.last,
+            accepted.odd_only,
+            False,
+            out,
+        )
         return out
 
     def spread(self, values: np.ndarray) -> np.ndarray:

@@ -24,10 +24,29 @@ from .errors import InvalidPredicateError
 from .schema import Field, Type
 
 __all__ = [
-    "And", "BoundColumn", "Column", "Comparison", "Constant", "Expression", "In", "IsNaN", "IsNull", "Like",
-    "Literal", "Not", "Or", "Reference", "StartsWith", "col", "columns_of", "conjunction", "depth", "like_parts",
-    "split_name", "walk",
-]  # fmt: skip
+    "And",
+    "BoundColumn",
+    "Column",
+    "Comparison",
+    "Constant",
+    "Expression",
+    "In",
+    "IsNaN",
+    "IsNull",
+    "Like",
+    "Literal",
+    "Not",
+    "Or",
+    "Reference",
+    "StartsWith",
+    "col",
+    "columns_of",
+    "conjunction",
+    "depth",
+    "like_parts",
+    "split_name",
+    "walk",
+]
 
 COMPARISONS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 
@@ -393,14 +412,18 @@ def _terms(kind: type[And] | type[Or], operand: object) -> tuple[Expression, ...
     """The operands that ``operand`` adds to a chain of ``kind``, so that chains stay flat."""
     if not isinstance(operand, Expression):
         raise InvalidPredicateError(
-            f"{operand!r} is no predicate", hint="Compare the column first, as in (tf.col('a') == True) & ...; "
+            f"{operand!r} is no predicate",
+            hint="Compare the column first, as in (tf.col('a') == True) & ...; "
             "comparisons need parentheses beside & and |.",
-        )  # fmt: skip
+        )
     return operand.children if isinstance(operand, kind) else (operand,)
 
 
 # Words that Spark, or sqlglot in some version, does not read as a column's name everywhere.
-_KEYWORDS = frozenset(re.findall(r"\w+", """
+_KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
     ALL ALTER ALWAYS AND ANY ARRAY AS BETWEEN CASE CONNECT_BY_ROOT CREATE CROSS CURRENT_DATE
     CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DESCRIBE DISTINCT DIV DROP ELSE END EXCEPT EXISTS FALSE
     FETCH FOR FROM FULL GLOB GRANT GROUP HAVING IF ILIKE IN INNER INSERT INTERSECT INTO IS ISNULL JOIN
@@ -408,7 +431,9 @@ _KEYWORDS = frozenset(re.findall(r"\w+", """
     OUTER OVER PARTITIONED_BY QUALIFY RANGE REGEXP RETURNING REVOKE RIGHT RLIKE ROLLBACK SELECT
     SERDEPROPERTIES SESSION_USER STRUCT TABLESAMPLE THEN TRUE UNCACHE UNION UNKNOWN USER USING VALUES
     WHEN WHERE WINDOW WITH XOR
-"""))  # fmt: skip
+""",
+    )
+)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 

@@ -228,9 +228,7 @@ class Kept:
             return found
         return None
 
-    def keep(
-        self, part: FilePart, kept: KeptPart, bytes_of: Callable[[Block], int] = attrgetter("nbytes")
-    ) -> None:
+    def keep(self, part: FilePart, kept: KeptPart, bytes_of: Callable[[Block], int] = attrgetter("nbytes")) -> None:
         """Keep what was made of ``part`` in this snapshot."""
         if part.key is not None and self._contexts:
             self._cache.keep(("part", part.key, self._contexts[0][1]), kept, kept.nbytes(bytes_of))

@@ -73,21 +73,27 @@ class Limits:
             if not 1 <= value <= self.GREATEST[f.name]:
                 raise ValueError(f"the limit {f.name} is from 1 to {self.GREATEST[f.name]}, not {value}")
 
-    def check(self, name: str, found: int, what: str, *, path: str | None, offset: int | None = None,
-              field: str | None = None) -> None:  # fmt: skip
+    def check(
+        self, name: str, found: int, what: str, *, path: str | None, offset: int | None = None, field: str | None = None
+    ) -> None:
         """Raise LimitExceededError where ``found``, the number of ``what``, is greater than the limit ``name``."""
         if found > getattr(self, name):
             raise self.exceeded(name, f"{found} {what}", path=path, offset=offset, field=field)
 
-    def exceeded(self, name: str, found: str, *, path: str | None, offset: int | None = None,
-                 field: str | None = None) -> LimitExceededError:  # fmt: skip
+    def exceeded(
+        self, name: str, found: str, *, path: str | None, offset: int | None = None, field: str | None = None
+    ) -> LimitExceededError:
         """The error that says that ``found`` is more than the limit ``name``."""
         value = getattr(self, name)
         return LimitExceededError(
-            f"{found}: more than the limit {name} of {value}", path=path, offset=offset, field=field,
-            limit=name, value=value,
+            f"{found}: more than the limit {name} of {value}",
+            path=path,
+            offset=offset,
+            field=field,
+            limit=name,
+            value=value,
             hint=f"If you trust the table, open it with limits=tf.Limits({name}=...) and a greater number",
-        )  # fmt: skip
+        )
 
 
 DEFAULT_LIMITS = Limits()

@@ -127,9 +127,15 @@ def normalized(literal: Literal) -> Literal:
 
 
 _PYTHON_TYPES: tuple[tuple[Any, str], ...] = (
-    (bool, "boolean"), (int, "long"), (float, "double"), (str, "string"), ((bytes, bytearray, memoryview), "binary"),
-    (dt.date, "date"), (dt.time, "time"), (uuid.UUID, "uuid"),
-)  # fmt: skip
+    (bool, "boolean"),
+    (int, "long"),
+    (float, "double"),
+    (str, "string"),
+    ((bytes, bytearray, memoryview), "binary"),
+    (dt.date, "date"),
+    (dt.time, "time"),
+    (uuid.UUID, "uuid"),
+)
 _CANONICAL: dict[str, Any] = {
     "long": int,
     "double": float,
@@ -162,13 +168,18 @@ def _mismatch(original: Literal, value: Literal, kind: Type) -> InvalidPredicate
     written = value.type
     if isinstance(written, PrimitiveType) and written.name == "string":
         forms = {
-            "date": "DATE '2024-01-31'", "timestamp": "TIMESTAMP '2024-01-31 12:00:00'", "time": "TIME '12:00:00'",
-            "timestamp_ntz": "TIMESTAMP_NTZ '2024-01-31 12:00:00'", "binary": "X'00FF'", "boolean": "TRUE or FALSE",
+            "date": "DATE '2024-01-31'",
+            "timestamp": "TIMESTAMP '2024-01-31 12:00:00'",
+            "time": "TIME '12:00:00'",
+            "timestamp_ntz": "TIMESTAMP_NTZ '2024-01-31 12:00:00'",
+            "binary": "X'00FF'",
+            "boolean": "TRUE or FALSE",
             "uuid": "'f79c3e09-677c-4bbd-a479-3f349cb785e7'",
-        }  # fmt: skip
+        }
         form = forms.get(str(kind), "X'00FF'" if isinstance(kind, FixedType) else "a number without quotes")
-        return InvalidPredicateError(f"{original} (string) cannot be compared with a column of type {kind}",
-                                     hint=f"Write {form}.")  # fmt: skip
+        return InvalidPredicateError(
+            f"{original} (string) cannot be compared with a column of type {kind}", hint=f"Write {form}."
+        )
     shown = "decimal" if isinstance(written, DecimalType) else "number" if is_numeric(written) else str(written)
     hint = "Put the value in quotes." if str(kind) == "string" else "Write a value of the column's type."
     return InvalidPredicateError(f"{original} ({shown}) cannot be compared with a column of type {kind}", hint=hint)
@@ -325,7 +336,14 @@ def _fit_timestamp(value: Literal, kind: PrimitiveType) -> Fit | None:
 
 
 _FITTERS = {
-    "boolean": _fit_boolean, "string": _fit_string, "binary": _fit_binary, "uuid": _fit_uuid, "date": _fit_date,
-    "time": _fit_time, "timestamp": _fit_timestamp, "timestamp_ntz": _fit_timestamp,
-    "timestamp_ns": _fit_timestamp, "timestamp_ntz_ns": _fit_timestamp,
-}  # fmt: skip
+    "boolean": _fit_boolean,
+    "string": _fit_string,
+    "binary": _fit_binary,
+    "uuid": _fit_uuid,
+    "date": _fit_date,
+    "time": _fit_time,
+    "timestamp": _fit_timestamp,
+    "timestamp_ntz": _fit_timestamp,
+    "timestamp_ns": _fit_timestamp,
+    "timestamp_ntz_ns": _fit_timestamp,
+}

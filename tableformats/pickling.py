@@ -49,7 +49,8 @@ def compact(table: pa.Table) -> pa.Table:
 def _empty(form: int, cls: type[T]) -> T:
     if form != PICKLE_FORMAT:
         raise UnsupportedFeatureError(
-            f"this {cls.__name__} was pickled in form {form}, and here is form {PICKLE_FORMAT}", field="pickle",
+            f"this {cls.__name__} was pickled in form {form}, and here is form {PICKLE_FORMAT}",
+            field="pickle",
             hint="Pickles are for processes of one release: use the same release everywhere, or make the object again",
-        )  # fmt: skip
+        )
     return cls.__new__(cls)

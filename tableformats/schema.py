@@ -168,9 +168,25 @@ EXACT = decimal.Context(prec=80)
 """For arithmetic of decimals, which otherwise rounds to the 28 digits of the process's context."""
 # Spark's names. "timestamp" is an instant (Delta timestamp, Iceberg timestamptz), "timestamp_ntz" has no zone.
 PRIMITIVE_NAMES = (
-    "boolean", "byte", "short", "int", "long", "float", "double", "string", "binary", "uuid", "date", "time",
-    "timestamp", "timestamp_ntz", "timestamp_ns", "timestamp_ntz_ns", "variant", "unknown",
-)  # fmt: skip
+    "boolean",
+    "byte",
+    "short",
+    "int",
+    "long",
+    "float",
+    "double",
+    "string",
+    "binary",
+    "uuid",
+    "date",
+    "time",
+    "timestamp",
+    "timestamp_ntz",
+    "timestamp_ns",
+    "timestamp_ntz_ns",
+    "variant",
+    "unknown",
+)
 _SIMPLE_STRINGS = {"byte": "tinyint", "short": "smallint", "long": "bigint", "unknown": "void"}
 _PRIMITIVES = {name: PrimitiveType(name) for name in PRIMITIVE_NAMES}
 
@@ -194,9 +210,7 @@ class Schema:
         return len(self.fields)
 
     def __str__(self) -> str:
-        return "\n".join(
-            f"{f.name}: {f.type}{' not null' if f.required else ''}" for f in self.fields
-        )
+        return "\n".join(f"{f.name}: {f.type}{' not null' if f.required else ''}" for f in self.fields)
 
     @property
     def names(self) -> list[str]:
@@ -327,8 +341,9 @@ def arrow_type(kind: Type) -> pa.DataType:
     if isinstance(kind, ListType):
         return pa.list_(arrow_field(replace(kind.element, name="element")))
     if isinstance(kind, MapType):
-        return pa.map_(arrow_field(replace(kind.key, name="key", required=True)),
-                       arrow_field(replace(kind.value, name="value")))  # fmt: skip
+        return pa.map_(
+            arrow_field(replace(kind.key, name="key", required=True)), arrow_field(replace(kind.value, name="value"))
+        )
     assert isinstance(kind, PrimitiveType)
     return _arrow_primitives()[kind.name]
 
@@ -338,14 +353,25 @@ def _arrow_primitives() -> dict[str, pa.DataType]:
     import pyarrow as pa
 
     return {
-        "boolean": pa.bool_(), "byte": pa.int8(), "short": pa.int16(), "int": pa.int32(), "long": pa.int64(),
-        "float": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary(),
-        "uuid": pa.binary(16), "date": pa.date32(), "time": pa.time64("us"),
-        "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"),
-        "timestamp_ns": pa.timestamp("ns", "UTC"), "timestamp_ntz_ns": pa.timestamp("ns"),
+        "boolean": pa.bool_(),
+        "byte": pa.int8(),
+        "short": pa.int16(),
+        "int": pa.int32(),
+        "long": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "binary": pa.binary(),
+        "uuid": pa.binary(16),
+        "date": pa.date32(),
+        "time": pa.time64("us"),
+        "timestamp": pa.timestamp("us", "UTC"),
+        "timestamp_ntz": pa.timestamp("us"),
+        "timestamp_ns": pa.timestamp("ns", "UTC"),
+        "timestamp_ntz_ns": pa.timestamp("ns"),
         "variant": pa.struct([pa.field("metadata", pa.binary()), pa.field("value", pa.binary())]),
         "unknown": pa.null(),
-    }  # fmt: skip
+    }
 
 
 def _from_arrow_field(f: pa.Field) -> Field:
@@ -384,15 +410,26 @@ def _spark_type(kind: Type) -> Any:
     from .errors import UnsupportedFeatureError
 
     if isinstance(kind, StructType):
-        return {"type": "struct", "fields": [
-            {"name": f.name, "type": _spark_type(f.type), "nullable": not f.required, "metadata": {}}
-            for f in kind.fields]}  # fmt: skip
+        return {
+            "type": "struct",
+            "fields": [
+                {"name": f.name, "type": _spark_type(f.type), "nullable": not f.required, "metadata": {}}
+                for f in kind.fields
+            ],
+        }
     if isinstance(kind, ListType):
-        return {"type": "array", "elementType": _spark_type(kind.element.type),
-                "containsNull": not kind.element.required}  # fmt: skip
+        return {
+            "type": "array",
+            "elementType": _spark_type(kind.element.type),
+            "containsNull": not kind.element.required,
+        }
     if isinstance(kind, MapType):
-        return {"type": "map", "keyType": _spark_type(kind.key.type), "valueType": _spark_type(kind.value.type),
-                "valueContainsNull": not kind.value.required}  # fmt: skip
+        return {
+            "type": "map",
+            "keyType": _spark_type(kind.key.type),
+            "valueType": _spark_type(kind.value.type),
+            "valueContainsNull": not kind.value.required,
+        }
     if isinstance(kind, DecimalType):
         return str(kind)
     if isinstance(kind, FixedType):

@@ -30,8 +30,15 @@ if TYPE_CHECKING:
     import pyarrow.fs
 
 __all__ = [
-    "FileInfo", "Scratch", "Storage", "missing_file", "normalize", "normalize_all", "scheme_of", "strip_trailing",
-]  # fmt: skip
+    "FileInfo",
+    "Scratch",
+    "Storage",
+    "missing_file",
+    "normalize",
+    "normalize_all",
+    "scheme_of",
+    "strip_trailing",
+]
 
 # RFC 3986: a scheme has two letters or more here, so that C:\ is a path; ':' inside a relative name is no scheme.
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -212,7 +219,8 @@ class Storage(Portable):
             import fsspec
         except ImportError as error:
             raise TableFormatsError(
-                f"no file system for {scheme}:// paths", path=without_secrets(path),
+                f"no file system for {scheme}:// paths",
+                path=without_secrets(path),
                 hint="Install fsspec and its package for the store",
             ) from error
         try:
@@ -220,9 +228,10 @@ class Storage(Portable):
         except Exception as error:
             self._scrubber.error(error)
             raise TableFormatsError(
-                f"the file system of {scheme}:// paths cannot be made: {error}", path=without_secrets(path),
+                f"the file system of {scheme}:// paths cannot be made: {error}",
+                path=without_secrets(path),
                 hint="Check storage_options, and that the package for the store is installed",
-            ) from error  # fmt: skip
+            ) from error
         return fs.PyFileSystem(fs.FSSpecHandler(Guarded(made, self._scrubber) if self._scrubber else made))
 
     def filesystem_path(self, path: str) -> tuple[pyarrow.fs.FileSystem, str]:
@@ -453,9 +462,10 @@ def _refuse_climbing(path: str) -> None:
     climbs = ".." in path and ".." in path.replace("\\", "/").split("/")
     if climbs or "\0" in path:
         raise PathNotAllowedError(
-            f"the table's metadata names a path that {'climbs with ..' if climbs else 'holds NUL'}", path=path,
+            f"the table's metadata names a path that {'climbs with ..' if climbs else 'holds NUL'}",
+            path=path,
             hint="The table is not safe to read",
-        )  # fmt: skip
+        )
 
 
 def _authority(path: str) -> str:

@@ -137,8 +137,14 @@ class _Learning(Statistics):
             except LookupError:
                 missing.append(f)
                 continue
-            _add(found, f, {name: side if places is None else pc.take(side, to_arrow(places))
-                            for name, side in known.sides.items()})  # fmt: skip
+            _add(
+                found,
+                f,
+                {
+                    name: side if places is None else pc.take(side, to_arrow(places))
+                    for name, side in known.sides.items()
+                },
+            )
         statistics = self._source() if missing else None
         if statistics is not None:
             read = statistics.bounds(missing, rows)
@@ -211,16 +217,20 @@ class _Part:
 
         batches = [
             {
-                "spec_id": b.spec_id, "spec": _text_of(specs, b.spec_id), "files": piece(b.files),
+                "spec_id": b.spec_id,
+                "spec": _text_of(specs, b.spec_id),
+                "files": piece(b.files),
                 "has_statistics": b.statistics is not None,
                 "columns": {
-                    name: [piece(_record_batch(column.sides)),
-                           None if column.rows is None else piece(_record_batch({"rows": to_arrow(column.rows)}))]
+                    name: [
+                        piece(_record_batch(column.sides)),
+                        None if column.rows is None else piece(_record_batch({"rows": to_arrow(column.rows)})),
+                    ]
                     for name, column in (b.statistics.columns if b.statistics is not None else {}).items()
                 },
             }
             for b in self.batches
-        ]  # fmt: skip
+        ]
         report = {k: v for k, v in vars(self.report).items() if isinstance(v, (int, list))}
         head = json.dumps({"report": report, "batches": batches}).encode()
         padded = -(-(len(head) + 1) // ALIGNMENT) * ALIGNMENT

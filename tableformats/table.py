@@ -139,9 +139,10 @@ def _from_catalog(catalog: Any, identifier: str) -> str:
             ) from error
         raise TableFormatsError(
             # Not its own words: what configures a catalog, and so may stand in them, are credentials too.
-            f"the catalog does not give the table: {type(error).__name__}", path=identifier,
+            f"the catalog does not give the table: {type(error).__name__}",
+            path=identifier,
             hint="Check PyIceberg's configuration",
-        ) from error  # fmt: skip
+        ) from error
 
 
 class Table(Portable):
@@ -198,8 +199,11 @@ class Table(Portable):
         """
         from .plugin.base import SnapshotSelector
 
-        given = [name for name, v in [("version", version), ("timestamp", timestamp), ("branch", branch), ("tag", tag)]
-                 if v is not None]  # fmt: skip
+        given = [
+            name
+            for name, v in [("version", version), ("timestamp", timestamp), ("branch", branch), ("tag", tag)]
+            if v is not None
+        ]
         if len(given) > 1:
             raise TypeError(f"{' and '.join(given)} were given; a snapshot is selected by one of them")
         selector = SnapshotSelector(version, epoch_ms(timestamp), branch, tag)
@@ -277,9 +281,7 @@ class Table(Portable):
         UnsupportedFeatureError : the format does not offer this (``table.changes`` may)
         """
         found = self._opened.appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive)
-        asked = {
-            "from_snapshot_id_exclusive": from_snapshot_id_exclusive, "to_snapshot_id_inclusive": found.version
-        }  # fmt: skip
+        asked = {"from_snapshot_id_exclusive": from_snapshot_id_exclusive, "to_snapshot_id_inclusive": found.version}
         snapshot = Snapshot(self, found, {k: v for k, v in asked.items() if v is not None})
         return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
 
@@ -336,9 +338,10 @@ class Snapshot(Portable):
         found = self._selected_again()
         if (found.version, found.schema) != (self.version, self.schema):
             raise SnapshotNotFoundError(
-                f"version {self.version} is read by another schema now", path=self.table.location,
+                f"version {self.version} is read by another schema now",
+                path=self.table.location,
                 hint="Open the table again",
-            )  # fmt: skip
+            )
         return found
 
     def _selected_again(self) -> Snapshot:
@@ -451,8 +454,10 @@ class Snapshot(Portable):
             if metadata.resolve([name], case_sensitive) or metadata.resolve(column.parts, case_sensitive):
                 raise UnsupportedFeatureError(
                     f"the metadata column {name!r} can be selected, but no filter names it yet",
-                    path=self.table.location, field=name, hint="Select the column and filter the rows",
-                )  # fmt: skip
+                    path=self.table.location,
+                    field=name,
+                    hint="Select the column and filter the rows",
+                )
 
     def project(self, columns: Sequence[str], case_sensitive: bool = False) -> Schema:
         """The schema of these top-level and metadata columns. Raises InvalidPredicateError for other names."""

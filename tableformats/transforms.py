@@ -293,4 +293,3 @@ def _scramble(block: int) -> int:
 
 def _rotate(value: int, by: int) -> int:
     return ((value << by) | (value >> (32 - by))) & 0xFFFFFFFF
-

@@ -15,9 +15,7 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(
-    os.environ.get("TABLEFORMATS_CONFORMANCE", Path(__file__).resolve().parents[2] / "shared" / "tables")
-)
+ROOT = Path(os.environ.get("TABLEFORMATS_CONFORMANCE", Path(__file__).resolve().parents[2] / "shared" / "tables"))
 needs_tables = pytest.mark.skipif(
     not ROOT.is_dir(), reason=f"no conformance tables at {ROOT}; set TABLEFORMATS_CONFORMANCE to their folder"
 )

@@ -52,8 +52,14 @@ def main() -> None:
         (copy.root / ".coveragerc").write_text(SETTINGS)
 
         def run(*command: str) -> str:
-            done = subprocess.run([sys.executable, *command], cwd=copy.root, env=environment, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+            done = subprocess.run(
+                [sys.executable, *command],
+                cwd=copy.root,
+                env=environment,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
             if done.returncode:
                 raise SystemExit(done.stdout)
             return done.stdout

@@ -31,13 +31,29 @@ from tableformats.literals import INTEGER_RANGES
 from tableformats.schema import DecimalType, Field, FixedType, Schema, StructType, Type, arrow_type, primitive
 
 _TYPES: dict[str, Type] = {
-    "tiny": primitive("byte"), "small": primitive("short"), "i": primitive("int"), "big": primitive("long"),
-    "j": primitive("long"), "f": primitive("float"), "d": primitive("double"), "e": primitive("double"),
-    "price": DecimalType(5, 2), "wide": DecimalType(38, 10), "huge": DecimalType(38, 0), "flag": primitive("boolean"),
-    "s": primitive("string"), "end": primitive("string"), "bin": primitive("binary"), "fix": FixedType(3),
-    "u": primitive("uuid"), "day": primitive("date"), "ts": primitive("timestamp"), "ntz": primitive("timestamp_ntz"),
-    "nanos": primitive("timestamp_ns"), "clock": primitive("time"),
-}  # fmt: skip
+    "tiny": primitive("byte"),
+    "small": primitive("short"),
+    "i": primitive("int"),
+    "big": primitive("long"),
+    "j": primitive("long"),
+    "f": primitive("float"),
+    "d": primitive("double"),
+    "e": primitive("double"),
+    "price": DecimalType(5, 2),
+    "wide": DecimalType(38, 10),
+    "huge": DecimalType(38, 0),
+    "flag": primitive("boolean"),
+    "s": primitive("string"),
+    "end": primitive("string"),
+    "bin": primitive("binary"),
+    "fix": FixedType(3),
+    "u": primitive("uuid"),
+    "day": primitive("date"),
+    "ts": primitive("timestamp"),
+    "ntz": primitive("timestamp_ntz"),
+    "nanos": primitive("timestamp_ns"),
+    "clock": primitive("time"),
+}
 _MEMBERS = (Field(101, "x", primitive("int")), Field(102, "a.b `c", primitive("double")))
 SCHEMA = Schema(
     (
@@ -107,9 +123,13 @@ def values(kind: Type) -> st.SearchStrategy[Any]:
     if name == "uuid":
         return st.binary(min_size=16, max_size=16)
     simple: dict[str, st.SearchStrategy[Any]] = {
-        "boolean": st.booleans(), "string": _TEXT, "binary": st.binary(max_size=3), "double": _DOUBLES,
-        "float": _DOUBLES.map(_as_float32), "date": _integers(*INTEGER_RANGES["int"]),
-    }  # fmt: skip
+        "boolean": st.booleans(),
+        "string": _TEXT,
+        "binary": st.binary(max_size=3),
+        "double": _DOUBLES,
+        "float": _DOUBLES.map(_as_float32),
+        "date": _integers(*INTEGER_RANGES["int"]),
+    }
     return simple.get(name, _integers(*INTEGER_RANGES["long"]))
 
 
@@ -160,8 +180,10 @@ def _leaves(draw: st.DrawFn) -> Expression:
         choices.append(st.just(IsNaN(column)))
     if str(column.type) == "string":
         patterns = st.lists(st.sampled_from(["%", "_", "\\%", "\\\\", "\\_", "a", "b", "\n", "é"]), max_size=5)
-        choices += [_TEXT.map(lambda text: StartsWith(column, text)),
-                    patterns.map(lambda parts: Like(column, "".join(parts)))]  # fmt: skip
+        choices += [
+            _TEXT.map(lambda text: StartsWith(column, text)),
+            patterns.map(lambda parts: Like(column, "".join(parts))),
+        ]
     return draw(st.one_of(choices))
 
 

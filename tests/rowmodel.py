@@ -71,8 +71,15 @@ def _compare(e: Comparison, left: Any, row: Mapping[int, Any]) -> Truth:
     if left is None or right is None:
         return left is None and right is None if e.op == "<=>" else None
     order = _order(left, right)
-    return {"=": order == 0, "<=>": order == 0, "!=": order != 0, "<": order < 0, "<=": order <= 0,
-            ">": order > 0, ">=": order >= 0}[e.op]  # fmt: skip
+    return {
+        "=": order == 0,
+        "<=>": order == 0,
+        "!=": order != 0,
+        "<": order < 0,
+        "<=": order <= 0,
+        ">": order > 0,
+        ">=": order >= 0,
+    }[e.op]
 
 
 def _order(a: Any, b: Any) -> int:

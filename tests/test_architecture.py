@@ -21,13 +21,29 @@ CORE = ROOT / "tableformats"
 PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_*")) if path.is_dir()}
 
 LAYERS = [
-    {"compute", "errors"}, {"arrays", "concurrency", "datetimes", "limits", "pickling", "secrets"},
-    {"allocator", "packed", "schema"}, {"expressions"}, {"literals"}, {"binding", "predicates", "transforms"},
-    {"_core"}, {"codes"}, {"evidence"}, {"pruning"}, {"inflate", "report"},
-    {"orc_tail", "storage"}, {"plugin"}, {"blocks", "record_counts", "relevant_deletes", "stored"}, {"kept"},
-    {"scan"}, {"changes", "plan_files", "planning", "residuals", "splits"}, {"tasks"}, {"table"},
-    {"arrow", "inspect"}, {"counting", "spark"}, {"cli", "testing"},
-]  # fmt: skip
+    {"compute", "errors"},
+    {"arrays", "concurrency", "datetimes", "limits", "pickling", "secrets"},
+    {"allocator", "packed", "schema"},
+    {"expressions"},
+    {"literals"},
+    {"binding", "predicates", "transforms"},
+    {"_core"},
+    {"codes"},
+    {"evidence"},
+    {"pruning"},
+    {"inflate", "report"},
+    {"orc_tail", "storage"},
+    {"plugin"},
+    {"blocks", "record_counts", "relevant_deletes", "stored"},
+    {"kept"},
+    {"scan"},
+    {"changes", "plan_files", "planning", "residuals", "splits"},
+    {"tasks"},
+    {"table"},
+    {"arrow", "inspect"},
+    {"counting", "spark"},
+    {"cli", "testing"},
+]
 RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
 UPWARD_WHEN_CALLED = {
     "scan": {"plan_files", "planning", "splits", "tasks", "counting", "arrow", "spark", "inspect"},
@@ -35,14 +51,36 @@ UPWARD_WHEN_CALLED = {
     "changes": {"arrow"},
 }
 PURE = {
-    "errors", "datetimes", "limits", "pickling", "secrets", "schema", "expressions", "literals", "binding",
-    "predicates", "transforms",
-}  # fmt: skip
+    "errors",
+    "datetimes",
+    "limits",
+    "pickling",
+    "secrets",
+    "schema",
+    "expressions",
+    "literals",
+    "binding",
+    "predicates",
+    "transforms",
+}
 DOES_IO = {"fsspec", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
 FOR_PLUGINS = {
-    "plugin", "schema", "expressions", "transforms", "errors", "storage", "report", "datetimes", "inflate", "limits",
-    "_core", "arrays", "compute", "concurrency", "orc_tail",
-}  # fmt: skip
+    "plugin",
+    "schema",
+    "expressions",
+    "transforms",
+    "errors",
+    "storage",
+    "report",
+    "datetimes",
+    "inflate",
+    "limits",
+    "_core",
+    "arrays",
+    "compute",
+    "concurrency",
+    "orc_tail",
+}
 
 # Optional or slow libraries, and the only modules that may import them: at module level, or when called.
 ANYWHERE = ""
@@ -162,8 +200,10 @@ def test_reads_the_imports_that_are_there() -> None:
     assert ("tableformats.scan", "tableformats.planning", True) in seen
     assert ("tableformats.kept", "tableformats._core.filekeys", False) in seen
     assert ("tableformats.cli.app", "click", False) in seen
-    assert not any(found.importer == "tableformats.schema" and found.target == "pyarrow" and not found.called
-                   for found in ALL_IMPORTS)  # fmt: skip
+    assert not any(
+        found.importer == "tableformats.schema" and found.target == "pyarrow" and not found.called
+        for found in ALL_IMPORTS
+    )
     assert set(PLUGINS) == {"tableformats_delta", "tableformats_iceberg"}
 
 
@@ -224,8 +264,7 @@ def test_optional_libraries_stay_in_their_corner(library: str) -> None:
     broken = [
         found
         for found in ALL_IMPORTS
-        if found.library == library
-        and not within(found.importer, when_called if found.called else at_module_level)
+        if found.library == library and not within(found.importer, when_called if found.called else at_module_level)
     ]
     complain(broken, f"{library} is imported where it is used")
 
@@ -270,9 +309,17 @@ def _names_a_format(text: str) -> bool:
 
 @pytest.mark.parametrize(
     ("text", "named"),
-    [("_delta_log", True), ("DeltaFormat", True), ("iceberg", True), ("an Iceberg table", True),
-     ("timedelta", False), ("dt.timedelta", False), ("PyIceberg catalog", False), ("pyiceberg", False)],
-)  # fmt: skip
+    [
+        ("_delta_log", True),
+        ("DeltaFormat", True),
+        ("iceberg", True),
+        ("an Iceberg table", True),
+        ("timedelta", False),
+        ("dt.timedelta", False),
+        ("PyIceberg catalog", False),
+        ("pyiceberg", False),
+    ],
+)
 def test_names_a_format(text: str, named: bool) -> None:
     assert _names_a_format(text) is named
 

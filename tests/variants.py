@@ -77,11 +77,15 @@ def primitive_of(header: int, data: bytes) -> Any:
         micros = EPOCH + dt.timedelta(microseconds=stored if header < 18 else stored // 1000)
         return micros.replace(tzinfo=instants[header])
     return {
-        0: lambda: None, 1: lambda: True, 2: lambda: False, 7: lambda: struct.unpack("<d", data[:8])[0],
-        11: lambda: (EPOCH + dt.timedelta(days=signed(data[:4]))).date(), 14: lambda: struct.unpack("<f", data[:4])[0],
+        0: lambda: None,
+        1: lambda: True,
+        2: lambda: False,
+        7: lambda: struct.unpack("<d", data[:8])[0],
+        11: lambda: (EPOCH + dt.timedelta(days=signed(data[:4]))).date(),
+        14: lambda: struct.unpack("<f", data[:4])[0],
         17: lambda: (EPOCH + dt.timedelta(microseconds=signed(data[:8]))).time(),
         20: lambda: uuid.UUID(bytes=data[:16]),
-    }[header]()  # fmt: skip
+    }[header]()
 
 
 def metadata_of(*names: str) -> bytes:

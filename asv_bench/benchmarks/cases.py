@@ -82,13 +82,30 @@ class Case:
 _DELTA = {"deltalake": 5.0, "polars": 2.0, "duckdb": 2.0}
 _ICEBERG = {"polars": 2.0, "pyiceberg": 80.0, "duckdb": 2.0}
 _TEXTS = {
-    "P0": "P0 all files", "P1": "P1 a day", "P2": "P2 range", "P3": "P3 text", "P4": "P4 IN (100)", "P5": "P5 OR",
-}  # fmt: skip
+    "P0": "P0 all files",
+    "P1": "P1 a day",
+    "P2": "P2 range",
+    "P3": "P3 text",
+    "P4": "P4 IN (100)",
+    "P5": "P5 OR",
+}
 # question: seconds, MiB
-_DELTA_GOALS = {"P0": (0.5, 450), "P1": (0.4, None), "P2": (0.8, 350), "P3": (0.85, None), "P4": (0.85, None),
-                "P5": (1.0, None)}  # fmt: skip
-_ICEBERG_GOALS = {"P0": (0.7, 350), "P1": (0.015, None), "P2": (0.55, 150), "P3": (0.6, None), "P4": (0.65, None),
-                  "P5": (0.75, None)}  # fmt: skip
+_DELTA_GOALS = {
+    "P0": (0.5, 450),
+    "P1": (0.4, None),
+    "P2": (0.8, 350),
+    "P3": (0.85, None),
+    "P4": (0.85, None),
+    "P5": (1.0, None),
+}
+_ICEBERG_GOALS = {
+    "P0": (0.7, 350),
+    "P1": (0.015, None),
+    "P2": (0.55, 150),
+    "P3": (0.6, None),
+    "P4": (0.65, None),
+    "P5": (0.75, None),
+}
 # What the prototypes took; other questions have none, and P2's stands in for them.
 _DELTA_LIMITS = {"P0": 0.26, "P1": 0.21, "P2": 0.55}
 _ICEBERG_LIMITS = {"P0": 0.40, "P1": 0.008, "P2": 0.39}
@@ -124,8 +141,10 @@ def _cases(files: int) -> Iterator[Case]:
         yield Case(f"Iceberg, {_TEXTS[question]}", iceberg, question, goal=goal)
     by_partition = IcebergTable(tenth, deletes="partition")
     yield Case(f"Iceberg, {tenth:,}, deletes by partition, P2", by_partition, "P2")
-    small = {"delta": Goal(0.13, beside=Yardstick("duckdb", "P2", 0.185)),
-             "iceberg": Goal(0.065, beside=Yardstick("polars", "P2", 0.129))}  # fmt: skip
+    small = {
+        "delta": Goal(0.13, beside=Yardstick("duckdb", "P2", 0.185)),
+        "iceberg": Goal(0.065, beside=Yardstick("polars", "P2", 0.129)),
+    }
     for spec in (delta, iceberg):
         name = spec.format.capitalize()
         for question in ("P0", "P2"):

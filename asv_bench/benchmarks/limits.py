@@ -166,8 +166,15 @@ def statistics(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     n, key = len(texts), b'"id":'
     lower, upper = np.empty(n, np.int64), np.empty(n, np.int64)
     starts = pointer(np.frombuffer(offsets, np.int32)[texts.offset :])
-    library().statistics(ctypes.c_void_p(data.address), starts, ctypes.c_int64(n), key, ctypes.c_int64(len(key)),
-                         pointer(lower), pointer(upper))  # fmt: skip
+    library().statistics(
+        ctypes.c_void_p(data.address),
+        starts,
+        ctypes.c_int64(n),
+        key,
+        ctypes.c_int64(len(key)),
+        pointer(lower),
+        pointer(upper),
+    )
     return lower, upper
 
 
@@ -208,9 +215,18 @@ def commit(path: Path, with_ids: bool) -> _Actions:
     path_at, date_at, lower, upper = np.empty((4, n), np.int64)
     key = b'\\"id\\":' if with_ids else b""
     n = library().commit(
-        data, ctypes.c_int64(len(data)), key, ctypes.c_int64(len(key)), pointer(is_add), pointer(hashes),
-        pointer(path_at), pointer(path_length), pointer(date_at), pointer(lower), pointer(upper),
-    )  # fmt: skip
+        data,
+        ctypes.c_int64(len(data)),
+        key,
+        ctypes.c_int64(len(key)),
+        pointer(is_add),
+        pointer(hashes),
+        pointer(path_at),
+        pointer(path_length),
+        pointer(date_at),
+        pointer(lower),
+        pointer(upper),
+    )
     octets, last_first = np.frombuffer(data, np.uint8), np.arange(n)[::-1]
     # Where a file got another deletion vector, its add stands behind its remove: the last line decides.
     paths = _gather(octets, path_at[last_first], path_length[last_first])
@@ -282,10 +298,20 @@ def manifest(metadata: Path, record: dict[str, Any], ids: tuple[int, int] | None
     inflater = ctypes.c_void_p(libdeflate().libdeflate_alloc_decompressor())
     try:
         found = library().manifest(
-            data, ctypes.c_int64(len(data)), libdeflate().libdeflate_deflate_decompress, inflater, pointer(plain),
-            ctypes.c_int64(len(plain)), ctypes.c_int64(1),
-            pointer(status), pointer(days_), pointer(path_at), pointer(path_length), pointer(lower), pointer(upper),
-        )  # fmt: skip
+            data,
+            ctypes.c_int64(len(data)),
+            libdeflate().libdeflate_deflate_decompress,
+            inflater,
+            pointer(plain),
+            ctypes.c_int64(len(plain)),
+            ctypes.c_int64(1),
+            pointer(status),
+            pointer(days_),
+            pointer(path_at),
+            pointer(path_length),
+            pointer(lower),
+            pointer(upper),
+        )
     finally:
         libdeflate().libdeflate_free_decompressor(inflater)
     if found != n:

@@ -96,8 +96,13 @@ def polars_expression(predicate: Predicate) -> Any:
 def pyiceberg_expression(predicate: Predicate) -> Any:
     from pyiceberg import expressions as e
 
-    operators = {"=": e.EqualTo, "<": e.LessThan, "<=": e.LessThanOrEqual, ">": e.GreaterThan,
-                 ">=": e.GreaterThanOrEqual}  # fmt: skip
+    operators = {
+        "=": e.EqualTo,
+        "<": e.LessThan,
+        "<=": e.LessThanOrEqual,
+        ">": e.GreaterThan,
+        ">=": e.GreaterThanOrEqual,
+    }
 
     def of(term: Term) -> Any:
         if term.op == "is null":

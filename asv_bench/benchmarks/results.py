@@ -79,8 +79,13 @@ class Results:
                 self._runs.setdefault((run["case"], run["planner"]), []).append(run)
 
     def add(self, case: Case, planner: Planner, run: dict[str, Any]) -> None:
-        run = {"case": case.key, "planner": planner.name, "when": time.strftime("%Y-%m-%d %H:%M:%S"),
-               "load": os.getloadavg()[0], **run}  # fmt: skip
+        run = {
+            "case": case.key,
+            "planner": planner.name,
+            "when": time.strftime("%Y-%m-%d %H:%M:%S"),
+            "load": os.getloadavg()[0],
+            **run,
+        }
         self._runs.setdefault((case.key, planner.name), []).append(run)
         self._keep(run)
 

@@ -92,11 +92,22 @@ def measure_scans(spark: Any, tables: RowTables, rounds: int, with_peers: bool) 
     found: dict[tuple[str, Reader], dict[str, Any]] = {}
 
     def add(query: str, reader: Reader, here: tuple[Cost, Cost], around: Sequence[Cost]) -> None:
-        scan = found.setdefault((query, reader), {
-            "query": query, "reader": reader.name, "format": reader.format, "deletes": reader.deletes,
-            "ours": reader.name == OURS, "counts": query == COUNT, "tasks": tasks[reader],
-            "make": [], "run": [], "wall_ratio": [], "cpu_ratio": [],
-        })  # fmt: skip
+        scan = found.setdefault(
+            (query, reader),
+            {
+                "query": query,
+                "reader": reader.name,
+                "format": reader.format,
+                "deletes": reader.deletes,
+                "ours": reader.name == OURS,
+                "counts": query == COUNT,
+                "tasks": tasks[reader],
+                "make": [],
+                "run": [],
+                "wall_ratio": [],
+                "cpu_ratio": [],
+            },
+        )
         make, run_ = here
         scan["make"].append(make.wall)
         scan["run"].append(run_.wall)
@@ -166,9 +177,13 @@ def first_query(cores: int, warm: bool) -> dict[str, float]:
     assert scanned(frame) == MANY * SMALL
     ran = jobs(spark)[before:]
     found: dict[str, float] = {
-        "many files": MANY, "warm": warm, "plan": planned - start, "frame": made - planned,
-        "job": ran[0].start - planned, "listing jobs": len([job for job in ran if "listing" in job.text.lower()]),
-    }  # fmt: skip
+        "many files": MANY,
+        "warm": warm,
+        "plan": planned - start,
+        "frame": made - planned,
+        "job": ran[0].start - planned,
+        "listing jobs": len([job for job in ran if "listing" in job.text.lower()]),
+    }
     for name, entry in many_files(HANDED).items():
         plan = tf.open_table(entry).scan().plan()
         frame, cost = timed(spark, lambda plan=plan: frame_of(plan, bridge))
@@ -201,10 +216,16 @@ def measure_plans(spark: Any, rounds: int, with_peers: bool) -> list[dict[str, A
                     forget(spark, with_peers)
                     _, cost = timed(spark, lambda frame=frame: plan_query(frame()))
                     if number >= 0:
-                        plan = found.setdefault((name, question, reader), {
-                            "format": name, "question": question, "reader": reader,
-                            "ours": reader not in PEERS.values(), "seconds": [],
-                        })  # fmt: skip
+                        plan = found.setdefault(
+                            (name, question, reader),
+                            {
+                                "format": name,
+                                "question": question,
+                                "reader": reader,
+                                "ours": reader not in PEERS.values(),
+                                "seconds": [],
+                            },
+                        )
                         plan["seconds"].append(cost.wall)
     return list(found.values())
 
@@ -247,8 +268,9 @@ def measure_shared_plans(spark: Any) -> list[dict[str, Any]]:
                 say(f"planning on executors, round {number + 1} of {SHARED_ROUNDS}, {name}, {place}")
                 scan = lambda entry=table.entry: tf.open_table(entry).scan(condition)  # noqa: E731
                 plan, cost = timed(spark, lambda scan=scan, engine=engine: scan().plan(engine=engine))
-                shared = found.setdefault((name, place), {"format": name, "place": place, "files": len(plan),
-                                                          "seconds": []})  # fmt: skip
+                shared = found.setdefault(
+                    (name, place), {"format": name, "place": place, "files": len(plan), "seconds": []}
+                )
                 assert len(plan) == shared["files"] == found[name, "driver"]["files"] > 0
                 if number >= 0:
                     shared["seconds"].append(cost.wall)
@@ -274,13 +296,25 @@ def measure(rows: int, rounds: int, cores: int) -> dict[str, Any]:
     stock = _part("stock", *options)
     beside = _part("peers", *options) if why_not is None else {"scans": [], "plans": []}
     return {
-        "when": time.strftime("%Y-%m-%d"), "machine": machine(), "load": (before, os.getloadavg()[0]),
-        "versions": stock["versions"], "jars": JARS if why_not is None else (), "rounds": rounds,
-        "plan rounds": PLAN_ROUNDS, "rows": rows, "files": len(tables.data), "cores": cores, "many": MANY,
-        "scans": stock["scans"], "first": first, "plans": beside["plans"] or stock["plans"], "beside": beside["scans"],
-        "shared": stock["shared"], "shared files": SHARED,
+        "when": time.strftime("%Y-%m-%d"),
+        "machine": machine(),
+        "load": (before, os.getloadavg()[0]),
+        "versions": stock["versions"],
+        "jars": JARS if why_not is None else (),
+        "rounds": rounds,
+        "plan rounds": PLAN_ROUNDS,
+        "rows": rows,
+        "files": len(tables.data),
+        "cores": cores,
+        "many": MANY,
+        "scans": stock["scans"],
+        "first": first,
+        "plans": beside["plans"] or stock["plans"],
+        "beside": beside["scans"],
+        "shared": stock["shared"],
+        "shared files": SHARED,
         "peers": f"Peers are not measured: {why_not}." if why_not else "",
-    }  # fmt: skip
+    }
 
 
 def _part(name: str, *options: str) -> Any:

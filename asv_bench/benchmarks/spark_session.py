@@ -45,8 +45,13 @@ def session(cores: int, with_peers: bool) -> Any:
     """A new session of ``cores`` threads, which has run one small query of its own."""
     from pyspark.sql import SparkSession
 
-    settings = {"driver.memory": "3g", "ui.enabled": "false", "ui.showConsoleProgress": "false",
-                "sql.session.timeZone": "UTC", "sql.shuffle.partitions": str(cores)}  # fmt: skip
+    settings = {
+        "driver.memory": "3g",
+        "ui.enabled": "false",
+        "ui.showConsoleProgress": "false",
+        "sql.session.timeZone": "UTC",
+        "sql.shuffle.partitions": str(cores),
+    }
     if with_peers:
         settings |= {"driver.extraClassPath": ":".join(map(str, _jars().values())), **_WITH_JARS}
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")

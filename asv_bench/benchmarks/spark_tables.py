@@ -35,8 +35,13 @@ DELETED = 0.01
 SMALL = 100
 MAX_LINKS = 5000
 """Of one file; file systems count them, and some not far."""
-COLUMNS = {"id": pa.int64(), "ts": pa.timestamp("us", "UTC"), "amount": pa.float64(), "name": pa.string(),
-           "country": pa.string()}  # fmt: skip
+COLUMNS = {
+    "id": pa.int64(),
+    "ts": pa.timestamp("us", "UTC"),
+    "amount": pa.float64(),
+    "name": pa.string(),
+    "country": pa.string(),
+}
 _DELTA = {"id": "long", "ts": "timestamp", "amount": "double", "name": "string", "country": "string"}
 _ICEBERG = {"id": "long", "ts": "timestamptz", "amount": "double", "name": "string", "country": "string"}
 _TIME_MS = 1_735_700_000_000
@@ -102,8 +107,9 @@ def _events(count: int, number: int) -> pa.Table:
         "name": letters(random.integers(0, 100_000, count) / 100_000, 10),
         "country": countries.take(pa.array(random.integers(0, len(countries), count))),
     }
-    fields = [pa.field(name, kind, metadata={"PARQUET:field_id": str(i)}) for i, (name, kind) in
-              enumerate(COLUMNS.items(), 1)]  # fmt: skip
+    fields = [
+        pa.field(name, kind, metadata={"PARQUET:field_id": str(i)}) for i, (name, kind) in enumerate(COLUMNS.items(), 1)
+    ]
     return pa.table(values, schema=pa.schema(fields))
 
 
@@ -164,16 +170,34 @@ def _write_delta(table: Path, files: list[_File], deleted: list[np.ndarray] | No
     fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in _DELTA.items()]
     actions: list[dict[str, Any]] = [
         {"commitInfo": {"timestamp": _TIME_MS, "operation": "WRITE", "operationParameters": {}}},
-        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features,
-                      "writerFeatures": features}},
-        {"metaData": {"id": str(uuid.UUID(int=3)), "format": {"provider": "parquet", "options": {}},
-                      "schemaString": json.dumps({"type": "struct", "fields": fields}), "partitionColumns": [],
-                      "configuration": {"delta.enableDeletionVectors": "true"}, "createdTime": _TIME_MS}},
-    ]  # fmt: skip
+        {
+            "protocol": {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": features,
+                "writerFeatures": features,
+            }
+        },
+        {
+            "metaData": {
+                "id": str(uuid.UUID(int=3)),
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": [],
+                "configuration": {"delta.enableDeletionVectors": "true"},
+                "createdTime": _TIME_MS,
+            }
+        },
+    ]
     for file in files:
-        add = {"path": f"data/{file.name}", "partitionValues": {}, "modificationTime": _TIME_MS, "dataChange": True,
-               "size": (table / "data" / file.name).stat().st_size,
-               "stats": json.dumps(_statistics(file, deleted is None))}  # fmt: skip
+        add = {
+            "path": f"data/{file.name}",
+            "partitionValues": {},
+            "modificationTime": _TIME_MS,
+            "dataChange": True,
+            "size": (table / "data" / file.name).stat().st_size,
+            "stats": json.dumps(_statistics(file, deleted is None)),
+        }
         if deleted is not None:
             add["deletionVector"] = _vector(table, file.number, deleted[file.number])
         actions.append({"add": add})
@@ -189,8 +213,13 @@ def _statistics(file: _File, tight: bool) -> dict[str, Any]:
         time = np.datetime64(values["ts"] // 1000, "ms")
         return {**values, "ts": f"{time}Z"}
 
-    return {"numRecords": file.rows, "minValues": member(0), "maxValues": member(1),
-            "nullCount": dict.fromkeys(COLUMNS, 0), "tightBounds": tight}  # fmt: skip
+    return {
+        "numRecords": file.rows,
+        "minValues": member(0),
+        "maxValues": member(1),
+        "nullCount": dict.fromkeys(COLUMNS, 0),
+        "tightBounds": tight,
+    }
 
 
 def _vector(table: Path, number: int, positions: np.ndarray) -> dict[str, Any]:
@@ -202,8 +231,13 @@ def _vector(table: Path, number: int, positions: np.ndarray) -> dict[str, Any]:
     blob = (1681511377).to_bytes(4, "little") + bitmap.serialize()
     framed = len(blob).to_bytes(4, "big") + blob + zlib.crc32(blob).to_bytes(4, "big")
     (table / f"deletion_vector_{Vectors.file_id(number)}.bin").write_bytes(b"\x01" + framed)
-    return {"storageType": "u", "pathOrInlineDv": Vectors.encoded(number), "offset": 1, "sizeInBytes": len(blob),
-            "cardinality": len(positions)}  # fmt: skip
+    return {
+        "storageType": "u",
+        "pathOrInlineDv": Vectors.encoded(number),
+        "offset": 1,
+        "sizeInBytes": len(blob),
+        "cardinality": len(positions),
+    }
 
 
 def _write_iceberg(table: Path, location: str, files: list[_File], deleted: list[np.ndarray] | None = None) -> None:
@@ -214,23 +248,43 @@ def _write_iceberg(table: Path, location: str, files: list[_File], deleted: list
         deletes = [_deletes(table, location, file.name, rows) for file, rows in zip(files, deleted, strict=True)]
         manifests.append(_manifest(table, location, "deletes", deletes))
     write_manifest_list(table / "metadata" / "snap-1.avro", manifests)
-    snapshot = {"snapshot-id": _SNAPSHOT, "sequence-number": 1, "timestamp-ms": _TIME_MS, "schema-id": 0,
-                "manifest-list": f"{location}/metadata/snap-1.avro", "summary": {"operation": "overwrite"}}  # fmt: skip
+    snapshot = {
+        "snapshot-id": _SNAPSHOT,
+        "sequence-number": 1,
+        "timestamp-ms": _TIME_MS,
+        "schema-id": 0,
+        "manifest-list": f"{location}/metadata/snap-1.avro",
+        "summary": {"operation": "overwrite"},
+    }
     document = {
-        "format-version": 2, "table-uuid": str(uuid.UUID(int=4)), "location": location, "last-sequence-number": 1,
-        "last-updated-ms": _TIME_MS, "last-column-id": len(_ICEBERG), "current-schema-id": 0,
-        "schemas": [_schema()], "default-spec-id": 0, "partition-specs": [{"spec-id": 0, "fields": []}],
-        "last-partition-id": 999, "default-sort-order-id": 0, "sort-orders": [{"order-id": 0, "fields": []}],
-        "properties": {}, "current-snapshot-id": _SNAPSHOT, "snapshots": [snapshot], "snapshot-log": [],
-        "metadata-log": [], "refs": {"main": {"snapshot-id": _SNAPSHOT, "type": "branch"}},
-    }  # fmt: skip
+        "format-version": 2,
+        "table-uuid": str(uuid.UUID(int=4)),
+        "location": location,
+        "last-sequence-number": 1,
+        "last-updated-ms": _TIME_MS,
+        "last-column-id": len(_ICEBERG),
+        "current-schema-id": 0,
+        "schemas": [_schema()],
+        "default-spec-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": []}],
+        "last-partition-id": 999,
+        "default-sort-order-id": 0,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "properties": {},
+        "current-snapshot-id": _SNAPSHOT,
+        "snapshots": [snapshot],
+        "snapshot-log": [],
+        "metadata-log": [],
+        "refs": {"main": {"snapshot-id": _SNAPSHOT, "type": "branch"}},
+    }
     (table / "metadata" / "v1.metadata.json").write_text(json.dumps(document))
     (table / "metadata" / "version-hint.text").write_text("1")
 
 
 def _schema() -> dict[str, Any]:
-    fields = [{"id": i, "name": name, "required": False, "type": kind} for i, (name, kind) in
-              enumerate(_ICEBERG.items(), 1)]  # fmt: skip
+    fields = [
+        {"id": i, "name": name, "required": False, "type": kind} for i, (name, kind) in enumerate(_ICEBERG.items(), 1)
+    ]
     return {"type": "struct", "schema-id": 0, "fields": fields}
 
 
@@ -251,11 +305,20 @@ def _entry(
     table: Path, location: str, path: str, count: int, target: str | None = None, bounds: Sequence[tuple[Any, Any]] = ()
 ) -> dict[str, Any]:
     """A data file, or the delete file of ``target``."""
-    lower, upper = ([{"key": i, "value": _single_value(pair[side])} for i, pair in enumerate(bounds, 1)]
-                    for side in (0, 1))  # fmt: skip
-    file = {"content": int(target is not None), "file_path": f"{location}/{path}", "file_format": "PARQUET",
-            "partition": {}, "record_count": count, "file_size_in_bytes": (table / path).stat().st_size,
-            "lower_bounds": lower, "upper_bounds": upper, "referenced_data_file": target}  # fmt: skip
+    lower, upper = (
+        [{"key": i, "value": _single_value(pair[side])} for i, pair in enumerate(bounds, 1)] for side in (0, 1)
+    )
+    file = {
+        "content": int(target is not None),
+        "file_path": f"{location}/{path}",
+        "file_format": "PARQUET",
+        "partition": {},
+        "record_count": count,
+        "file_size_in_bytes": (table / path).stat().st_size,
+        "lower_bounds": lower,
+        "upper_bounds": upper,
+        "referenced_data_file": target,
+    }
     return {"status": 1, "snapshot_id": _SNAPSHOT, "sequence_number": 1, "file_sequence_number": 1, "data_file": file}
 
 
@@ -271,17 +334,32 @@ def _manifest(table: Path, location: str, content: str, entries: list[dict[str, 
     import fastavro
 
     path = table / "metadata" / f"{content}-m0.avro"
-    header = {"schema": json.dumps(_schema()), "schema-id": "0", "partition-spec": "[]", "partition-spec-id": "0",
-              "format-version": "2", "content": content}  # fmt: skip
+    header = {
+        "schema": json.dumps(_schema()),
+        "schema-id": "0",
+        "partition-spec": "[]",
+        "partition-spec-id": "0",
+        "format-version": "2",
+        "content": content,
+    }
     with path.open("wb") as file:
         fastavro.writer(file, fastavro.parse_schema(_MANIFEST), entries, codec="deflate", metadata=header)
     return {
-        "manifest_path": f"{location}/metadata/{path.name}", "manifest_length": path.stat().st_size,
-        "partition_spec_id": 0, "content": int(content == "deletes"), "sequence_number": 1, "min_sequence_number": 1,
-        "added_snapshot_id": _SNAPSHOT, "added_files_count": len(entries), "existing_files_count": 0,
-        "deleted_files_count": 0, "added_rows_count": sum(e["data_file"]["record_count"] for e in entries),
-        "existing_rows_count": 0, "deleted_rows_count": 0, "partitions": [],
-    }  # fmt: skip
+        "manifest_path": f"{location}/metadata/{path.name}",
+        "manifest_length": path.stat().st_size,
+        "partition_spec_id": 0,
+        "content": int(content == "deletes"),
+        "sequence_number": 1,
+        "min_sequence_number": 1,
+        "added_snapshot_id": _SNAPSHOT,
+        "added_files_count": len(entries),
+        "existing_files_count": 0,
+        "deleted_files_count": 0,
+        "added_rows_count": sum(e["data_file"]["record_count"] for e in entries),
+        "existing_rows_count": 0,
+        "deleted_rows_count": 0,
+        "partitions": [],
+    }
 
 
 def _field(name: str, field_id: int, kind: Any) -> dict[str, Any]:
@@ -289,22 +367,43 @@ def _field(name: str, field_id: int, kind: Any) -> dict[str, Any]:
 
 
 def _map(key_id: int, value_id: int) -> dict[str, Any]:
-    entry = {"type": "record", "name": f"k{key_id}_v{value_id}",
-             "fields": [_field("key", key_id, "int"), _field("value", value_id, "bytes")]}  # fmt: skip
+    entry = {
+        "type": "record",
+        "name": f"k{key_id}_v{value_id}",
+        "fields": [_field("key", key_id, "int"), _field("value", value_id, "bytes")],
+    }
     return {"type": "array", "items": entry, "logicalType": "map"}
 
 
-_MANIFEST = {"type": "record", "name": "manifest_entry", "fields": [
-    _field("status", 0, "int"), _field("snapshot_id", 1, ["null", "long"]),
-    _field("sequence_number", 3, ["null", "long"]), _field("file_sequence_number", 4, ["null", "long"]),
-    _field("data_file", 2, {"type": "record", "name": "r2", "fields": [
-        _field("content", 134, "int"), _field("file_path", 100, "string"), _field("file_format", 101, "string"),
-        _field("partition", 102, {"type": "record", "name": "r102", "fields": []}),
-        _field("record_count", 103, "long"), _field("file_size_in_bytes", 104, "long"),
-        _field("lower_bounds", 125, _map(126, 127)), _field("upper_bounds", 128, _map(129, 130)),
-        _field("referenced_data_file", 143, ["null", "string"]),
-    ]}),
-]}  # fmt: skip
+_MANIFEST = {
+    "type": "record",
+    "name": "manifest_entry",
+    "fields": [
+        _field("status", 0, "int"),
+        _field("snapshot_id", 1, ["null", "long"]),
+        _field("sequence_number", 3, ["null", "long"]),
+        _field("file_sequence_number", 4, ["null", "long"]),
+        _field(
+            "data_file",
+            2,
+            {
+                "type": "record",
+                "name": "r2",
+                "fields": [
+                    _field("content", 134, "int"),
+                    _field("file_path", 100, "string"),
+                    _field("file_format", 101, "string"),
+                    _field("partition", 102, {"type": "record", "name": "r102", "fields": []}),
+                    _field("record_count", 103, "long"),
+                    _field("file_size_in_bytes", 104, "long"),
+                    _field("lower_bounds", 125, _map(126, 127)),
+                    _field("upper_bounds", 128, _map(129, 130)),
+                    _field("referenced_data_file", 143, ["null", "string"]),
+                ],
+            },
+        ),
+    ],
+}
 
 
 def live_rows(tables: RowTables) -> int:

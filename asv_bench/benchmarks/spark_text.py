@@ -17,7 +17,7 @@ FIRST_JOB_GOAL, HAND_OVER_GOAL = 1.0, 3.0
 
 def text(measured: Mapping[str, Any]) -> str:
     """All parts; ``measured`` is what :func:`benchmarks.spark.measure` gives."""
-    return "\n\n".join([part for part in (
+    parts = [
         f"Measured {measured['when']}, {measured['machine']}, load {measured['load'][0]:.1f} before and "
         f"{measured['load'][1]:.1f} after. {measured['versions']}. {measured['rounds']} rounds.",
         f"**Scans**, {measured['rows']:,} rows in {measured['files']} files, {measured['cores']} threads, a session "
@@ -28,15 +28,17 @@ def text(measured: Mapping[str, Any]) -> str:
         "**The first query over many files**, seconds from the end of planning, a session without JARs. *cold*: the "
         "process has read no table, but ran one small query of Spark's own; *warm*: it has read one small table.",
         markdown(FIRST_HEAD, first_rows(measured["first"])),
-        f"**Planning**, {measured['many']:,} files, nothing kept, a session "
+        f"**Planning**, {measured['many']:,} files, nothing cached, a session "
         f"{'with the' if measured['jars'] else 'without'} JARs: seconds from the location to the query's tasks; "
         f"{measured['plan rounds']} rounds.",
         markdown(PLAN_HEAD, plan_rows(measured["plans"])),
-        f"**Planning on executors**, {measured['shared files']:,} files of which a thousandth is left, nothing kept, a "
-        "session without JARs: seconds from the location to the plan, by `plan()` and by `plan(engine=spark)`.",
+        f"**Planning on executors**, {measured['shared files']:,} files of which a thousandth is left, nothing "
+        "cached, a session without JARs: seconds from the location to the plan, by `plan()` and by "
+        "`plan(engine=spark)`.",
         markdown(SHARED_HEAD, [shared_row(shared) for shared in measured["shared"]]),
         measured["peers"],
-    ) if part])  # fmt: skip
+    ]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _beside(scans: Sequence[Mapping[str, Any]], jars: Sequence[str]) -> list[str]:
@@ -49,8 +51,19 @@ def _scans(scans: Sequence[Mapping[str, Any]]) -> str:
     return markdown(SCAN_HEAD, [scan_row(scan, scans) for scan in scans])
 
 
-SCAN_HEAD = ("query", "table", "reader", "tasks", "make s", "run s", "of spark.read.parquet", "in CPU", "all s", "goal",
-             "met")  # fmt: skip
+SCAN_HEAD = (
+    "query",
+    "table",
+    "reader",
+    "tasks",
+    "make s",
+    "run s",
+    "of spark.read.parquet",
+    "in CPU",
+    "all s",
+    "goal",
+    "met",
+)
 
 
 def scan_row(scan: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -58,16 +71,30 @@ def scan_row(scan: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> lis
     ratio, cpu = _median(scan["wall_ratio"]), _median(scan["cpu_ratio"])
     goal, met = scan_goal(scan, scans)
     tasks = "–" if scan["counts"] else str(scan["tasks"])
-    return [scan["query"], _table(scan), scan["reader"], tasks, _seconds(make), _seconds(run), f"{ratio:.2f}x",
-            f"{cpu:.2f}x", _seconds(make + run), goal, met]  # fmt: skip
+    return [
+        scan["query"],
+        _table(scan),
+        scan["reader"],
+        tasks,
+        _seconds(make),
+        _seconds(run),
+        f"{ratio:.2f}x",
+        f"{cpu:.2f}x",
+        _seconds(make + run),
+        goal,
+        met,
+    ]
 
 
 def scan_goal(scan: Mapping[str, Any], scans: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """Ours alone have one: a total not above the peer's, and where no peer is, a ratio if columns are read."""
     if not scan["ours"]:
         return "–", "–"
-    peers = [s for s in scans if (s["query"], s["format"], s["deletes"]) == (scan["query"], scan["format"],
-             scan["deletes"]) and not s["ours"]]  # fmt: skip
+    peers = [
+        s
+        for s in scans
+        if (s["query"], s["format"], s["deletes"]) == (scan["query"], scan["format"], scan["deletes"]) and not s["ours"]
+    ]
     if peers:
         slower = {p["reader"]: _median([o / t for o, t in zip(_totals(scan), _totals(p), strict=True)]) for p in peers}
         misses = [f"{ratio:.2f}x of {name}" for name, ratio in slower.items() if ratio > 1]
@@ -92,8 +119,12 @@ FIRST_HEAD = ("what", "seconds", "goal", "met")
 
 def first_rows(first: Sequence[Mapping[str, float]]) -> list[list[str]]:
     """``first``: one mapping a process; see :func:`benchmarks.spark.first_query`."""
-    middle = {kind: {name: _median([run[name] for run in first if bool(run["warm"]) == (kind == "warm")])
-                     for name in first[0]} for kind in ("cold", "warm")}  # fmt: skip
+    middle = {
+        kind: {
+            name: _median([run[name] for run in first if bool(run["warm"]) == (kind == "warm")]) for name in first[0]
+        }
+        for kind in ("cold", "warm")
+    }
     listing = int(max(run["listing jobs"] for run in first))
     rows = []
     for kind, values in middle.items():
@@ -118,15 +149,25 @@ PLAN_HEAD = ("table", "question", "reader", "seconds", "faster than", "goal", "m
 def plan_rows(plans: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     rows = []
     for plan in plans:
-        peers = [p for p in plans if not p["ours"] and (p["format"], p["question"]) == (plan["format"],
-                 plan["question"])] if plan["ours"] else []  # fmt: skip
-        ratios = {p["reader"]: _median([t / o for t, o in zip(p["seconds"], plan["seconds"], strict=True)])
-                  for p in peers}  # fmt: skip
-        rows.append([
-            plan["format"], plan["question"], plan["reader"], _seconds(_median(plan["seconds"])),
-            ", ".join(f"{name} {ratio:.1f}x" for name, ratio in ratios.items()) or "–",
-            "faster" if peers else "–", ("yes" if min(ratios.values()) > 1 else "no") if peers else "–",
-        ])  # fmt: skip
+        peers = (
+            [p for p in plans if not p["ours"] and (p["format"], p["question"]) == (plan["format"], plan["question"])]
+            if plan["ours"]
+            else []
+        )
+        ratios = {
+            p["reader"]: _median([t / o for t, o in zip(p["seconds"], plan["seconds"], strict=True)]) for p in peers
+        }
+        rows.append(
+            [
+                plan["format"],
+                plan["question"],
+                plan["reader"],
+                _seconds(_median(plan["seconds"])),
+                ", ".join(f"{name} {ratio:.1f}x" for name, ratio in ratios.items()) or "–",
+                "faster" if peers else "–",
+                ("yes" if min(ratios.values()) > 1 else "no") if peers else "–",
+            ]
+        )
     return rows
 
 

@@ -33,10 +33,14 @@ def delta_steps(table: Table) -> Iterator[Step]:
     metadata = pq.read_metadata(path)
     names = ("path", "partitionValues", "size", "deletionVector", "stats")
     for name in names:
-        chunks = [metadata.row_group(g).column(c) for g in range(metadata.num_row_groups)
-                  for c in range(metadata.num_columns)]  # fmt: skip
-        sizes = [(c.total_compressed_size, c.total_uncompressed_size) for c in chunks
-                 if f"{c.path_in_schema}.".startswith(f"add.{name}.")]  # fmt: skip
+        chunks = [
+            metadata.row_group(g).column(c) for g in range(metadata.num_row_groups) for c in range(metadata.num_columns)
+        ]
+        sizes = [
+            (c.total_compressed_size, c.total_uncompressed_size)
+            for c in chunks
+            if f"{c.path_in_schema}.".startswith(f"add.{name}.")
+        ]
         packed, plain = (sum(size[i] for size in sizes) / 1e6 for i in range(2))
         read = limits.column_reader(path, [f"add.{name}"])
         yield f"Parquet, `{name}` to Arrow", read, f"{packed:.1f} MB, {plain:.1f} MB inflated"
@@ -67,9 +71,13 @@ def iceberg_steps(table: Table) -> Iterator[Step]:
     def libdeflate() -> None:
         for block in blocks:
             limits.libdeflate().libdeflate_deflate_decompress(
-                inflater, block, ctypes.c_size_t(len(block)), limits.pointer(plain), ctypes.c_size_t(len(plain)),
+                inflater,
+                block,
+                ctypes.c_size_t(len(block)),
+                limits.pointer(plain),
+                ctypes.c_size_t(len(plain)),
                 ctypes.byref(got),
-            )  # fmt: skip
+            )
 
     yield "inflate, zlib", lambda: [zlib.decompress(block, -15) for block in blocks], f"{inflated:.0f} MB inflated"
     yield "inflate, ISA-L", lambda: [isal_zlib.decompress(block, -15) for block in blocks], "the same"

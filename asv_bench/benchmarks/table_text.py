@@ -80,20 +80,48 @@ def when(cases: Sequence[Case], results: Measured) -> str:
     return "Measured " + " to ".join(dict.fromkeys([days[0], days[-1]])) + busy
 
 
-MAIN_HEAD = ("case", "files kept", "ours s", "CPU s", "peak MiB", "limit s", "best peer", "s", "CPU s", "peak MiB",
-             "faster", "in CPU", "other peers s", "goal s", "here s", "met")  # fmt: skip
+MAIN_HEAD = (
+    "case",
+    "files kept",
+    "ours s",
+    "CPU s",
+    "peak MiB",
+    "limit s",
+    "best peer",
+    "s",
+    "CPU s",
+    "peak MiB",
+    "faster",
+    "in CPU",
+    "other peers s",
+    "goal s",
+    "here s",
+    "met",
+)
 
 
 def main_row(case: Case, results: Measured) -> list[str]:
     mine = results.median(case, OURS.name) or {}
     limit = results.median(case, "limit")
     beside = sorted(of_peers(case, results), key=lambda found: found[1]["wall"])
-    cells = [case.label, f"{int(mine['files']):,}", seconds(mine["wall"]), seconds(mine["cpu"]), mib(mine["peak_mib"]),
-             seconds(limit["wall"]) if limit else "–"]  # fmt: skip
+    cells = [
+        case.label,
+        f"{int(mine['files']):,}",
+        seconds(mine["wall"]),
+        seconds(mine["cpu"]),
+        mib(mine["peak_mib"]),
+        seconds(limit["wall"]) if limit else "–",
+    ]
     if beside:
         name, best = beside[0]
-        cells += [name, seconds(best["wall"]), seconds(best["cpu"]), mib(best["peak_mib"]),
-                  f"{best['wall'] / mine['wall']:.1f}x", f"{best['cpu'] / mine['cpu']:.1f}x"]  # fmt: skip
+        cells += [
+            name,
+            seconds(best["wall"]),
+            seconds(best["cpu"]),
+            mib(best["peak_mib"]),
+            f"{best['wall'] / mine['wall']:.1f}x",
+            f"{best['cpu'] / mine['cpu']:.1f}x",
+        ]
     else:
         cells += ["–"] * 6
     cells.append(", ".join(f"{name} {seconds(found['wall'])}" for name, found in beside[1:]) or "–")
@@ -147,16 +175,29 @@ def other_row(case: Case, results: Measured) -> list[str]:
     return [case.label, case.how, seconds(mine["wall"]), peers or "–", goal, verdict(case, results)]
 
 
-STAGE_HEAD = ("case", *(f"{stage} ms" for stage in STAGES), "all ms", "CPU / wall", "`plan.files` ms",
-              "MiB loaded", "MiB for the plan")  # fmt: skip
+STAGE_HEAD = (
+    "case",
+    *(f"{stage} ms" for stage in STAGES),
+    "all ms",
+    "CPU / wall",
+    "`plan.files` ms",
+    "MiB loaded",
+    "MiB for the plan",
+)
 
 
 def stage_row(case: Case, results: Measured) -> list[str]:
     mine = results.median(case, OURS.name) or {}
     stages = [f"{1000 * mine['stages'].get(stage, 0.0):.1f}" for stage in STAGES]
-    return [case.label, *stages, f"{1000 * mine['wall']:.1f}", f"{mine['cpu'] / mine['wall']:.1f}",
-            f"{1000 * mine['files_wall']:.1f}", mib(mine["loaded_mib"]),
-            mib(mine["peak_mib"] - mine["loaded_mib"])]  # fmt: skip
+    return [
+        case.label,
+        *stages,
+        f"{1000 * mine['wall']:.1f}",
+        f"{mine['cpu'] / mine['wall']:.1f}",
+        f"{1000 * mine['files_wall']:.1f}",
+        mib(mine["loaded_mib"]),
+        mib(mine["peak_mib"] - mine["loaded_mib"]),
+    ]
 
 
 def profile_rows(plans: Sequence[Case], results: Measured) -> Iterator[list[str]]:
@@ -225,8 +266,13 @@ def wrong(cases: Sequence[Case], results: Measured) -> list[str]:
 
 def seconds(value: float) -> str:
     """Two or three digits that count."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else (
-        f"{value:.2f}" if value >= 1 else f"{value:.3f}" if value >= 0.01 else f"{value:.4f}")  # fmt: skip
+    return (
+        f"{value:.0f}"
+        if value >= 100
+        else f"{value:.1f}"
+        if value >= 10
+        else (f"{value:.2f}" if value >= 1 else f"{value:.3f}" if value >= 0.01 else f"{value:.4f}")
+    )
 
 
 def mib(value: float) -> str:

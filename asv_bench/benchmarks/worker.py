@@ -62,9 +62,15 @@ def first_plan(case: Case, table: Table) -> dict[str, Any]:
     peak = peak_mib()
     _, files_wall, _ = timed(lambda: plan.files)
     return {
-        "files": len(plan), "with_deletes": plan.report.files_with_deletes, "wall": wall, "cpu": cpu,
-        "loaded_mib": loaded, "peak_mib": peak, "files_wall": files_wall, "stages": plan.report.seconds,
-    }  # fmt: skip
+        "files": len(plan),
+        "with_deletes": plan.report.files_with_deletes,
+        "wall": wall,
+        "cpu": cpu,
+        "loaded_mib": loaded,
+        "peak_mib": peak,
+        "files_wall": files_wall,
+        "stages": plan.report.seconds,
+    }
 
 
 def profile(case: Case) -> dict[str, Any]:
@@ -110,11 +116,11 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float, float]:
 SCRIPTS = {
     "tableformats": "import tableformats as tf; print(len(tf.open_table({entry!r}).scan({text!r}).plan()))",
     "deltalake": "from deltalake import DeltaTable\n"
-                 "print(len(DeltaTable({entry!r}).file_uris(file_pruning_predicate={text!r})))",
+    "print(len(DeltaTable({entry!r}).file_uris(file_pruning_predicate={text!r})))",
     "polars": "import polars as pl\nprint(pl.scan_{format}({entry!r}).filter(pl.sql_expr({text!r})).explain())",
     "pyiceberg": "from pyiceberg.table import StaticTable\n"
-                 "print(len(list(StaticTable.from_metadata({entry!r}).scan({text!r}).plan_files())))",
-}  # fmt: skip
+    "print(len(list(StaticTable.from_metadata({entry!r}).scan({text!r}).plan_files())))",
+}
 """What a user types; for whole processes."""
 
 

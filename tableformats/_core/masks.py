@@ -13,9 +13,18 @@ from collections.abc import Callable
 from itertools import product
 
 __all__ = [
-    "ALL", "AND_TABLE", "MAY_ANY", "MAY_FALSE", "MAY_NULL", "MAY_TRUE", "NONE", "NOT_TABLE", "OR_TABLE",
-    "SOME", "VERDICT_TABLE",
-]  # fmt: skip
+    "ALL",
+    "AND_TABLE",
+    "MAY_ANY",
+    "MAY_FALSE",
+    "MAY_NULL",
+    "MAY_TRUE",
+    "NONE",
+    "NOT_TABLE",
+    "OR_TABLE",
+    "SOME",
+    "VERDICT_TABLE",
+]
 
 NONE, SOME, ALL = 0, 1, 2
 """Verdicts: no row can match (drop the file), some may, every row does."""

@@ -58,9 +58,10 @@ class AvroFile(DataFile):
                 columns = [self._column.member(i, records) for i in places]
             except (pa.ArrowException, ValueError, OverflowError) as error:
                 raise CorruptMetadataError(
-                    f"the Avro file holds a value that its schema does not allow: {error}", path=self.path,
+                    f"the Avro file holds a value that its schema does not allow: {error}",
+                    path=self.path,
                     hint="Restore the file, or drop it from the table",
-                ) from error  # fmt: skip
+                ) from error
             yield pa.StructArray.from_arrays(columns, fields=fields)
 
     def _records(self, blocks: list[Block]) -> Iterator[list[Any]]:
@@ -100,9 +101,11 @@ class AvroFile(DataFile):
 
     def _fail(self, block: Block, message: str, cause: Exception | None = None) -> None:
         raise CorruptMetadataError(
-            f"a block of the Avro file is damaged: {message[:200]}", path=self.path, offset=block.offset,
+            f"a block of the Avro file is damaged: {message[:200]}",
+            path=self.path,
+            offset=block.offset,
             hint="Restore the file, or drop it from the table",
-        ) from cause  # fmt: skip
+        ) from cause
 
 
 _SYNC = bytes(16)

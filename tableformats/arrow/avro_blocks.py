@@ -59,9 +59,11 @@ class AvroBlocks:
         self._codec = metadata.get("avro.codec", b"null").decode(errors="replace")
         if self._codec not in AVRO_CODECS:
             raise UnsupportedFeatureError(
-                f"the Avro codec {self._codec[:50]!r} is not read", path=path, field="avro.codec",
+                f"the Avro codec {self._codec[:50]!r} is not read",
+                path=path,
+                field="avro.codec",
                 hint=f"Rewrite the file; read are {', '.join(AVRO_CODECS)}",
-            )  # fmt: skip
+            )
         try:
             self.schema: Any = json.loads(metadata["avro.schema"])
         except (KeyError, ValueError, RecursionError) as error:
@@ -93,8 +95,12 @@ class AvroBlocks:
         return bytes(plain)
 
     def _fail(self, message: str, offset: int) -> NoReturn:
-        raise CorruptMetadataError(f"the Avro file is damaged: {message}", path=self._path, offset=offset,
-                                   hint="Restore the file, or drop it from the table")  # fmt: skip
+        raise CorruptMetadataError(
+            f"the Avro file is damaged: {message}",
+            path=self._path,
+            offset=offset,
+            hint="Restore the file, or drop it from the table",
+        )
 
     def _header(self) -> tuple[dict[str, bytes], bytes, int]:
         size = 1 << 16
@@ -173,4 +179,3 @@ def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
     if size < 0 or at + size > len(data):
         raise _CutShortError
     return data[at : at + size], at + size
-

@@ -159,8 +159,12 @@ def column_of(schema: Any, path: str, limits: Limits = DEFAULT_LIMITS) -> Record
 
 
 def _damaged(message: str, path: str) -> CorruptMetadataError:
-    return CorruptMetadataError(f"the Avro schema of the file is damaged: {message[:200]}", path=path,
-                                field="avro.schema", hint="Restore the file, or drop it from the table")  # fmt: skip
+    return CorruptMetadataError(
+        f"the Avro schema of the file is damaged: {message[:200]}",
+        path=path,
+        field="avro.schema",
+        hint="Restore the file, or drop it from the table",
+    )
 
 
 def _unsupported(what: str, path: str) -> UnsupportedFeatureError:
@@ -197,8 +201,10 @@ class _Reader:
         if name == "map":
             value = self.column(attributes.get("values"), namespace, depth + 1)
             key = self.column("string", namespace, depth + 1)
-            fields = [_field("key", key.kind, _id(attributes, "key-id")),
-                      _field("value", value.kind, _id(attributes, "value-id"))]  # fmt: skip
+            fields = [
+                _field("key", key.kind, _id(attributes, "key-id")),
+                _field("value", value.kind, _id(attributes, "value-id")),
+            ]
             return _Map(RecordColumn(self._nodes, fields, [key, value]))
         if name in _PRIMITIVES or name in ("enum", "fixed"):
             return self._primitive(name, attributes)
@@ -297,9 +303,15 @@ class _Reader:
 
 
 _PRIMITIVES = {
-    "null": (pa.null(), 0), "boolean": (pa.bool_(), 1), "int": (pa.int32(), 1), "long": (pa.int64(), 1),
-    "float": (pa.float32(), 4), "double": (pa.float64(), 8), "bytes": (pa.binary(), 1), "string": (pa.binary(), 1),
-}  # fmt: skip
+    "null": (pa.null(), 0),
+    "boolean": (pa.bool_(), 1),
+    "int": (pa.int32(), 1),
+    "long": (pa.int64(), 1),
+    "float": (pa.float32(), 4),
+    "double": (pa.float64(), 8),
+    "bytes": (pa.binary(), 1),
+    "string": (pa.binary(), 1),
+}
 
 
 def _logical_type(name: str, logical: Any, instant: bool) -> pa.DataType | None:

@@ -58,9 +58,10 @@ class OldCalendar:
             raise UnsupportedFeatureError(
                 "the file holds instants before 1900 in the calendar of old Java classes, whose offsets of the zone "
                 f"{self.zone or 'of the writer, which it does not name,'} are not known here",
-                path=path, field=column,
+                path=path,
+                field=column,
                 hint="Select the other columns, read the table with Spark, or rewrite the file with a newer Spark",
-            )  # fmt: skip
+            )
         days = numbers // (DAY_S * unit)
         return _like(values, numbers + (proleptic_days(days) - days) * (DAY_S * unit))
 

@@ -24,6 +24,7 @@ from .projection import Projection, Resolver
 
 __all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "is_kind", "positions_within"]
 
+
 def is_kind(deletes: pa.Table, equality: bool) -> pa.Table:
     """The rows of a task's ``deletes`` that are equality deletes, or those that are not."""
     mask = pc.equal(deletes["kind"], EQUALITY)
@@ -52,14 +53,16 @@ def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -
         raise CorruptMetadataError(
             f"the file has {num_rows} rows where the metadata counts {task.record_count}, so positions of deleted "
             "rows mean nothing",
-            path=task.path, hint="The file was replaced: restore it",
-        )  # fmt: skip
+            path=task.path,
+            hint="The file was replaced: restore it",
+        )
     bitmap = snapshot.deleted_positions(task.stored_path, num_rows, deletes)
     if len(bitmap) and bitmap.max() >= num_rows:
         raise CorruptMetadataError(
             f"row {bitmap.max()} of the file is deleted, but it has {num_rows} rows",
-            path=task.path, hint="Restore the file or its deletes",
-        )  # fmt: skip
+            path=task.path,
+            hint="Restore the file or its deletes",
+        )
     return bitmap
 
 

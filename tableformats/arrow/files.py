@@ -188,9 +188,10 @@ class _Parquet(DataFile):
             first += described.num_rows
         if first != self.num_rows:
             raise CorruptMetadataError(
-                f"the file holds {first} rows where its footer counts {self.num_rows}", path=self.path,
+                f"the file holds {first} rows where its footer counts {self.num_rows}",
+                path=self.path,
                 hint="Restore the file",
-            )  # fmt: skip
+            )
 
     def _group(self, group: int, selection: Selection) -> Iterator[pa.StructArray]:
         # One row group after the other, so that buffered column chunks of only one are held.
@@ -267,18 +268,22 @@ class _Orc(DataFile):
             doubt = OrcTail(self._source).doubts_of(self._file.schema, names)
         if doubt is not None:
             raise UnsupportedFeatureError(
-                f"timestamps of an ORC data file are not read: {doubt}", path=self.path, field="ORC timestamps",
+                f"timestamps of an ORC data file are not read: {doubt}",
+                path=self.path,
+                field="ORC timestamps",
                 hint="Select the other columns, or rewrite the file",
-            )  # fmt: skip
+            )
 
     def _stripe(self, index: int, names: list[str]) -> pa.StructArray:
         batch = self._file.read_stripe(index, columns=names)
         if batch.schema.names != names:
             # Arrow selects by dotted names, which may mean something else.
             raise UnsupportedFeatureError(
-                "these column names cannot be told apart in ORC files", path=self.path, field=", ".join(names),
+                "these column names cannot be told apart in ORC files",
+                path=self.path,
+                field=", ".join(names),
                 hint="Rename the columns, or rewrite the file",
-            )  # fmt: skip
+            )
         return batch.to_struct_array()
 
 

@@ -41,8 +41,13 @@ from ..schema import DecimalType, Type, arrow_type
 __all__ = ["evaluate", "keep_matching"]
 
 _OPERATORS: dict[str, Callable[[Any, Any], pa.Array]] = {
-    "=": pc.equal, "!=": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal,
-}  # fmt: skip
+    "=": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
 
 
 def keep_matching(expression: Expression, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -78,8 +78,10 @@ class MetadataReader:
         if first is None:
             raise CorruptMetadataError(
                 f"a file has no value for {column.field.name!r}: the metadata lacks {column.per_file!r}",
-                path=self._task.path, field=column.field.name, hint="Leave the column out, or read an older version",
-            )  # fmt: skip
+                path=self._task.path,
+                field=column.field.name,
+                hint="Leave the column out, or read an older version",
+            )
         return pa.repeat(pa.scalar(first, kind), length)
 
     def _partition(self, length: int, kind: pa.StructType) -> pa.Array:

@@ -109,9 +109,7 @@ class _Struct(_Source):
         assert array is not None
         array = _without_extension(array)
         kind = arrow_type(self.field.type)
-        return pa.Array.from_buffers(
-            kind, len(array), [_validity(array)], children=self.read_members(array, selection)
-        )
+        return pa.Array.from_buffers(kind, len(array), [_validity(array)], children=self.read_members(array, selection))
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,9 +303,10 @@ class Resolver:
         if self.root.children and not self.root.has_ids and not self.mapping.names:
             raise UnsupportedFeatureError(
                 f"column {column!r} is found by field id, but the file carries none and the table maps no names",
-                path=self.path, field="data files without field ids",
+                path=self.path,
+                field="data files without field ids",
                 hint="Set a name mapping (schema.name-mapping.default) or rewrite the file",
-            )  # fmt: skip
+            )
 
     def _source(self, f: Field, node: FileNode, column: str) -> _Source:
         if types.is_null(node.type):
@@ -321,13 +320,21 @@ class Resolver:
             return _List(f, node, column, self.path, element)
         if isinstance(f.type, MapType) and node.is_map:
             key, value = node.children
-            return _Map(f, node, column, self.path, self._source(f.type.key, key, column + ".key"),
-                        self._source(f.type.value, value, column + ".value"))  # fmt: skip
+            return _Map(
+                f,
+                node,
+                column,
+                self.path,
+                self._source(f.type.key, key, column + ".key"),
+                self._source(f.type.value, value, column + ".value"),
+            )
         if f.type.is_nested or node.children or not can_read(node.type, f.type):
             raise CorruptMetadataError(
-                f"a column stored as {node.type} cannot be read as {f.type}", path=self.path, field=column,
+                f"a column stored as {node.type} cannot be read as {f.type}",
+                path=self.path,
+                field=column,
                 hint="The data file contradicts the table's schema",
-            )  # fmt: skip
+            )
         return _Values(f, node, column, self.path)
 
     def _constant(self, f: Field, column: str, value: pa.Scalar | None) -> _Source:
@@ -335,9 +342,11 @@ class Resolver:
             one = default_values(f) if value is None else cast_values(_repeat(value, 1), f.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise CorruptMetadataError(
-                f"the column's constant value is no {f.type}: {error}", path=self.path, field=column,
+                f"the column's constant value is no {f.type}: {error}",
+                path=self.path,
+                field=column,
                 hint="Check the table's partition values and defaults",
-            ) from error  # fmt: skip
+            ) from error
         return _Constant(f, None, column, self.path, one[0])
 
 

@@ -158,4 +158,3 @@ def _first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.Re
         limit -= batch.num_rows
         if limit <= 0:
             return
-

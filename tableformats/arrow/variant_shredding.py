@@ -207,9 +207,14 @@ def _object(shredded: Sequence[tuple[bytes, int, bytes]], rest: _Rest) -> bytes:
     large = len(fields) > 0xFF
     header = (large << 4 | (id_width - 1) << 2 | (offset_width - 1)) << 2 | _OBJECT
     return b"".join(
-        (bytes((header,)), len(fields).to_bytes(4 if large else 1, "little"), _packed(ids, id_width),
-         _packed([*offsets, size], offset_width), *values)
-    )  # fmt: skip
+        (
+            bytes((header,)),
+            len(fields).to_bytes(4 if large else 1, "little"),
+            _packed(ids, id_width),
+            _packed([*offsets, size], offset_width),
+            *values,
+        )
+    )
 
 
 def _arrays(typed: pa.Array, names: _Names, wanted: np.ndarray) -> Encoded:
@@ -249,11 +254,20 @@ def _packed(numbers: Sequence[int], width: int) -> bytes:
 # ---- scalars --------------------------------------------------------------------------------------------------------
 
 _FIXED: dict[pa.DataType, tuple[int, int]] = {
-    pa.int8(): (3, 1), pa.int16(): (4, 2), pa.int32(): (5, 4), pa.int64(): (6, 8), pa.float64(): (7, 8),
-    pa.date32(): (11, 4), pa.timestamp("us", "UTC"): (12, 8), pa.timestamp("us"): (13, 8), pa.float32(): (14, 4),
-    pa.time64("us"): (17, 8), pa.timestamp("ns", "UTC"): (18, 8), pa.timestamp("ns"): (19, 8),
+    pa.int8(): (3, 1),
+    pa.int16(): (4, 2),
+    pa.int32(): (5, 4),
+    pa.int64(): (6, 8),
+    pa.float64(): (7, 8),
+    pa.date32(): (11, 4),
+    pa.timestamp("us", "UTC"): (12, 8),
+    pa.timestamp("us"): (13, 8),
+    pa.float32(): (14, 4),
+    pa.time64("us"): (17, 8),
+    pa.timestamp("ns", "UTC"): (18, 8),
+    pa.timestamp("ns"): (19, 8),
     pa.binary(16): (_UUID, 16),
-}  # fmt: skip
+}
 """The id of the variant's type, and how many bytes a value takes; they are those that Arrow has (little endian)."""
 
 _DECIMALS = ((9, 8, 4), (18, 9, 8), (38, 10, 16))

@@ -65,5 +65,3 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             print_error(error, as_json)
         return 2 if isinstance(error, (click.UsageError, InvalidPredicateError)) else 1
-
-

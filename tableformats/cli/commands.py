@@ -48,16 +48,18 @@ def describe(as_json: bool, **chosen: Any) -> None:
     snapshot = opened_snapshot(chosen)
     report = snapshot.scan().plan().report
     if as_json:
-        print_json({
-            **_identity(snapshot),
-            "schema": [_field(f, snapshot.partition_fields) for f in snapshot.schema],
-            "partition_fields": [_partition_field(f, snapshot) for f in snapshot.partition_fields],
-            "properties": snapshot.properties,
-            "files": report.files_planned,
-            "files_with_deletes": report.files_with_deletes,
-            "size_bytes": report.bytes_planned,
-            "record_count": report.rows_planned,
-        })  # fmt: skip
+        print_json(
+            {
+                **_identity(snapshot),
+                "schema": [_field(f, snapshot.partition_fields) for f in snapshot.schema],
+                "partition_fields": [_partition_field(f, snapshot) for f in snapshot.partition_fields],
+                "properties": snapshot.properties,
+                "files": report.files_planned,
+                "files_with_deletes": report.files_with_deletes,
+                "size_bytes": report.bytes_planned,
+                "record_count": report.rows_planned,
+            }
+        )
         return
     partitioning = ", ".join(_partition_text(f, snapshot) for f in snapshot.partition_fields)
     facts = [
@@ -148,8 +150,14 @@ def plan(as_json: bool, show_all: bool, **chosen: Any) -> None:
         from ..expressions import TRUE
 
         residual = None if planned.residual == TRUE else str(planned.residual)
-        print_json({**_identity(scan.snapshot), "report": planned.report.as_dict(), "residual": residual,
-                    "files": rows_of(planned.files)})  # fmt: skip
+        print_json(
+            {
+                **_identity(scan.snapshot),
+                "report": planned.report.as_dict(),
+                "residual": residual,
+                "files": rows_of(planned.files),
+            }
+        )
         return
     click.echo(planned.explain())
     click.echo("\nPlanned files")
@@ -185,8 +193,11 @@ def read(as_json: bool, **chosen: Any) -> None:
         print_json({**_identity(scan.snapshot), "rows": rows_of(rows)})
         return
     shown = rows.slice(0, _SHOWN_ROWS) if is_cut else rows
-    print_table(rows.column_names, zip(*map(values_of, shown.columns), strict=True),
-                numeric=[f.name for f in rows.schema if is_number(f.type)])  # fmt: skip
+    print_table(
+        rows.column_names,
+        zip(*map(values_of, shown.columns), strict=True),
+        numeric=[f.name for f in rows.schema if is_number(f.type)],
+    )
     if shown.num_rows < rows.num_rows:
         click.echo(f"The first {_SHOWN_ROWS} rows; --limit shows more")
 
@@ -204,10 +215,17 @@ def diff(as_json: bool, show_all: bool, first: str, last: str | None, **chosen: 
     table = opened_table(chosen)
     found = compare(table.snapshot(as_number(first)), table.snapshot(as_number(last)))
     if as_json:
-        print_json({**_table_identity(table), "first": _version(found.first), "last": _version(found.last),
-                    "metadata": [vars(d) for d in found.metadata], "added": rows_of(found.added),
-                    "removed": rows_of(found.removed),
-                    "deletes_changed": rows_of(found.deletes_changed)})  # fmt: skip
+        print_json(
+            {
+                **_table_identity(table),
+                "first": _version(found.first),
+                "last": _version(found.last),
+                "metadata": [vars(d) for d in found.metadata],
+                "added": rows_of(found.added),
+                "removed": rows_of(found.removed),
+                "deletes_changed": rows_of(found.deletes_changed),
+            }
+        )
         return
     for title, snapshot in (("From", found.first), ("to", found.last)):
         click.echo(f"{title:<5}version {snapshot.version}, {time_text(snapshot.timestamp)}")
@@ -243,10 +261,16 @@ def plugins(as_json: bool) -> None:
     from ..plugin.manager import host
 
     found: list[dict[str, Any]] = [
-        {"name": p.name, "module": p.module, "distribution": p.distribution, "version": p.version,
-         "formats": list(p.formats), "error": None if p.error is None else str(p.error)}
+        {
+            "name": p.name,
+            "module": p.module,
+            "distribution": p.distribution,
+            "version": p.version,
+            "formats": list(p.formats),
+            "error": None if p.error is None else str(p.error),
+        }
         for p in host().plugins
-    ]  # fmt: skip
+    ]
     if as_json:
         print_json({"plugins": found})
         return

@@ -128,12 +128,14 @@ def demo_rows(append: int) -> pa.Table:
 
     rows_an_append = _DAYS_AN_APPEND * _ROWS_A_DAY
     ids = range(append * rows_an_append, (append + 1) * rows_an_append)
-    rows = pa.table({
-        "id": pa.array(ids, pa.int64()),
-        "ts": pa.array([_FIRST_DAY + dt.timedelta(hours=i) for i in ids], pa.timestamp("us", "UTC")),
-        "country": pa.array([_COUNTRIES[i % len(_COUNTRIES)] for i in ids]),
-        "amount": pa.array([None if i % 50 == 7 else i * 37 % 1000 / 10 for i in ids], pa.float64()),
-    })  # fmt: skip
+    rows = pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "ts": pa.array([_FIRST_DAY + dt.timedelta(hours=i) for i in ids], pa.timestamp("us", "UTC")),
+            "country": pa.array([_COUNTRIES[i % len(_COUNTRIES)] for i in ids]),
+            "amount": pa.array([None if i % 50 == 7 else i * 37 % 1000 / 10 for i in ids], pa.float64()),
+        }
+    )
     if append >= _CHANNEL_SINCE:
         rows = rows.append_column("channel", pa.array(["web" if i % 3 else "shop" for i in ids]))
     return rows

@@ -11,8 +11,16 @@ if TYPE_CHECKING:
     from ..scan import Scan
     from ..table import Snapshot, Table
 
-__all__ = ["as_number", "opened_scan", "opened_snapshot", "opened_table", "output_options", "scan_options",
-           "snapshot_options", "table_options"]  # fmt: skip
+__all__ = [
+    "as_number",
+    "opened_scan",
+    "opened_snapshot",
+    "opened_table",
+    "output_options",
+    "scan_options",
+    "snapshot_options",
+    "table_options",
+]
 
 _Command = Callable[..., Any]
 _SELECTORS = ("version", "timestamp", "branch", "tag")
@@ -38,8 +46,9 @@ def _moves(context: click.Context, parameter: click.Parameter, value: str | None
     if not equals or not old or not new:
         raise click.BadParameter(
             f"{value!r} is not of the form OLD=NEW; without a value, write --relocate behind the location",
-            context, parameter,
-        )  # fmt: skip
+            context,
+            parameter,
+        )
     return {old: new}
 
 
@@ -65,13 +74,30 @@ table_options = _stacked(
     click.argument("location"),
     click.option("--format", "format", metavar="NAME", help="The table's format; found out if not given."),
     click.option("--catalog", metavar="NAME", help="LOCATION is an identifier in this PyIceberg catalog."),
-    click.option("--relocate", metavar="[OLD=NEW]", is_flag=False, flag_value=_MOVED_WHOLE, callback=_moves,
-                 help="The metadata names other locations: the table was moved (from OLD to NEW)."),
-    click.option("--allow-path", "allow_paths", metavar="PREFIX", multiple=True,
-                 help="A further store whose paths the metadata may name."),
-    click.option("--storage-option", "storage_options", metavar="K=V", multiple=True, callback=_pairs,
-                 help="An option of the store's file system."),
-)  # fmt: skip
+    click.option(
+        "--relocate",
+        metavar="[OLD=NEW]",
+        is_flag=False,
+        flag_value=_MOVED_WHOLE,
+        callback=_moves,
+        help="The metadata names other locations: the table was moved (from OLD to NEW).",
+    ),
+    click.option(
+        "--allow-path",
+        "allow_paths",
+        metavar="PREFIX",
+        multiple=True,
+        help="A further store whose paths the metadata may name.",
+    ),
+    click.option(
+        "--storage-option",
+        "storage_options",
+        metavar="K=V",
+        multiple=True,
+        callback=_pairs,
+        help="An option of the store's file system.",
+    ),
+)
 
 snapshot_options = _stacked(
     click.option("--version", "version", metavar="V", help="A version, snapshot id or ref."),

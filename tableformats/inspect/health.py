@@ -86,17 +86,19 @@ def _deletes(files: pa.Table, report: ScanReport) -> Iterator[Finding]:
 
     some, planned = report.files_with_deletes, report.files_planned
     yield Finding(
-        "files with deletes", _share(some, planned),
+        "files with deletes",
+        _share(some, planned),
         "rewrite them, so that readers need not merge" if some and some >= MUCH * planned else None,
-    )  # fmt: skip
+    )
     vectors = pc.list_flatten(files["deletes"])
     deleted = pc.sum(pc.struct_field(vectors, "cardinality")).as_py() or 0
     rows = pc.sum(files["record_count"]).as_py() or 0
     if deleted:
         yield Finding(
-            "rows deleted by position", _share(deleted, rows),
+            "rows deleted by position",
+            _share(deleted, rows),
             "rewrite: these rows are still stored" if deleted >= MUCH * rows else None,
-        )  # fmt: skip
+        )
 
 
 def _counts(files: pa.Table) -> Iterator[Finding]:

@@ -32,10 +32,27 @@ if TYPE_CHECKING:
     from .changes import FormatChanges
 
 __all__ = [
-    "EQUALITY", "DeleteFiles", "FileBatch", "FilePart", "FormatSnapshot", "FormatTable", "Implied",
-    "ImpliedBounds", "MetadataColumn", "NameMapping", "OpenOptions", "PartitionField", "PartitionSpec", "ReadRequest",
-    "SnapshotSelector", "SplitOptions", "TableFormat", "deletes_type", "partition_members", "utc_datetime",
-]  # fmt: skip
+    "EQUALITY",
+    "DeleteFiles",
+    "FileBatch",
+    "FilePart",
+    "FormatSnapshot",
+    "FormatTable",
+    "Implied",
+    "ImpliedBounds",
+    "MetadataColumn",
+    "NameMapping",
+    "OpenOptions",
+    "PartitionField",
+    "PartitionSpec",
+    "ReadRequest",
+    "SnapshotSelector",
+    "SplitOptions",
+    "TableFormat",
+    "deletes_type",
+    "partition_members",
+    "utc_datetime",
+]
 
 
 @dataclass(frozen=True)
@@ -525,9 +542,11 @@ class FormatTable(ABC):
         from ..errors import UnsupportedFeatureError
 
         raise UnsupportedFeatureError(
-            f"changes between versions are not read from {self.format} tables", path=self.location, field="changes",
+            f"changes between versions are not read from {self.format} tables",
+            path=self.location,
+            field="changes",
             hint="Compare two snapshots instead",
-        )  # fmt: skip
+        )
 
     def appends(self, exclusive: int | None = None, inclusive: int | None = None) -> FormatSnapshot:
         """The files that appends behind the version ``exclusive`` and up to ``inclusive`` added, as a snapshot under
@@ -542,9 +561,10 @@ class FormatTable(ABC):
 
         raise UnsupportedFeatureError(
             f"appends alone are not read from {self.format} tables",
-            path=self.location, field="incremental_append_scan",
+            path=self.location,
+            field="incremental_append_scan",
             hint="table.changes(starting, ending) gives what every version inserted and deleted",
-        )  # fmt: skip
+        )
 
 
 class TableFormat(ABC):

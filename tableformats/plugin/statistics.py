@@ -28,9 +28,7 @@ class Statistics(ABC):
         CorruptMetadataError : the container is damaged (a malformed value alone is an unknown bound)
         """
 
-    def bounds_or_counts(
-        self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]
-    ) -> Bounds:
+    def bounds_or_counts(self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]) -> Bounds:
         """As :meth:`bounds`, but of the columns ``counted`` (field ids) only the counts matter: ``lower`` and ``upper``
         may be left out. By default they are not."""
         return self.bounds(columns, rows)

@@ -124,8 +124,11 @@ class _Lexer:
         self._guard(kind, text, offset)
         adjacent, self._after_string = self._after_string, kind in ("string", "raw")
         if adjacent and self._after_string:
-            raise self._error("two strings in a row, which Spark's versions read differently", offset,
-                              r"Write a quote inside a string as \'.")  # fmt: skip
+            raise self._error(
+                "two strings in a row, which Spark's versions read differently",
+                offset,
+                r"Write a quote inside a string as \'.",
+            )
         if kind in ("string", "raw", "hex", "exact"):
             self._put(f"'{_MARK}{len(self._lexed.literals)}'")
             self._lexed.literals.append(Literal(self._value(kind, text, offset)))
@@ -151,8 +154,9 @@ class _Lexer:
         else:
             self._prefixes = 0
         if len(self._open) + self._prefixes > MAX_NESTING:
-            raise self._error(f"the filter nests deeper than {MAX_NESTING} levels", offset,
-                              "Write it with flat AND, OR and IN.")  # fmt: skip
+            raise self._error(
+                f"the filter nests deeper than {MAX_NESTING} levels", offset, "Write it with flat AND, OR and IN."
+            )
 
     def _value(self, kind: str, text: str, offset: int) -> str | bytes | decimal.Decimal:
         if kind == "string":

@@ -30,9 +30,13 @@ from ..schema import primitive
 __all__ = ["parse_pyiceberg"]
 
 _COMPARISONS = {
-    "EqualTo": "=", "NotEqualTo": "!=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">",
+    "EqualTo": "=",
+    "NotEqualTo": "!=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
-}  # fmt: skip
+}
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 

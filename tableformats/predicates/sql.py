@@ -45,24 +45,67 @@ __all__ = ["parse_sql"]
 Operand = Reference | Literal
 
 _COMPARISONS = {
-    "EQ": "=", "NullSafeEQ": "<=>", "NEQ": "!=", "LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "NullSafeNEQ": "<=>",
-}  # fmt: skip
+    "EQ": "=",
+    "NullSafeEQ": "<=>",
+    "NEQ": "!=",
+    "LT": "<",
+    "LTE": "<=",
+    "GT": ">",
+    "GTE": ">=",
+    "NullSafeNEQ": "<=>",
+}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_PYTHON = {"=": operator.eq, "<=>": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
-           ">": operator.gt, ">=": operator.ge}  # fmt: skip
+_PYTHON = {
+    "=": operator.eq,
+    "<=>": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 _CASTS = {
-    "TINYINT": "byte", "SMALLINT": "short", "INT": "int", "BIGINT": "long", "FLOAT": "float", "DOUBLE": "double",
-    "TEXT": "string", "BOOLEAN": "boolean", "BINARY": "binary", "VARBINARY": "binary", "DATE": "date",
-    "TIME": "time", "TIMESTAMP": "timestamp", "TIMESTAMPTZ": "timestamp", "TIMESTAMPLTZ": "timestamp",
-    "TIMESTAMPNTZ": "timestamp_ntz", "UUID": "uuid",
-}  # fmt: skip
+    "TINYINT": "byte",
+    "SMALLINT": "short",
+    "INT": "int",
+    "BIGINT": "long",
+    "FLOAT": "float",
+    "DOUBLE": "double",
+    "TEXT": "string",
+    "BOOLEAN": "boolean",
+    "BINARY": "binary",
+    "VARBINARY": "binary",
+    "DATE": "date",
+    "TIME": "time",
+    "TIMESTAMP": "timestamp",
+    "TIMESTAMPTZ": "timestamp",
+    "TIMESTAMPLTZ": "timestamp",
+    "TIMESTAMPNTZ": "timestamp_ntz",
+    "UUID": "uuid",
+}
 _SUPPORTED = (
     "A filter compares columns with constants or columns (=, <=>, !=, <, <=, >, >=, IN, BETWEEN, LIKE, IS NULL, "
     "startswith, isnan), combined by AND, OR and NOT; filter the rest after reading."
 )
 _QUOTING = "Names that are words of SQL need backticks."
-_STATEMENTS = ("Alter", "Command", "Create", "Delete", "Describe", "Drop", "Insert", "Merge", "Select", "Set",
-               "Subquery", "Table", "Union", "Update", "Use", "Values")  # fmt: skip
+_STATEMENTS = (
+    "Alter",
+    "Command",
+    "Create",
+    "Delete",
+    "Describe",
+    "Drop",
+    "Insert",
+    "Merge",
+    "Select",
+    "Set",
+    "Subquery",
+    "Table",
+    "Union",
+    "Update",
+    "Use",
+    "Values",
+)
 
 
 def parse_sql(sql: str) -> Expression:
@@ -207,8 +250,10 @@ class _Reader:
             return Constant(a.value is b.value) if op == "<=>" else Constant(None)
         if a.type != b.type and not (is_numeric(a.type) and is_numeric(b.type)):
             raise InvalidPredicateError(f"{self._text(node)!r} compares constants of two types")
-        first, second = ((math.isnan(v), 0 if math.isnan(v) else v) if is_numeric(x.type) else v
-                         for x, v in ((a, a.value), (b, b.value)))  # fmt: skip
+        first, second = (
+            (math.isnan(v), 0 if math.isnan(v) else v) if is_numeric(x.type) else v
+            for x, v in ((a, a.value), (b, b.value))
+        )
         return Constant(bool(_PYTHON[op](first, second)))
 
     def _between(self, node: Any) -> Expression:
@@ -335,8 +380,9 @@ class _Reader:
         except TableFormatsError as error:
             raise InvalidPredicateError(f"{self._text(node)!r}: {error.message}", hint=error.hint) from None
         if fitted.side:
-            raise InvalidPredicateError(f"{self._text(node)!r} does not hold the value exactly",
-                                        hint="Write the value that you mean.")  # fmt: skip
+            raise InvalidPredicateError(
+                f"{self._text(node)!r} does not hold the value exactly", hint="Write the value that you mean."
+            )
         if is_numeric(target) or isinstance(fitted.value, (str, bool)):
             return Literal(fitted.value)
         return Literal(fitted.value, target)

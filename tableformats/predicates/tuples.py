@@ -16,8 +16,16 @@ from ..expressions import And, Comparison, Expression, In, IsNull, Literal, Not,
 __all__ = ["parse_tuples"]
 
 _COMPARISONS = {
-    "=": "=", "==": "=", "<=>": "<=>", "!=": "!=", "<>": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
-}  # fmt: skip
+    "=": "=",
+    "==": "=",
+    "<=>": "<=>",
+    "!=": "!=",
+    "<>": "!=",
+    "<": "<",
+    "<=": "<=",
+    ">": ">",
+    ">=": ">=",
+}
 _NULL_TESTS = {"is null": True, "is": True, "is not null": False, "is not": False}
 _OPERATORS = ", ".join([*_COMPARISONS, "in", "not in", *_NULL_TESTS])
 _HINT = f"A condition is (column, operator, value); the operators are {_OPERATORS}."

@@ -41,7 +41,12 @@ def read(
     from ..table import open_table
 
     table = open_table(
-        location, format=format, catalog=catalog, storage_options=storage_options, relocate=relocate,
-        allow_paths=allow_paths, cache=cache,
-    )  # fmt: skip
+        location,
+        format=format,
+        catalog=catalog,
+        storage_options=storage_options,
+        relocate=relocate,
+        allow_paths=allow_paths,
+        cache=cache,
+    )
     return table.scan(**scan).to_spark(spark, mode, staging)

@@ -44,9 +44,10 @@ def spark_schema_json(schema: Schema) -> dict[str, Any]:
 def _check(f: Field, name: str) -> None:
     if str(f.type) in _NO_SPARK_TYPE:
         raise UnsupportedFeatureError(
-            f"Spark's Python data sources have no columns of type {f.type}", field=name,
+            f"Spark's Python data sources have no columns of type {f.type}",
+            field=name,
             hint="Leave the column out with the option columns, or read with to_arrow()",
-        )  # fmt: skip
+        )
     check_collation(f, name, _SPARK)
     for member in f.type.members:
         _check(member, f"{name}.{member.name}")
@@ -104,9 +105,7 @@ def _convert(values: pa.Array, kind: Type) -> pa.Array:
 
 def _with_children(values: pa.Array, target: pa.DataType, children: pa.Array) -> pa.Array:
     """A list or map array over other ``children``: the whole child array, whatever part of it ``values`` shows."""
-    return pa.Array.from_buffers(
-        target, len(values), values.buffers()[:2], offset=values.offset, children=[children]
-    )
+    return pa.Array.from_buffers(target, len(values), values.buffers()[:2], offset=values.offset, children=[children])
 
 
 def _uuid_text(values: pa.Array) -> pa.Array:

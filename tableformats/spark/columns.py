@@ -20,9 +20,18 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 __all__ = [
-    "HIDDEN", "ROW_INDEX", "Naming", "Path", "StoredColumn", "check_collation", "check_readable", "logical_type",
-    "naming_by_id", "quoted", "spark_struct",
-]  # fmt: skip
+    "HIDDEN",
+    "ROW_INDEX",
+    "Naming",
+    "Path",
+    "StoredColumn",
+    "check_collation",
+    "check_readable",
+    "logical_type",
+    "naming_by_id",
+    "quoted",
+    "spark_struct",
+]
 
 Path = tuple[Field, ...]
 
@@ -114,8 +123,12 @@ def _spark_type(f: Field, member: Any, is_logical: bool) -> Any:
     if isinstance(kind, ListType):
         return {"type": "array", "elementType": _spark_type(kind.element, member, is_logical), "containsNull": True}
     if isinstance(kind, MapType):
-        return {"type": "map", "keyType": _spark_type(kind.key, member, is_logical),
-                "valueType": _spark_type(kind.value, member, is_logical), "valueContainsNull": True}  # fmt: skip
+        return {
+            "type": "map",
+            "keyType": _spark_type(kind.key, member, is_logical),
+            "valueType": _spark_type(kind.value, member, is_logical),
+            "valueContainsNull": True,
+        }
     if isinstance(kind, DecimalType):
         return str(kind)
     if isinstance(kind, FixedType):
@@ -188,15 +201,17 @@ def check_readable(f: Field, version: tuple[int, int] = (3, 5)) -> None:
             check_collation(leaf, name, version)
             if kind in _REFUSED or (kind == "variant" and version < _HAS_VARIANT):
                 raise UnsupportedFeatureError(
-                    f"columns of type {kind} are not read with Spark yet", field=name,
+                    f"columns of type {kind} are not read with Spark yet",
+                    field=name,
                     hint="Leave the column out with columns=[...], or read with to_arrow()",
-                )  # fmt: skip
+                )
             nested = len(path) > 1 or path[-1].type.is_nested
             if kind in ("uuid", "unknown") and nested:
                 raise UnsupportedFeatureError(
-                    f"values of type {kind} inside of a nested column are not read with Spark yet", field=name,
+                    f"values of type {kind} inside of a nested column are not read with Spark yet",
+                    field=name,
                     hint="Leave the column out with columns=[...], or read with to_arrow()",
-                )  # fmt: skip
+                )
 
 
 def check_collation(f: Field, name: str, version: tuple[int, int]) -> None:
@@ -213,9 +228,10 @@ def check_collation(f: Field, name: str, version: tuple[int, int]) -> None:
     else:
         return
     raise UnsupportedFeatureError(
-        f"the column compares by the collation {f.collation!r}, {reason}", field=name,
+        f"the column compares by the collation {f.collation!r}, {reason}",
+        field=name,
         hint=f"{hint}, or leave the column out with columns=[...]",
-    )  # fmt: skip
+    )
 
 
 def _leaves(f: Field) -> Iterator[Field]:

@@ -92,10 +92,11 @@ def check_schema(scan: Scan, schema: StructType) -> None:
     own = _struct(scan)
     if own != schema:
         raise UnsupportedFeatureError(
-            f"the rows have the columns {own.simpleString()}, not {schema.simpleString()}", field="schema",
+            f"the rows have the columns {own.simpleString()}, not {schema.simpleString()}",
+            field="schema",
             path=scan.snapshot.table.location,
             hint="Give no schema. If the table's schema has just changed, read or start the query again",
-        )  # fmt: skip
+        )
 
 
 class FileGroup(InputPartition):
@@ -186,6 +187,10 @@ def _predicate(filter: Any) -> ex.Expression:
 
 
 _COMPARISONS = {
-    "EqualTo": "=", "EqualNullSafe": "<=>", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">",
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
     "GreaterThanOrEqual": ">=",
-}  # fmt: skip
+}

@@ -118,8 +118,9 @@ def _read_bin(job: _Job, packed: bytes) -> Iterator[dict[str, Any]]:
     if job.version != _version():
         raise UnsupportedFeatureError(
             f"the executors have version {_version()} of tableformats, and the driver has {job.version}",
-            field="engine", hint="Install the same version for the Python of the executors",
-        )  # fmt: skip
+            field="engine",
+            hint="Install the same version for the Python of the executors",
+        )
     scan = unpack(job.scan, job.access)
     parts = unpack_parts(scan, zlib.decompress(packed))
     for result in read_parts(scan, job.keys, parts):
@@ -176,13 +177,16 @@ def _failed(error: Exception, scan: Scan) -> TableFormatsError:
     path, said = scan.snapshot.table.location, str(error)
     if "No module named 'tableformats" in said:
         return UnsupportedFeatureError(
-            "the Python of the executors has no package tableformats", path=path, field="engine",
+            "the Python of the executors has no package tableformats",
+            path=path,
+            field="engine",
             hint="Install it on every node for the Python that PYSPARK_PYTHON names, ship an archive of it "
             "(spark.archives), or plan without an engine",
-        )  # fmt: skip
+        )
     # Of a traceback the last line says what was wrong; below it Java's stack begins.
     lines = [line for line in said.partition("\n\tat ")[0].splitlines() if line.strip()]
     return TableFormatsError(
-        f"the executors could not read the metadata: {lines[-1] if lines else type(error).__name__}", path=path,
+        f"the executors could not read the metadata: {lines[-1] if lines else type(error).__name__}",
+        path=path,
         hint="They must reach the table's location with the same storage options; or plan without an engine",
-    )  # fmt: skip
+    )

@@ -105,12 +105,14 @@ def _column_path(snapshot: FormatSnapshot, field_id: int) -> Path:
         if path:
             raise UnsupportedFeatureError(
                 "equality deletes over a dropped member of a struct are not read with Spark yet",
-                field=".".join(f.name for f in path), hint="Read with to_arrow(), or compact the table",
-            )  # fmt: skip
+                field=".".join(f.name for f in path),
+                hint="Read with to_arrow(), or compact the table",
+            )
     raise CorruptMetadataError(
-        "an equality delete file names a column that is in no schema of the table", field=str(field_id),
+        "an equality delete file names a column that is in no schema of the table",
+        field=str(field_id),
         hint="Restore the table's metadata",
-    )  # fmt: skip
+    )
 
 
 def chains_of(sets: Sequence[frozenset[int]]) -> tuple[list[list[frozenset[int]]], np.ndarray, np.ndarray]:

@@ -157,10 +157,14 @@ def _bound(column: Any) -> BoundColumn:
 
 def _operate(op: str, left: Any, right: Any) -> Any:
     operators: dict[str, Callable[[], Any]] = {
-        "=": lambda: left == right, "!=": lambda: left != right, "<": lambda: left < right,
-        "<=": lambda: left <= right, ">": lambda: left > right, ">=": lambda: left >= right,
+        "=": lambda: left == right,
+        "!=": lambda: left != right,
+        "<": lambda: left < right,
+        "<=": lambda: left <= right,
+        ">": lambda: left > right,
+        ">=": lambda: left >= right,
         "<=>": lambda: left.eqNullSafe(right),
-    }  # fmt: skip
+    }
     return operators[op]()
 
 

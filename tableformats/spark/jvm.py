@@ -31,8 +31,17 @@ if TYPE_CHECKING:
 __all__ = ["Bridge", "Planner", "java_class"]
 
 _LOG = logging.getLogger(__name__)
-_SOURCES = ("ArrowRows", "CatalystFilters", "DeletedRows", "FileList", "LiveRows", "PlannedFiles", "CountedRows",
-            "PrunedFiles", "Relations")  # fmt: skip
+_SOURCES = (
+    "ArrowRows",
+    "CatalystFilters",
+    "DeletedRows",
+    "FileList",
+    "LiveRows",
+    "PlannedFiles",
+    "CountedRows",
+    "PrunedFiles",
+    "Relations",
+)
 """Each after those that it names."""
 _PIECE_BYTES = 16 << 20
 _PIECE_FILES = 1 << 16
@@ -92,8 +101,9 @@ class Bridge:
             # Platforms that keep Python from the JVM say so in many ways.
             raise UnsupportedFeatureError(
                 f"the native path needs the driver's JVM, which the session keeps from Python: {_said(error)}",
-                field="Py4J", hint='Use mode="portable"',
-            ) from error  # fmt: skip
+                field="Py4J",
+                hint='Use mode="portable"',
+            ) from error
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
@@ -157,19 +167,31 @@ class Bridge:
         constants, rows = files.drop_columns(["path", "size"]), None
         if constants.num_columns:
             rows = self._rows(constants, self._data_type(partition_schema))
-        return self._frame(relations.frame(
-            label, self._files(relations, files), rows, json.dumps(partition_schema), json.dumps(data_schema),
-            _READERS[file_format], json.dumps(options), planner, by_id, nested, live,
-            None if columns is None else json.dumps([[c.stored, c.name, c.is_float] for c in columns]),
-        ))  # fmt: skip
+        return self._frame(
+            relations.frame(
+                label,
+                self._files(relations, files),
+                rows,
+                json.dumps(partition_schema),
+                json.dumps(data_schema),
+                _READERS[file_format],
+                json.dumps(options),
+                planner,
+                by_id,
+                nested,
+                live,
+                None if columns is None else json.dumps([[c.stored, c.name, c.is_float] for c in columns]),
+            )
+        )
 
     def _refuse_row_reader(self, relations: Any, nested: bool) -> None:
         offending = relations.offendingSetting(nested)
         if offending is not None:
             raise UnsupportedFeatureError(
                 "the table's columns are found by field id, which Spark's Parquet reader does for vectors alone",
-                field=offending, hint=f'Set it: spark.conf.set("{offending}", "true")',
-            )  # fmt: skip
+                field=offending,
+                hint=f'Set it: spark.conf.set("{offending}", "true")',
+            )
 
     def _check_connectors(self, paths: pa.ChunkedArray) -> None:
         for scheme in hadoop_schemes(paths):
@@ -178,10 +200,11 @@ class Bridge:
                 file_system.getFileSystemClass(scheme, self._hadoop_configuration())
             except Exception as error:
                 raise UnsupportedFeatureError(
-                    f"the session cannot read files of {scheme}://: {_said(error)}", field=f"{scheme}://",
+                    f"the session cannot read files of {scheme}://: {_said(error)}",
+                    field=f"{scheme}://",
                     hint="Give it the Hadoop connector (for s3a that of spark.jars.packages="
-                    "org.apache.hadoop:hadoop-aws, in Spark's Hadoop version), or use mode=\"portable\" or to_arrow()",
-                ) from error  # fmt: skip
+                    'org.apache.hadoop:hadoop-aws, in Spark\'s Hadoop version), or use mode="portable" or to_arrow()',
+                ) from error
 
     def _hadoop_configuration(self) -> Any:
         return self._session.sessionState().newHadoopConf()

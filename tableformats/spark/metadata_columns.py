@@ -31,9 +31,10 @@ def check_metadata_columns(columns: Iterable[MetadataColumn]) -> None:
     for column in columns:
         if column.per_file == "partition":
             raise UnsupportedFeatureError(
-                "this metadata column is not read with Spark yet", field=column.field.name,
+                "this metadata column is not read with Spark yet",
+                field=column.field.name,
                 hint="Leave the column out with columns=[...], or read with to_arrow()",
-            )  # fmt: skip
+            )
 
 
 def _hidden_name(column: MetadataColumn, what: str) -> str:
@@ -95,4 +96,3 @@ def metadata_column(column: MetadataColumn, naming: Naming) -> Column:
     if column.null_without is not None:
         found = F.when(F.col(_hidden_name(column, "given")).isNotNull(), found)
     return found.alias(column.field.name)
-

@@ -101,8 +101,9 @@ def _check_session(spark: SparkSession) -> None:
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise UnsupportedFeatureError(
             "the native path needs the driver's JVM, which a Spark Connect session keeps from Python",
-            field="Spark Connect", hint='Use mode="portable", or a classic session',
-        )  # fmt: skip
+            field="Spark Connect",
+            hint='Use mode="portable", or a classic session',
+        )
 
 
 def _wanted_columns(plan: ScanPlan) -> tuple[Field, ...]:
@@ -197,16 +198,18 @@ class _Assembly:
                 if len(path) > 1 and any(f.id in branch.naming.missing for f in path):
                     raise UnsupportedFeatureError(
                         "equality deletes over members of structs with an initial default are not read with Spark",
-                        field=".".join(f.name for f in path), hint="Read with to_arrow(), or compact the table",
-                    )  # fmt: skip
+                        field=".".join(f.name for f in path),
+                        hint="Read with to_arrow(), or compact the table",
+                    )
         counts_rows = branch.has_positions or any(column.counts_rows for column in self.metadata.values())
         if counts_rows and branch.file_format != "parquet":
             name = f"positions in {branch.file_format} data files"
             raise UnsupportedFeatureError(
                 "rows are deleted or numbered by position, and Spark counts the rows of Parquet files alone",
-                path=self.plan.paths[int(branch.rows[0])].as_py(), field=name,
+                path=self.plan.paths[int(branch.rows[0])].as_py(),
+                field=name,
                 hint='Use mode="portable" or to_arrow(), or rewrite the table to Parquet',
-            )  # fmt: skip
+            )
 
     def _label(self, branch: Branch) -> str:
         """What EXPLAIN shows as the location; a path of Hadoop's, so without ':' and '/'."""
@@ -253,13 +256,24 @@ class _Relation:
             self.add_constant(stored, live.constants[stored["name"]])
 
     def frame(
-        self, bridge: Bridge, label: str, planner: Planner, file_format: str,
+        self,
+        bridge: Bridge,
+        label: str,
+        planner: Planner,
+        file_format: str,
         columns: Sequence[StoredColumn] | None = None,
-    ) -> DataFrame:  # fmt: skip
+    ) -> DataFrame:
         return bridge.relation(
-            label, self.files, spark_struct(self.partition), spark_struct(self.data), _OPTIONS[file_format], planner,
-            file_format, None if self.live is None else self.live.condition, columns,
-        )  # fmt: skip
+            label,
+            self.files,
+            spark_struct(self.partition),
+            spark_struct(self.data),
+            _OPTIONS[file_format],
+            planner,
+            file_format,
+            None if self.live is None else self.live.condition,
+            columns,
+        )
 
 
 def _hidden(name: str, kind: Any) -> dict[str, Any]:

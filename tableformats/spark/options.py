@@ -34,9 +34,17 @@ BATCH = (*_TABLE, *_ROWS, "pushFilters", *_SNAPSHOT, _EXPECTED, *_CHANGES, *_APP
 """What a batch read takes."""
 
 STREAM = (
-    *_TABLE, *_ROWS, "startingVersion", "startingTimestamp", "maxFilesPerTrigger", "maxBytesPerTrigger",
-    "ignoreDeletes", "skipChangeCommits", "streaming-skip-delete-snapshots", "streaming-skip-overwrite-snapshots",
-)  # fmt: skip
+    *_TABLE,
+    *_ROWS,
+    "startingVersion",
+    "startingTimestamp",
+    "maxFilesPerTrigger",
+    "maxBytesPerTrigger",
+    "ignoreDeletes",
+    "skipChangeCommits",
+    "streaming-skip-delete-snapshots",
+    "streaming-skip-overwrite-snapshots",
+)
 """What a streaming read takes."""
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^,`]*[^,`\s]))\s*(,|$)")
 
@@ -145,9 +153,10 @@ class ReadOptions:
             return Limits(**(found or {}))
         except (TypeError, ValueError) as error:
             raise TableFormatsError(
-                f"the option limits is no value that it can have: {error}", field="limits",
+                f"the option limits is no value that it can have: {error}",
+                field="limits",
                 hint="Give a JSON object of the names and numbers of tableformats.Limits",
-            ) from error  # fmt: skip
+            ) from error
 
     def open_table(self) -> Table:
         """The table. Raises as :func:`tableformats.open_table`, and TableFormatsError without a path."""
@@ -159,10 +168,14 @@ class ReadOptions:
                 "no table is named", field="path", hint='Give its location, as in .load("/data/events")'
             )
         return open_table(
-            location, format=self.text("format"), catalog=self.text("catalog"), relocate=self._relocate(),
-            storage_options=dict(self.access.storage_options), allow_paths=list(self.access.allow_paths),
+            location,
+            format=self.text("format"),
+            catalog=self.text("catalog"),
+            relocate=self._relocate(),
+            storage_options=dict(self.access.storage_options),
+            allow_paths=list(self.access.allow_paths),
             limits=self.access.limits,
-        )  # fmt: skip
+        )
 
     def _relocate(self) -> bool | Mapping[str, str] | None:
         if self._texts.get("relocate", "").strip().lower() in ("true", "false"):
@@ -194,8 +207,9 @@ class ReadOptions:
         if expected not in (None, found.snapshot.version):
             raise SnapshotNotFoundError(
                 f"the table has moved on from version {expected} to {found.snapshot.version}",
-                path=table.location, hint="Make the DataFrame again",
-            )  # fmt: skip
+                path=table.location,
+                hint="Make the DataFrame again",
+            )
         moved = version is not None and version != found.snapshot.version
         return self.restrict(self._rows(table, version)) if moved else found
 
@@ -203,17 +217,19 @@ class ReadOptions:
         """What the options select; ``version`` is the last one of it where they do not say."""
         if self._has_bare_range:
             raise TableFormatsError(
-                "a range of versions was given, but not what of it", field="startingVersion",
+                "a range of versions was given, but not what of it",
+                field="startingVersion",
                 hint="Read changes with readChangeFeed=true, or one version with versionAsOf",
-            )  # fmt: skip
+            )
         if self.flag("readChangeFeed"):
             self._refuse_beside("readChangeFeed", (*_SNAPSHOT, *_APPENDS))
             starting = self.version("startingVersion")
             if starting is None:
                 raise TableFormatsError(
-                    "readChangeFeed needs a version to start at", field="startingVersion",
+                    "readChangeFeed needs a version to start at",
+                    field="startingVersion",
                     hint="Give startingVersion, and endingVersion if not the current one",
-                )  # fmt: skip
+                )
             return table.changes(starting, version if version is not None else self.version("endingVersion"))
         if any(name in self._texts for name in _APPENDS):
             self._refuse_beside(_APPENDS[0], _SNAPSHOT)
@@ -225,9 +241,11 @@ class ReadOptions:
         if len(selecting) > 1:
             self._refuse_beside(selecting[0], tuple(selecting[1:]))
         return table.snapshot(
-            self.version("versionAsOf"), timestamp=self.version("timestampAsOf"), branch=self.text("branch"),
+            self.version("versionAsOf"),
+            timestamp=self.version("timestampAsOf"),
+            branch=self.text("branch"),
             tag=self.text("tag"),
-        )  # fmt: skip
+        )
 
     def restrict(self, rows: Snapshot | Scan) -> Scan:
         """``rows`` with the filter and the columns that were asked for. Raises InvalidPredicateError."""
@@ -271,9 +289,7 @@ def _names(text: str) -> list[str]:
 def _unknown(name: str, known: list[str]) -> UnsupportedFeatureError:
     near = difflib.get_close_matches(name.lower(), [k.lower() for k in known], n=1)
     meant = [k for k in known if k.lower() in near] or known
-    return UnsupportedFeatureError(
-        f"there is no option {name}", field=name, hint=f"Did you mean {', '.join(meant)}?"
-    )
+    return UnsupportedFeatureError(f"there is no option {name}", field=name, hint=f"Did you mean {', '.join(meant)}?")
 
 
 def _malformed(name: str, form: str) -> TableFormatsError:

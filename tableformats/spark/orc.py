@@ -29,10 +29,15 @@ _READS_INSTANTS = (4, 3)
 _FIRST = {"date": ("1582-10-15", FIRST_GREGORIAN_DAY), "timestamp": ("1900-01-02", (YEAR_1900_S + DAY_S) * 1_000)}
 _WIDTHS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 _STORED: dict[str, Callable[[pa.DataType], bool]] = {
-    "boolean": types.is_boolean, "string": types.is_string, "binary": types.is_binary, "uuid": types.is_binary,
-    "date": types.is_date32, "timestamp": lambda stored: _is_instant(stored),
-    "float": types.is_float32, "double": types.is_floating,
-}  # fmt: skip
+    "boolean": types.is_boolean,
+    "string": types.is_string,
+    "binary": types.is_binary,
+    "uuid": types.is_binary,
+    "date": types.is_date32,
+    "timestamp": lambda stored: _is_instant(stored),
+    "float": types.is_float32,
+    "double": types.is_floating,
+}
 _HINT = 'Use mode="portable" or to_arrow(), leave the column out with columns=[...], or rewrite the table to Parquet'
 
 
@@ -53,22 +58,28 @@ def check_orc(
     """
     if version < _READS_INSTANTS and any(_is_instant(node.type) for node in root.walk()):
         raise UnsupportedFeatureError(
-            "ORC files with instants are not read with this Spark, whichever of their columns is asked for", path=path,
-            field="instants in ORC files", hint='Use mode="portable", to_arrow() or Spark 4.3',
-        )  # fmt: skip
+            "ORC files with instants are not read with this Spark, whichever of their columns is asked for",
+            path=path,
+            field="instants in ORC files",
+            hint='Use mode="portable", to_arrow() or Spark 4.3',
+        )
     if root.children and all(child.name.startswith(_NO_NAMES) for child in root.children):
         raise UnsupportedFeatureError(
-            f"ORC files whose columns are all called {_NO_NAMES}... are read by position with Spark", path=path,
-            field=root.children[0].name, hint='Use mode="portable" or to_arrow(), or rename a column',
-        )  # fmt: skip
+            f"ORC files whose columns are all called {_NO_NAMES}... are read by position with Spark",
+            path=path,
+            field=root.children[0].name,
+            hint='Use mode="portable" or to_arrow(), or rename a column',
+        )
     numbers = {node: number for number, node in enumerate(root.walk())}
     tail: OrcTail | None = None
     for f, node in columns:
         if not _is_readable(f, node):
             raise UnsupportedFeatureError(
-                f"values stored as {node.type} in ORC files are not read as {f.type} with Spark", path=path,
-                field=f.name, hint=_HINT,
-            )  # fmt: skip
+                f"values stored as {node.type} in ORC files are not read as {f.type} with Spark",
+                path=path,
+                field=f.name,
+                hint=_HINT,
+            )
         if str(f.type) in _FIRST:
             tail = OrcTail(source) if tail is None else tail
             _check_least(tail.least(numbers[node], len(numbers)), f, path)
@@ -84,8 +95,10 @@ def _check_least(found: tuple[bool, int | None], f: Field, path: str) -> None:
     if not is_known or (least is not None and least < first):
         raise UnsupportedFeatureError(
             f"the file's statistics do not tell that no value is before {text}, and Spark reads such values as others",
-            path=path, field=f.name, hint=_HINT,
-        )  # fmt: skip
+            path=path,
+            field=f.name,
+            hint=_HINT,
+        )
 
 
 def _is_readable(f: Field, node: FileNode) -> bool:

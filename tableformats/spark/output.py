@@ -56,9 +56,10 @@ def renamed(f: Field, naming: Naming, bridge: Bridge) -> Column:
     except Exception as error:
         # Of the types that we ask for Spark refuses those alone whose collation it does not know.
         raise UnsupportedFeatureError(
-            "the session's Spark has no such type, by its collation", field=f.name,
+            "the session's Spark has no such type, by its collation",
+            field=f.name,
             hint="Leave the column out with columns=[...], or read with to_arrow()",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def default_constant(f: Field) -> pa.Array | None:
@@ -71,9 +72,10 @@ def check_defaults(f: Field, naming: Naming) -> None:
     for below in _below(f):
         if isinstance(below.type, MapType) and _lacks(below.type.key, naming):
             raise UnsupportedFeatureError(
-                "initial defaults in the keys of maps are not read with Spark", field=f.name,
+                "initial defaults in the keys of maps are not read with Spark",
+                field=f.name,
                 hint="Leave the column out with columns=[...], or read with to_arrow()",
-            )  # fmt: skip
+            )
 
 
 def _below(f: Field) -> list[Field]:
@@ -147,8 +149,10 @@ class _Output:
         if isinstance(kind, ListType):
             return functions.array(*self._literals(values.flatten(), kind.element))
         if isinstance(kind, MapType):
-            sides = [functions.array(*self._literals(side, f)) for side, f in
-                     ((values.keys, kind.key), (values.items, kind.value))]  # fmt: skip
+            sides = [
+                functions.array(*self._literals(side, f))
+                for side, f in ((values.keys, kind.key), (values.items, kind.value))
+            ]
             return functions.map_from_arrays(*sides)
         return literal_column(Literal(_plain(values), kind)).cast(self._spark_type(kind))
 

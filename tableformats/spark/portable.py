@@ -73,9 +73,10 @@ def to_spark(scan: Scan, spark: SparkSession, staging: str | None = None) -> tup
 def _check_version(spark: SparkSession) -> None:
     if int(spark.version.split(".")[0]) < 4:
         raise UnsupportedFeatureError(
-            f"Spark {spark.version} has no Python data sources", field='mode "portable"',
+            f"Spark {spark.version} has no Python data sources",
+            field='mode "portable"',
             hint='Use a classic session and mode="native", or Spark 4',
-        )  # fmt: skip
+        )
 
 
 def _by_data_source(scan: Scan, spark: SparkSession) -> DataFrame:
@@ -101,20 +102,29 @@ def _options(scan: Scan) -> dict[str, str]:
     snapshot = scan.snapshot
     storage = snapshot.storage
     options: dict[str, Any] = {
-        "format": snapshot.table.format, "caseSensitive": "true", **_selection(snapshot), "filter": _filter_text(scan),
+        "format": snapshot.table.format,
+        "caseSensitive": "true",
+        **_selection(snapshot),
+        "filter": _filter_text(scan),
         "columns": ", ".join(map(quoted, dict.fromkeys(_needed(scan)))),
-        "storageOptions": _json("storage_options", storage.options), "relocate": _json("relocate", storage.moves),
+        "storageOptions": _json("storage_options", storage.options),
+        "relocate": _json("relocate", storage.moves),
         "allowPaths": json.dumps(storage.allow_paths) if storage.allow_paths else None,
         "limits": json.dumps(asdict(storage.limits)) if storage.limits != DEFAULT_LIMITS else None,
-    }  # fmt: skip
+    }
     return {name: str(value) for name, value in options.items() if value is not None}
 
 
 _OPTIONS = {
-    "version": "versionAsOf", "timestamp": "timestampAsOf", "branch": "branch", "tag": "tag",
-    "starting_version": "startingVersion", "ending_version": "endingVersion",
-    "from_snapshot_id_exclusive": "start-snapshot-id", "to_snapshot_id_inclusive": "end-snapshot-id",
-}  # fmt: skip
+    "version": "versionAsOf",
+    "timestamp": "timestampAsOf",
+    "branch": "branch",
+    "tag": "tag",
+    "starting_version": "startingVersion",
+    "ending_version": "endingVersion",
+    "from_snapshot_id_exclusive": "start-snapshot-id",
+    "to_snapshot_id_inclusive": "end-snapshot-id",
+}
 """Arguments of :class:`tableformats.Table`'s methods as options of the data source."""
 
 
@@ -164,8 +174,9 @@ def _json(name: str, values: Mapping[str, Any]) -> str | None:
         # The values are not shown: they may be credentials.
         raise UnsupportedFeatureError(
             f"{name} holds values that cannot be written as JSON, the form in which they reach the session",
-            field=name, hint="Give texts, numbers, booleans, lists and dictionaries of them",
-        ) from None  # fmt: skip
+            field=name,
+            hint="Give texts, numbers, booleans, lists and dictionaries of them",
+        ) from None
 
 
 def _check_columns(scan: Scan, found: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -182,22 +193,27 @@ def _check_columns(scan: Scan, found: dict[str, Any], wanted: dict[str, Any]) ->
         return
     raise UnsupportedFeatureError(
         "the session sees other columns than the scan has: the version is read by another schema there",
-        path=scan.snapshot.table.location, field="schema", hint="Open the table again, or ask for a version",
-    )  # fmt: skip
+        path=scan.snapshot.table.location,
+        field="schema",
+        hint="Open the table again, or ask for a version",
+    )
 
 
 def _refused(scan: Scan, said: str) -> TableFormatsError:
     path = scan.snapshot.table.location
     if _NOT_FOUND in said:
         return UnsupportedFeatureError(
-            "the session does not know the data source 'tableformats'", path=path, field="tableformats",
+            "the session does not know the data source 'tableformats'",
+            path=path,
+            field="tableformats",
             hint="Install the package for the Python of the session's driver and executors (PYSPARK_PYTHON), or "
             "register it: spark.dataSource.register(pyspark_tableformats.DefaultSource)",
-        )  # fmt: skip
+        )
     # Of a traceback the last line says what was wrong.
     ours = [line for line in said.splitlines() if line.startswith("tableformats.errors.")]
     message = ours[-1].partition(": ")[2] if ours else said.partition("\n")[0]
     return TableFormatsError(
-        f"the session cannot read the table: {message}", path=path,
+        f"the session cannot read the table: {message}",
+        path=path,
         hint="Its driver must reach the same location, with the same storage options",
-    )  # fmt: skip
+    )

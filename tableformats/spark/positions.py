@@ -27,8 +27,18 @@ if TYPE_CHECKING:
 
     from ..scan import ScanPlan
 
-__all__ = ["PLACE", "PLACE_FIELD", "WORDS_FIELDS", "LiveTest", "Pages", "as_lists", "deleted_pages", "in_pieces",
-           "is_live", "pages_of"]  # fmt: skip
+__all__ = [
+    "PLACE",
+    "PLACE_FIELD",
+    "WORDS_FIELDS",
+    "LiveTest",
+    "Pages",
+    "as_lists",
+    "deleted_pages",
+    "in_pieces",
+    "is_live",
+    "pages_of",
+]
 
 PLACE = f"{HIDDEN}place"
 PLACE_FIELD: dict[str, Any] = {"name": PLACE, "type": "long", "nullable": True, "metadata": {}}
@@ -109,9 +119,7 @@ def deleted_pages(plan: ScanPlan, rows: np.ndarray) -> Iterator[Pages]:
         yield pages_of(positions, path, plan.snapshot.storage.limits, record_count)
 
 
-def pages_of(
-    positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS, record_count: int | None = None
-) -> Pages:
+def pages_of(positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS, record_count: int | None = None) -> Pages:
     """The pages of one file.
 
     Parameters
@@ -151,9 +159,10 @@ def pages_of(
         size += found[-1].nbytes
     if size > _MOST_BYTES:
         raise LimitExceededError(
-            "deleted rows of a file take 2 GiB or more as bits, and Spark holds no value of that size", path=path,
+            "deleted rows of a file take 2 GiB or more as bits, and Spark holds no value of that size",
+            path=path,
             hint="Rewrite the file without its deleted rows, or read it with to_arrow()",
-        )  # fmt: skip
+        )
     rows = len(positions) if record_count is None else positions.range_cardinality(0, max(record_count, 0))
     return Pages(count, np.concatenate(numbers), np.concatenate(found), rows)
 

@@ -94,10 +94,20 @@ def _literal(node: Sequence[Any], column: ex.BoundColumn) -> ex.Literal:
 
 
 _LITERALS: Mapping[str, Callable[[str], Any]] = {
-    "boolean": {"true": True, "false": False}.__getitem__, "byte": int, "short": int, "integer": int, "long": int,
-    "float": float, "double": float, "decimal": Decimal, "string": str, "binary": bytes.fromhex, "date": int,
-    "timestamp": int, "timestamp_ntz": int,
-}  # fmt: skip
+    "boolean": {"true": True, "false": False}.__getitem__,
+    "byte": int,
+    "short": int,
+    "integer": int,
+    "long": int,
+    "float": float,
+    "double": float,
+    "decimal": Decimal,
+    "string": str,
+    "binary": bytes.fromhex,
+    "date": int,
+    "timestamp": int,
+    "timestamp_ntz": int,
+}
 
 
 def _conjuncts(expression: ex.Expression) -> tuple[ex.Expression, ...]:

@@ -1,5 +1,4 @@
-"""How many rows files of a plan have, as far as the metadata say so exactly: what answers ``count(*)`` without a scan.
-"""
+"""Row counts of a plan's files, where the metadata give them exactly: they answer ``count(*)`` without a scan."""
 
 from __future__ import annotations
 

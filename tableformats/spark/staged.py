@@ -148,14 +148,16 @@ class StagedFiles(Bridge):
         if not self._is_set(_BY_ID, "false") or self._is_set(_IGNORE, "false"):
             raise UnsupportedFeatureError(
                 "the table's columns are found by field id, which the session's Parquet reader does not do",
-                field=_BY_ID, hint=f'spark.conf.set("{_BY_ID}", "true") lets it',
-            )  # fmt: skip
+                field=_BY_ID,
+                hint=f'spark.conf.set("{_BY_ID}", "true") lets it',
+            )
         for setting in needed:
             if not self._is_set(setting, "true"):
                 raise UnsupportedFeatureError(
                     "the table's columns are found by field id, which Spark's Parquet reader does for vectors alone",
-                    field=setting, hint=f'spark.conf.set("{setting}", "true") lets it',
-                )  # fmt: skip
+                    field=setting,
+                    hint=f'spark.conf.set("{setting}", "true") lets it',
+                )
 
     def _is_set(self, setting: str, default: str) -> bool:
         return (self._spark.conf.get(setting, default) or default).lower() == "true"
@@ -166,8 +168,15 @@ class StagedFiles(Bridge):
         """The directory whose log names the files, as Spark spells it; a file's number is its modification time."""
         lines = ["v1"]
         for number, (path, size) in enumerate(zip(paths.to_pylist(), sizes.to_pylist(), strict=True)):
-            entry = {"path": _encoded(path), "size": size, "isDir": False, "modificationTime": number,
-                     "blockReplication": 1, "blockSize": 1 << 27, "action": "add"}  # fmt: skip
+            entry = {
+                "path": _encoded(path),
+                "size": size,
+                "isDir": False,
+                "modificationTime": number,
+                "blockReplication": 1,
+                "blockSize": 1 << 27,
+                "action": "add",
+            }
             lines.append(json.dumps(entry))
         data = "\n".join(lines).encode()
         directory = self._staging.join(f"tableformats-{hashlib.sha256(data).hexdigest()[:32]}")
@@ -214,8 +223,10 @@ class StagedFiles(Bridge):
                 column = column.cast("timestamp_ntz")
             columns.append(column.alias(name))
         plain = {"timestamp": "long", "timestamp_ntz": "string"}
-        fields = [{**f, "type": plain.get(f["type"], f["type"]) if isinstance(f["type"], str) else f["type"]}
-                  for f in schema["fields"]]  # fmt: skip
+        fields = [
+            {**f, "type": plain.get(f["type"], f["type"]) if isinstance(f["type"], str) else f["type"]}
+            for f in schema["fields"]
+        ]
         sent = sent.select([f["name"] for f in fields])
         frame = self._spark.createDataFrame(sent, self.spark_type({"type": "struct", "fields": fields}))
         return frame.select(*columns)
@@ -229,14 +240,17 @@ def _check_names(paths: pa.ChunkedArray) -> None:
     hidden = paths.filter(pc.match_substring_regex(paths, r"/[._][^/]*$|\._COPYING_$"))
     if len(hidden):
         raise UnsupportedFeatureError(
-            "Spark leaves out files of such names", path=hidden[0].as_py(), field="file names",
+            "Spark leaves out files of such names",
+            path=hidden[0].as_py(),
+            field="file names",
             hint="The data source reads them",
-        )  # fmt: skip
+        )
     if len(pc.unique(paths)) < len(paths):
         raise UnsupportedFeatureError(
-            "a file is read several times, and Spark reads it once", field="file names",
+            "a file is read several times, and Spark reads it once",
+            field="file names",
             hint="The data source reads it as often",
-        )  # fmt: skip
+        )
 
 
 def _replaced(table: pa.Table, name: str, values: Any) -> pa.Table:

@@ -100,9 +100,11 @@ class _Namings:
                 return root
         name = f"{_FORMAT_NAMES.get(kind, kind)} data files"
         raise UnsupportedFeatureError(
-            f"{name} are not read by the native path", path=path, field=name,
+            f"{name} are not read by the native path",
+            path=path,
+            field=name,
             hint='Use mode="portable" or to_arrow(), rewrite the table to Parquet, or filter those files away',
-        )  # fmt: skip
+        )
 
     def _naming(self, usual: Naming, root: FileNode, kind: str, path: str) -> Naming:
         by_id = kind == "parquet" and usual.by_id and root.has_ids
@@ -128,8 +130,10 @@ class _Namings:
         if found is None:
             raise UnsupportedFeatureError(
                 "the table finds columns by field id, but its data files carry none and it maps no names",
-                path=path, field="field ids", hint="Set the table's name mapping, or rewrite the files",
-            )  # fmt: skip
+                path=path,
+                field="field ids",
+                hint="Set the table's name mapping, or rewrite the files",
+            )
         return found
 
     def _find(self, f: Field, parent: FileNode) -> FileNode | None:
@@ -171,9 +175,10 @@ class _Namings:
             for holder, stored in [(f, node), *self._pairs_below(f, node)]:
                 if isinstance(holder.type, StructType):
                     yield from (
-                        m.id for m in holder.type.fields
+                        m.id
+                        for m in holder.type.fields
                         if m.initial_default is not None and self._find(m, stored) is None
-                    )  # fmt: skip
+                    )
 
 
 def _usual_naming(snapshot: FormatSnapshot) -> Naming:

@@ -126,9 +126,10 @@ class AppendedFiles(StreamFiles):
         what = "deleted rows" if kind == "delete" else "deleted or changed rows"
         raise UnsupportedFeatureError(
             f"version {version} {what}, and a stream gives appended rows alone",
-            path=self._location, field=f"version {version}",
+            path=self._location,
+            field=f"version {version}",
             hint=f"Pass over such versions with {' or '.join(_PASSING_OVER[kind])}, or read them with readChangeFeed",
-        )  # fmt: skip
+        )
 
 
 def _constant(plan: ScanPlan, which: int) -> pa.Array:

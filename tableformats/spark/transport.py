@@ -82,8 +82,10 @@ def pack_parts(scan: Scan, parts: Sequence[tuple[int, FilePart]]) -> bytes:
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise UnsupportedFeatureError(
             f"the metadata of {scan.snapshot.table.format} tables cannot be read by other processes: {error}",
-            path=scan.snapshot.table.location, field="engine", hint="Plan without an engine",
-        ) from error  # fmt: skip
+            path=scan.snapshot.table.location,
+            field="engine",
+            hint="Plan without an engine",
+        ) from error
     return out.getvalue()
 
 

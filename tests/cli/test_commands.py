@@ -257,16 +257,31 @@ def test_a_defect_is_one_line_too(shell: Shell, monkeypatch: pytest.MonkeyPatch)
 def test_foreign_text_moves_no_cursor(shell: Shell, tmp_path: Path) -> None:
     """A column name, a property and a partition value with control characters are shown escaped."""
     evil = "a\x1b[2J\u202e\n b"
-    fields = [{"name": evil, "type": "string", "nullable": True, "metadata": {}},
-              {"name": "[bold]", "type": "string", "nullable": True, "metadata": {}}]  # fmt: skip
+    fields = [
+        {"name": evil, "type": "string", "nullable": True, "metadata": {}},
+        {"name": "[bold]", "type": "string", "nullable": True, "metadata": {}},
+    ]
     actions = [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        {"metaData": {"id": "x", "format": {"provider": "parquet", "options": {}},
-                      "schemaString": json.dumps({"type": "struct", "fields": fields}), "partitionColumns": [evil],
-                      "configuration": {evil: evil}}},
-        {"add": {"path": "part.parquet", "partitionValues": {evil: evil}, "size": 1, "modificationTime": 0,
-                 "dataChange": True}},
-    ]  # fmt: skip
+        {
+            "metaData": {
+                "id": "x",
+                "format": {"provider": "parquet", "options": {}},
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+                "partitionColumns": [evil],
+                "configuration": {evil: evil},
+            }
+        },
+        {
+            "add": {
+                "path": "part.parquet",
+                "partitionValues": {evil: evil},
+                "size": 1,
+                "modificationTime": 0,
+                "dataChange": True,
+            }
+        },
+    ]
     (tmp_path / "_delta_log").mkdir()
     (tmp_path / "_delta_log" / f"{0:020d}.json").write_text("\n".join(map(json.dumps, actions)))
     for command in ("describe", "schema", "files", "plan", "history"):
@@ -285,16 +300,30 @@ def test_values_that_json_lacks(capsys: pytest.CaptureFixture[str]) -> None:
     from tableformats.cli.output import print_json
 
     zone = dt.timezone(dt.timedelta(hours=2))
-    print_json({
-        "float": [1.5, float("nan"), float("inf"), float("-inf")], "decimal": Decimal("1.10"), "bytes": b"\x00\xff",
-        "date": dt.date(2024, 1, 31), "instant": dt.datetime(2024, 1, 31, 2, tzinfo=zone),
-        "local": dt.datetime(2024, 1, 31), "map": [("k", 1)], "long": 2**63 - 1, "half": "\ud800",
-    })  # fmt: skip
+    print_json(
+        {
+            "float": [1.5, float("nan"), float("inf"), float("-inf")],
+            "decimal": Decimal("1.10"),
+            "bytes": b"\x00\xff",
+            "date": dt.date(2024, 1, 31),
+            "instant": dt.datetime(2024, 1, 31, 2, tzinfo=zone),
+            "local": dt.datetime(2024, 1, 31),
+            "map": [("k", 1)],
+            "long": 2**63 - 1,
+            "half": "\ud800",
+        }
+    )
     assert strict_json(capsys.readouterr().out) == {
-        "float": [1.5, "NaN", "Infinity", "-Infinity"], "decimal": "1.10", "bytes": "AP8=",
-        "date": "2024-01-31", "instant": "2024-01-31T00:00:00Z",
-        "local": "2024-01-31T00:00:00", "map": [["k", 1]], "long": 2**63 - 1, "half": "\\ud800",
-    }  # fmt: skip
+        "float": [1.5, "NaN", "Infinity", "-Infinity"],
+        "decimal": "1.10",
+        "bytes": "AP8=",
+        "date": "2024-01-31",
+        "instant": "2024-01-31T00:00:00Z",
+        "local": "2024-01-31T00:00:00",
+        "map": [["k", 1]],
+        "long": 2**63 - 1,
+        "half": "\\ud800",
+    }
 
 
 @pytest.mark.parametrize(
@@ -327,8 +356,12 @@ def test_years_that_python_has_not(shell: Shell, tmp_path: Path, kind: str) -> N
     number = pa.array([days], pa.int32()) if kind == "date" else pa.array([days * 86_400 * 10**6])
     both = number.cast(arrow)
     rows = pa.table({"v": both, "l": pa.ListArray.from_arrays([0, 1], both)})
-    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["timestampNtz"],
-                "writerFeatures": ["timestampNtz"]}  # fmt: skip
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["timestampNtz"],
+        "writerFeatures": ["timestampNtz"],
+    }
     several = {"type": "array", "elementType": kind, "containsNull": True}
     log = DeltaLog(tmp_path / "t").start(
         field("p", kind), field("v", kind), field("l", several), partition=("p",), protocol=protocol

@@ -45,14 +45,20 @@ def test_the_tables_are_what_the_demo_promises(tmp_path: Path) -> None:
     for table in (delta, iceberg):
         report = table.scan(demo_module.PREDICATE).plan().report
         assert 0 < report.files_planned < report.files_total
-        assert report.files_planned + report.files_dropped_by_partition + report.files_dropped_by_bounds + (
-            report.files_skipped_with_manifests) == report.files_total  # fmt: skip
+        assert (
+            report.files_planned
+            + report.files_dropped_by_partition
+            + report.files_dropped_by_bounds
+            + (report.files_skipped_with_manifests)
+            == report.files_total
+        )
     assert delta.scan().count() == iceberg.scan().count()
 
 
 @needs_writers
-def test_a_wrong_answer_is_an_error(tmp_path: Path, without_java: None, monkeypatch: pytest.MonkeyPatch,
-                                    capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_a_wrong_answer_is_an_error(
+    tmp_path: Path, without_java: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     right = demo_module._by_arrow
     monkeypatch.setattr(demo_module, "_by_arrow", lambda scan: right(scan)[1:])
     assert main(["demo", str(tmp_path)]) == 1

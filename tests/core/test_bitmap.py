@@ -85,13 +85,24 @@ def test_every_form_of_the_answer_is_the_set_of_rows(bitmap: ModuleType, data: s
 @pytest.mark.parametrize(
     "rows",
     [
-        set(), {0}, {2**63 - 2}, set(range(65536)), set(range(65530, 65540)), set(range(0, 65536, 2)),
-        set(range(4096)), set(range(4097)), {v * 17 for v in range(4096)}, {v * 15 for v in range(4097)},
-        {b << 16 for b in range(3)}, {b << 16 for b in range(4)}, {b << 32 for b in range(5)},
-        set(range(100)) | {b << 16 for b in range(1, 9)}, set(range(63, 200_000)) - {64, 65536, 131071},
+        set(),
+        {0},
+        {2**63 - 2},
+        set(range(65536)),
+        set(range(65530, 65540)),
+        set(range(0, 65536, 2)),
+        set(range(4096)),
+        set(range(4097)),
+        {v * 17 for v in range(4096)},
+        {v * 15 for v in range(4097)},
+        {b << 16 for b in range(3)},
+        {b << 16 for b in range(4)},
+        {b << 32 for b in range(5)},
+        set(range(100)) | {b << 16 for b in range(1, 9)},
+        set(range(63, 200_000)) - {64, 65536, 131071},
     ],
     ids=len,
-)  # fmt: skip
+)
 def test_edges(bitmap: ModuleType, rows: Rows, optimize: bool) -> None:
     raw = _serialized(rows, optimize)
     last = max(rows, default=0)

@@ -36,7 +36,18 @@ def test_as_the_expressions_say(paths: ModuleType, width: type, found: list[str]
 def test_edges(paths: ModuleType) -> None:
     found = ["", "a", "/", "..", "a/..", "../a", "a..", "...", "c:/x", "cc:/", "cc:", "1c:/", "%"]
     assert kinds(paths, found, True) == [0, 0, 1, 2, 2, 2, 0, 0, 0, 1, 0, 0, 2]
-    local = ["/x", "//x", "///x", "file:/x", "file://h/x", "file:///x", "file:////x", "FILE://h", "file:/", "filed://h/x"]
+    local = [
+        "/x",
+        "//x",
+        "///x",
+        "file:/x",
+        "file://h/x",
+        "file:///x",
+        "file:////x",
+        "FILE://h",
+        "file:/",
+        "filed://h/x",
+    ]
     assert kinds(paths, local, True) == [1, 2, 2, 1, 2, 1, 2, 2, 1, 1]
     assert kinds(paths, ["%41", "a\\..\\b", "a\\.", "a\0b"], False) == [0, 2, 0, 2]
     assert paths.path_kinds(np.zeros(0, np.int32), np.zeros(0, np.uint8), True).tolist() == []

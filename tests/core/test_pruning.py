@@ -66,9 +66,12 @@ def _plain_key(v: Any) -> Any:
 
 
 KINDS = {
-    "int64": (INT64, _plain_key), "float64": (FLOAT, _spark_key), "decimal128": (DECIMAL, _plain_key),
-    "bytes": (BYTES, _plain_key), "large_bytes": (BYTES, _plain_key),
-}  # fmt: skip
+    "int64": (INT64, _plain_key),
+    "float64": (FLOAT, _spark_key),
+    "decimal128": (DECIMAL, _plain_key),
+    "bytes": (BYTES, _plain_key),
+    "large_bytes": (BYTES, _plain_key),
+}
 
 
 def _ascending(literals: list[Any], key: Callable[[Any], Any]) -> list[Any]:
@@ -184,8 +187,15 @@ def files(draw: st.DrawFn) -> list[list[int | None]]:
     return draw(st.lists(st.lists(value, max_size=5), min_size=1, max_size=8))
 
 
-def _outcomes(pruning: ModuleType, rows: list[list[int | None]], name: str, literals: list[int], negate: bool,
-              slack: tuple[int, int], unknown: set[int]) -> list[int]:  # fmt: skip
+def _outcomes(
+    pruning: ModuleType,
+    rows: list[list[int | None]],
+    name: str,
+    literals: list[int],
+    negate: bool,
+    slack: tuple[int, int],
+    unknown: set[int],
+) -> list[int]:
     """Masks from bounds that are too wide by ``slack``, and unknown for some files."""
     k, (first, last), odd_only, _ = LEAVES[name]
     values = [[v for v in file if v is not None] for file in rows]
@@ -195,10 +205,17 @@ def _outcomes(pruning: ModuleType, rows: list[list[int | None]], name: str, lite
         lower[i], upper[i] = 0, 2 * k
     out = np.full(len(rows), 255, np.uint8)
     pruning.leaf_mask(
-        np.array(lower, np.int32), np.array(upper, np.int32), 2 * k,
-        np.array([bool(v) for v in values], np.uint8), np.array([None in file for file in rows], np.uint8),
-        first, last, odd_only, negate, out,
-    )  # fmt: skip
+        np.array(lower, np.int32),
+        np.array(upper, np.int32),
+        2 * k,
+        np.array([bool(v) for v in values], np.uint8),
+        np.array([None in file for file in rows], np.uint8),
+        first,
+        last,
+        odd_only,
+        negate,
+        out,
+    )
     return out.tolist()
 
 
@@ -254,9 +271,17 @@ def test_leaf_mask_over_all_small_ranges(pruning: ModuleType, odd_only: bool) ->
     for first, last, negate in product(range(top + 1), range(top + 1), (False, True)):
         out = np.zeros(len(cases), np.uint8)
         pruning.leaf_mask(
-            lower.astype(np.int32), upper.astype(np.int32), top, may_value.astype(np.uint8),
-            may_null.astype(np.uint8), first, last, odd_only, negate, out,
-        )  # fmt: skip
+            lower.astype(np.int32),
+            upper.astype(np.int32),
+            top,
+            may_value.astype(np.uint8),
+            may_null.astype(np.uint8),
+            first,
+            last,
+            odd_only,
+            negate,
+            out,
+        )
         for (low, high, value, null), mask in zip(cases, out.tolist(), strict=True):
             codes = range(low, high + 1) if low <= high else range(top + 1)
             accepted = {c for c in codes if (c % 2 == 1 if odd_only else first <= c <= last)}
@@ -300,9 +325,7 @@ def test_not_intersect_and_verdicts(pruning: ModuleType) -> None:
     pruning.not_mask(mask, out)
     assert out.tolist() == [sum({BITS[_arrow_logic("invert", v)] for v in _sets(m)}) for m in ALL_MASKS]
     pruning.verdicts(mask, out)
-    assert out.tolist() == [
-        NONE if True not in _sets(m) else ALL if _sets(m) == [True] else SOME for m in ALL_MASKS
-    ]  # fmt: skip
+    assert out.tolist() == [NONE if True not in _sets(m) else ALL if _sets(m) == [True] else SOME for m in ALL_MASKS]
     pairs = list(product(ALL_MASKS, ALL_MASKS))
     a, b = (np.array(side, np.uint8) for side in zip(*pairs, strict=True))
     pruning.intersect_masks(a, b, a)

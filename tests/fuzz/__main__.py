@@ -55,8 +55,13 @@ def fuzz(target: str, runs: int, seconds: int, largest: int) -> bool:
         done = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, env=environment)
     text = log.read_text(errors="replace")
     counts = re.findall(r"^(?:stat::number_of_executed_units: +|Done |#)(\d+)", text, re.MULTILINE)
-    figure = {"target": target, "executions": max(map(int, counts), default=0), "seconds": round(time.time() - started),
-              "sound": done.returncode == 0, "commit": commit()}  # fmt: skip
+    figure = {
+        "target": target,
+        "executions": max(map(int, counts), default=0),
+        "seconds": round(time.time() - started),
+        "sound": done.returncode == 0,
+        "commit": commit(),
+    }
     with (WORK / "runs.jsonl").open("a") as runs_file:
         runs_file.write(json.dumps(figure) + "\n")
     print(f"{target}: {figure['executions']:,} executions in {figure['seconds']} s", flush=True)

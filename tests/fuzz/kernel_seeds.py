@@ -16,21 +16,39 @@ __all__ = ["KERNEL_SEEDS"]
 EDGES_OF_UTF8 = [
     bytes.fromhex(edge)
     for edge in (
-        "7f", "80", "c1bf", "c280", "e09fbf", "e0a080", "ed9fbf", "eda080", "ee8080", "f08fbfbf", "f0908080",
-        "f48fbfbf", "f4908080", "f5808080", "e298",
+        "7f",
+        "80",
+        "c1bf",
+        "c280",
+        "e09fbf",
+        "e0a080",
+        "ed9fbf",
+        "eda080",
+        "ee8080",
+        "f08fbfbf",
+        "f0908080",
+        "f48fbfbf",
+        "f4908080",
+        "f5808080",
+        "e298",
     )
-]  # fmt: skip
+]
 """The first and last characters of every length, and what lies just outside."""
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def _roaring() -> dict[str, bytes]:
     sets = {
-        "empty": [], "single": [7], "far": [0, 2**32 + 5, 2**40], "array": range(0, 9000, 3),
-        "runs": [*range(100, 5000), *range(65_536, 65_600)], "bitset": range(0, 65_536, 7),
-        "containers": [n << 16 for n in range(6)], "whole": range(65_536),
+        "empty": [],
+        "single": [7],
+        "far": [0, 2**32 + 5, 2**40],
+        "array": range(0, 9000, 3),
+        "runs": [*range(100, 5000), *range(65_536, 65_600)],
+        "bitset": range(0, 65_536, 7),
+        "containers": [n << 16 for n in range(6)],
+        "whole": range(65_536),
         "mixed": [*range(0, 60_000, 5), *range(70_000, 90_000), 2**33],
-    }  # fmt: skip
+    }
     found = {}
     for name, positions in sets.items():
         bitmap = BitMap64(positions)
@@ -55,8 +73,10 @@ def _avro() -> dict[str, bytes]:
         "int-dropped": (b"\x0d\x01\x05", 0x21, varint(2) + text("a") + varint(3) + text("b"), 2),
         "long-of-66-bits": (b"\x00", 0, b"\xff" * 9 + b"\x02", 1),
         "map-dropped": (
-            b"\x0d\x00\x0c\x01\x00", 0x21,
-            varint(2) + varint(1) + pair + b"\x00" + varint(1) + b"\x00" + varint(1) + varint(1) + pair + b"\x00", 3,
+            b"\x0d\x00\x0c\x01\x00",
+            0x21,
+            varint(2) + varint(1) + pair + b"\x00" + varint(1) + b"\x00" + varint(1) + varint(1) + pair + b"\x00",
+            3,
         ),
         "bool": (b"\x02", 0, b"\x00\x01", 2),
         "floats": (b"\x0d\x03\x04", 0, struct.pack("<fd", 1.5, 2.5), 1),
@@ -70,19 +90,34 @@ def _avro() -> dict[str, bytes]:
         "list-sized": (b"\x0b\x01", 0, varint(-2) + varint(2) + varint(5) + varint(6) + b"\x00", 1),
         "list-skipped": (b"\xeb\x01", 0, varint(-2) + varint(2) + varint(5) + varint(6) + b"\x00", 1),
         "list-skipped-long": (
-            b"\x0d\xeb\x01\x06", 0, 3 * (varint(40) + 40 * varint(1000) + b"\x00" + text("a" * 60)), 3),
-        "map-skipped-long": (
-            b"\x0d\xec\x01\x00\x06", 0, 3 * (varint(2) + 2 * pair + b"\x00" + text("a" * 90)), 3),
+            b"\x0d\xeb\x01\x06",
+            0,
+            3 * (varint(40) + 40 * varint(1000) + b"\x00" + text("a" * 60)),
+            3,
+        ),
+        "map-skipped-long": (b"\x0d\xec\x01\x00\x06", 0, 3 * (varint(2) + 2 * pair + b"\x00" + text("a" * 90)), 3),
         "nested-list": (b"\x0b\x0b\x09\x01\x00", 0, varint(1) + varint(1) + b"\x00\x02\x00\x00", 1),
         "map-bytes": (b"\x0c\x01\x00", 0, varint(2) + pair + varint(130) + text("z") + b"\x00", 1),
         "map-longs": (b"\x0c\x00\x00", 0, varint(2) + varint(1) * 2 + varint(1) + varint(9) + b"\x00", 1),
         "map-fixed-reversed": (b"\x0c\x04\x01", 0, varint(1) + bytes(4) + varint(-3) + b"\x00", 1),
         "manifest": (
-            b"\x0d\x00\x0d\x06\x0d\x0c\x01\x00\x0d\x0c\x00\x00\x09\x00\x0b\x01", 4,
-            varint(1) + text("data/f.parquet") + varint(1) + pair + b"\x00" + varint(1) + varint(63) + varint(8)
-            + b"\x00\x02" + varint(1) + varint(4) + b"\x00", 1,
+            b"\x0d\x00\x0d\x06\x0d\x0c\x01\x00\x0d\x0c\x00\x00\x09\x00\x0b\x01",
+            4,
+            varint(1)
+            + text("data/f.parquet")
+            + varint(1)
+            + pair
+            + b"\x00"
+            + varint(1)
+            + varint(63)
+            + varint(8)
+            + b"\x00\x02"
+            + varint(1)
+            + varint(4)
+            + b"\x00",
+            1,
         ),
-    }  # fmt: skip
+    }
     return {
         name: bytes([len(schema)]) + schema + bytes([flags, count]) + block
         for name, (schema, flags, block, count) in cases.items()
@@ -91,6 +126,7 @@ def _avro() -> dict[str, bytes]:
 
 def _avro_blocks() -> dict[str, bytes]:
     """The same schemas; flags, and blocks of (count, bytes as they are stored)."""
+
     def file(schema: bytes, flags: int, *blocks: tuple[int, bytes]) -> bytes:
         stored = b"".join(varint(count) + text(data) + b"S" * 16 for count, data in blocks)
         return bytes([len(schema)]) + schema + bytes([flags]) + stored
@@ -105,16 +141,23 @@ def _avro_blocks() -> dict[str, bytes]:
         "no-records": file(b"\x00", 0, (0, b""), (1, b"\x02")),
         "wrong-marker": file(b"\x00", 0, (1, b"\x02"))[:-1] + b"T",
         "map": file(b"\x0d\x06\x0c\x01\x00", 0, *[(1, text("p") + varint(1) + varint(1) + text("u") + b"\x00")] * 3),
-    }  # fmt: skip
+    }
 
 
 def _json_texts() -> dict[str, bytes]:
-    statistics = {"numRecords": 3, "minValues": {"a": 1, "s": {"b": "x"}}, "maxValues": {"a": 2, "d": "9.99"},
-                  "nullCount": {"a": 0, "d": 1}, "tightBounds": True}  # fmt: skip
+    statistics = {
+        "numRecords": 3,
+        "minValues": {"a": 1, "s": {"b": "x"}},
+        "maxValues": {"a": 2, "d": "9.99"},
+        "nullCount": {"a": 0, "d": 1},
+        "tightBounds": True,
+    }
     lines = [json.dumps({**statistics, "numRecords": n}) for n in range(3)]
     commits = sorted(GOLDEN.glob("tables_jvm/delta-deletion-vectors/table/_delta_log/*.json"))
-    awkward = ['{"": 1, "\\"": 2, "\\u00e9": {"a\\\\b": {"a": 1}, "u0061": 2}, "\\ud83d\\ude00": 3}',
-               '{"é": {"u0061": [1, {"a": 2}]}, "\\u0061": 1, "A": -1e-3, "a": 2}']  # fmt: skip
+    awkward = [
+        '{"": 1, "\\"": 2, "\\u00e9": {"a\\\\b": {"a": 1}, "u0061": 2}, "\\ud83d\\ude00": 3}',
+        '{"é": {"u0061": [1, {"a": 2}]}, "\\u0061": 1, "A": -1e-3, "a": 2}',
+    ]
     return {
         "statistics": b"\x00" + "\n".join(lines).encode(),
         "other-shape": b"\x00" + (lines[0] + "\n" + lines[1].replace('"numRecords"', '"numrecords"')).encode(),
@@ -133,11 +176,13 @@ def _json_values() -> dict[str, bytes]:
     decimals = "99999999999999999999999999999999999999 -12345678901234567890.123456789 0.000 1.50"
     texts = r'"" "plain text of some length" "\u00e9\ud83d\ude00" "\ud800" "\"\\\/\b\f\n\r\t" "é☃" "\u0000"'
     return {
-        "integers": b"\x00" + integers.encode(), "reals": b"\x02" + reals.encode(),
+        "integers": b"\x00" + integers.encode(),
+        "reals": b"\x02" + reals.encode(),
         "rounded-twice": b"\x00" + twice.encode(),
-        "decimals": b"\x09" + decimals.encode(), "texts": b"\x00" + texts.encode(),
+        "decimals": b"\x09" + decimals.encode(),
+        "texts": b"\x00" + texts.encode(),
         "others": b'\x26null true false {"a": [1, {}]} [] 1 "x"',
-    }  # fmt: skip
+    }
 
 
 def _keyset() -> dict[str, bytes]:
@@ -152,23 +197,30 @@ def _keyset() -> dict[str, bytes]:
         "weak-alike": b"\x01" + call(130 + 4, [b"a", b"ab", b"ac", b"abd"]) + call(4, [b"b", b"abc", b"ab", b"c"]),
         "weak": b"\x01" + call(129, paths) + call(64, paths[::-1]),
         "cleared": b"\x00" + call(136, few) + call(255, paths[:60]) + call(136, few),
-    }  # fmt: skip
+    }
 
 
 def _columns() -> dict[str, bytes]:
     texts = [text.encode() for text in ("é", "☃", "text of some length", "\0")]
     values = b"".join(bytes([1, len(text)]) + text for text in texts)
     return {
-        "numbers": b"\x00\x00" + bytes(range(1, 100)), "octets": b"\x01\x00" + values + b"\x00" + values,
+        "numbers": b"\x00\x00" + bytes(range(1, 100)),
+        "octets": b"\x01\x00" + values + b"\x00" + values,
         "growing": b"\x01\x00" + (b"\x01\x64" + b"x" * 100) * 30,
-        "text": b"\x02\x00" + values + b"\xc1\x02ab", "small-budget": b"\x01\x03" + values * 4,
+        "text": b"\x02\x00" + values + b"\xc1\x02ab",
+        "small-budget": b"\x01\x03" + values * 4,
         **{f"utf8-{edge.hex()}": b"\x02\x00\x01" + bytes([len(edge)]) + edge for edge in EDGES_OF_UTF8},
         "reserved": b"\x01\x00\xe8" + values + b"\xff",
-    }  # fmt: skip
+    }
 
 
 KERNEL_SEEDS = {
-    "avro": _avro, "avro_blocks": _avro_blocks, "columns": _columns, "json_texts": _json_texts,
-    "json_values": _json_values, "keyset": _keyset, "roaring": _roaring,
-}  # fmt: skip
+    "avro": _avro,
+    "avro_blocks": _avro_blocks,
+    "columns": _columns,
+    "json_texts": _json_texts,
+    "json_values": _json_values,
+    "keyset": _keyset,
+    "roaring": _roaring,
+}
 """Target -> what makes its seeds."""

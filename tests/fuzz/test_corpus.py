@@ -16,10 +16,20 @@ from .kernels import KERNELS, build_replays
 from .targets import TARGETS, Finding, Target, base, run, warm
 
 ANSWERED = [
-    "delta_checkpoint", "delta_statistics", "delta_vector_file", "delta_vector_inline", "iceberg_avro_schema",
-    "iceberg_delete_file", "iceberg_delete_manifest", "iceberg_manifest", "iceberg_manifest_list", "iceberg_metadata",
-    "iceberg_orc_delete_file", "iceberg_vector", "sql",
-]  # fmt: skip
+    "delta_checkpoint",
+    "delta_statistics",
+    "delta_vector_file",
+    "delta_vector_inline",
+    "iceberg_avro_schema",
+    "iceberg_delete_file",
+    "iceberg_delete_manifest",
+    "iceberg_manifest",
+    "iceberg_manifest_list",
+    "iceberg_metadata",
+    "iceberg_orc_delete_file",
+    "iceberg_vector",
+    "sql",
+]
 """Targets whose seeds are all sound."""
 
 

@@ -42,8 +42,14 @@ FEATURES = ["deletionVectors", "v2Checkpoint"]
 PROTOCOL = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": FEATURES, "writerFeatures": FEATURES}
 VECTOR = portable([1, 4])
 VECTOR_FILE = f"deletion_vector_{UUIDS[0]}.bin"
-ADD = pa.struct([("path", pa.string()), ("partitionValues", pa.map_(pa.string(), pa.string())), ("size", pa.int64()),
-                 ("stats", pa.string())])  # fmt: skip
+ADD = pa.struct(
+    [
+        ("path", pa.string()),
+        ("partitionValues", pa.map_(pa.string(), pa.string())),
+        ("size", pa.int64()),
+        ("stats", pa.string()),
+    ]
+)
 KINDS = {"add": ADD, "protocol": PROTOCOL_TYPE, "metaData": METADATA_TYPE, "sidecar": SIDECAR}
 CLASSIC, NAMED = f"{0:020d}.checkpoint.parquet", f"{0:020d}.checkpoint.{UUIDS[0]}"
 STEP = 1 if os.environ.get("TF_FUZZ_ALL") else 7
@@ -98,8 +104,14 @@ def compacted(log: DeltaLog) -> None:
 def counted(log: DeltaLog) -> None:
     classic(log)
     metadata = first_version()[1]["metaData"]
-    content = {"tableSizeBytes": 30, "numFiles": 3, "numMetadata": 1, "numProtocol": 1, "metadata": metadata,
-               "protocol": PROTOCOL}  # fmt: skip
+    content = {
+        "tableSizeBytes": 30,
+        "numFiles": 3,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "metadata": metadata,
+        "protocol": PROTOCOL,
+    }
     log.write(f"{2:020d}.crc", json.dumps(content).encode())
 
 
@@ -136,8 +148,10 @@ def small(root: Path, complete: Callable[[DeltaLog], None]) -> DeltaLog:
 def answer(log: DeltaLog) -> list[Any]:
     """What a scan takes from the log: the files, their bounds and partition values, and the rows that are deleted."""
     scan = open_table(log.root, format="delta", cache=False).scan("c BETWEEN 11 AND 12 OR p >= 20")
-    return [(task.path, scan.snapshot.format_snapshot.deleted_positions(
-        task.stored_path, task.record_count, task.deletes)) for task in scan.plan().tasks()]  # fmt: skip
+    return [
+        (task.path, scan.snapshot.format_snapshot.deleted_positions(task.stored_path, task.record_count, task.deletes))
+        for task in scan.plan().tasks()
+    ]
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -29,10 +29,14 @@ REFUSED: dict[str, list[str]] = {
     "Avro: length past the end": [f"{AVRO}::a length past the end"],
     "Avro: length 2^62": [f"{AVRO}::a length of 2^62"],
     "Avro: block count INT64_MIN": [f"{AVRO}::an array of INT64_MIN items"],
-    "Avro: negative block count": [f"{AVRO}::test_a_wanted_list_with_a_false_block_size",
-                                   f"{AVRO}::an array block of negative size"],
-    "Avro: count above the remaining bytes": [f"{AVRO}::an array longer than the bytes",
-                                              f"{AVRO}::test_a_record_count_that_no_byte_backs"],
+    "Avro: negative block count": [
+        f"{AVRO}::test_a_wanted_list_with_a_false_block_size",
+        f"{AVRO}::an array block of negative size",
+    ],
+    "Avro: count above the remaining bytes": [
+        f"{AVRO}::an array longer than the bytes",
+        f"{AVRO}::test_a_record_count_that_no_byte_backs",
+    ],
     "Avro: union index": [f"{AVRO}::a union index past the end", f"{AVRO}::a negative union index"],
     "Avro: enum index": [f"{AVRO}::an enum index past the end"],
     "Avro: negative fixed size": [f"{AVRO}::test_broken_schemas"],
@@ -46,39 +50,53 @@ REFUSED: dict[str, list[str]] = {
     "codecs: false declared size": [f"{HERE_TOO}::test_a_false_declared_size"],
     "roaring: container counts": [f"{BITMAP}::negative container count", f"{BITMAP}::65537 containers"],
     "roaring: runs": [f"{BITMAP}::no runs", f"{BITMAP}::runs overlap", f"{BITMAP}::run overflows"],
-    "roaring: order": [f"{BITMAP}::containers descend", f"{BITMAP}::buckets repeat", f"{BITMAP}::array descends",
-                       f"{BITMAP}::array repeats"],
+    "roaring: order": [
+        f"{BITMAP}::containers descend",
+        f"{BITMAP}::buckets repeat",
+        f"{BITMAP}::array descends",
+        f"{BITMAP}::array repeats",
+    ],
     "roaring: cardinality": [f"{BITMAP}::bitset has more", f"{BITMAP}::runs have less"],
     "roaring: 2^40 buckets": [f"{BITMAP}::2^40 buckets"],
     "roaring: trailing bytes": [f"{BITMAP}::trailing byte"],
-    "vectors: magic, version, size, CRC": [f"{VECTORS}::test_every_flipped_bit", f"{VECTORS}::test_damaged_bitmaps",
-                                           f"{BLOBS}::test_damaged_vectors"],
+    "vectors: magic, version, size, CRC": [
+        f"{VECTORS}::test_every_flipped_bit",
+        f"{VECTORS}::test_damaged_bitmaps",
+        f"{BLOBS}::test_damaged_vectors",
+    ],
     "vectors: cardinality": [f"{VECTORS}::test_descriptor_and_file_disagree", f"{BLOBS}::test_damaged_vectors"],
-    "vectors: positions below the record count": [f"{VECTORS}::test_positions_past_the_file",
-                                                  f"{BLOBS}::test_damaged_vectors"],
-    "vectors: inline under 4 bytes, bad Z85": [f"{VECTORS}::test_damaged_inline_text",
-                                               f"{VECTORS}::test_damaged_uuid"],
+    "vectors: positions below the record count": [
+        f"{VECTORS}::test_positions_past_the_file",
+        f"{BLOBS}::test_damaged_vectors",
+    ],
+    "vectors: inline under 4 bytes, bad Z85": [f"{VECTORS}::test_damaged_inline_text", f"{VECTORS}::test_damaged_uuid"],
     "vectors: offset negative or past the file": [f"{VECTORS}::test_descriptor_and_file_disagree"],
     "Puffin: offset and length": [f"{BLOBS}::test_vector_ranges"],
     "Puffin: blob and manifest disagree": [f"{BLOBS}::test_damaged_vectors"],
     "JSON: depth 100 k": [f"{REPLAY}::test_refused_with_offset", f"{TABLE}::test_malformed_json"],
     "JSON: integers of 5000 digits": [f"{REPLAY}::test_refused_with_offset", f"{TABLE}::test_malformed_json"],
-    "JSON: duplicate keys": [f"{TABLE}::test_malformed_json",
-                             "plugin/test_delta_json.py::test_a_wanted_member_that_stands_twice"],
+    "JSON: duplicate keys": [
+        f"{TABLE}::test_malformed_json",
+        "plugin/test_delta_json.py::test_a_wanted_member_that_stands_twice",
+    ],
     "JSON: NaN and 1e400": [f"{HERE_TOO}::test_commits_that_are_no_json_of_ours", f"{TABLE}::test_malformed_json"],
     "JSON: invalid UTF-8": [f"{REPLAY}::test_refused_with_offset", f"{TABLE}::test_malformed_json"],
-    "JSON: lone surrogates, NUL": [f"{HERE_TOO}::test_commits_that_are_no_json_of_ours",
-                                   f"{TABLE}::test_json_strings_that_are_no_text"],
+    "JSON: lone surrogates, NUL": [
+        f"{HERE_TOO}::test_commits_that_are_no_json_of_ours",
+        f"{TABLE}::test_json_strings_that_are_no_text",
+    ],
     "JSON: torn last line, empty file": [f"{REPLAY}::test_refused_with_offset"],
     "checkpoints: truncated": ["plugin/test_delta_damage.py::test_checkpoint_cut_at_every_byte"],
     "checkpoints: missing columns": [f"{REPLAY}::test_add_without_path_is_damage", f"{REPLAY}::test_absent_columns"],
     "checkpoints: wrong types": [f"{REPLAY}::test_columns_of_the_wrong_type"],
-    "paths: decoded once, segments": [f"{STORAGE}::test_encoded_paths_are_decoded_once",
-                                      f"{STORAGE}::test_a_prefix_is_whole_segments"],
+    "paths: decoded once, segments": [
+        f"{STORAGE}::test_encoded_paths_are_decoded_once",
+        f"{STORAGE}::test_a_prefix_is_whole_segments",
+    ],
     "paths: climbing, other stores": [f"{STORAGE}::test_other_stores_and_climbing_paths_are_refused"],
     "paths: local files from a remote table": [f"{STORAGE}::test_a_remote_table_cannot_name_local_files"],
     "paths: allow_paths": [f"{STORAGE}::test_allowed_prefixes_are_whole_segments"],
-}  # fmt: skip
+}
 """Case -> ``file::name`` of a test function, or of a case in a table of cases there."""
 
 
@@ -129,9 +147,10 @@ def assert_refused(codec: str, data: bytes, limit: int) -> None:
         '{"add":{"path":"a","size":Infinity,"partitionValues":{}}}',
         r'{"add":{"path":"a\u0000","size":1,"partitionValues":{}}}',
         r'{"add":{"path":"a\ud800","size":1,"partitionValues":{}}}',
-        r'{"add":{"path":"a","size":1,"partitionValues":{"p":"\udc00"}}}', '{"add":{"path":"a\0b","size":1}}',
+        r'{"add":{"path":"a","size":1,"partitionValues":{"p":"\udc00"}}}',
+        '{"add":{"path":"a\0b","size":1}}',
     ],
-)  # fmt: skip
+)
 def test_commits_that_are_no_json_of_ours(tmp_path: Path, text: str) -> None:
     log = DeltaLog(tmp_path / "t").start()
     log.write(f"{1:020d}.json", text.encode())

@@ -20,10 +20,17 @@ from .test_java_plans import convert, simplified
 FOLDER = Path(__file__).parent
 JAVA: dict[str, Any] = json.loads((FOLDER / "java_plans.json").read_text())
 _KINDS = {
-    "equal": "eq", "notEqual": "not-eq", "lessThan": "lt", "lessThanOrEqual": "lt-eq", "greaterThan": "gt",
-    "greaterThanOrEqual": "gt-eq", "startsWith": "starts-with", "notStartsWith": "not-starts-with",
-    "isNull": "is-null", "notNull": "not-null",
-}  # fmt: skip
+    "equal": "eq",
+    "notEqual": "not-eq",
+    "lessThan": "lt",
+    "lessThanOrEqual": "lt-eq",
+    "greaterThan": "gt",
+    "greaterThanOrEqual": "gt-eq",
+    "startsWith": "starts-with",
+    "notStartsWith": "not-starts-with",
+    "isNull": "is-null",
+    "notNull": "not-null",
+}
 
 
 def opened(name: str) -> tf.Table:
@@ -55,8 +62,10 @@ def test_combined_tasks(name: str) -> None:
         offsets = {(file, start) for group in theirs for file, start, _ in group}
         assert len(ours) == len(theirs)
         for group, other in zip(ours, theirs, strict=True):
-            wanted = [(file, 0 if start == min(o for f, o in offsets if f == file) else start, start + length)
-                      for file, start, length in other]  # fmt: skip
+            wanted = [
+                (file, 0 if start == min(o for f, o in offsets if f == file) else start, start + length)
+                for file, start, length in other
+            ]
             assert group == wanted
         parts["whole" if len(offsets) == len(plan) else "cut"] += 1
     assert parts["whole"]

@@ -229,26 +229,49 @@ def delta_v2_checkpoint(w: Writer) -> Expected:
 
 def delta_shredded_variant(w: Writer) -> Expected:
     """Variants shredded by other schemas in every file, and in one not at all; every type; inside of an array."""
-    w.run("CREATE TABLE {t} (id BIGINT, v VARIANT, a ARRAY<VARIANT>) USING delta "
-          "TBLPROPERTIES (delta.enableVariantShredding = true)")  # fmt: skip
+    w.run(
+        "CREATE TABLE {t} (id BIGINT, v VARIANT, a ARRAY<VARIANT>) USING delta "
+        "TBLPROPERTIES (delta.enableVariantShredding = true)"
+    )
     documents = [
-        '{"a": 1, "b": "x", "o": {"p": 1.5, "q": [1, 2, "z"]}}', '{"a": "text", "c": true}', "null", "3", '"é"',
-        "[1, null]", "{}", '{"o": {"p": 12345678901234567890.5}, "z": null, "a": null}', '{"b": "' + 70 * "é" + '"}',
-    ]  # fmt: skip
+        '{"a": 1, "b": "x", "o": {"p": 1.5, "q": [1, 2, "z"]}}',
+        '{"a": "text", "c": true}',
+        "null",
+        "3",
+        '"é"',
+        "[1, null]",
+        "{}",
+        '{"o": {"p": 12345678901234567890.5}, "z": null, "a": null}',
+        '{"b": "' + 70 * "é" + '"}',
+    ]
     listed = ", ".join(f"({i}, '{text}')" for i, text in enumerate(documents))
-    schemas = [None, "a BIGINT, b STRING, o STRUCT<p DECIMAL(38, 18), q ARRAY<INT>>", "ARRAY<BIGINT>", "DECIMAL(9, 0)",
-               "STRING"]  # fmt: skip
+    schemas = [
+        None,
+        "a BIGINT, b STRING, o STRUCT<p DECIMAL(38, 18), q ARRAY<INT>>",
+        "ARRAY<BIGINT>",
+        "DECIMAL(9, 0)",
+        "STRING",
+    ]
     for number, schema in enumerate(schemas):
         _shred(w, schema)
-        w.run(f"INSERT INTO {{t}} SELECT id + {10 * number}, PARSE_JSON(text), ARRAY(PARSE_JSON(text), NULL) "
-              f"FROM VALUES {listed} AS s (id, text)")  # fmt: skip
+        w.run(
+            f"INSERT INTO {{t}} SELECT id + {10 * number}, PARSE_JSON(text), ARRAY(PARSE_JSON(text), NULL) "
+            f"FROM VALUES {listed} AS s (id, text)"
+        )
     typed = {
-        "t": ("TIMESTAMP", "TIMESTAMP '2024-01-01 01:02:03.123456'"), "d": ("DATE", "DATE '0001-01-01'"),
-        "n": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '1500-01-01 00:00:00.000001'"), "f": ("FLOAT", "1.5"),
-        "g": ("DOUBLE", "-0.1"), "y": ("TINYINT", "-128"), "w": ("SMALLINT", "300"), "i": ("INT", "-2147483648"),
-        "x": ("BINARY", "X'0001FF'"), "k": ("BOOLEAN", "TRUE"), "s": ("DECIMAL(9, 2)", "-1.25"),
+        "t": ("TIMESTAMP", "TIMESTAMP '2024-01-01 01:02:03.123456'"),
+        "d": ("DATE", "DATE '0001-01-01'"),
+        "n": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '1500-01-01 00:00:00.000001'"),
+        "f": ("FLOAT", "1.5"),
+        "g": ("DOUBLE", "-0.1"),
+        "y": ("TINYINT", "-128"),
+        "w": ("SMALLINT", "300"),
+        "i": ("INT", "-2147483648"),
+        "x": ("BINARY", "X'0001FF'"),
+        "k": ("BOOLEAN", "TRUE"),
+        "s": ("DECIMAL(9, 2)", "-1.25"),
         "m": ("DECIMAL(18, 3)", "123456789012345.678"),
-    }  # fmt: skip
+    }
     _shred(w, ", ".join(f"{name} {kind}" for name, (kind, _) in typed.items()))
     members = ", ".join(f"'{name}', CAST({value} AS {kind})" for name, (kind, value) in typed.items())
     w.run(f"INSERT INTO {{t}} SELECT 100, TO_VARIANT_OBJECT(NAMED_STRUCT({members})), NULL")
@@ -288,8 +311,10 @@ def delta_old_calendar(w: Writer) -> Expected:
         "PARTITIONED BY (part) TBLPROPERTIES (delta.checkpointInterval = 2)"
     )
     day = "ELEMENT_AT(ARRAY(DATE '0001-01-01', DATE '1000-02-28', DATE '1582-10-04', DATE '2024-02-29'), 1 + id % 4)"
-    columns = [part.replace("id", "CAST(id AS INT)") for part in (
-        day, f"TIMESTAMP({day}) + INTERVAL 5 HOUR 7 SECOND", f"NAMED_STRUCT('since', {day})", day)]  # fmt: skip
+    columns = [
+        part.replace("id", "CAST(id AS INT)")
+        for part in (day, f"TIMESTAMP({day}) + INTERVAL 5 HOUR 7 SECOND", f"NAMED_STRUCT('since', {day})", day)
+    ]
     for first, kind, mode in ((0, "INT96", "LEGACY"), (4, "TIMESTAMP_MICROS", "LEGACY"), (8, "INT96", "CORRECTED")):
         w.spark.conf.set("spark.sql.parquet.outputTimestampType", kind)
         for name in modes:
@@ -297,10 +322,17 @@ def delta_old_calendar(w: Writer) -> Expected:
         w.fill(first, first + 4, *columns)
     for name in ("outputTimestampType", *modes):
         w.spark.conf.unset(f"spark.sql.parquet.{name}")
-    return w.expected([
-        "day = '0001-01-01'", "day = '1582-10-04'", "day < '1000-03-01'", "place.since = '1000-02-28'",
-        "at = '0001-01-01 05:00:07'", "at < '1582-10-05'", "part = '1582-10-04'",
-    ])  # fmt: skip
+    return w.expected(
+        [
+            "day = '0001-01-01'",
+            "day = '1582-10-04'",
+            "day < '1000-03-01'",
+            "place.since = '1000-02-28'",
+            "at = '0001-01-01 05:00:07'",
+            "at < '1582-10-05'",
+            "part = '1582-10-04'",
+        ]
+    )
 
 
 def iceberg_position_deletes(w: Writer) -> Expected:

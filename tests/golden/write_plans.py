@@ -23,13 +23,20 @@ OPTIONS = [(300, 0, 10), (1500, 0, 10), (4000, 300, 2), (4000, 1500, 1), (128 <<
 """Target size, open cost, lookback."""
 FILTERS = {
     "iceberg-evolution": [
-        ("equal", "id", 5), ("greaterThan", "id", 6), ("startsWith", "title", "b-n"),
-        ("startsWith", "title", "b-name-1"), ("notStartsWith", "title", "b-n"), ("lessThan", "title", "c"),
-        ("lessThanOrEqual", "title", "c-n"), ("isNull", "ts"), ("notNull", "ts"),
-        ("greaterThanOrEqual", "ts", "2024-01-01T00:00:00+00:00"), ("lessThan", "ts", "2024-01-08T00:00:00+00:00"),
+        ("equal", "id", 5),
+        ("greaterThan", "id", 6),
+        ("startsWith", "title", "b-n"),
+        ("startsWith", "title", "b-name-1"),
+        ("notStartsWith", "title", "b-n"),
+        ("lessThan", "title", "c"),
+        ("lessThanOrEqual", "title", "c-n"),
+        ("isNull", "ts"),
+        ("notNull", "ts"),
+        ("greaterThanOrEqual", "ts", "2024-01-01T00:00:00+00:00"),
+        ("lessThan", "ts", "2024-01-08T00:00:00+00:00"),
     ],
     "iceberg-position-deletes": [("equal", "id", 13), ("notEqual", "id", 13), ("greaterThan", "id", 20)],
-}  # fmt: skip
+}
 COMBINED = [("and", 0, 1), ("or", 0, 1), ("or", 1, 2), ("and", 1, 2)]
 
 

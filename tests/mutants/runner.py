@@ -81,8 +81,15 @@ class Copy:
     def _run(self, command: Sequence[str], **more: str) -> subprocess.CompletedProcess[str] | None:
         environment = {**self.environment, **more}
         try:
-            return subprocess.run(command, cwd=self.root, env=environment, text=True, timeout=TIMEOUT,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+            return subprocess.run(
+                command,
+                cwd=self.root,
+                env=environment,
+                text=True,
+                timeout=TIMEOUT,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
         except subprocess.TimeoutExpired:
             return None
 
@@ -91,9 +98,12 @@ class Copy:
         """Variables under which the copy's code and fixed examples are used, and no tables outside of it."""
         paths = [self.root, self.root / "plugins/delta", self.root / "plugins/iceberg"]
         return {
-            **os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths)), "TABLEFORMATS_PROFILE": "mutants",
-            "TABLEFORMATS_EXAMPLES": str(TABLES), "TABLEFORMATS_CONFORMANCE": str(self.root / "none"),
-        }  # fmt: skip
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "TABLEFORMATS_PROFILE": "mutants",
+            "TABLEFORMATS_EXAMPLES": str(TABLES),
+            "TABLEFORMATS_CONFORMANCE": str(self.root / "none"),
+        }
 
 
 @contextmanager

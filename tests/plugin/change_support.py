@@ -27,8 +27,12 @@ def inline_vector(*positions: int) -> dict[str, Any]:
     """A deletion vector that stands in the log itself."""
     data = struct.pack("<I", PORTABLE_MAGIC) + bytes(BitMap64(positions).serialize())
     padded = data + bytes(-len(data) % 4)
-    return {"storageType": "i", "pathOrInlineDv": z85.encode(padded), "sizeInBytes": len(data),
-            "cardinality": len(positions)}  # fmt: skip
+    return {
+        "storageType": "i",
+        "pathOrInlineDv": z85.encode(padded),
+        "sizeInBytes": len(data),
+        "cardinality": len(positions),
+    }
 
 
 def id_file(log: DeltaLog, file: str, ids: Iterable[int], **more: Any) -> dict[str, Any]:

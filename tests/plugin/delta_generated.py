@@ -69,95 +69,174 @@ def instant(*parts: int) -> dt.datetime:
 
 VALUES: dict[str, Values] = {
     "NaN passed over by the bounds": (
-        "double", pa.float64(), [([0.5, math.nan], "0.5", "0.5"), ([2.0, 3.0], "2.0", "3.0"), ([-1.0], "-1.0", "-1.0")],
+        "double",
+        pa.float64(),
+        [([0.5, math.nan], "0.5", "0.5"), ([2.0, 3.0], "2.0", "3.0"), ([-1.0], "-1.0", "-1.0")],
         {"c > 1": [1, 2, 3], "c >= 4": [1], "c < 1": [0, 4], "c = 2": [2], "isnan(c)": [1], "NOT (c > 1)": [0, 4]},
     ),
     "NaN as a bound": (
-        "double", pa.float64(), [([0.5, math.nan], "0.5", '"NaN"'), ([math.nan], '"NaN"', '"NaN"'),
-         ([2.0], "2.0", "2.0")],
+        "double",
+        pa.float64(),
+        [([0.5, math.nan], "0.5", '"NaN"'), ([math.nan], '"NaN"', '"NaN"'), ([2.0], "2.0", "2.0")],
         {"c > 1": [1, 2, 3], "c < 1": [0], "c = 2": [3], "isnan(c)": [1, 2], "c >= 4": [1, 2]},
     ),
     "infinite bounds": (
-        "double", pa.float64(),
+        "double",
+        pa.float64(),
         [([-math.inf, 1.0], '"-Infinity"', "1.0"), ([5.0, math.inf], "5.0", '"Infinity"'), ([2.0], "2.0", "2.0")],
         {"c > 4": [2, 3], "c < 0": [0], "c > 1e308": [3], "c = 2": [4], "c < -1e308": [0], "c BETWEEN 2 AND 5": [2, 4]},
     ),
     "NaN and infinity as bare words": (
-        "float", pa.float32(), [([1.0, math.nan], "1.0", "NaN"), ([-math.inf], "-Infinity", "-Infinity")],
+        "float",
+        pa.float32(),
+        [([1.0, math.nan], "1.0", "NaN"), ([-math.inf], "-Infinity", "-Infinity")],
         {"c > 5": [1], "c < 0": [2], "c = 1": [0]},
     ),
     "zeros of both signs": (
-        "double", pa.float64(), [([-0.0], "-0.0", "-0.0"), ([0.0], "0.0", "0.0"), ([1.0], "1.0", "1.0")],
+        "double",
+        pa.float64(),
+        [([-0.0], "-0.0", "-0.0"), ([0.0], "0.0", "0.0"), ([1.0], "1.0", "1.0")],
         {"c = 0": [0, 1], "c >= 0": [0, 1, 2], "c < 0": [], "c > 0": [2]},
     ),
     "emoji": (
-        "string", pa.string(),
+        "string",
+        pa.string(),
         [([EMOJI, "\uffee"], '"\uffee"', f'"{EMOJI}"'), (["a", MAX], '"a"', f'"{MAX}"'), (["b"], '"b"', '"b"')],
-        {f"c = '{EMOJI}'": [0], f"c > '{EMOJI}'": [3], "c > '\uffef'": [0, 3], f"c >= '{MAX}'": [3],
-         f"c LIKE '{EMOJI}%'": [0], "c < 'b'": [2]},
+        {
+            f"c = '{EMOJI}'": [0],
+            f"c > '{EMOJI}'": [3],
+            "c > '\uffef'": [0, 3],
+            f"c >= '{MAX}'": [3],
+            f"c LIKE '{EMOJI}%'": [0],
+            "c < 'b'": [2],
+        },
     ),
     "strings cut after 32 characters": (
-        "string", pa.string(),
-        [([CUT + "a", CUT + "\U0001f600"], f'"{CUT}"', f'"{CUT}{MAX}"'), ([CUT], f'"{CUT}"', f'"{CUT}"'),
-         (["a"], '"a"', '"a"')],
-        {f"c > '{CUT}'": [0, 1], f"c = '{CUT}{EMOJI}'": [1], f"c >= '{CUT}\uffee'": [1], f"c <= '{CUT}'": [2, 3],
-         "c < 'b'": [3], f"c LIKE '{CUT}_'": [0, 1]},
+        "string",
+        pa.string(),
+        [
+            ([CUT + "a", CUT + "\U0001f600"], f'"{CUT}"', f'"{CUT}{MAX}"'),
+            ([CUT], f'"{CUT}"', f'"{CUT}"'),
+            (["a"], '"a"', '"a"'),
+        ],
+        {
+            f"c > '{CUT}'": [0, 1],
+            f"c = '{CUT}{EMOJI}'": [1],
+            f"c >= '{CUT}\uffee'": [1],
+            f"c <= '{CUT}'": [2, 3],
+            "c < 'b'": [3],
+            f"c LIKE '{CUT}_'": [0, 1],
+        },
     ),
     "strings cut with the tie-break of old writers": (
-        "string", pa.string(), [([CUT + EMOJI, CUT + "b"], f'"{CUT}"', f'"{CUT}\ufffd"'), (["a"], '"a"', '"a"')],
+        "string",
+        pa.string(),
+        [([CUT + EMOJI, CUT + "b"], f'"{CUT}"', f'"{CUT}\ufffd"'), (["a"], '"a"', '"a"')],
         {f"c = '{CUT}{EMOJI}'": [0], f"c > '{CUT}\ufffd'": [0], f"c < '{CUT}c'": [1, 2], "c = 'a'": [2]},
     ),
     "emoji cut in the middle of the string": (
-        "string", pa.string(), [([EMOJI * 40], f'"{EMOJI * 32}"', f'"{EMOJI * 32}{MAX}"'), ([""], '""', '""')],
+        "string",
+        pa.string(),
+        [([EMOJI * 40], f'"{EMOJI * 32}"', f'"{EMOJI * 32}{MAX}"'), ([""], '""', '""')],
         {f"c = '{EMOJI * 40}'": [0], f"c > '{EMOJI * 32}'": [0], "c = ''": [1], f"c LIKE '{EMOJI * 33}%'": [0]},
     ),
     "integers above 2^53": (
-        "long", pa.int64(),
-        [([2**53, 2**53 + 1], str(2**53), str(2**53 + 1)), ([2**53 + 2, 2**63 - 1], str(2**53 + 2), str(2**63 - 1)),
-         ([-(2**63), -(2**53) - 1], str(-(2**63)), str(-(2**53) - 1))],
-        {"c = 9007199254740993": [1], "c > 9007199254740993": [2, 3], "c = 9223372036854775807": [3],
-         "c <= -9007199254740993": [4, 5], "c > -9007199254740993": [0, 1, 2, 3], "c < -9223372036854775807": [4]},
+        "long",
+        pa.int64(),
+        [
+            ([2**53, 2**53 + 1], str(2**53), str(2**53 + 1)),
+            ([2**53 + 2, 2**63 - 1], str(2**53 + 2), str(2**63 - 1)),
+            ([-(2**63), -(2**53) - 1], str(-(2**63)), str(-(2**53) - 1)),
+        ],
+        {
+            "c = 9007199254740993": [1],
+            "c > 9007199254740993": [2, 3],
+            "c = 9223372036854775807": [3],
+            "c <= -9007199254740993": [4, 5],
+            "c > -9007199254740993": [0, 1, 2, 3],
+            "c < -9223372036854775807": [4],
+        },
     ),
     "decimals as JSON numbers": (
-        "decimal(38,10)", pa.decimal128(38, 10),
-        [([Decimal("1234567890123456789012345678.0123456789")], *["1234567890123456789012345678.0123456789"] * 2),
-         ([Decimal("1234567890123456789012345678.0123456790")], *["1234567890123456789012345678.0123456790"] * 2),
-         ([Decimal("0.0000000001"), Decimal("0.1")], "1E-10", "0.1"), ([Decimal("-7")], "-7", "-7.0")],
-        {"c = 1234567890123456789012345678.0123456789": [0], "c > 1234567890123456789012345678.0123456789": [1],
-         "c = 0.0000000001": [2], "c <= 0.0000000001": [2, 4], "c = 0.1": [3], "c < -6.9999999999": [4]},
+        "decimal(38,10)",
+        pa.decimal128(38, 10),
+        [
+            ([Decimal("1234567890123456789012345678.0123456789")], *["1234567890123456789012345678.0123456789"] * 2),
+            ([Decimal("1234567890123456789012345678.0123456790")], *["1234567890123456789012345678.0123456790"] * 2),
+            ([Decimal("0.0000000001"), Decimal("0.1")], "1E-10", "0.1"),
+            ([Decimal("-7")], "-7", "-7.0"),
+        ],
+        {
+            "c = 1234567890123456789012345678.0123456789": [0],
+            "c > 1234567890123456789012345678.0123456789": [1],
+            "c = 0.0000000001": [2],
+            "c <= 0.0000000001": [2, 4],
+            "c = 0.1": [3],
+            "c < -6.9999999999": [4],
+        },
     ),
     "dates at the ends of the calendar": (
-        "date", pa.date32(),
-        [([dt.date(1, 1, 1), dt.date(1582, 10, 10)], '"0001-01-01"', '"1582-10-10"'),
-         ([dt.date(1899, 12, 31), dt.date(1970, 1, 1)], '"1899-12-31"', '"1970-01-01"'),
-         ([dt.date(9999, 12, 31)], '"9999-12-31"', '"9999-12-31"')],
-        {"c = DATE '0001-01-01'": [0], "c > DATE '1582-10-10'": [2, 3, 4], "c < DATE '1900-01-01'": [0, 1, 2],
-         "c >= DATE '9999-12-31'": [4], "c BETWEEN DATE '1582-10-05' AND DATE '1582-10-14'": [1]},
+        "date",
+        pa.date32(),
+        [
+            ([dt.date(1, 1, 1), dt.date(1582, 10, 10)], '"0001-01-01"', '"1582-10-10"'),
+            ([dt.date(1899, 12, 31), dt.date(1970, 1, 1)], '"1899-12-31"', '"1970-01-01"'),
+            ([dt.date(9999, 12, 31)], '"9999-12-31"', '"9999-12-31"'),
+        ],
+        {
+            "c = DATE '0001-01-01'": [0],
+            "c > DATE '1582-10-10'": [2, 3, 4],
+            "c < DATE '1900-01-01'": [0, 1, 2],
+            "c >= DATE '9999-12-31'": [4],
+            "c BETWEEN DATE '1582-10-05' AND DATE '1582-10-14'": [1],
+        },
     ),
     "timestamps at the ends of the calendar": (
-        "timestamp", TIMESTAMP,
-        [([instant(1, 1, 1), instant(1582, 10, 10, 1, 2, 3, 4)], '"0001-01-01T00:00:00.000Z"',
-          '"1582-10-10T01:02:03.000Z"'),
-         ([instant(1899, 12, 31, 23, 59, 59, 999999)], *['"1899-12-31T23:59:59.999Z"'] * 2),
-         ([instant(2024, 1, 1, 0, 0, 0, 123456)], *['"2024-01-01T00:00:00.123Z"'] * 2),
-         ([instant(9999, 12, 31, 23, 59, 59, 999999)], *['"9999-12-31T23:59:59.999Z"'] * 2)],
-        {"c < '1582-10-10 01:02:03.000005'": [0, 1], "c = '1582-10-10 01:02:03.000004'": [1],
-         "c >= '1899-12-31 23:59:59.999999'": [2, 3, 4], "c > '2024-01-01 00:00:00.123455'": [3, 4],
-         "c = '9999-12-31 23:59:59.999999'": [4], "c = '0001-01-01 00:00:00'": [0]},
+        "timestamp",
+        TIMESTAMP,
+        [
+            (
+                [instant(1, 1, 1), instant(1582, 10, 10, 1, 2, 3, 4)],
+                '"0001-01-01T00:00:00.000Z"',
+                '"1582-10-10T01:02:03.000Z"',
+            ),
+            ([instant(1899, 12, 31, 23, 59, 59, 999999)], *['"1899-12-31T23:59:59.999Z"'] * 2),
+            ([instant(2024, 1, 1, 0, 0, 0, 123456)], *['"2024-01-01T00:00:00.123Z"'] * 2),
+            ([instant(9999, 12, 31, 23, 59, 59, 999999)], *['"9999-12-31T23:59:59.999Z"'] * 2),
+        ],
+        {
+            "c < '1582-10-10 01:02:03.000005'": [0, 1],
+            "c = '1582-10-10 01:02:03.000004'": [1],
+            "c >= '1899-12-31 23:59:59.999999'": [2, 3, 4],
+            "c > '2024-01-01 00:00:00.123455'": [3, 4],
+            "c = '9999-12-31 23:59:59.999999'": [4],
+            "c = '0001-01-01 00:00:00'": [0],
+        },
     ),
     "pre-1900 timestamps in a zone of local mean time": (
         # -07:52:58 as written by a formatter that knows hours and minutes only: 58 seconds are lost.
-        "timestamp", TIMESTAMP,
-        [([instant(1883, 11, 1, 7, 52, 58)], *['"1883-11-01T00:00:00.000-07:52"'] * 2),
-         ([instant(2024, 1, 1)], *['"2023-12-31T16:00:00.000-08:00"'] * 2)],
+        "timestamp",
+        TIMESTAMP,
+        [
+            ([instant(1883, 11, 1, 7, 52, 58)], *['"1883-11-01T00:00:00.000-07:52"'] * 2),
+            ([instant(2024, 1, 1)], *['"2023-12-31T16:00:00.000-08:00"'] * 2),
+        ],
         {"c = '1883-11-01 07:52:58'": [0], "c > '1883-11-01 07:52:30'": [0, 1], "c >= '2024-01-01'": [1]},
     ),
     "nulls only, and no statistics": (
-        "long", pa.int64(), [([None, None], None, None), ([3], None, None), ([4], "4", "4")],
-        {"c IS NULL": [0, 1], "c = 3": [2], "c > 3": [3], "c <=> NULL": [0, 1], "NOT (c = 3)": [3],
-         "c IS NOT NULL": [2, 3]},
+        "long",
+        pa.int64(),
+        [([None, None], None, None), ([3], None, None), ([4], "4", "4")],
+        {
+            "c IS NULL": [0, 1],
+            "c = 3": [2],
+            "c > 3": [3],
+            "c <=> NULL": [0, 1],
+            "NOT (c = 3)": [3],
+            "c IS NOT NULL": [2, 3],
+        },
     ),
-}  # fmt: skip
+}
 
 
 def values_case(kind: str, stored: pa.DataType, files: list[Any], answers: dict[str, list[int]], root: Path) -> Case:
@@ -180,74 +259,137 @@ Parts = tuple[str, pa.DataType, list[tuple[str | None, Any]], dict[str, list[int
 
 PARTITIONS: dict[str, Parts] = {
     "string": (
-        "string", pa.string(),
-        [("a", "a"), ("", None), (None, None), ("A", "A"), (" a%20b/c=d ", " a%20b/c=d "), ("%", "%"), (EMOJI, EMOJI),
-         ("null", "null"), ("it's \"\\", "it's \"\\"), ("__HIVE_DEFAULT_PARTITION__", "__HIVE_DEFAULT_PARTITION__"),
-         ("a\nb:?*#", "a\nb:?*#"), (MAX, MAX)],
-        {"p = 'a'": [0], "p IS NULL": [1, 2], "p = ' a%20b/c=d '": [4], f"p > '{EMOJI}'": [11], "p = 'null'": [7],
-         "p LIKE 'a%'": [0, 10], "p <=> NULL": [1, 2], "p IN ('A', '%')": [3, 5], "NOT (p >= ' ')": []},
+        "string",
+        pa.string(),
+        [
+            ("a", "a"),
+            ("", None),
+            (None, None),
+            ("A", "A"),
+            (" a%20b/c=d ", " a%20b/c=d "),
+            ("%", "%"),
+            (EMOJI, EMOJI),
+            ("null", "null"),
+            ("it's \"\\", "it's \"\\"),
+            ("__HIVE_DEFAULT_PARTITION__", "__HIVE_DEFAULT_PARTITION__"),
+            ("a\nb:?*#", "a\nb:?*#"),
+            (MAX, MAX),
+        ],
+        {
+            "p = 'a'": [0],
+            "p IS NULL": [1, 2],
+            "p = ' a%20b/c=d '": [4],
+            f"p > '{EMOJI}'": [11],
+            "p = 'null'": [7],
+            "p LIKE 'a%'": [0, 10],
+            "p <=> NULL": [1, 2],
+            "p IN ('A', '%')": [3, 5],
+            "NOT (p >= ' ')": [],
+        },
     ),
     "boolean": (
-        "boolean", pa.bool_(), [("true", True), ("FALSE", False), ("True", True), ("fAlSe", False), ("", None)],
+        "boolean",
+        pa.bool_(),
+        [("true", True), ("FALSE", False), ("True", True), ("fAlSe", False), ("", None)],
         {"p": [0, 2], "p = false": [1, 3], "p IS NULL": [4], "NOT p": [1, 3]},
     ),
     "byte": (
-        "byte", pa.int8(), [("-128", -128), ("127", 127), ("", None), ("+5", 5)], {"p > 0": [1, 3], "p = -128": [0]}
+        "byte",
+        pa.int8(),
+        [("-128", -128), ("127", 127), ("", None), ("+5", 5)],
+        {"p > 0": [1, 3], "p = -128": [0]},
     ),
     "short": (
-        "short", pa.int16(), [("-32768", -(2**15)), ("007", 7), (None, None)], {"p = 7": [1], "p <= -32768": [0]}
+        "short",
+        pa.int16(),
+        [("-32768", -(2**15)), ("007", 7), (None, None)],
+        {"p = 7": [1], "p <= -32768": [0]},
     ),
     "integer": (
-        "integer", pa.int32(), [("-2147483648", -(2**31)), ("0", 0), ("", None)], {"p < 0": [0], "p IS NULL": [2]}
+        "integer",
+        pa.int32(),
+        [("-2147483648", -(2**31)), ("0", 0), ("", None)],
+        {"p < 0": [0], "p IS NULL": [2]},
     ),
     "long": (
-        "long", pa.int64(), [(str(2**53 + 1), 2**53 + 1), (str(2**53), 2**53), (str(-(2**63)), -(2**63)), (None, None)],
+        "long",
+        pa.int64(),
+        [(str(2**53 + 1), 2**53 + 1), (str(2**53), 2**53), (str(-(2**63)), -(2**63)), (None, None)],
         {"p = 9007199254740993": [0], "p < 9007199254740993": [1, 2], "p IS NULL": [3]},
     ),
     "float": (
-        "float", pa.float32(), [("1.5", 1.5), ("NaN", math.nan), ("-Infinity", -math.inf), ("", None)],
+        "float",
+        pa.float32(),
+        [("1.5", 1.5), ("NaN", math.nan), ("-Infinity", -math.inf), ("", None)],
         {"p > 1": [0, 1], "p < 0": [2], "isnan(p)": [1]},
     ),
     "double": (
-        "double", pa.float64(),
+        "double",
+        pa.float64(),
         [("1E3", 1e3), ("NaN", math.nan), ("Infinity", math.inf), ("-0.0", -0.0), ("4.9E-324", 5e-324), (None, None)],
         {"p > 1000": [1, 2], "p = 0": [3], "p > 0 AND p < 1": [4], "p IS NULL": [5], "p = 1000": [0]},
     ),
     "decimal": (
-        "decimal(10,5)", pa.decimal128(10, 5),
-        [("0.00004", Decimal("0.00004")), ("4E-5", Decimal("0.00004")), ("-12", Decimal("-12.00000")),
-         ("99999.99999", Decimal("99999.99999")), ("", None)],
+        "decimal(10,5)",
+        pa.decimal128(10, 5),
+        [
+            ("0.00004", Decimal("0.00004")),
+            ("4E-5", Decimal("0.00004")),
+            ("-12", Decimal("-12.00000")),
+            ("99999.99999", Decimal("99999.99999")),
+            ("", None),
+        ],
         {"p = 0.00004": [0, 1], "p < 0": [2], "p > 0.00004": [3], "p IS NULL": [4]},
     ),
     "date": (
-        "date", pa.date32(),
-        [("0001-01-01", dt.date(1, 1, 1)), ("1582-10-04", dt.date(1582, 10, 4)), ("1582-10-10", dt.date(1582, 10, 10)),
-         ("9999-12-31", dt.date(9999, 12, 31)), ("", None)],
+        "date",
+        pa.date32(),
+        [
+            ("0001-01-01", dt.date(1, 1, 1)),
+            ("1582-10-04", dt.date(1582, 10, 4)),
+            ("1582-10-10", dt.date(1582, 10, 10)),
+            ("9999-12-31", dt.date(9999, 12, 31)),
+            ("", None),
+        ],
         {"p < DATE '1582-10-05'": [0, 1], "p = DATE '1582-10-10'": [2], "p > DATE '9999-12-30'": [3], "p IS NULL": [4]},
     ),
     "timestamp": (
-        "timestamp", TIMESTAMP,
-        [("2021-09-08 11:11:11", instant(2021, 9, 8, 11, 11, 11)),
-         ("2021-09-08T11:11:11Z", instant(2021, 9, 8, 11, 11, 11)),
-         ("2021-09-08T16:11:11.000001+05:00", instant(2021, 9, 8, 11, 11, 11, 1)),
-         ("2021-09-08 03:11:10.5-08:00", instant(2021, 9, 8, 11, 11, 10, 500000)),
-         ("0001-01-01 00:00:00", instant(1, 1, 1)),
-         ("9999-12-31T23:59:59.999999Z", instant(9999, 12, 31, 23, 59, 59, 999999)),
-         (None, None)],
-        {"p = '2021-09-08 11:11:11'": [0, 1], "p > '2021-09-08 11:11:11'": [2, 5], "p < '1582-01-01'": [4],
-         "p <= '2021-09-08 11:11:10.5'": [3, 4], "p IS NULL": [6]},
+        "timestamp",
+        TIMESTAMP,
+        [
+            ("2021-09-08 11:11:11", instant(2021, 9, 8, 11, 11, 11)),
+            ("2021-09-08T11:11:11Z", instant(2021, 9, 8, 11, 11, 11)),
+            ("2021-09-08T16:11:11.000001+05:00", instant(2021, 9, 8, 11, 11, 11, 1)),
+            ("2021-09-08 03:11:10.5-08:00", instant(2021, 9, 8, 11, 11, 10, 500000)),
+            ("0001-01-01 00:00:00", instant(1, 1, 1)),
+            ("9999-12-31T23:59:59.999999Z", instant(9999, 12, 31, 23, 59, 59, 999999)),
+            (None, None),
+        ],
+        {
+            "p = '2021-09-08 11:11:11'": [0, 1],
+            "p > '2021-09-08 11:11:11'": [2, 5],
+            "p < '1582-01-01'": [4],
+            "p <= '2021-09-08 11:11:10.5'": [3, 4],
+            "p IS NULL": [6],
+        },
     ),
     "timestamp_ntz": (
-        "timestamp_ntz", pa.timestamp("us"),
-        [("2013-07-05 17:01:00.123456", dt.datetime(2013, 7, 5, 17, 1, 0, 123456)),
-         ("1001-01-01T00:00:00", dt.datetime(1001, 1, 1)), ("", None)],
+        "timestamp_ntz",
+        pa.timestamp("us"),
+        [
+            ("2013-07-05 17:01:00.123456", dt.datetime(2013, 7, 5, 17, 1, 0, 123456)),
+            ("1001-01-01T00:00:00", dt.datetime(1001, 1, 1)),
+            ("", None),
+        ],
         {"p > '2013-07-05 17:01:00.123455'": [0], "p < '1582-01-01'": [1], "p IS NULL": [2]},
     ),
     "binary": (
-        "binary", pa.binary(), [("\u0001\u0002", b"\x01\x02"), ("é", "é".encode()), ("", None)],
+        "binary",
+        pa.binary(),
+        [("\u0001\u0002", b"\x01\x02"), ("é", "é".encode()), ("", None)],
         {"p IS NULL": [2], "p IS NOT NULL": [0, 1]},
     ),
-}  # fmt: skip
+}
 
 
 def partition_case(kind: str, stored: pa.DataType, parts: list[Any], answers: dict[str, list[int]], root: Path) -> Case:
@@ -265,9 +407,11 @@ def partition_case(kind: str, stored: pa.DataType, parts: list[Any], answers: di
 # ---- histories ------------------------------------------------------------------------------------------------------
 
 IDS: dict[str, Callable[[int], bool]] = {
-    "id > 4": lambda i: i > 4, "id = 3": lambda i: i == 3, "id IN (0, 11)": lambda i: i in (0, 11),
+    "id > 4": lambda i: i > 4,
+    "id = 3": lambda i: i == 3,
+    "id IN (0, 11)": lambda i: i in (0, 11),
     "NOT (id < 7)": lambda i: i >= 7,
-}  # fmt: skip
+}
 
 
 def of_ids(log: DeltaLog, *ids: int) -> Case:
@@ -294,8 +438,11 @@ def start_of(log: DeltaLog) -> list[dict[str, Any]]:
 
 def inline_vectors(root: Path) -> Case:
     log = with_vectors(root)
-    log.commit(1, id_file(log, "a", range(6), deletionVector=inline_vector(0, 5)),
-               id_file(log, "b", range(6, 12), deletionVector=inline_vector(*range(6))))  # fmt: skip
+    log.commit(
+        1,
+        id_file(log, "a", range(6), deletionVector=inline_vector(0, 5)),
+        id_file(log, "b", range(6, 12), deletionVector=inline_vector(*range(6))),
+    )
     return of_ids(log, 1, 2, 3, 4)
 
 
@@ -304,10 +451,15 @@ def two_vectors_in_one_file(root: Path) -> Case:
     blocks = [portable([0, 1]), portable([5]), portable([2])]
     content, offsets = vector_file(*blocks)
     (root / f"deletion_vector_{UUIDS[0]}.bin").write_bytes(content)
-    stored = [vector(cardinality=n, size=len(data), offset=offset)
-              for n, data, offset in zip((2, 1, 1), blocks, offsets, strict=True)]  # fmt: skip
-    log.commit(1, id_file(log, "a", range(6), deletionVector=stored[0]),
-               id_file(log, "b", range(6, 12), deletionVector=stored[1]))  # fmt: skip
+    stored = [
+        vector(cardinality=n, size=len(data), offset=offset)
+        for n, data, offset in zip((2, 1, 1), blocks, offsets, strict=True)
+    ]
+    log.commit(
+        1,
+        id_file(log, "a", range(6), deletionVector=stored[0]),
+        id_file(log, "b", range(6, 12), deletionVector=stored[1]),
+    )
     gone = {"deletionVector": stored[1]}
     log.commit(2, remove("b", **gone), id_file(log, "b", range(6, 12), deletionVector=stored[2]))
     return of_ids(log, 2, 3, 4, 5, 6, 7, 9, 10, 11)
@@ -318,8 +470,13 @@ def vector_by_absolute_path(root: Path) -> Case:
     content, (offset,) = vector_file(portable([3]))
     path = root / "else where %20.bin"
     path.write_bytes(content)
-    stored = {"storageType": "p", "pathOrInlineDv": quote(str(path)), "offset": offset,
-              "sizeInBytes": len(portable([3])), "cardinality": 1}  # fmt: skip
+    stored = {
+        "storageType": "p",
+        "pathOrInlineDv": quote(str(path)),
+        "offset": offset,
+        "sizeInBytes": len(portable([3])),
+        "cardinality": 1,
+    }
     log.commit(1, id_file(log, "a", range(6), deletionVector=stored))
     return of_ids(log, 0, 1, 2, 4, 5)
 
@@ -381,8 +538,11 @@ def times_enabled_later(root: Path) -> Case:
     """The clock of the files and that of the commits differ by years; a checkpoint between the two."""
     log = DeltaLog(root).start()
     log.commit(1, id_file(log, "a", [1, 3]), mtime_ms=1_700_000_000_000)
-    on = {"delta.enableInCommitTimestamps": "true", "delta.inCommitTimestampEnablementVersion": "2",
-          "delta.inCommitTimestampEnablementTimestamp": "1600000000000"}  # fmt: skip
+    on = {
+        "delta.enableInCommitTimestamps": "true",
+        "delta.inCommitTimestampEnablementVersion": "2",
+        "delta.inCommitTimestampEnablementTimestamp": "1600000000000",
+    }
     log.commit(2, {"commitInfo": {"inCommitTimestamp": 1_600_000_000_000}}, {"metaData": metadata(configuration=on)})
     log.commit(3, {"commitInfo": {"inCommitTimestamp": 1_600_000_000_001}}, id_file(log, "b", [5, 11]))
     return of_ids(log, 1, 3, 5, 11)
@@ -393,18 +553,32 @@ def row_tracking_enabled_later(root: Path) -> Case:
     log = with_vectors(root)
     log.commit(1, id_file(log, "a", [0, 1, 2])).commit(2, id_file(log, "b", [3, 4], deletionVector=inline_vector(1)))
     log.checkpoint(f"{2:020d}.checkpoint.parquet", *start_of(log), *log.actions(1), *log.actions(2))
-    log.commit(3, *(
-        {"add": {**log.actions(v)[0]["add"], "baseRowId": base, "defaultRowCommitVersion": 3, "dataChange": False}}
-        for v, base in ((1, 10), (2, 0))
-    ))  # fmt: skip
-    names = {"delta.rowTracking.materializedRowIdColumnName": "_row-id-1",
-             "delta.rowTracking.materializedRowCommitVersionColumnName": "_version-1"}  # fmt: skip
+    log.commit(
+        3,
+        *(
+            {"add": {**log.actions(v)[0]["add"], "baseRowId": base, "defaultRowCommitVersion": 3, "dataChange": False}}
+            for v, base in ((1, 10), (2, 0))
+        ),
+    )
+    names = {
+        "delta.rowTracking.materializedRowIdColumnName": "_row-id-1",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_version-1",
+    }
     log.commit(4, {"metaData": metadata(configuration={"delta.enableRowTracking": "true", **names})})
     moved = pa.table({"id": [11, 12], "_row-id-1": [11, None], "_version-1": pa.nulls(2, pa.int64())})
-    log.commit(5, remove("a"), data_file(log, "c", moved, baseRowId=13, defaultRowCommitVersion=5),
-               id_file(log, "a", [0, 1, 2], deletionVector=inline_vector(1), baseRowId=10, defaultRowCommitVersion=3))
-    rows = pa.table({"id": [0, 2, 3, 11, 12], "_metadata.row_id": [10, 12, 0, 11, 14],
-                     "_metadata.row_commit_version": [3, 3, 3, 5, 5]})  # fmt: skip
+    log.commit(
+        5,
+        remove("a"),
+        data_file(log, "c", moved, baseRowId=13, defaultRowCommitVersion=5),
+        id_file(log, "a", [0, 1, 2], deletionVector=inline_vector(1), baseRowId=10, defaultRowCommitVersion=3),
+    )
+    rows = pa.table(
+        {
+            "id": [0, 2, 3, 11, 12],
+            "_metadata.row_id": [10, 12, 0, 11, 14],
+            "_metadata.row_commit_version": [3, 3, 3, 5, 5],
+        }
+    )
     answers = {where: [i for i in (0, 2, 3, 11, 12) if matches(i)] for where, matches in IDS.items()}
     return Case(root, rows, answers, tuple(rows.column_names))
 
@@ -435,8 +609,11 @@ def v2_beside_classic(root: Path) -> Case:
     log.commit(1, id_file(log, "a", [1, 3]), id_file(log, "b", [5, 7]))
     log.checkpoint(f"{1:020d}.checkpoint.parquet", *start_of(log), *log.actions(1))
     log.checkpoint("_sidecars/one.parquet", *log.actions(1))
-    manifest = [{"checkpointMetadata": {"version": 1}}, *start_of(log),
-                {"sidecar": {"path": "one.parquet", "sizeInBytes": 1, "modificationTime": 1}}]  # fmt: skip
+    manifest = [
+        {"checkpointMetadata": {"version": 1}},
+        *start_of(log),
+        {"sidecar": {"path": "one.parquet", "sizeInBytes": 1, "modificationTime": 1}},
+    ]
     text = "\n".join(map(json.dumps, manifest))
     log.write(f"{1:020d}.checkpoint.{UUIDS[0]}.json", text.encode())
     log.commit(2, remove("b"), id_file(log, "c", [11]))
@@ -471,17 +648,33 @@ def type_widening_in_a_checkpoint(root: Path) -> Case:
     parsed = {"numRecords": 2, "minValues": {"c": -(2**31)}, "maxValues": {"c": 2**31 - 1}, "nullCount": {"c": 0}}
     action = {"add": {**{k: v for k, v in first["add"].items() if k != "stats"}, "stats_parsed": parsed}}
     of = pa.struct([("c", pa.int32())])
-    kind = pa.struct([("numRecords", pa.int64()), ("minValues", of), ("maxValues", of),
-                      ("nullCount", pa.struct([("c", pa.int64())]))])  # fmt: skip
+    kind = pa.struct(
+        [
+            ("numRecords", pa.int64()),
+            ("minValues", of),
+            ("maxValues", of),
+            ("nullCount", pa.struct([("c", pa.int64())])),
+        ]
+    )
     protocol = start_of(log)[0]
     meta = {k: v for k, v in log.actions(2)[0]["metaData"].items() if k in {f.name for f in METADATA_TYPE}}
-    log.checkpoint(f"{2:020d}.checkpoint.parquet", protocol, {"metaData": meta}, action,
-                   add_type=pa.struct([*ADD_FIELDS, ("stats_parsed", kind)]))  # fmt: skip
+    log.checkpoint(
+        f"{2:020d}.checkpoint.parquet",
+        protocol,
+        {"metaData": meta},
+        action,
+        add_type=pa.struct([*ADD_FIELDS, ("stats_parsed", kind)]),
+    )
     new = pa.table({"id": [2, 3], "c": pa.array([2**31, 2**53 + 1], pa.int64())})
     log.commit(3, data_file(log, "new", new, stats=bounds("c", 2**31, 2**53 + 1)))
     rows = pa.concat_tables([old, new], promote_options="permissive")
-    answers = {"c = 9007199254740993": [3], "c > 2147483647": [2, 3], "c <= 2147483647": [0, 1], "c = -2147483648": [0],
-               "c < -2147483648": []}  # fmt: skip
+    answers = {
+        "c = 9007199254740993": [3],
+        "c > 2147483647": [2, 3],
+        "c <= 2147483647": [0, 1],
+        "c = -2147483648": [0],
+        "c < -2147483648": [],
+    }
     return Case(root, rows, answers)
 
 
@@ -519,11 +712,14 @@ def odd_names(mode: str | None) -> Callable[[Path], Case]:
     def build(root: Path) -> Case:
         names, kinds = ["id", *NAMES], ["long"] * len(NAMES) + ["string"]
         stored = [f"c{i}" for i in range(1, len(names) + 1)] if mode else names
-        fields = [mapped(n, k, i, s) if mode else field(n, k)
-                  for i, (n, k, s) in enumerate(zip(names, kinds, stored, strict=True), 1)]  # fmt: skip
+        fields = [
+            mapped(n, k, i, s) if mode else field(n, k)
+            for i, (n, k, s) in enumerate(zip(names, kinds, stored, strict=True), 1)
+        ]
         protocol = {"minReaderVersion": 2, "minWriterVersion": 5} if mode else PROTOCOL
-        log = DeltaLog(root).start(*fields, partition=(names[-1],), protocol=protocol,
-                                   configuration=mapping(mode) if mode else None)  # fmt: skip
+        log = DeltaLog(root).start(
+            *fields, partition=(names[-1],), protocol=protocol, configuration=mapping(mode) if mode else None
+        )
         for version in range(1, 4):
             row = {name: version * 100 + i for i, name in enumerate(stored[:-1])}
             table = physical({k: [v] for k, v in row.items()}) if mode else pa.table({k: [v] for k, v in row.items()})
@@ -545,14 +741,17 @@ def written_by_deltalake(root: Path) -> Case:
 
     def some(first: int, last: int) -> pa.Table:
         ids = range(first, last)
-        return pa.table({
-            "id": pa.array(ids, pa.int64()), "p": pa.array([["a b", "é/%", None, EMOJI][i % 4] for i in ids]),
-            "score": pa.array([[math.nan, math.inf, -math.inf, -0.0, 1.5, None][i % 6] for i in ids], pa.float64()),
-            "text": pa.array([[EMOJI * 40, CUT + MAX, "", None][i % 4] for i in ids]),
-            "day": pa.array([[dt.date(1, 1, 1), dt.date(1582, 10, 10), dt.date(9999, 12, 31)][i % 3] for i in ids]),
-            "big": pa.array([2**53 + i for i in ids], pa.int64()),
-            "amount": pa.array([Decimal(f"{i}.0000000001") for i in ids], pa.decimal128(38, 10)),
-        })  # fmt: skip
+        return pa.table(
+            {
+                "id": pa.array(ids, pa.int64()),
+                "p": pa.array([["a b", "é/%", None, EMOJI][i % 4] for i in ids]),
+                "score": pa.array([[math.nan, math.inf, -math.inf, -0.0, 1.5, None][i % 6] for i in ids], pa.float64()),
+                "text": pa.array([[EMOJI * 40, CUT + MAX, "", None][i % 4] for i in ids]),
+                "day": pa.array([[dt.date(1, 1, 1), dt.date(1582, 10, 10), dt.date(9999, 12, 31)][i % 3] for i in ids]),
+                "big": pa.array([2**53 + i for i in ids], pa.int64()),
+                "amount": pa.array([Decimal(f"{i}.0000000001") for i in ids], pa.decimal128(38, 10)),
+            }
+        )
 
     write_deltalake(str(root), some(0, 8), partition_by=["p"])
     write_deltalake(str(root), some(8, 16), mode="append")
@@ -568,22 +767,43 @@ def written_by_deltalake(root: Path) -> Case:
         return [r["id"] for r in records if matches(r)]
 
     nan_or_more = ids(lambda r: r["score"] is not None and (math.isnan(r["score"]) or r["score"] > 1.5))
-    return Case(root, rows, {
-        "score > 1.5": nan_or_more, "score <= 1.5": ids(lambda r: r["score"] is not None and r["score"] <= 1.5),
-        "p IS NULL": ids(lambda r: r["p"] is None), "p = 'é/%'": ids(lambda r: r["p"] == "é/%"),
-        f"text = '{EMOJI * 40}'": ids(lambda r: r["text"] == EMOJI * 40),
-        f"text > '{CUT}'": ids(lambda r: r["text"] is not None and r["text"] > CUT),
-        "big = 9007199254740993": [1], "big > 9007199254741012": [21, 22, 23],
-        "day < DATE '1582-10-10'": ids(lambda r: r["id"] % 3 == 0), "amount = 3.0000000001": [3], "amount > 23": [23],
-    })  # fmt: skip
+    return Case(
+        root,
+        rows,
+        {
+            "score > 1.5": nan_or_more,
+            "score <= 1.5": ids(lambda r: r["score"] is not None and r["score"] <= 1.5),
+            "p IS NULL": ids(lambda r: r["p"] is None),
+            "p = 'é/%'": ids(lambda r: r["p"] == "é/%"),
+            f"text = '{EMOJI * 40}'": ids(lambda r: r["text"] == EMOJI * 40),
+            f"text > '{CUT}'": ids(lambda r: r["text"] is not None and r["text"] > CUT),
+            "big = 9007199254740993": [1],
+            "big > 9007199254741012": [21, 22, 23],
+            "day < DATE '1582-10-10'": ids(lambda r: r["id"] % 3 == 0),
+            "amount = 3.0000000001": [3],
+            "amount > 23": [23],
+        },
+    )
 
 
 HISTORIES: list[Callable[[Path], Case]] = [
-    inline_vectors, two_vectors_in_one_file, vector_by_absolute_path, compaction, re_add_across_a_checkpoint,
-    add_again_with_new_statistics, add_again_with_the_same_vector, empty_checkpoint, times_enabled_later,
-    row_tracking_enabled_later, incomplete_multi_part_checkpoint, stale_hint, v2_beside_classic, type_widening,
-    type_widening_in_a_checkpoint, written_by_deltalake,
-]  # fmt: skip
+    inline_vectors,
+    two_vectors_in_one_file,
+    vector_by_absolute_path,
+    compaction,
+    re_add_across_a_checkpoint,
+    add_again_with_new_statistics,
+    add_again_with_the_same_vector,
+    empty_checkpoint,
+    times_enabled_later,
+    row_tracking_enabled_later,
+    incomplete_multi_part_checkpoint,
+    stale_hint,
+    v2_beside_classic,
+    type_widening,
+    type_widening_in_a_checkpoint,
+    written_by_deltalake,
+]
 
 CASES: dict[str, Callable[[Path], Case]] = {
     **{f"values: {name}": partial(values_case, *case) for name, case in VALUES.items()},

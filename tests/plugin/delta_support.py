@@ -25,9 +25,11 @@ from tableformats.storage import Storage
 
 PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 WITH_VECTORS = {
-    "minReaderVersion": 3, "minWriterVersion": 7,
-    "readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"],
-}  # fmt: skip
+    "minReaderVersion": 3,
+    "minWriterVersion": 7,
+    "readerFeatures": ["deletionVectors"],
+    "writerFeatures": ["deletionVectors"],
+}
 UUIDS = [UUID(int=n * 0x0101010101010101010101010101) for n in range(1, 9)]
 
 
@@ -43,10 +45,13 @@ def metadata(
     *fields: dict[str, Any], partition: tuple[str, ...] = (), configuration: dict[str, str] | None = None
 ) -> dict[str, Any]:
     return {
-        "id": "t", "format": {"provider": "parquet", "options": {}},
+        "id": "t",
+        "format": {"provider": "parquet", "options": {}},
         "schemaString": schema_string(*(fields or (field("id", "long"),))),
-        "partitionColumns": list(partition), "configuration": configuration or {}, "createdTime": 0,
-    }  # fmt: skip
+        "partitionColumns": list(partition),
+        "configuration": configuration or {},
+        "createdTime": 0,
+    }
 
 
 def first_actions(protocol: dict[str, Any] | None = None, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -73,9 +78,11 @@ def vector(
 ) -> dict[str, Any]:
     """The descriptor of the vector stored by uuid number ``n``."""
     descriptor = {
-        "storageType": "u", "pathOrInlineDv": prefix + z85.encode(UUIDS[n].bytes),
-        "sizeInBytes": size, "cardinality": cardinality,
-    }  # fmt: skip
+        "storageType": "u",
+        "pathOrInlineDv": prefix + z85.encode(UUIDS[n].bytes),
+        "sizeInBytes": size,
+        "cardinality": cardinality,
+    }
     return descriptor if offset is None else {**descriptor, "offset": offset}
 
 
@@ -160,22 +167,39 @@ def reconciled(commits: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 _MAP = pa.map_(pa.string(), pa.string())
 VECTOR_TYPE = pa.struct(
-    [("storageType", pa.string()), ("pathOrInlineDv", pa.string()), ("offset", pa.int32()),
-     ("sizeInBytes", pa.int32()), ("cardinality", pa.int64())]
-)  # fmt: skip
+    [
+        ("storageType", pa.string()),
+        ("pathOrInlineDv", pa.string()),
+        ("offset", pa.int32()),
+        ("sizeInBytes", pa.int32()),
+        ("cardinality", pa.int64()),
+    ]
+)
 ADD_FIELDS = [
-    ("path", pa.string()), ("partitionValues", _MAP), ("size", pa.int64()), ("modificationTime", pa.int64()),
-    ("dataChange", pa.bool_()), ("stats", pa.string()),
-]  # fmt: skip
+    ("path", pa.string()),
+    ("partitionValues", _MAP),
+    ("size", pa.int64()),
+    ("modificationTime", pa.int64()),
+    ("dataChange", pa.bool_()),
+    ("stats", pa.string()),
+]
 ADD = pa.struct([*ADD_FIELDS, ("deletionVector", VECTOR_TYPE)])
 PROTOCOL_TYPE = pa.struct(
-    [("minReaderVersion", pa.int32()), ("minWriterVersion", pa.int32()),
-     ("readerFeatures", pa.list_(pa.string())), ("writerFeatures", pa.list_(pa.string()))]
-)  # fmt: skip
+    [
+        ("minReaderVersion", pa.int32()),
+        ("minWriterVersion", pa.int32()),
+        ("readerFeatures", pa.list_(pa.string())),
+        ("writerFeatures", pa.list_(pa.string())),
+    ]
+)
 METADATA_TYPE = pa.struct(
-    [("id", pa.string()), ("schemaString", pa.string()), ("partitionColumns", pa.list_(pa.string())),
-     ("configuration", _MAP)]
-)  # fmt: skip
+    [
+        ("id", pa.string()),
+        ("schemaString", pa.string()),
+        ("partitionColumns", pa.list_(pa.string())),
+        ("configuration", _MAP),
+    ]
+)
 SIDECAR = pa.struct([("path", pa.string()), ("sizeInBytes", pa.int64()), ("modificationTime", pa.int64())])
 
 

@@ -19,10 +19,15 @@ from pyroaring import BitMap64
 from .iceberg_support import SYNC, entry, manifest_bytes, record
 
 LIST = record(
-    ("manifest_path", 500, "string"), ("manifest_length", 501, "long"), ("partition_spec_id", 502, "int"),
-    ("content", 517, "int"), ("sequence_number", 515, "long"), ("min_sequence_number", 516, "long"),
-    ("added_snapshot_id", 503, "long"), name="manifest_file",
-)  # fmt: skip
+    ("manifest_path", 500, "string"),
+    ("manifest_length", 501, "long"),
+    ("partition_spec_id", 502, "int"),
+    ("content", 517, "int"),
+    ("sequence_number", 515, "long"),
+    ("min_sequence_number", 516, "long"),
+    ("added_snapshot_id", 503, "long"),
+    name="manifest_file",
+)
 SCHEMA = {"type": "struct", "schema-id": 0, "fields": [{"id": 1, "name": "id", "required": False, "type": "long"}]}
 Position = tuple[str, int]
 
@@ -62,9 +67,16 @@ class History:
 
     # ---- commits ------------------------------------------------------------------------------------------------
 
-    def commit(self, operation: str, *, add: Iterable[list[int]] = (), remove: Iterable[str] = (),
-               positions: Iterable[Position] = (), vectors: Iterable[Position] = (),
-               keys: Iterable[int] = ()) -> Commit:  # fmt: skip
+    def commit(
+        self,
+        operation: str,
+        *,
+        add: Iterable[list[int]] = (),
+        remove: Iterable[str] = (),
+        positions: Iterable[Position] = (),
+        vectors: Iterable[Position] = (),
+        keys: Iterable[int] = (),
+    ) -> Commit:
         """One snapshot that adds files with these ids, removes files, and deletes rows by position delete files, by
         deletion vectors (which take in what was deleted in their file before) and by equality deletes."""
         number = len(self.commits) + 1
@@ -123,15 +135,20 @@ class History:
 
     # ---- deletes ------------------------------------------------------------------------------------------------
 
-    def _delete(self, positions: list[Position], vectors: list[Position], keys: list[int], number: int,
-                snapshot_id: int) -> list[int]:  # fmt: skip
+    def _delete(
+        self, positions: list[Position], vectors: list[Position], keys: list[int], number: int, snapshot_id: int
+    ) -> list[int]:
         manifest = _Manifest(f"deletes-{number}.avro", 1, number, snapshot_id)
         before = {path: set(dead) for path, dead in self.dead.items()}
         for path, position in (*positions, *vectors):
             self.dead[path].add(position)
         if positions:
-            rows = pa.table({"file_path": [self._stored(p) for p, _ in positions],
-                             "pos": pa.array([i for _, i in positions], pa.int64())})  # fmt: skip
+            rows = pa.table(
+                {
+                    "file_path": [self._stored(p) for p, _ in positions],
+                    "pos": pa.array([i for _, i in positions], pa.int64()),
+                }
+            )
             self._parquet(f"p{number}.parquet", rows, {"file_path": 2147483546, "pos": 2147483545})
             manifest.entries.append(self._entry(f"p{number}.parquet", len(positions), snapshot_id, content=1))
         old = {self.vectors[p] for p, _ in vectors if p in self.vectors}
@@ -184,9 +201,17 @@ class History:
         rows = []
         for m in self._manifests:
             file = self.root / "metadata" / m.path
-            rows.append({"manifest_path": str(file), "manifest_length": file.stat().st_size, "partition_spec_id": 0,
-                         "content": m.content, "sequence_number": m.sequence_number, "min_sequence_number": 0,
-                         "added_snapshot_id": m.snapshot_id})  # fmt: skip
+            rows.append(
+                {
+                    "manifest_path": str(file),
+                    "manifest_length": file.stat().st_size,
+                    "partition_spec_id": 0,
+                    "content": m.content,
+                    "sequence_number": m.sequence_number,
+                    "min_sequence_number": 0,
+                    "added_snapshot_id": m.snapshot_id,
+                }
+            )
         out = io.BytesIO()
         fastavro.writer(out, fastavro.parse_schema(LIST), rows, sync_marker=SYNC)
         (self.root / "metadata" / f"snap-{commit.id}.avro").write_bytes(out.getvalue())
@@ -196,16 +221,33 @@ class History:
     def write_metadata(self, first: int = 0) -> None:
         """The metadata file; snapshots before the place ``first`` have expired."""
         snapshots = [
-            {"snapshot-id": c.id, "parent-snapshot-id": c.id - 1 if i else None, "timestamp-ms": c.id * 1000,
-             "sequence-number": i + 1, "manifest-list": str(self.root / "metadata" / f"snap-{c.id}.avro"),
-             "summary": {"operation": c.operation}, "schema-id": 0}
+            {
+                "snapshot-id": c.id,
+                "parent-snapshot-id": c.id - 1 if i else None,
+                "timestamp-ms": c.id * 1000,
+                "sequence-number": i + 1,
+                "manifest-list": str(self.root / "metadata" / f"snap-{c.id}.avro"),
+                "summary": {"operation": c.operation},
+                "schema-id": 0,
+            }
             for i, c in enumerate(self.commits)
-        ]  # fmt: skip
+        ]
         metadata = {
-            "format-version": 3, "table-uuid": "u", "location": str(self.root), "last-updated-ms": 1,
-            "last-sequence-number": len(self.commits), "last-column-id": 1, "current-schema-id": 0, "schemas": [SCHEMA],
-            "default-spec-id": 0, "partition-specs": [{"spec-id": 0, "fields": []}], "last-partition-id": 999,
-            "default-sort-order-id": 0, "sort-orders": [{"order-id": 0, "fields": []}], "next-row-id": 0,
-            "snapshots": snapshots[first:], "current-snapshot-id": self.commits[-1].id if self.commits else -1,
-        }  # fmt: skip
+            "format-version": 3,
+            "table-uuid": "u",
+            "location": str(self.root),
+            "last-updated-ms": 1,
+            "last-sequence-number": len(self.commits),
+            "last-column-id": 1,
+            "current-schema-id": 0,
+            "schemas": [SCHEMA],
+            "default-spec-id": 0,
+            "partition-specs": [{"spec-id": 0, "fields": []}],
+            "last-partition-id": 999,
+            "default-sort-order-id": 0,
+            "sort-orders": [{"order-id": 0, "fields": []}],
+            "next-row-id": 0,
+            "snapshots": snapshots[first:],
+            "current-snapshot-id": self.commits[-1].id if self.commits else -1,
+        }
         (self.root / "metadata" / "v1.metadata.json").write_text(json.dumps(metadata))

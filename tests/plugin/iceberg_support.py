@@ -94,35 +94,61 @@ _SINCE_VERSION_2 = (3, 4, 134, 135, 142, 143, 144, 145)
 def entry_schema(partition: Sequence[tuple[str, int, Any]] = ()) -> dict[str, Any]:
     """The Avro schema of manifest entries (all versions' fields that are read)."""
     file = record(
-        ("content", 134, "int"), ("file_path", 100, "string"), ("file_format", 101, "string"),
+        ("content", 134, "int"),
+        ("file_path", 100, "string"),
+        ("file_format", 101, "string"),
         ("partition", 102, record(*((n, i, ["null", t]) for n, i, t in partition), name="r102")),
-        ("record_count", 103, "long"), ("file_size_in_bytes", 104, "long"),
-        int_map("column_sizes", 108, 117, 118, "long"), int_map("value_counts", 109, 119, 120, "long"),
-        int_map("null_value_counts", 110, 121, 122, "long"), int_map("nan_value_counts", 137, 138, 139, "long"),
-        int_map("lower_bounds", 125, 126, 127, "bytes"), int_map("upper_bounds", 128, 129, 130, "bytes"),
+        ("record_count", 103, "long"),
+        ("file_size_in_bytes", 104, "long"),
+        int_map("column_sizes", 108, 117, 118, "long"),
+        int_map("value_counts", 109, 119, 120, "long"),
+        int_map("null_value_counts", 110, 121, 122, "long"),
+        int_map("nan_value_counts", 137, 138, 139, "long"),
+        int_map("lower_bounds", 125, 126, 127, "bytes"),
+        int_map("upper_bounds", 128, 129, 130, "bytes"),
         ("key_metadata", 131, ["null", "bytes"]),
         ("split_offsets", 132, ["null", {"type": "array", "items": "long", "element-id": 133}]),
         ("equality_ids", 135, ["null", {"type": "array", "items": "int", "element-id": 136}]),
-        ("sort_order_id", 140, ["null", "int"]), ("first_row_id", 142, ["null", "long"]),
-        ("referenced_data_file", 143, ["null", "string"]), ("content_offset", 144, ["null", "long"]),
-        ("content_size_in_bytes", 145, ["null", "long"]), name="r2",
-    )  # fmt: skip
+        ("sort_order_id", 140, ["null", "int"]),
+        ("first_row_id", 142, ["null", "long"]),
+        ("referenced_data_file", 143, ["null", "string"]),
+        ("content_offset", 144, ["null", "long"]),
+        ("content_size_in_bytes", 145, ["null", "long"]),
+        name="r2",
+    )
     return record(
-        ("status", 0, "int"), ("snapshot_id", 1, ["null", "long"]), ("sequence_number", 3, ["null", "long"]),
-        ("file_sequence_number", 4, ["null", "long"]), ("data_file", 2, file), name="manifest_entry",
-    )  # fmt: skip
+        ("status", 0, "int"),
+        ("snapshot_id", 1, ["null", "long"]),
+        ("sequence_number", 3, ["null", "long"]),
+        ("file_sequence_number", 4, ["null", "long"]),
+        ("data_file", 2, file),
+        name="manifest_entry",
+    )
 
 
-def entry(path: str, *, status: int = 1, sequence_number: int | None = None, records: int = 10, content: int = 0,
-          **file: Any) -> dict[str, Any]:  # fmt: skip
+def entry(
+    path: str, *, status: int = 1, sequence_number: int | None = None, records: int = 10, content: int = 0, **file: Any
+) -> dict[str, Any]:
     """One manifest entry for :func:`entry_schema`; ``file`` are further members of ``data_file``."""
-    members = {"content": content, "file_path": path, "file_format": "PARQUET", "partition": {},
-               "record_count": records, "file_size_in_bytes": 100, **file}  # fmt: skip
+    members = {
+        "content": content,
+        "file_path": path,
+        "file_format": "PARQUET",
+        "partition": {},
+        "record_count": records,
+        "file_size_in_bytes": 100,
+        **file,
+    }
     return {"status": status, "sequence_number": sequence_number, "data_file": members}
 
 
-def manifest_bytes(records: Sequence[dict[str, Any]], partition: Sequence[tuple[str, int, Any]] = (),
-                   version: int = 2, codec: str = "null", **options: Any) -> bytes:  # fmt: skip
+def manifest_bytes(
+    records: Sequence[dict[str, Any]],
+    partition: Sequence[tuple[str, int, Any]] = (),
+    version: int = 2,
+    codec: str = "null",
+    **options: Any,
+) -> bytes:
     """A manifest as fastavro writes it; in version 1 entries know of neither sequence numbers nor contents."""
     out, schema = io.BytesIO(), entry_schema(partition)
     if version == 1:
@@ -153,8 +179,14 @@ def fastavro_records(data: bytes) -> tuple[Any, list[Any]]:
     return json.loads(reader.metadata["avro.schema"]), list(reader)
 
 
-def assert_same(columns: AvroColumns, schema: Any, records: Sequence[Any], wants: Sequence[Want],
-                keys: Sequence[int], path: Path = ()) -> None:  # fmt: skip
+def assert_same(
+    columns: AvroColumns,
+    schema: Any,
+    records: Sequence[Any],
+    wants: Sequence[Want],
+    keys: Sequence[int],
+    path: Path = (),
+) -> None:
     """Compare decoded columns with the oracle's records, field by field."""
     for want in wants:
         here = (*path, want.id)

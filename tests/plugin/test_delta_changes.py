@@ -116,9 +116,11 @@ class TestVectors:
         found = tf.open_table(self.history(log).root).changes(3, 4).files
         kinds = [[d["kind"] for d in deletes] for deletes in found["deletes"].to_pylist()]
         assert found.select(["version", "change_type"]).to_pylist() == [
-            {"version": 3, "change_type": "delete"}, {"version": 3, "change_type": "insert"},
-            {"version": 4, "change_type": "delete"}, {"version": 4, "change_type": "insert"},
-        ]  # fmt: skip
+            {"version": 3, "change_type": "delete"},
+            {"version": 3, "change_type": "insert"},
+            {"version": 4, "change_type": "delete"},
+            {"version": 4, "change_type": "insert"},
+        ]
         assert kinds == [["deletion_vector", "selected_rows"]] * 4
         assert found["path"].unique().to_pylist() == [str(log.root / "1")]
         assert found["record_count"].to_pylist() == [10] * 4
@@ -168,9 +170,11 @@ class TestVectors:
 
 class TestChangeDataFiles:
     CHANGES = pa.table(
-        {"id": pa.array([1, 1, 7, 8], pa.int64()),
-         "_change_type": ["update_preimage", "update_postimage", "insert", "delete"]}
-    )  # fmt: skip
+        {
+            "id": pa.array([1, 1, 7, 8], pa.int64()),
+            "_change_type": ["update_preimage", "update_postimage", "insert", "delete"],
+        }
+    )
 
     def test_they_alone_are_read(self, log: DeltaLog) -> None:
         log.commit(1, id_file(log, "1", [1, 8]))
@@ -231,13 +235,20 @@ class TestRanges:
 
     @pytest.mark.parametrize(
         ("starting", "ending", "message"),
-        [(4, None, "no version 4"), (0, 4, "no version 4"), (-1, 2, "no version -1"), (5, 9, "no version 5"),
-         (3, 2, "2 is before the starting version 3"), (0, -1, "-1 is before"), (2**70, None, "no version 1180591"),
-         (0, 2**70, "no version 1180591"), (True, None, "True is no version"), ("x", None, "'x' is no version")],
-    )  # fmt: skip
-    def test_versions_that_are_not_there(
-        self, four: DeltaLog, starting: Any, ending: Any, message: str
-    ) -> None:
+        [
+            (4, None, "no version 4"),
+            (0, 4, "no version 4"),
+            (-1, 2, "no version -1"),
+            (5, 9, "no version 5"),
+            (3, 2, "2 is before the starting version 3"),
+            (0, -1, "-1 is before"),
+            (2**70, None, "no version 1180591"),
+            (0, 2**70, "no version 1180591"),
+            (True, None, "True is no version"),
+            ("x", None, "'x' is no version"),
+        ],
+    )
+    def test_versions_that_are_not_there(self, four: DeltaLog, starting: Any, ending: Any, message: str) -> None:
         with pytest.raises(tf.SnapshotNotFoundError, match=message) as caught:
             tf.open_table(four.root).changes(starting, ending)
         assert "ersions 0 to 3 can be asked for" in str(caught.value)
@@ -325,18 +336,24 @@ class TestScan:
 
     def test_select(self, changes: Any) -> None:
         assert changes.select("_commit_version", "ID").to_arrow().to_pydict() == {
-            "_commit_version": [1, 1, 2, 2, 2, 2], "id": [1, 2, 1, 2, 3, 4]
-        }  # fmt: skip
+            "_commit_version": [1, 1, 2, 2, 2, 2],
+            "id": [1, 2, 1, 2, 3, 4],
+        }
         with pytest.raises(tf.InvalidPredicateError):
             changes.select("_commit")
 
     @pytest.mark.parametrize(
         ("filter", "ids", "files"),
-        [("_commit_version = 2", [1, 2, 3, 4], 2), ("_change_type <> 'delete'", [1, 2, 3, 4], 2),
-         ("_change_type = 'delete' AND _commit_version = 1", [], 0),
-         ("id > 2 OR _change_type = 'delete'", [1, 2, 3, 4], 2),
-         ("id = 4", [4], 2), ("_commit_timestamp IS NULL", [], 0), ("_change_type = 'update_preimage'", [], 0)],
-    )  # fmt: skip
+        [
+            ("_commit_version = 2", [1, 2, 3, 4], 2),
+            ("_change_type <> 'delete'", [1, 2, 3, 4], 2),
+            ("_change_type = 'delete' AND _commit_version = 1", [], 0),
+            ("id > 2 OR _change_type = 'delete'", [1, 2, 3, 4], 2),
+            ("id = 4", [4], 2),
+            ("_commit_timestamp IS NULL", [], 0),
+            ("_change_type = 'update_preimage'", [], 0),
+        ],
+    )
     def test_where(self, changes: Any, filter: str, ids: list[int], files: int) -> None:
         found = changes.where(filter)
         assert found.to_arrow()["id"].to_pylist() == ids

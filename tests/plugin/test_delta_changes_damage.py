@@ -33,8 +33,13 @@ def log(tmp_path: Path) -> DeltaLog:
 def answer(log: DeltaLog) -> list[Any]:
     changes = tf.open_table(log.root).changes(0)
     filtered = changes.where("id > 3 AND p = 5 AND _commit_version < 3")
-    return [changes.to_arrow().to_pylist(), filtered.to_arrow().num_rows, changes.added_files().num_rows,
-            changes.count(), changes.files.num_rows]  # fmt: skip
+    return [
+        changes.to_arrow().to_pylist(),
+        filtered.to_arrow().num_rows,
+        changes.added_files().num_rows,
+        changes.count(),
+        changes.files.num_rows,
+    ]
 
 
 def test_whole(log: DeltaLog) -> None:

@@ -21,10 +21,11 @@ PARTITIONS = pytest.mark.parametrize("partition", [None, ["part"]], ids=["plain"
 
 def rows(*ids: int, part: str = "a", **more: list[Any]) -> pa.Table:
     columns = {
-        "id": pa.array(ids, pa.int64()), "part": pa.array([part if i % 2 else None for i in ids], pa.string()),
+        "id": pa.array(ids, pa.int64()),
+        "part": pa.array([part if i % 2 else None for i in ids], pa.string()),
         "value": pa.array([i * 1.5 for i in ids]),
         "moment": pa.array([i * 10**9 for i in ids], pa.timestamp("us", "UTC")),
-    }  # fmt: skip
+    }
     return pa.table({**columns, **more})
 
 
@@ -54,8 +55,9 @@ def write_history(root: Path, configuration: dict[str, str], partition: list[str
 
 def counted(table: pa.Table, names: list[str]) -> Counter[tuple[Any, ...]]:
     """The rows as a multiset; instants as numbers."""
-    columns = [table[name].cast(pa.int64()) if pa.types.is_timestamp(table[name].type) else table[name]
-               for name in names]  # fmt: skip
+    columns = [
+        table[name].cast(pa.int64()) if pa.types.is_timestamp(table[name].type) else table[name] for name in names
+    ]
     return Counter(zip(*(column.to_pylist() for column in columns), strict=True))
 
 
@@ -127,8 +129,10 @@ def _rows(table: tf.Table, version: int, names: list[str]) -> Counter[tuple[Any,
 
 
 # The schema was replaced by another one while rows of the old one were deleted.
-REPLACED = {"dat-2022/reader_tests/generated/with_schema_change/delta": "letter",
-            "kernel-rs-golden/time-travel-partition-changes-b/delta": "part5"}  # fmt: skip
+REPLACED = {
+    "dat-2022/reader_tests/generated/with_schema_change/delta": "letter",
+    "kernel-rs-golden/time-travel-partition-changes-b/delta": "part5",
+}
 MOST_ROWS = 200_000
 
 

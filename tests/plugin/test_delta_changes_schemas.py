@@ -44,9 +44,7 @@ class TestSchemas:
         log.commit(2, {"metaData": metadata(field("id", "long"), field("note", "string"))})
         rows = pa.table({"id": pa.array([2], pa.int64()), "note": ["x"]})
         log.commit(3, remove("1"), data_file(log, "2", rows))
-        assert changes_of(log.root, 1) == [
-            ("insert", 1, (1, None)), ("delete", 3, (1, None)), ("insert", 3, (2, "x"))
-        ]  # fmt: skip
+        assert changes_of(log.root, 1) == [("insert", 1, (1, None)), ("delete", 3, (1, None)), ("insert", 3, (2, "x"))]
         assert changes_of(log.root, 1, 1) == inserts(1, 1)
 
     def test_required_columns_may_be_null(self, log: DeltaLog) -> None:
@@ -247,16 +245,24 @@ class TestPartitions:
         log = self.partitioned(tmp_path)
         log.commit(1, data_file(log, "1", self.rows(1), partitionValues={"p": "x"}))
         log.commit(
-            2, {"metaData": metadata(field("id", "long"), field("p", "string"), partition=("id",))},
+            2,
+            {"metaData": metadata(field("id", "long"), field("p", "string"), partition=("id",))},
             remove("1", partitionValues={"p": "x"}),
             data_file(log, "2", pa.table({"p": ["y"]}), partitionValues={"id": "2"}),
-        )  # fmt: skip
+        )
         log.commit(
-            3, {"metaData": metadata(field("id", "long"), field("p", "string"))},
-            remove("2", partitionValues={"id": "2"}), data_file(log, "3", self.rows(3, p="z")),
-        )  # fmt: skip
-        expected = [("insert", 1, (1, "x")), ("delete", 2, (1, "x")), ("insert", 2, (2, "y")), ("delete", 3, (2, "y")),
-                    ("insert", 3, (3, "z"))]  # fmt: skip
+            3,
+            {"metaData": metadata(field("id", "long"), field("p", "string"))},
+            remove("2", partitionValues={"id": "2"}),
+            data_file(log, "3", self.rows(3, p="z")),
+        )
+        expected = [
+            ("insert", 1, (1, "x")),
+            ("delete", 2, (1, "x")),
+            ("insert", 2, (2, "y")),
+            ("delete", 3, (2, "y")),
+            ("insert", 3, (3, "z")),
+        ]
         assert changes_of(log.root, 0) == expected
         for version in (1, 2, 3):
             assert changes_of(log.root, version, version) == [c for c in expected if c[1] == version]

@@ -32,9 +32,16 @@ CHECKPOINT = "{:020d}.checkpoint.parquet"
 
 def checksum(files: int, size: int, **more: Any) -> dict[str, Any]:
     content = {
-        "tableSizeBytes": size, "numFiles": files, "numMetadata": 1, "numProtocol": 1, "metadata": metadata(),
-        "protocol": PROTOCOL, "allFiles": [], "histogramOpt": None, "unknown": {"a": [1]},
-    }  # fmt: skip
+        "tableSizeBytes": size,
+        "numFiles": files,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "metadata": metadata(),
+        "protocol": PROTOCOL,
+        "allFiles": [],
+        "histogramOpt": None,
+        "unknown": {"a": [1]},
+    }
     return {name: value for name, value in {**content, **more}.items() if value is not ...}
 
 
@@ -188,16 +195,30 @@ class TestDamage:
     @pytest.mark.parametrize(
         "content",
         [
-            b"{", b"null", b"[]", b"7", b"\xff", b"\xef\xbb\xbf{}", b"[" * 100_000,
+            b"{",
+            b"null",
+            b"[]",
+            b"7",
+            b"\xff",
+            b"\xef\xbb\xbf{}",
+            b"[" * 100_000,
             b'{"numFiles":' + b"1" * 5000 + b"}",
             b'{"numFiles":3}{"numFiles":3}',
-            checksum(-1, 30), checksum(3, 2**63), checksum(3, 30, numFiles="3"), checksum(3, 30, numFiles=True),
-            checksum(3, 30, numFiles=3.0), checksum(3, 30, numMetadata=2), checksum(3, 30, numProtocol=0),
-            checksum(3, 30, protocol=[]), checksum(3, 30, protocol={}), checksum(3, 30, metadata="x"),
-            checksum(3, 30, metadata={}), checksum(3, 30, metadata={"schemaString": "{"}),
+            checksum(-1, 30),
+            checksum(3, 2**63),
+            checksum(3, 30, numFiles="3"),
+            checksum(3, 30, numFiles=True),
+            checksum(3, 30, numFiles=3.0),
+            checksum(3, 30, numMetadata=2),
+            checksum(3, 30, numProtocol=0),
+            checksum(3, 30, protocol=[]),
+            checksum(3, 30, protocol={}),
+            checksum(3, 30, metadata="x"),
+            checksum(3, 30, metadata={}),
+            checksum(3, 30, metadata={"schemaString": "{"}),
             checksum(3, 30, inCommitTimestampOpt="7"),
         ],
-    )  # fmt: skip
+    )
     def test_ignored_with_a_note(self, log: DeltaLog, content: Any) -> None:
         write(log, 3, content)
         plan = planned(log)

@@ -21,8 +21,15 @@ from tableformats.storage import Storage
 from tests.plugin.delta_support import add, first_actions, remove, stats, vector
 
 INFO = {"commitInfo": {"operation": "WRITE"}}
-ADD = add("a b", partitionValues={"p": "1", "q": None}, stats=stats(3, minValues={"c": "\n\"ä"}), tags={"x": "y"},
-    baseRowId=7, defaultRowCommitVersion=2, deletionVector=vector())  # fmt: skip
+ADD = add(
+    "a b",
+    partitionValues={"p": "1", "q": None},
+    stats=stats(3, minValues={"c": '\n"ä'}),
+    tags={"x": "y"},
+    baseRowId=7,
+    defaultRowCommitVersion=2,
+    deletionVector=vector(),
+)
 BARE = add("b")
 GONE = remove("c", deletionVector=vector(3))
 FILE = LogFile(5, "/t/_delta_log/00000000000000000005.json", 0, 0)
@@ -49,14 +56,23 @@ def same(one: Commit, other: Commit) -> bool:
     return answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("data", [
-    text_of(INFO, ADD, BARE, GONE), text_of(ADD), text_of(GONE), text_of(INFO), text_of(*first_actions(), BARE),
-    text_of(INFO, ADD, BARE, end="\r\n"), text_of(ADD)[:-1], text_of(ADD) + b"\n \n" + text_of(GONE),
-    text_of({"txn": {"appId": "x", "version": 1}}, ADD, {"unknown": 1}, {"cdc": None}),
-    text_of(add("a", stats=7), add("b", stats="\ud800"), add("c", stats=None), add("d", deletionVector=None)),
-    text_of(first_actions()[0], {"protocol": {"minReaderVersion": 9}}, {"protocol": {}}, BARE),
-    b"\xef\xbb\xbf" + text_of(INFO, ADD),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "data",
+    [
+        text_of(INFO, ADD, BARE, GONE),
+        text_of(ADD),
+        text_of(GONE),
+        text_of(INFO),
+        text_of(*first_actions(), BARE),
+        text_of(INFO, ADD, BARE, end="\r\n"),
+        text_of(ADD)[:-1],
+        text_of(ADD) + b"\n \n" + text_of(GONE),
+        text_of({"txn": {"appId": "x", "version": 1}}, ADD, {"unknown": 1}, {"cdc": None}),
+        text_of(add("a", stats=7), add("b", stats="\ud800"), add("c", stats=None), add("d", deletionVector=None)),
+        text_of(first_actions()[0], {"protocol": {"minReaderVersion": 9}}, {"protocol": {}}, BARE),
+        b"\xef\xbb\xbf" + text_of(INFO, ADD),
+    ],
+)
 def test_read_by_line(data: bytes) -> None:
     for more in ((), (text_of(BARE),), (text_of(GONE)[:-1], b"", b"{")):
         found = by_line(data, *more)
@@ -64,23 +80,45 @@ def test_read_by_line(data: bytes) -> None:
         assert same(found, by_action(data))
 
 
-@pytest.mark.parametrize("data", [
-    json.dumps(ADD).encode(), json.dumps(ADD, indent=1).encode(), text_of(ADD)[:-1] + text_of(GONE),
-    text_of(ADD | INFO), text_of(ADD | GONE), b'{"add":' + text_of(ADD["add"])[:-1] + b', "add":{"path":"z","size":1}}',
-    text_of(add("a", partitionValues={"p": "1"})).replace(b'"p":', b'"p":"2","p":'),
-    text_of(add("a", partitionValues={"é": "1"})), text_of(INFO) + b"\xef\xbb\xbf" + text_of(INFO),
-    text_of(BARE).replace(b"}}", b"} }"), text_of(BARE).replace(b"\n", b" \n"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "data",
+    [
+        json.dumps(ADD).encode(),
+        json.dumps(ADD, indent=1).encode(),
+        text_of(ADD)[:-1] + text_of(GONE),
+        text_of(ADD | INFO),
+        text_of(ADD | GONE),
+        b'{"add":' + text_of(ADD["add"])[:-1] + b', "add":{"path":"z","size":1}}',
+        text_of(add("a", partitionValues={"p": "1"})).replace(b'"p":', b'"p":"2","p":'),
+        text_of(add("a", partitionValues={"é": "1"})),
+        text_of(INFO) + b"\xef\xbb\xbf" + text_of(INFO),
+        text_of(BARE).replace(b"}}", b"} }"),
+        text_of(BARE).replace(b"\n", b" \n"),
+    ],
+)
 def test_left_to_the_other_reader(data: bytes) -> None:
     """What it would take, or refuse, for reasons that a look at single lines does not see."""
     assert by_line(data) is None
 
 
 @pytest.mark.parametrize("kind", ["add", "remove"])
-@pytest.mark.parametrize("field", [
-    "path", "size", "partitionValues", "modificationTime", "baseRowId", "defaultRowCommitVersion", "deletionVector",
-    "storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "field",
+    [
+        "path",
+        "size",
+        "partitionValues",
+        "modificationTime",
+        "baseRowId",
+        "defaultRowCommitVersion",
+        "deletionVector",
+        "storageType",
+        "pathOrInlineDv",
+        "offset",
+        "sizeInBytes",
+        "cardinality",
+    ],
+)
 @pytest.mark.parametrize("value", ["x", 7, 7.0, 2**63, True, None, [], {}, {"p": 1}, {"p": "\ud800"}, "\ud800", ...])
 def test_every_type_of_every_field(kind: str, field: str, value: Any) -> None:
     """Never other rows than the other reader gives, and never rows where that one raises."""

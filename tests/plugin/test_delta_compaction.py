@@ -86,11 +86,19 @@ class TestChoice:
         assert used(log) == [compaction_name(4, 6)]
         assert log.paths() == ["f5", "f6"]
 
-    @pytest.mark.parametrize("name", [
-        compaction_name(3, 3), compaction_name(5, 2), compaction_name(0, 99), compaction_name(1, 6) + ".tmp",
-        "." + compaction_name(1, 6), "1.6.compacted.json", compaction_name(1, 6).replace("compacted", "Compacted"),
-        compaction_name(1, 10**20 - 1),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "name",
+        [
+            compaction_name(3, 3),
+            compaction_name(5, 2),
+            compaction_name(0, 99),
+            compaction_name(1, 6) + ".tmp",
+            "." + compaction_name(1, 6),
+            "1.6.compacted.json",
+            compaction_name(1, 6).replace("compacted", "Compacted"),
+            compaction_name(1, 10**20 - 1),
+        ],
+    )
     def test_names_that_are_none(self, log: DeltaLog, name: str) -> None:
         log.write(name, json.dumps(add("wrong")).encode())
         assert used(log) == commit_names(6, 5, 4, 3, 2, 1, 0)
@@ -164,9 +172,11 @@ def _state(log: DeltaLog, version: int) -> tuple[Any, ...]:
     snapshot = log.snapshot(version)
     tables = [snapshot.inspect(name).to_pylist() for name in ("tombstones", "transactions", "domains")]
     return (
-        sorted(map(repr, live_files(snapshot))), snapshot.schema, snapshot.timestamp_ms,
+        sorted(map(repr, live_files(snapshot))),
+        snapshot.schema,
+        snapshot.timestamp_ms,
         [sorted(map(repr, rows)) for rows in tables],
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -207,10 +217,22 @@ def test_the_order_of_actions_in_a_commit_changes_nothing(tmp_path: Path, seed: 
 
 
 class TestDamage:
-    @pytest.mark.parametrize("data", [
-        b"\n", b"junk", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"add":{"path":"a","size":' + b"1" * 5000 + b"}}",
-        b'{"add":{"path":7}}', b'{"add":{"path":"a"}}', b'{"remove":{}}', b'{"add":{"path":"a\\ud800","size":1}}',
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"\n",
+            b"junk",
+            b"{",
+            b"[]",
+            b"\xff",
+            b"[" * 100_000,
+            b'{"add":{"path":"a","size":' + b"1" * 5000 + b"}}",
+            b'{"add":{"path":7}}',
+            b'{"add":{"path":"a"}}',
+            b'{"remove":{}}',
+            b'{"add":{"path":"a\\ud800","size":1}}',
+        ],
+    )
     def test_refused_with_place(self, log: DeltaLog, data: bytes) -> None:
         log.write(compaction_name(1, 6), data)
         with pytest.raises(CorruptMetadataError) as caught:
@@ -218,10 +240,15 @@ class TestDamage:
         assert caught.value.path == str(log.directory / compaction_name(1, 6))
         assert log.paths(5) == ["f4", "f5"]
 
-    @pytest.mark.parametrize("actions", [
-        [add("f2"), remove("f2")], [add("f2"), add("f2", size=3)], [remove("file:/x/a"), add("/x/a")],
-        [add("f2", deletionVector=vector(0)), remove("f2"), remove("f2", deletionVector=vector(0))],
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "actions",
+        [
+            [add("f2"), remove("f2")],
+            [add("f2"), add("f2", size=3)],
+            [remove("file:/x/a"), add("/x/a")],
+            [add("f2", deletionVector=vector(0)), remove("f2"), remove("f2", deletionVector=vector(0))],
+        ],
+    )
     def test_one_that_is_not_reconciled(self, log: DeltaLog, actions: list[dict[str, Any]]) -> None:
         log.write(compaction_name(1, 6), "".join(map(json.dumps, actions)).encode())
         with pytest.raises(CorruptMetadataError, match="names a file twice"):
@@ -279,8 +306,10 @@ def test_conformance_tables_compacted(tmp_path: Path) -> None:
         tail = plain.segment.commits
         if len(tail) < 2:
             continue
-        commits = [[{name: content} for name, content, _ in iter_actions(storage.read_bytes(file.path), file.path)]
-                   for file in reversed(tail)]  # fmt: skip
+        commits = [
+            [{name: content} for name, content, _ in iter_actions(storage.read_bytes(file.path), file.path)]
+            for file in reversed(tail)
+        ]
         if "canonicalized-paths" in str(case):  # reconciling these takes the reader's own idea of a path
             continue
         text = "\n".join(map(json.dumps, reconciled(commits)))

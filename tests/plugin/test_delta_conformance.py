@@ -185,8 +185,17 @@ def _instant(text: str) -> dt.datetime:
 
 
 EXPECTED: dict[str, Callable[[str], Any]] = {
-    "string": str, "int": int, "bigint": int, "smallint": int, "tinyint": int, "float": float, "double": float,
-    "boolean": lambda text: {"true": True, "false": False}[text], "decimal": decimal.Decimal,
-    "date": dt.date.fromisoformat, "binary": str.encode, "timestamp": _instant,
+    "string": str,
+    "int": int,
+    "bigint": int,
+    "smallint": int,
+    "tinyint": int,
+    "float": float,
+    "double": float,
+    "boolean": lambda text: {"true": True, "false": False}[text],
+    "decimal": decimal.Decimal,
+    "date": dt.date.fromisoformat,
+    "binary": str.encode,
+    "timestamp": _instant,
     "timestamp_ntz": dt.datetime.fromisoformat,
-}  # fmt: skip
+}

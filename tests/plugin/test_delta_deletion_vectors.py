@@ -79,9 +79,12 @@ def test_by_absolute_path(log: DeltaLog, tmp_path: Path, spelling: str) -> None:
     path = tmp_path / "else where.bin"
     path.write_bytes(content)
     descriptor = {
-        "storageType": "p", "pathOrInlineDv": spelling.format(quote(str(path))), "offset": offset,
-        "sizeInBytes": len(data), "cardinality": len(POSITIONS),
-    }  # fmt: skip
+        "storageType": "p",
+        "pathOrInlineDv": spelling.format(quote(str(path))),
+        "offset": offset,
+        "sizeInBytes": len(data),
+        "cardinality": len(POSITIONS),
+    }
     assert positions_of(log, descriptor) == POSITIONS
 
 
@@ -95,10 +98,12 @@ def test_inline(log: DeltaLog, positions: list[int]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 40),
-     ("^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 44)],
+    [
+        ("wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 40),
+        ("^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 44),
+    ],
     ids=["native", "portable"],
-)  # fmt: skip
+)
 def test_inline_of_the_protocol(log: DeltaLog, text: str, size: int) -> None:
     """The example of PROTOCOL.md, "Deletion Vector Descriptor Schema", and its vector in the portable layout."""
     descriptor = {"storageType": "i", "pathOrInlineDv": text, "sizeInBytes": size, "cardinality": 6}
@@ -144,8 +149,9 @@ def test_attached_deletes(log: DeltaLog) -> None:
     assert found.files.column("kind").to_pylist() == ["deletion_vector"] * 2
     resolved = snapshot.resolve_paths(found.files.column("path").combine_chunks()).to_pylist()
     assert resolved == [
-        f"{log.root}/p%q/deletion_vector_{UUIDS[0]}.bin", f"{log.root}/deletion_vector_{UUIDS[1]}.bin",
-    ]  # fmt: skip
+        f"{log.root}/p%q/deletion_vector_{UUIDS[0]}.bin",
+        f"{log.root}/deletion_vector_{UUIDS[1]}.bin",
+    ]
     assert snapshot.attach_deletes(files.slice(1, 1)).offsets.tolist() == [0, 0]
     assert snapshot.attach_deletes(files.slice(0, 0).select(["path"])).files.num_rows == 0
 
@@ -160,8 +166,13 @@ class TestDamage:
     def read(self, tmp_path: Path, content: bytes, record_count: int | None = 10, **change: Any) -> list[int]:
         (tmp_path / "dv.bin").write_bytes(content)
         wanted = {
-            "path": "dv.bin", "inline": None, "offset": 1, "size_bytes": len(self.DATA), "cardinality": 3, **change,
-        }  # fmt: skip
+            "path": "dv.bin",
+            "inline": None,
+            "offset": 1,
+            "size_bytes": len(self.DATA),
+            "cardinality": 3,
+            **change,
+        }
         return list(read_deletion_vector(Storage(tmp_path), wanted, record_count))
 
     def test_sound(self, tmp_path: Path, content: bytes) -> None:
@@ -170,10 +181,23 @@ class TestDamage:
 
     @pytest.mark.parametrize(
         "change",
-        [{"offset": -1}, {"offset": 0}, {"offset": 2}, {"offset": 10**6}, {"offset": 2**62}, {"size_bytes": 0},
-         {"size_bytes": -1}, {"size_bytes": 3}, {"size_bytes": 35}, {"size_bytes": 2**31}, {"size_bytes": 2**62},
-         {"cardinality": 2}, {"cardinality": 4}, {"cardinality": None}],
-    )  # fmt: skip
+        [
+            {"offset": -1},
+            {"offset": 0},
+            {"offset": 2},
+            {"offset": 10**6},
+            {"offset": 2**62},
+            {"size_bytes": 0},
+            {"size_bytes": -1},
+            {"size_bytes": 3},
+            {"size_bytes": 35},
+            {"size_bytes": 2**31},
+            {"size_bytes": 2**62},
+            {"cardinality": 2},
+            {"cardinality": 4},
+            {"cardinality": None},
+        ],
+    )
     def test_descriptor_and_file_disagree(self, tmp_path: Path, content: bytes, change: dict[str, Any]) -> None:
         with pytest.raises(CorruptMetadataError) as caught:
             self.read(tmp_path, content, **change)
@@ -214,12 +238,20 @@ class TestDamage:
     @pytest.mark.parametrize(
         "data",
         [
-            b"", b"\0" * 3, struct.pack("<I", 7) + DATA[4:], DATA[:4], DATA[:8], DATA + b"\0",
-            struct.pack("<IQ", PORTABLE_MAGIC, 2**40), struct.pack("<IQ", PORTABLE_MAGIC, 2**63) + DATA[12:],
-            struct.pack("<II", NATIVE_MAGIC, 2**31), struct.pack("<III", NATIVE_MAGIC, 1, 2**31),
-            struct.pack("<III", NATIVE_MAGIC, 1, 100) + DATA[16:], native([1, 5, 9]) + b"\0",
+            b"",
+            b"\0" * 3,
+            struct.pack("<I", 7) + DATA[4:],
+            DATA[:4],
+            DATA[:8],
+            DATA + b"\0",
+            struct.pack("<IQ", PORTABLE_MAGIC, 2**40),
+            struct.pack("<IQ", PORTABLE_MAGIC, 2**63) + DATA[12:],
+            struct.pack("<II", NATIVE_MAGIC, 2**31),
+            struct.pack("<III", NATIVE_MAGIC, 1, 2**31),
+            struct.pack("<III", NATIVE_MAGIC, 1, 100) + DATA[16:],
+            native([1, 5, 9]) + b"\0",
         ],
-    )  # fmt: skip
+    )
     def test_damaged_bitmaps(self, tmp_path: Path, data: bytes) -> None:
         with pytest.raises(CorruptMetadataError):
             self.read(tmp_path, vector_file(data)[0], size_bytes=len(data))
@@ -235,9 +267,21 @@ class TestDamage:
 
     @pytest.mark.parametrize(
         ("text", "size"),
-        [("", 4), ("abcd", 4), ("abc d", 4), ("%%%%%", 4), ("#####", 4), ("00000", 3), ("00000", 8), ("00000", -1),
-         ("00000", 0), ("0000é", 4), ("\ud800" * 5, 4), ("0" * 40, 36)],
-    )  # fmt: skip
+        [
+            ("", 4),
+            ("abcd", 4),
+            ("abc d", 4),
+            ("%%%%%", 4),
+            ("#####", 4),
+            ("00000", 3),
+            ("00000", 8),
+            ("00000", -1),
+            ("00000", 0),
+            ("0000é", 4),
+            ("\ud800" * 5, 4),
+            ("0" * 40, 36),
+        ],
+    )
     def test_damaged_inline_text(self, tmp_path: Path, text: str, size: int) -> None:
         with pytest.raises(CorruptMetadataError):
             self.read(tmp_path, b"", path=None, inline=text, size_bytes=size)
@@ -315,8 +359,11 @@ def deleting(log: DeltaLog, rows: int, positions: BitMap64, **more: Any) -> Any:
 
 def test_positions_of_several_high_words(tmp_path: Path) -> None:
     """All but some rows around 2^31 and 2^32 are deleted: what is left is read, in memory for a batch."""
-    tracked = {"delta.enableRowTracking": "true", "delta.rowTracking.materializedRowIdColumnName": "r",
-               "delta.rowTracking.materializedRowCommitVersionColumnName": "v"}  # fmt: skip
+    tracked = {
+        "delta.enableRowTracking": "true",
+        "delta.rowTracking.materializedRowIdColumnName": "r",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "v",
+    }
     log = DeltaLog(tmp_path / "t").start(protocol=WITH_VECTORS, configuration=tracked)
     rows = huge_file(log.root / "f")
     live = [0, 5, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 7, rows - 1]

@@ -47,10 +47,19 @@ def spec_of(source: str, *columns: dict[str, Any]) -> tuple[Schema, tuple[Implie
 def says(source: str, kind: str, expression: str, *values: Any) -> list[tuple[Any, Any, int, int]] | None:
     """(lower, upper, may hold a value, may hold NULL) for each partition value; None where nothing is implied."""
     known = implied_by(source, kind, expression, *values)
-    return None if known is None else list(
-        zip(known.lower.to_pylist(), known.upper.to_pylist(), known.may_value.tolist(), known.may_null.tolist(),
-            strict=True)
-    )  # fmt: skip
+    return (
+        None
+        if known is None
+        else list(
+            zip(
+                known.lower.to_pylist(),
+                known.upper.to_pylist(),
+                known.may_value.tolist(),
+                known.may_null.tolist(),
+                strict=True,
+            )
+        )
+    )
 
 
 def implied_by(source: str, kind: str, expression: str, *values: Any) -> Implied | None:
@@ -78,8 +87,14 @@ DAY = dt.date(2024, 2, 29)
         ("timestamp_ntz", "date", "to_date(`src`)", DAY, ntz("2024-02-29"), ntz("2024-02-29T23:59:59.999999")),
         ("date", "date", "date(src)", DAY, DAY, DAY),
         ("date", "date", "src", DAY, DAY, DAY),
-        ("timestamp_ntz", "integer", "YEAR(CAST(src AS DATE))", 2024, ntz("2024-01-01"),
-         ntz("2024-12-31T23:59:59.999999")),
+        (
+            "timestamp_ntz",
+            "integer",
+            "YEAR(CAST(src AS DATE))",
+            2024,
+            ntz("2024-01-01"),
+            ntz("2024-12-31T23:59:59.999999"),
+        ),
         ("date", "integer", "year(src)", 1, dt.date(1, 1, 1), dt.date(1, 12, 31)),
         ("date", "integer", "year(src)", 9999, dt.date(9999, 1, 1), dt.date(9999, 12, 31)),
         ("date", "date", "trunc(src, 'MM')", dt.date(2024, 2, 1), dt.date(2024, 2, 1), DAY),
@@ -89,9 +104,10 @@ DAY = dt.date(2024, 2, 29)
         ("string", "string", "SUBSTRING(src, 0, 3)", "abc", "abc", "abd"),
         ("string", "string", "substr(src, 1, 3)", "ab", "ab", "ab"),
         ("string", "string", "left(src, 2)", "\U0001f600b", "\U0001f600b", "\U0001f600c"),
-        ("string", "string", "Src", "abc", "abc", "abc"), ("long", "long", "src", 7, 7, 7),
+        ("string", "string", "Src", "abc", "abc", "abc"),
+        ("long", "long", "src", 7, 7, 7),
     ],
-)  # fmt: skip
+)
 def test_exact(source: str, kind: str, expression: str, value: Any, lower: Any, upper: Any) -> None:
     assert says(source, kind, expression, value) == [(lower, upper, 1, 0)]
 
@@ -102,14 +118,20 @@ def test_exact(source: str, kind: str, expression: str, value: Any, lower: Any, 
         ("CAST(src AS DATE)", "date", DAY, "2024-02-29", "2024-03-01", 18),
         ("date_format(src, 'yyyy-MM')", "string", "2024-02", "2024-02-01", "2024-03-01", 18),
         ("date_format(src, 'yyyy-MM-dd')", "string", "2024-02-29", "2024-02-29", "2024-03-01", 18),
-        ("DATE_FORMAT(src, \"yyyy-MM-dd-HH\")", "string", "2024-02-29-23", "2024-02-29T23", "2024-03-01", 18),
-        ("date_trunc('HOUR', src)", "timestamp", dt.datetime(2024, 2, 29, 5, tzinfo=UTC), "2024-02-29T05",
-         "2024-02-29T06", 42),
+        ('DATE_FORMAT(src, "yyyy-MM-dd-HH")', "string", "2024-02-29-23", "2024-02-29T23", "2024-03-01", 18),
+        (
+            "date_trunc('HOUR', src)",
+            "timestamp",
+            dt.datetime(2024, 2, 29, 5, tzinfo=UTC),
+            "2024-02-29T05",
+            "2024-02-29T06",
+            42,
+        ),
         ("date_trunc('month', src)", "timestamp", dt.datetime(2024, 2, 1, tzinfo=UTC), "2024-02-01", "2024-03-03", 42),
         ("year(to_date(src))", "integer", 2024, "2024-01-01", "2025-01-01", 18),
         ("Src", "timestamp", dt.datetime(2024, 2, 1, tzinfo=UTC), "2024-02-01", "2024-02-01T00:00:00.000001", 18),
     ],
-)  # fmt: skip
+)
 def test_instants_reach_as_far_as_any_zone(
     expression: str, kind: str, value: Any, first: str, end: str, hours: int
 ) -> None:
@@ -122,18 +144,31 @@ def test_instants_reach_as_far_as_any_zone(
 @pytest.mark.parametrize(
     ("source", "kind", "expression"),
     [
-        ("timestamp", "integer", "month(src)"), ("timestamp", "integer", "hour(src)"), ("timestamp", "date", "src"),
-        ("timestamp", "string", "date_format(src, 'MM-yyyy')"), ("timestamp", "string", "date_format(src, 'YYYY-MM')"),
-        ("timestamp", "string", "CAST(src AS DATE)"), ("timestamp", "string", "year(src)"),
-        ("string", "date", "CAST(src AS DATE)"), ("string", "string", "substring(src, 2, 3)"),
-        ("string", "string", "substring(src, 1, 0)"), ("string", "string", "substring(src, 1)"),
-        ("string", "string", "upper(src)"), ("double", "double", "src"), ("long", "long", "src + 1"),
-        ("long", "long", "missing"), ("timestamp", "date", "CAST(other AS DATE)"),
-        ("timestamp", "date", "trunc(src, 'century')"), ("timestamp", "date", "date_add(src, 1)"),
-        ("timestamp", "date", "CAST(src AS DATE"), ("timestamp", "date", "'"), ("timestamp", "date", ""),
-        ("timestamp", "date", "(" * 5000), ("timestamp", "string", "date_format(src, 'yyyy\\-MM')"),
+        ("timestamp", "integer", "month(src)"),
+        ("timestamp", "integer", "hour(src)"),
+        ("timestamp", "date", "src"),
+        ("timestamp", "string", "date_format(src, 'MM-yyyy')"),
+        ("timestamp", "string", "date_format(src, 'YYYY-MM')"),
+        ("timestamp", "string", "CAST(src AS DATE)"),
+        ("timestamp", "string", "year(src)"),
+        ("string", "date", "CAST(src AS DATE)"),
+        ("string", "string", "substring(src, 2, 3)"),
+        ("string", "string", "substring(src, 1, 0)"),
+        ("string", "string", "substring(src, 1)"),
+        ("string", "string", "upper(src)"),
+        ("double", "double", "src"),
+        ("long", "long", "src + 1"),
+        ("long", "long", "missing"),
+        ("timestamp", "date", "CAST(other AS DATE)"),
+        ("timestamp", "date", "trunc(src, 'century')"),
+        ("timestamp", "date", "date_add(src, 1)"),
+        ("timestamp", "date", "CAST(src AS DATE"),
+        ("timestamp", "date", "'"),
+        ("timestamp", "date", ""),
+        ("timestamp", "date", "(" * 5000),
+        ("timestamp", "string", "date_format(src, 'yyyy\\-MM')"),
     ],
-)  # fmt: skip
+)
 def test_nothing_is_implied(source: str, kind: str, expression: str) -> None:
     assert says(source, kind, expression) is None
 
@@ -161,8 +196,13 @@ def test_parts_speak_together() -> None:
     columns = [generated(name, "integer", f"{name}(src)") for name in ("day", "year", "month")]
     schema, (implied,) = spec_of("date", *columns)
     assert implied.field_ids == (1001, 1002, 1000)  # year, month, day
-    found = implied.of([pa.array(v, pa.int32()) for v in ([2024, 2023, 2024, None, 10_000], [2, 2, None, None, 1],
-        [29, 29, 3, None, 1])], schema.fields[0].type)  # fmt: skip
+    found = implied.of(
+        [
+            pa.array(v, pa.int32())
+            for v in ([2024, 2023, 2024, None, 10_000], [2, 2, None, None, 1], [29, 29, 3, None, 1])
+        ],
+        schema.fields[0].type,
+    )
     assert found.lower.to_pylist() == [DAY, None, None, None, None]
     assert found.upper.to_pylist() == [DAY, None, None, None, None]
     assert found.may_value.tolist() == [1, 1, 1, 0, 1]
@@ -181,23 +221,26 @@ def test_parts_without_their_greater_ones_say_nothing() -> None:
 def _units(local: dt.datetime, unit: str) -> dt.datetime:
     midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
     return {
-        "hour": local.replace(minute=0, second=0, microsecond=0), "day": midnight,
-        "week": midnight - dt.timedelta(days=local.weekday()), "month": midnight.replace(day=1),
+        "hour": local.replace(minute=0, second=0, microsecond=0),
+        "day": midnight,
+        "week": midnight - dt.timedelta(days=local.weekday()),
+        "month": midnight.replace(day=1),
         "quarter": midnight.replace(day=1, month=(local.month - 1) // 3 * 3 + 1),
         "year": midnight.replace(day=1, month=1),
-    }[unit]  # fmt: skip
+    }[unit]
 
 
 Function = tuple[str, str, Callable[[dt.datetime], Any]]
 UNITS = ("year", "quarter", "month", "week")
 OF_LOCAL: list[Function] = [
-    ("CAST(src AS DATE)", "date", lambda t: t.date()), ("year(src)", "integer", lambda t: t.year),
+    ("CAST(src AS DATE)", "date", lambda t: t.date()),
+    ("year(src)", "integer", lambda t: t.year),
     ("date_format(src, 'yyyy')", "string", lambda t: f"{t.year:04d}"),
     ("date_format(src, 'yyyy-MM')", "string", lambda t: f"{t.year:04d}-{t.month:02d}"),
     ("date_format(src, 'yyyyMMdd')", "string", lambda t: t.date().isoformat().replace("-", "")),
     ("date_format(src, 'yyyy-MM-dd-HH')", "string", lambda t: f"{t.date().isoformat()}-{t.hour:02d}"),
     *[(f"trunc(src, '{u}')", "date", lambda t, u=u: _units(t, u).date()) for u in UNITS],  # type: ignore[misc]
-]  # fmt: skip
+]
 INSTANTS = st.datetimes(dt.datetime(1, 1, 4), dt.datetime(9999, 12, 28))
 
 
@@ -206,8 +249,9 @@ def excluded(source: str, function: Function, generated_value: Any, value: Any) 
     known = implied_by(source, function[1], function[0], generated_value)
     assert known is not None
     number = pa.array([value], known.lower.type).cast(pa.int32() if source == "date" else pa.int64())[0].as_py()
-    lower, upper = (side.cast(pa.int32() if source == "date" else pa.int64())[0].as_py()
-                    for side in (known.lower, known.upper))  # fmt: skip
+    lower, upper = (
+        side.cast(pa.int32() if source == "date" else pa.int64())[0].as_py() for side in (known.lower, known.upper)
+    )
     inside = (lower is None or lower <= number) and (upper is None or number <= upper)
     return not (inside and known.may_value[0])
 
@@ -284,12 +328,15 @@ def test_filters_on_the_source_prune_partitions(tmp_path: Path, source: str) -> 
 @pytest.mark.parametrize(
     ("kind", "expression", "values"),
     [
-        ("date", "CAST(ts AS DATE)", ["2024-01-01", None]), ("date", "trunc(ts, 'MM')", ["2024-01-01", None]),
-        ("integer", "year(ts)", ["2024", None]), ("string", "date_format(ts, 'yyyy-MM')", ["2024-01", None]),
-        ("timestamp", "date_trunc('HOUR', ts)", ["2024-01-01 05:00:00", None]), ("string", "left(name, 2)", ["ab"]),
+        ("date", "CAST(ts AS DATE)", ["2024-01-01", None]),
+        ("date", "trunc(ts, 'MM')", ["2024-01-01", None]),
+        ("integer", "year(ts)", ["2024", None]),
+        ("string", "date_format(ts, 'yyyy-MM')", ["2024-01", None]),
+        ("timestamp", "date_trunc('HOUR', ts)", ["2024-01-01 05:00:00", None]),
+        ("string", "left(name, 2)", ["ab"]),
         ("timestamp", "ts", ["2024-01-01 05:00:00", None]),
     ],
-)  # fmt: skip
+)
 def test_pandas_stays_out_of_a_plan(tmp_path: Path, kind: str, expression: str, values: list[str | None]) -> None:
     log = DeltaLog(tmp_path / "t").start(
         field("ts", "timestamp"), field("name", "string"), generated("p", kind, expression), partition=("p",)
@@ -323,13 +370,18 @@ def _conditions(moments: list[dt.datetime]) -> st.SearchStrategy[tuple[str, Any]
     """SQL on ``ts``, and the same as a function of a row's instant (None for NULL)."""
     literal = st.sampled_from(moments)
     compare: dict[str, Any] = {
-        "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
+        "<": lambda a, b: a < b,
+        "<=": lambda a, b: a <= b,
+        ">": lambda a, b: a > b,
+        ">=": lambda a, b: a >= b,
         "=": lambda a, b: a == b,
-    }  # fmt: skip
+    }
     comparisons = st.tuples(st.sampled_from(list(compare)), literal).map(
-        lambda pair: (f"ts {pair[0]} '{pair[1]:%Y-%m-%d %H:%M:%S.%f}Z'",
-                      lambda t: t is not None and compare[pair[0]](t, pair[1]))
-    )  # fmt: skip
+        lambda pair: (
+            f"ts {pair[0]} '{pair[1]:%Y-%m-%d %H:%M:%S.%f}Z'",
+            lambda t: t is not None and compare[pair[0]](t, pair[1]),
+        )
+    )
     nulls = st.sampled_from([("ts IS NULL", lambda t: t is None), ("ts IS NOT NULL", lambda t: t is not None)])
     simple = comparisons | nulls
     return simple | st.tuples(simple, simple).map(
@@ -372,12 +424,23 @@ def test_no_row_is_lost(rows: list[Any], zone: dt.tzinfo, function: Function, da
     ("text", "tree"),
     [
         ("CAST(`a``b`.c AS DATE)", Call("cast", (Column(("a`b", "c")), "date"))),
-        (" f ( 'x' , 12, (a) ) ", Call("f", ("x", 12, Column(("a",))))), ("f()", Call("f", ())),
-        ("a b", None), ("f(a", None), ("f(a,)", None), ("1a", None), ("CAST(a DATE)", None), ("a.", None),
-        ("a.'b'", None), ("-1", None), ("f(" * 30 + ")" * 30, None), ("a" * 1001, None), ("cast(a as decimal(1,2))",
-        None), ("'a", None), ("f(a) f", None),
+        (" f ( 'x' , 12, (a) ) ", Call("f", ("x", 12, Column(("a",))))),
+        ("f()", Call("f", ())),
+        ("a b", None),
+        ("f(a", None),
+        ("f(a,)", None),
+        ("1a", None),
+        ("CAST(a DATE)", None),
+        ("a.", None),
+        ("a.'b'", None),
+        ("-1", None),
+        ("f(" * 30 + ")" * 30, None),
+        ("a" * 1001, None),
+        ("cast(a as decimal(1,2))", None),
+        ("'a", None),
+        ("f(a) f", None),
     ],
-)  # fmt: skip
+)
 def test_expressions(text: str, tree: Any) -> None:
     assert parse(text) == tree
 
@@ -385,5 +448,3 @@ def test_expressions(text: str, tree: Any) -> None:
 @given(st.text(alphabet="aAsS(),.'`\"1 \\castyear", max_size=40))
 def test_any_text_is_a_tree_or_none(text: str) -> None:
     parse(text)
-
-

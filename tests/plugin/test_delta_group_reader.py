@@ -55,8 +55,11 @@ def test_pieces_of_any_size(
 
 
 @pytest.mark.parametrize("batch", [4, 7, 16_384])
-@pytest.mark.parametrize("adds", [range(8, 21), range(29), range(5, ROWS), [0, 9, 10, 11, 30], [ROWS - 1], []],
-                         ids=["middle", "begin", "end", "scattered", "last", "none"])  # fmt: skip
+@pytest.mark.parametrize(
+    "adds",
+    [range(8, 21), range(29), range(5, ROWS), [0, 9, 10, 11, 30], [ROWS - 1], []],
+    ids=["middle", "begin", "end", "scattered", "last", "none"],
+)
 def test_adds_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adds: Sequence[int], batch: int) -> None:
     """Wherever the adds of a row group stand, each has its own values."""
     monkeypatch.setattr(group_reader, "_BATCH_ROWS", batch)

@@ -53,14 +53,25 @@ def full_checkpoint(log: DeltaLog, version: int, *actions: dict[str, Any]) -> No
     """A Parquet checkpoint with every kind of action."""
     pairs = pa.map_(pa.string(), pa.string())
     removed = pa.struct(
-        [("path", pa.string()), ("deletionTimestamp", pa.int64()), ("dataChange", pa.bool_()),
-         ("extendedFileMetadata", pa.bool_()), ("partitionValues", pairs), ("size", pa.int64()),
-         ("deletionVector", VECTOR_TYPE)]
-    )  # fmt: skip
+        [
+            ("path", pa.string()),
+            ("deletionTimestamp", pa.int64()),
+            ("dataChange", pa.bool_()),
+            ("extendedFileMetadata", pa.bool_()),
+            ("partitionValues", pairs),
+            ("size", pa.int64()),
+            ("deletionVector", VECTOR_TYPE),
+        ]
+    )
     named = pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())])
     app = pa.struct([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())])
-    kinds = {"protocol": PROTOCOL_TYPE, "metaData": METADATA_TYPE, "remove": removed, "txn": app,
-             "domainMetadata": named}  # fmt: skip
+    kinds = {
+        "protocol": PROTOCOL_TYPE,
+        "metaData": METADATA_TYPE,
+        "remove": removed,
+        "txn": app,
+        "domainMetadata": named,
+    }
     table = pa.Table.from_pylist(list(actions), pa.schema(list(kinds.items())))
     pq.write_table(table, log.directory / f"{version:020d}.checkpoint.parquet")
 
@@ -78,15 +89,24 @@ class TestTransactions:
         full_checkpoint(log, 1, *META, txn("a", 1), txn("b", 2, lastUpdated=9))
         log.commit(2, txn("a", 5), txn("c", 2**63 - 1))
         assert [(row["appId"], row["version"]) for row in rows(log, "transactions")] == [
-            ("a", 5), ("b", 2), ("c", 2**63 - 1),
-        ]  # fmt: skip
+            ("a", 5),
+            ("b", 2),
+            ("c", 2**63 - 1),
+        ]
 
     @pytest.mark.parametrize(
         ("action", "name"),
-        [(txn(None, 1), "appId"), (txn(7, 1), "appId"), (txn("a", None), "version"), (txn("a", "1"), "version"),
-         (txn("a", True), "version"), (txn("a", 2**63), "version"), (txn("a\ud800", 1), "appId"),
-         (txn("a", 1, lastUpdated="x"), "lastUpdated")],
-    )  # fmt: skip
+        [
+            (txn(None, 1), "appId"),
+            (txn(7, 1), "appId"),
+            (txn("a", None), "version"),
+            (txn("a", "1"), "version"),
+            (txn("a", True), "version"),
+            (txn("a", 2**63), "version"),
+            (txn("a\ud800", 1), "appId"),
+            (txn("a", 1, lastUpdated="x"), "lastUpdated"),
+        ],
+    )
     def test_damaged(self, log: DeltaLog, action: dict[str, Any], name: str) -> None:
         log.commit(1, action)
         with pytest.raises(CorruptMetadataError) as caught:
@@ -106,9 +126,10 @@ class TestDomains:
         full_checkpoint(log, 1, *META, domain("a", "1"), domain("b", "2"), domain("c", "3"))
         log.commit(2, domain("a", "{}"), domain("b", "2", removed=True)).commit(3, domain("d", ""))
         assert rows(log, "domains") == [
-            {"domain": "a", "configuration": "{}"}, {"domain": "c", "configuration": "3"},
+            {"domain": "a", "configuration": "{}"},
+            {"domain": "c", "configuration": "3"},
             {"domain": "d", "configuration": ""},
-        ]  # fmt: skip
+        ]
 
     def test_one_that_comes_back(self, log: DeltaLog) -> None:
         log.commit(1, domain("a", "1")).commit(2, domain("a", "1", removed=True)).commit(3, domain("a", "2"))
@@ -130,10 +151,14 @@ class TestTombstones:
         found = {row["path"]: row for row in rows(log, "tombstones")}
         assert sorted(found) == ["b", "c"]
         assert found["b"] == {
-            "path": "b", "deletionTimestamp": EPOCH + dt.timedelta(milliseconds=4), "dataChange": True,
-            "extendedFileMetadata": None, "partitionValues": [("p", None), ("q", "1")], "size": 3,
+            "path": "b",
+            "deletionTimestamp": EPOCH + dt.timedelta(milliseconds=4),
+            "dataChange": True,
+            "extendedFileMetadata": None,
+            "partitionValues": [("p", None), ("q", "1")],
+            "size": 3,
             "deletionVector": None,
-        }  # fmt: skip
+        }
         assert (found["c"]["dataChange"], found["c"]["extendedFileMetadata"]) == (False, True)
 
     def test_a_file_with_another_vector_is_another(self, log: DeltaLog) -> None:
@@ -144,8 +169,13 @@ class TestTombstones:
 
     def test_of_a_checkpoint(self, log: DeltaLog) -> None:
         full_checkpoint(
-            log, 1, *META, remove("a", partitionValues={"p": "1"}), remove("b"), remove("c", deletionVector=vector(2)),
-        )  # fmt: skip
+            log,
+            1,
+            *META,
+            remove("a", partitionValues={"p": "1"}),
+            remove("b"),
+            remove("c", deletionVector=vector(2)),
+        )
         log.commit(2, add("a")).commit(3, remove("b", deletionTimestamp=77))
         found = {row["path"]: row for row in rows(log, "tombstones")}
         assert sorted(found) == ["b", "c"]
@@ -165,10 +195,16 @@ class TestTombstones:
 
     @pytest.mark.parametrize(
         ("change", "name"),
-        [({"path": 7}, "path"), ({"deletionTimestamp": "x"}, "deletionTimestamp"), ({"size": 1.5}, "size"),
-         ({"partitionValues": {"a": 1}}, "partitionValues"), ({"partitionValues": []}, "partitionValues"),
-         ({"dataChange": 1}, "dataChange"), ({"deletionVector": {"storageType": "u"}}, "pathOrInlineDv")],
-    )  # fmt: skip
+        [
+            ({"path": 7}, "path"),
+            ({"deletionTimestamp": "x"}, "deletionTimestamp"),
+            ({"size": 1.5}, "size"),
+            ({"partitionValues": {"a": 1}}, "partitionValues"),
+            ({"partitionValues": []}, "partitionValues"),
+            ({"dataChange": 1}, "dataChange"),
+            ({"deletionVector": {"storageType": "u"}}, "pathOrInlineDv"),
+        ],
+    )
     def test_damaged(self, log: DeltaLog, change: dict[str, Any], name: str) -> None:
         log.commit(1, {"remove": {**remove("a")["remove"], **change}})
         with pytest.raises(CorruptMetadataError, match=name):
@@ -208,13 +244,17 @@ class TestLog:
             log.write(name, b"{}")
         found = {row["name"]: (row["kind"], row["version"], row["inUse"]) for row in rows(log, "log")}
         assert found == {
-            f"{0:020d}.json": ("commit", 0, False), f"{1:020d}.json": ("commit", 1, False),
-            f"{2:020d}.json": ("commit", 2, False), f"{3:020d}.json": ("commit", 3, False),
-            compaction_name(2, 3): ("compaction", 3, True), f"{1:020d}.checkpoint.parquet": ("checkpoint", 1, True),
-            f"{3:020d}.crc": ("checksum", 3, False), "_sidecars/s.parquet": ("sidecar", None, False),
+            f"{0:020d}.json": ("commit", 0, False),
+            f"{1:020d}.json": ("commit", 1, False),
+            f"{2:020d}.json": ("commit", 2, False),
+            f"{3:020d}.json": ("commit", 3, False),
+            compaction_name(2, 3): ("compaction", 3, True),
+            f"{1:020d}.checkpoint.parquet": ("checkpoint", 1, True),
+            f"{3:020d}.crc": ("checksum", 3, False),
+            "_sidecars/s.parquet": ("sidecar", None, False),
             "0.tmp": ("other", None, False),
             f"{2:020d}.checkpoint.0000000001.0000000002.parquet": ("other", None, False),
-        }  # fmt: skip
+        }
 
     @pytest.mark.parametrize(
         ("hint", "version", "remark"),
@@ -225,13 +265,20 @@ class TestLog:
             ({"version": 1}, 1, "stale: the newest checkpoint is of version 2"),
             ({"version": 0}, 0, "names a version that has no complete checkpoint"),
             ({"version": 9}, 9, "names a version that has no complete checkpoint"),
-            ({"version": "2"}, None, "names no version"), ({"version": 2**70}, None, "names no version"),
-            ({}, None, "names no version"), ([], None, "damaged"), (b"", None, "damaged"), (b"{", None, "damaged"),
-            (b'{"version":2,"version":2}', None, "damaged"), (b'{"version":NaN}', None, "damaged"),
-            (b"\xff", None, "damaged"), (b'{"a":' * 100_000, None, "damaged"),
-            (b'{"a":"\\ud800"}', None, "damaged"), (b'{"version":' + b"9" * 5000 + b"}", None, "damaged"),
+            ({"version": "2"}, None, "names no version"),
+            ({"version": 2**70}, None, "names no version"),
+            ({}, None, "names no version"),
+            ([], None, "damaged"),
+            (b"", None, "damaged"),
+            (b"{", None, "damaged"),
+            (b'{"version":2,"version":2}', None, "damaged"),
+            (b'{"version":NaN}', None, "damaged"),
+            (b"\xff", None, "damaged"),
+            (b'{"a":' * 100_000, None, "damaged"),
+            (b'{"a":"\\ud800"}', None, "damaged"),
+            (b'{"version":' + b"9" * 5000 + b"}", None, "damaged"),
         ],
-    )  # fmt: skip
+    )
     def test_the_hint(self, log: DeltaLog, hint: Any, version: int | None, remark: str | None) -> None:
         for at in (1, 2):
             log.commit(at, add(f"a{at}")).checkpoint(f"{at:020d}.checkpoint.parquet", *META, add("a"))
@@ -256,17 +303,23 @@ class TestChecksumOfJson:
     @pytest.mark.parametrize(
         ("text", "form"),
         [
-            ('{"a": 10, "b": {"y": null, "x": "https://delta.io"} }',
-             '"a"=10,"b"+"x"="https%3A%2F%2Fdelta.io","b"+"y"=null'),
+            (
+                '{"a": 10, "b": {"y": null, "x": "https://delta.io"} }',
+                '"a"=10,"b"+"x"="https%3A%2F%2Fdelta.io","b"+"y"=null',
+            ),
             ('{"a":[null, "hi ho", 2.71]}', '"a"+0=null,"a"+1="hi%20ho","a"+2=2.71'),
             ('{"k1": "v1", "checksum": "<anything>", "k3": 23}', '"k1"="v1","k3"=23'),
             ('{"b":true,"a":false,"c":{"checksum":1}}', '"a"=false,"b"=true,"c"+"checksum"=1'),
-            ('{"n":1.50,"e":1E5,"m":-0,"big":12345678901234567890}',
-             '"big"=12345678901234567890,"e"=1E5,"m"=-0,"n"=1.50'),
+            (
+                '{"n":1.50,"e":1E5,"m":-0,"big":12345678901234567890}',
+                '"big"=12345678901234567890,"e"=1E5,"m"=-0,"n"=1.50',
+            ),
             ('{"s":"aZ9-._~ +>\\u00e9\\ud83d\\ude00"}', '"s"="aZ9-._~%20%2B%3E%C3%A9%F0%9F%98%80"'),
-            ('{"a b":{"é":1}}', '"a%20b"+"%C3%A9"=1'), ("{}", ""), ('{"a":{},"b":[]}', ""),
+            ('{"a b":{"é":1}}', '"a%20b"+"%C3%A9"=1'),
+            ("{}", ""),
+            ('{"a":{},"b":[]}', ""),
         ],
-    )  # fmt: skip
+    )
     def test_canonical_forms(self, text: str, form: str) -> None:
         assert canonical_form(text) == form
 

@@ -103,33 +103,119 @@ def both(texts: list[Any], paths: list[tuple[str, ...]] | None = None, rows: Any
 
 @pytest.mark.usefixtures("twin")
 class TestTexts:
-    @pytest.mark.parametrize("text", [
-        "{}", " {} ", "\t\r\n{\n}\n", '{"a":1}', '{ "a" : 1 , "b" : [ ] }', '{"b":[{},[],{"c":[1,[2,{"d":null}]]}]}',
-        '{"b":NaN}', '{"b":[-Infinity,Infinity]}', '{"b":-0}', '{"b":0.0e-0}', '{"b":1E+5}', '{"b":""}', '{"":1}',
-        '{"b":"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\ud800"}', '{"b":"\x7f\u00e4\u4e2d\U0001f600"}', '{"b":1,"b":2}',
-        '{"b":' + "1" * 1024 + "}", '{"b":' * 127 + "{}" + "}" * 127, '{"b":' + "[" * 127 + "]" * 127 + "}",
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "{}",
+            " {} ",
+            "\t\r\n{\n}\n",
+            '{"a":1}',
+            '{ "a" : 1 , "b" : [ ] }',
+            '{"b":[{},[],{"c":[1,[2,{"d":null}]]}]}',
+            '{"b":NaN}',
+            '{"b":[-Infinity,Infinity]}',
+            '{"b":-0}',
+            '{"b":0.0e-0}',
+            '{"b":1E+5}',
+            '{"b":""}',
+            '{"":1}',
+            '{"b":"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\ud800"}',
+            '{"b":"\x7f\u00e4\u4e2d\U0001f600"}',
+            '{"b":1,"b":2}',
+            '{"b":' + "1" * 1024 + "}",
+            '{"b":' * 127 + "{}" + "}" * 127,
+            '{"b":' + "[" * 127 + "]" * 127 + "}",
+        ],
+    )
     def test_sound(self, text: str) -> None:
         assert is_sound(text)
         json.loads(text)
 
-    @pytest.mark.parametrize("text", [
-        "", " ", "null", "1", "[]", '"x"', "{", "}", "{}}", "{}{}", "{} x", "{},", '{"a"}', '{"a":}', '{"a":1,}', "{,}",
-        '{"a" 1}', '{"a":1 "b":2}', "{a:1}", "{'a':1}", '{"a":[1,]}', '{"a":[,]}', '{"a":[1 2]}', '{"a":[}', '{"a":{]}',
-        '{"a":[1}', '{"b":{"c":1]}', '{"a":+1}', '{"a":.5}', '{"a":1.}', '{"a":01}', '{"a":-}', '{"a":1e}', '{"a":1e+}',
-        '{"a":--1}', '{"a":-NaN}', '{"a":nan}', '{"a":tru}', '{"a":True}', '{"a":truex}', '{"a":nullnull}',
-        '{"a":"\n"}', '{"a":"\0"}', '{"a":"\\x"}', '{"a":"\\u12"}', '{"a":"\\u12g4"}', '{"a":"', '{"a":"\\',
-        '{"a":"\\"',
-        '{"a\n":1}', "{}\0", "\ufeff{}", '{"b":' + "1" * 1025 + "}", '{"b":' * 128 + "{}" + "}" * 128,
-        '{"b":' + "[" * 128 + "]" * 128 + "}", "[" * 100_000, '{"a":' * 100_000, '{"b":' + "[" * 100_000 + "}",
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            " ",
+            "null",
+            "1",
+            "[]",
+            '"x"',
+            "{",
+            "}",
+            "{}}",
+            "{}{}",
+            "{} x",
+            "{},",
+            '{"a"}',
+            '{"a":}',
+            '{"a":1,}',
+            "{,}",
+            '{"a" 1}',
+            '{"a":1 "b":2}',
+            "{a:1}",
+            "{'a':1}",
+            '{"a":[1,]}',
+            '{"a":[,]}',
+            '{"a":[1 2]}',
+            '{"a":[}',
+            '{"a":{]}',
+            '{"a":[1}',
+            '{"b":{"c":1]}',
+            '{"a":+1}',
+            '{"a":.5}',
+            '{"a":1.}',
+            '{"a":01}',
+            '{"a":-}',
+            '{"a":1e}',
+            '{"a":1e+}',
+            '{"a":--1}',
+            '{"a":-NaN}',
+            '{"a":nan}',
+            '{"a":tru}',
+            '{"a":True}',
+            '{"a":truex}',
+            '{"a":nullnull}',
+            '{"a":"\n"}',
+            '{"a":"\0"}',
+            '{"a":"\\x"}',
+            '{"a":"\\u12"}',
+            '{"a":"\\u12g4"}',
+            '{"a":"',
+            '{"a":"\\',
+            '{"a":"\\"',
+            '{"a\n":1}',
+            "{}\0",
+            "\ufeff{}",
+            '{"b":' + "1" * 1025 + "}",
+            '{"b":' * 128 + "{}" + "}" * 128,
+            '{"b":' + "[" * 128 + "]" * 128 + "}",
+            "[" * 100_000,
+            '{"a":' * 100_000,
+            '{"b":' + "[" * 100_000 + "}",
+        ],
+    )
     def test_malformed(self, text: str) -> None:
         assert not is_sound(text)
 
-    @pytest.mark.parametrize("octets", [
-        b"\x80", b"\xc0\x80", b"\xc1\xbf", b"\xc3", b"\xe0\x80\x80", b"\xe0\x9f\xbf", b"\xed\xa0\x80", b"\xe4\xb8",
-        b"\xf0\x80\x80\x80", b"\xf0\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xff", b"\xf0\x9f\x98",
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "octets",
+        [
+            b"\x80",
+            b"\xc0\x80",
+            b"\xc1\xbf",
+            b"\xc3",
+            b"\xe0\x80\x80",
+            b"\xe0\x9f\xbf",
+            b"\xed\xa0\x80",
+            b"\xe4\xb8",
+            b"\xf0\x80\x80\x80",
+            b"\xf0\x8f\xbf\xbf",
+            b"\xf4\x90\x80\x80",
+            b"\xf5\x80\x80\x80",
+            b"\xff",
+            b"\xf0\x9f\x98",
+        ],
+    )
     def test_bad_utf8(self, octets: bytes) -> None:
         for before in range(9):  # at every place of a word
             pad = b"x" * before
@@ -138,11 +224,20 @@ class TestTexts:
             assert not is_sound(b'{"' + pad + octets + b'":1}')
             assert not is_sound(b'{"b":"' + pad + octets)
 
-    @pytest.mark.parametrize(("text", "sound"), [
-        ('{"a":1,"a":1}', False), ('{"a":1,"\\u0061":1}', False), ('{"n":{},"n":{}}', False), ('{"n":1,"n":2}', False),
-        ('{"n":{"x":1,"x":1}}', False), ('{"n":{"x":1,"a":1,"a":1}}', True), ('{"a":{"a":1,"a":2}}', True),
-        ('{"n":{"x":1},"m":{"x":1}}', True), ('{"N":1,"N":1}', True),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("text", "sound"),
+        [
+            ('{"a":1,"a":1}', False),
+            ('{"a":1,"\\u0061":1}', False),
+            ('{"n":{},"n":{}}', False),
+            ('{"n":1,"n":2}', False),
+            ('{"n":{"x":1,"x":1}}', False),
+            ('{"n":{"x":1,"a":1,"a":1}}', True),
+            ('{"a":{"a":1,"a":2}}', True),
+            ('{"n":{"x":1},"m":{"x":1}}', True),
+            ('{"N":1,"N":1}', True),
+        ],
+    )
     def test_a_wanted_member_that_stands_twice(self, text: str, sound: bool) -> None:
         found = columns(['{"a":7}', text, '{"a":8}'])
         assert found.sound.tolist() == [True, sound, True]
@@ -154,16 +249,26 @@ class TestTexts:
         spelled = ['{"\\u0061":1}', '{"a":1}', '{"\\u0041":1}', '{"a\\u0000":1}', '{"\\ud83d":1}', '{"\\"":1}']
         assert columns(spelled).integers(("a",)).to_pylist() == [1, 1, None, None, None, None]
         name = PATHS[-1]
-        spelled = [json.dumps({name[0]: 1}), '{"é\\n\U0001f600":2}', '{"\\u00e9\\n\\ud83d\\ude00":3}',
-                   '{"é\\n\\ud83d":4}',
-                   '{"é\\n\\ud83d\\u0041":5}']  # fmt: skip
+        spelled = [
+            json.dumps({name[0]: 1}),
+            '{"é\\n\U0001f600":2}',
+            '{"\\u00e9\\n\\ud83d\\ude00":3}',
+            '{"é\\n\\ud83d":4}',
+            '{"é\\n\\ud83d\\u0041":5}',
+        ]
         assert columns(spelled).integers(name).to_pylist() == [1, 2, 3, None, None]
         assert columns(['{"\\ud800":1}'], [("\ud800",)]).integers(("\ud800",)).to_pylist() in ([None], [1])
 
     def test_names_that_move_from_text_to_text(self) -> None:
-        texts = ['{"a":1,"n":{"x":2}}', '{"n":{"x":2},"a":1}', '{"x":9,"a":1,"n":{"a":9,"x":2}}',
-                 '{"a":1,"n":{"x":2}}', '{"ab":9,"a":1,"n":{"x":2}}', '{"":9,"a":1,"n":{"":9,"x":2}}',
-                 '{"m":{"x":9},"a":1,"n":{"x":2}}']  # fmt: skip
+        texts = [
+            '{"a":1,"n":{"x":2}}',
+            '{"n":{"x":2},"a":1}',
+            '{"x":9,"a":1,"n":{"a":9,"x":2}}',
+            '{"a":1,"n":{"x":2}}',
+            '{"ab":9,"a":1,"n":{"x":2}}',
+            '{"":9,"a":1,"n":{"":9,"x":2}}',
+            '{"m":{"x":9},"a":1,"n":{"x":2}}',
+        ]
         found = columns(texts)
         assert found.integers(("a",)).to_pylist() == [1] * len(texts)
         assert found.integers(("n", "x")).to_pylist() == [2] * len(texts)
@@ -185,8 +290,9 @@ class TestTexts:
         texts = pa.array([f'{{"a":{i}}}' if i != 4 else None for i in range(9)]).slice(2)
         assert JsonColumns(texts, [("a",)], np.array([0, 2, 3, 6])).integers(("a",)).to_pylist() == [2, None, 5, 8]
         assert JsonColumns(texts, [("a",)], np.array([], np.int64)).integers(("a",)).to_pylist() == []
-        hidden = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 7, 14], np.int32)),
-            pa.py_buffer(b'{"a":1}{"a":2}'), pa.py_buffer(b"\x02"))  # fmt: skip
+        hidden = pa.StringArray.from_buffers(
+            2, pa.py_buffer(np.array([0, 7, 14], np.int32)), pa.py_buffer(b'{"a":1}{"a":2}'), pa.py_buffer(b"\x02")
+        )
         assert JsonColumns(hidden, [("a",)]).integers(("a",)).to_pylist() == [None, 2]
 
     def test_nothing(self) -> None:
@@ -201,23 +307,75 @@ class TestValues:
         assert found.sound[0]
         return getattr(found, kind)(("a",), *more)[0].as_py()
 
-    @pytest.mark.parametrize(("spelled", "value"), [
-        ("0", 0), ("-0", 0), ("7", 7), ("999999999999999999", 10**18 - 1), ("9223372036854775807", 2**63 - 1),
-        ("-9223372036854775808", -(2**63)), ("9223372036854775808", None), ("-9223372036854775809", None),
-        ("1" * 1024, None), ("5.0", 5), ("5e3", 5000), ("-1.5e1", -15), ("5.5", None), ("1e18", 10**18), ("1e19", None),
-        ("1e400", None), ("1e-400", None), ("1e999999999999", None), ("NaN", None), ("-Infinity", None), ('"5"', None),
-        ("true", None), ("null", None), ("[5]", None), ("{}", None), ("18446744073709551617", None),
-        ("9007199254740993", 2**53 + 1), ("9007199254740993.0", 2**53 + 1),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("spelled", "value"),
+        [
+            ("0", 0),
+            ("-0", 0),
+            ("7", 7),
+            ("999999999999999999", 10**18 - 1),
+            ("9223372036854775807", 2**63 - 1),
+            ("-9223372036854775808", -(2**63)),
+            ("9223372036854775808", None),
+            ("-9223372036854775809", None),
+            ("1" * 1024, None),
+            ("5.0", 5),
+            ("5e3", 5000),
+            ("-1.5e1", -15),
+            ("5.5", None),
+            ("1e18", 10**18),
+            ("1e19", None),
+            ("1e400", None),
+            ("1e-400", None),
+            ("1e999999999999", None),
+            ("NaN", None),
+            ("-Infinity", None),
+            ('"5"', None),
+            ("true", None),
+            ("null", None),
+            ("[5]", None),
+            ("{}", None),
+            ("18446744073709551617", None),
+            ("9007199254740993", 2**53 + 1),
+            ("9007199254740993.0", 2**53 + 1),
+        ],
+    )
     def test_integers(self, spelled: str, value: int | None) -> None:
         assert self.one(spelled, "integers") == value
 
-    @pytest.mark.parametrize("spelled", [
-        "0", "1", "0.1", "-2.5", "9007199254740992", "9007199254740993", "123456789012345678", "1e22", "1e23", "1e-22",
-        "1e-23", "9007199254740993e-3", "1.7976931348623157e308", "1.7976931348623159e308", "5e-324", "2e-324",
-        "2.2250738585072011e-308", "0.000000000000000000000001", "8.41e21", "9.0e15", "1e400", "-1e400", "1e-400",
-        "1" * 400, "-" + "1" * 400, "0e999999", "3.14159265358979323846264338327950288", "6.02214076E+23",
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        "spelled",
+        [
+            "0",
+            "1",
+            "0.1",
+            "-2.5",
+            "9007199254740992",
+            "9007199254740993",
+            "123456789012345678",
+            "1e22",
+            "1e23",
+            "1e-22",
+            "1e-23",
+            "9007199254740993e-3",
+            "1.7976931348623157e308",
+            "1.7976931348623159e308",
+            "5e-324",
+            "2e-324",
+            "2.2250738585072011e-308",
+            "0.000000000000000000000001",
+            "8.41e21",
+            "9.0e15",
+            "1e400",
+            "-1e400",
+            "1e-400",
+            "1" * 400,
+            "-" + "1" * 400,
+            "0e999999",
+            "3.14159265358979323846264338327950288",
+            "6.02214076E+23",
+        ],
+    )
     def test_doubles_are_correctly_rounded(self, spelled: str) -> None:
         for text in (spelled, "-" + spelled.lstrip("-")):
             assert self.one(text, "doubles") == float(text)
@@ -230,26 +388,59 @@ class TestValues:
         values = [math.inf, -math.inf, 1.5, None, None, None, 1.0]
         assert [self.one(s, "doubles") for s in spelled] == values
 
-    @pytest.mark.parametrize(("spelled", "scale", "value"), [
-        ("1.5", 2, "1.50"), ("-1.5", 2, "-1.50"), ("0", 0, "0"), ("-0.00", 1, "0.0"), ("1.2300", 2, "1.23"),
-        ("1.234", 2, None), ("9" * 38, 0, "9" * 38), ("-" + "9" * 38, 0, "-" + "9" * 38), ("1" + "0" * 38, 0, None),
-        ("9" * 36 + ".99", 2, "9" * 36 + ".99"), ("9" * 37, 2, None),
-        ("0." + "0" * 37 + "1", 38, "0." + "0" * 37 + "1"),
-        ("0.1", 38, "0.1"), ("1", 38, None), ("18446744073709551616", 0, "18446744073709551616"),
-        ("0" + ".000" + "1" * 30, 33, "0.000" + "1" * 30), ("1E-3", 3, "0.001"), ("12e1", 1, "120.0"),
-        ('"1.5"', 1, "1.5"), ('"NaN"', 1, None), ("NaN", 1, None), ("Infinity", 1, None), ("1e99999999999", 1, None),
-        ("true", 1, None),
-        ("-170141183460469231731687303715884105728", 0, None), ("-18446744073709551616", 0, "-18446744073709551616"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("spelled", "scale", "value"),
+        [
+            ("1.5", 2, "1.50"),
+            ("-1.5", 2, "-1.50"),
+            ("0", 0, "0"),
+            ("-0.00", 1, "0.0"),
+            ("1.2300", 2, "1.23"),
+            ("1.234", 2, None),
+            ("9" * 38, 0, "9" * 38),
+            ("-" + "9" * 38, 0, "-" + "9" * 38),
+            ("1" + "0" * 38, 0, None),
+            ("9" * 36 + ".99", 2, "9" * 36 + ".99"),
+            ("9" * 37, 2, None),
+            ("0." + "0" * 37 + "1", 38, "0." + "0" * 37 + "1"),
+            ("0.1", 38, "0.1"),
+            ("1", 38, None),
+            ("18446744073709551616", 0, "18446744073709551616"),
+            ("0" + ".000" + "1" * 30, 33, "0.000" + "1" * 30),
+            ("1E-3", 3, "0.001"),
+            ("12e1", 1, "120.0"),
+            ('"1.5"', 1, "1.5"),
+            ('"NaN"', 1, None),
+            ("NaN", 1, None),
+            ("Infinity", 1, None),
+            ("1e99999999999", 1, None),
+            ("true", 1, None),
+            ("-170141183460469231731687303715884105728", 0, None),
+            ("-18446744073709551616", 0, "-18446744073709551616"),
+        ],
+    )
     def test_decimals(self, spelled: str, scale: int, value: str | None) -> None:
         assert self.one(spelled, "decimals", scale) == (None if value is None else Decimal(value))
 
-    @pytest.mark.parametrize(("spelled", "value"), [
-        ('""', ""), ('"x"', "x"), ('"\\"\\\\\\/\\b\\f\\n\\r\\t"', '"\\/\b\f\n\r\t'), ('"\\u0000\\u007F"', "\0\x7f"),
-        ('"\\u07ff\\u0800\\uffff\\ud800\\udc00\\uDBFF\\uDFFF"', "\u07ff\u0800\uffff\U00010000\U0010ffff"),
-        ('"\\ud800"', None), ('"\\udc00"', None), ('"\\ud800x"', None), ('"\\ud800\\n"', None),
-        ('"\\ud800\\ud800"', None), ('"ä中\U0001f600"', "ä中\U0001f600"), ("1", None), ("null", None), ("[]", None),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("spelled", "value"),
+        [
+            ('""', ""),
+            ('"x"', "x"),
+            ('"\\"\\\\\\/\\b\\f\\n\\r\\t"', '"\\/\b\f\n\r\t'),
+            ('"\\u0000\\u007F"', "\0\x7f"),
+            ('"\\u07ff\\u0800\\uffff\\ud800\\udc00\\uDBFF\\uDFFF"', "\u07ff\u0800\uffff\U00010000\U0010ffff"),
+            ('"\\ud800"', None),
+            ('"\\udc00"', None),
+            ('"\\ud800x"', None),
+            ('"\\ud800\\n"', None),
+            ('"\\ud800\\ud800"', None),
+            ('"ä中\U0001f600"', "ä中\U0001f600"),
+            ("1", None),
+            ("null", None),
+            ("[]", None),
+        ],
+    )
     def test_texts(self, spelled: str, value: str | None) -> None:
         assert self.one(spelled, "texts") == value
 
@@ -259,9 +450,15 @@ class TestValues:
 
 
 SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.integers(-(2**65), 2**65), st.floats(), st.text(max_size=5),
-    st.decimals(allow_nan=False, places=3), st.sampled_from(["NaN", "-Infinity", "1.5", "\ud800", "\U0001f600"]),
-)  # fmt: skip
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(-(2**65), 2**65),
+    st.floats(),
+    st.text(max_size=5),
+    st.decimals(allow_nan=False, places=3),
+    st.sampled_from(["NaN", "-Infinity", "1.5", "\ud800", "\U0001f600"]),
+)
 NAMES = st.sampled_from(["a", "n", "m", "x", "y.z", "b", "é\n\U0001f600", "\ud800"])
 VALUES = st.recursive(
     SCALARS,
@@ -313,8 +510,9 @@ def test_python_reader_finds_the_same(text: str) -> None:
             assert found.doubles(path).to_pylist() == [double]
 
 
-@given(st.lists(st.one_of(st.none(), TEXTS, st.text(alphabet='{}[]":,1anxe+-.\\u \n', max_size=24)), max_size=5),
-       st.data())  # fmt: skip
+@given(
+    st.lists(st.one_of(st.none(), TEXTS, st.text(alphabet='{}[]":,1anxe+-.\\u \n', max_size=24)), max_size=5), st.data()
+)
 def test_twins_agree(texts: list[str | None], data: st.DataObject) -> None:
     """On whole texts, on what is none, and on bytes that were damaged."""
     damaged = []

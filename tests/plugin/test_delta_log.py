@@ -33,15 +33,22 @@ def log(tmp_path: Path) -> DeltaLog:
 @pytest.mark.parametrize(
     "name",
     [
-        ".00000000000000000004.json.crc", "00000000000000000004.crc", "00000000000000000004.json.tmp",
+        ".00000000000000000004.json.crc",
+        "00000000000000000004.crc",
+        "00000000000000000004.json.tmp",
         "_staged_commits/00000000000000000004.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json",
         "00000000000000000004.3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json",
-        "00000000000000000001.00000000000000000004.compacted.json", "4.json", "0000000000000000004.json",
-        "00000000000000000004.json.gz", "x00000000000000000004.json", "99999999999999999999.json",
-        "00000000000000000004.checkpoint.parquet.tmp", "00000000000000000004.checkpoint.x.parquet",
+        "00000000000000000001.00000000000000000004.compacted.json",
+        "4.json",
+        "0000000000000000004.json",
+        "00000000000000000004.json.gz",
+        "x00000000000000000004.json",
+        "99999999999999999999.json",
+        "00000000000000000004.checkpoint.parquet.tmp",
+        "00000000000000000004.checkpoint.x.parquet",
         "\u0660" * 19 + "\u0664.json",
     ],
-)  # fmt: skip
+)
 def test_names_that_are_no_commits(log: DeltaLog, name: str) -> None:
     log.write(name, json.dumps(add("wrong")).encode())
     assert log.snapshot().version == 3
@@ -51,10 +58,20 @@ def test_names_that_are_no_commits(log: DeltaLog, name: str) -> None:
 @pytest.mark.parametrize(
     "hint",
     [
-        b"", b"{", b"\xff\xfe", b"null", b"[]", b'{"version":1}', b'{"version":99}', b'{"version":-1}',
-        b'{"version":"x"}', b'{"version":2,"parts":7}', b'{"version":' + b"9" * 5000 + b"}", b"[" * 100_000,
+        b"",
+        b"{",
+        b"\xff\xfe",
+        b"null",
+        b"[]",
+        b'{"version":1}',
+        b'{"version":99}',
+        b'{"version":-1}',
+        b'{"version":"x"}',
+        b'{"version":2,"parts":7}',
+        b'{"version":' + b"9" * 5000 + b"}",
+        b"[" * 100_000,
     ],
-)  # fmt: skip
+)
 def test_last_checkpoint_changes_nothing(log: DeltaLog, hint: bytes) -> None:
     """Stale, damaged, dangling, newer than asked."""
     log.checkpoint(CHECKPOINT.format(2), *META, add("a1"), add("a2"))
@@ -172,9 +189,7 @@ class TestTime:
             log.commit(version, *META, add(f"a{version}"), mtime_ms=time)
         return log
 
-    @pytest.mark.parametrize(
-        ("timestamp", "version"), [(1000, 0), (4999, 0), (5000, 1), (5001, 2), (5002, 3)]
-    )
+    @pytest.mark.parametrize(("timestamp", "version"), [(1000, 0), (4999, 0), (5000, 1), (5001, 2), (5002, 3)])
     def test_modification_times_are_made_monotonic(self, log: DeltaLog, timestamp: int, version: int) -> None:
         snapshot = log.snapshot(timestamp_ms=timestamp)
         assert snapshot.version == version
@@ -246,7 +261,6 @@ class TestTime:
         assert times == [4000, 3000, 2000, 1000]
         assert history.column("operation").to_pylist() == ["WRITE", None, None, None]
 
-
     def test_a_log_cleaned_up_behind_the_enablement(self, mixed: DeltaLog) -> None:
         """With the commits before it gone, the oldest left decides; their file times do not count."""
         mixed.commit(4, {"commitInfo": {"inCommitTimestamp": 5000}}, mtime_ms=1)
@@ -308,19 +322,42 @@ def test_leftovers_of_a_clean_up(tmp_path: Path) -> None:
 def test_history_is_that_of_describe_history(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").commit(0, *META, mtime_ms=1000)
     info = {
-        "timestamp": 1, "userId": "u", "userName": "n", "operation": "DELETE",
+        "timestamp": 1,
+        "userId": "u",
+        "userName": "n",
+        "operation": "DELETE",
         "operationParameters": {"predicate": "[]"},
-        "job": {"jobId": "1"}, "notebook": {"notebookId": "2"}, "clusterId": "c", "readVersion": 0,
-        "isolationLevel": "Serializable", "isBlindAppend": False, "operationMetrics": {"numRemovedFiles": "1"},
-        "userMetadata": "m", "engineInfo": "Spark", "txnId": "x",
-    }  # fmt: skip
+        "job": {"jobId": "1"},
+        "notebook": {"notebookId": "2"},
+        "clusterId": "c",
+        "readVersion": 0,
+        "isolationLevel": "Serializable",
+        "isBlindAppend": False,
+        "operationMetrics": {"numRemovedFiles": "1"},
+        "userMetadata": "m",
+        "engineInfo": "Spark",
+        "txnId": "x",
+    }
     log.commit(1, remove("a"), {"commitInfo": info}, add("b"), mtime_ms=5000)
     history = log.table().history(limit=1)
     assert history.schema.names == [
-        "version", "timestamp", "operation", "userId", "userName", "operationParameters", "job", "notebook",
-        "clusterId", "readVersion", "isolationLevel", "isBlindAppend", "operationMetrics", "userMetadata",
-        "engineInfo", "txnId",
-    ]  # fmt: skip
+        "version",
+        "timestamp",
+        "operation",
+        "userId",
+        "userName",
+        "operationParameters",
+        "job",
+        "notebook",
+        "clusterId",
+        "readVersion",
+        "isolationLevel",
+        "isBlindAppend",
+        "operationMetrics",
+        "userMetadata",
+        "engineInfo",
+        "txnId",
+    ]
     (row,) = history.to_pylist()
     assert (row["version"], row["timestamp"].timestamp()) == (1, 5)
     given = {"job": '{"jobId": "1"}', "notebook": '{"notebookId": "2"}'}
@@ -333,10 +370,16 @@ def test_history_is_that_of_describe_history(tmp_path: Path) -> None:
 def test_history_takes_commit_info_of_any_type(tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t").start()
     info = {
-        "operation": "MERGE", "operationParameters": {"mode": "Append", "n": 1, "list": ["a"], "none": None},
-        "operationMetrics": {"rows": "3"}, "readVersion": 0, "isBlindAppend": False, "userName": 7, "userId": "\ud800",
-        "engineInfo": None, "userMetadata": {"a": 1},
-    }  # fmt: skip
+        "operation": "MERGE",
+        "operationParameters": {"mode": "Append", "n": 1, "list": ["a"], "none": None},
+        "operationMetrics": {"rows": "3"},
+        "readVersion": 0,
+        "isBlindAppend": False,
+        "userName": 7,
+        "userId": "\ud800",
+        "engineInfo": None,
+        "userMetadata": {"a": 1},
+    }
     log.commit(1, {"commitInfo": info})
     log.commit(2, {"commitInfo": {"operationParameters": "text", "readVersion": 2**70, "isBlindAppend": "x"}})
     newest, row, oldest = log.table().history().to_pylist()

@@ -46,10 +46,28 @@ F = st.sampled_from([None, 0.5, -1.5, math.nan, math.inf, -math.inf, -0.0])
 P = st.sampled_from([None, "a", "b c", "\U0001f600"])
 
 LEAVES = st.sampled_from(
-    ["id > 5", "id = 3", "id IN (1, 4, 9)", "x = 9007199254740993", "x < 9007199254740993", "x >= 1", "x IS NULL",
-     "NOT (x > 0)", "s LIKE 'z%'", f"s > '{LONG}a'", f"s = '{LONG}a\U0001f600\U0010ffff'", "s < 'a'", "s IS NOT NULL",
-     "f > 0.5", "f >= 1e308", "f <= -1.5", "isnan(f)", "f = 0.0", "f <> 0.5"]
-)  # fmt: skip
+    [
+        "id > 5",
+        "id = 3",
+        "id IN (1, 4, 9)",
+        "x = 9007199254740993",
+        "x < 9007199254740993",
+        "x >= 1",
+        "x IS NULL",
+        "NOT (x > 0)",
+        "s LIKE 'z%'",
+        f"s > '{LONG}a'",
+        f"s = '{LONG}a\U0001f600\U0010ffff'",
+        "s < 'a'",
+        "s IS NOT NULL",
+        "f > 0.5",
+        "f >= 1e308",
+        "f <= -1.5",
+        "isnan(f)",
+        "f = 0.0",
+        "f <> 0.5",
+    ]
+)
 PARTED = st.sampled_from(["p = 'a'", "p IS NULL", "p > 'b'", "p <=> NULL", "p IN ('b c', '\U0001f600')"])
 
 
@@ -81,8 +99,10 @@ class History:
         self.ids += len(values)
         found = [(self.ids - len(values) + i, *v) for i, v in enumerate(values)]
         file = File(f"f{len(self.files)}", found, part if self.partitioned else None)
-        pq.write_table(pa.Table.from_pylist([dict(zip(SCHEMA.names, r, strict=True)) for r in found], SCHEMA),
-                       self.log.root / file.path)  # fmt: skip
+        pq.write_table(
+            pa.Table.from_pylist([dict(zip(SCHEMA.names, r, strict=True)) for r in found], SCHEMA),
+            self.log.root / file.path,
+        )
         self.files.append(file)
         self.commit(self.added(file, described))
 
@@ -148,9 +168,11 @@ def histories(draw: st.DrawFn) -> Callable[[Path], History]:
     partitioned = draw(st.booleans())
     appends = st.tuples(st.just("append"), st.lists(st.tuples(X, S, F), min_size=1, max_size=4), P, st.booleans())
     changes = st.tuples(
-        st.sampled_from(["remove", "delete", "delete", "restore", "restate"]), st.integers(0, 7), st.none(),
+        st.sampled_from(["remove", "delete", "delete", "restore", "restate"]),
+        st.integers(0, 7),
+        st.none(),
         st.booleans(),
-    )  # fmt: skip
+    )
     steps: list[Any] = draw(st.lists(appends, min_size=1, max_size=3))
     steps = [*steps, *draw(st.lists(appends | changes, max_size=9))]
 
@@ -226,8 +248,9 @@ def state(log: DeltaLog, last: int, chance: random.Random) -> tuple[int, list[di
     at = chance.randrange(last + 1)
     wanted = {f.name for f in METADATA_TYPE}
     actions = [a for a in reconciled([log.actions(v) for v in range(at + 1)]) if "remove" not in a]
-    return at, [{"metaData": {k: v for k, v in a["metaData"].items() if k in wanted}} if "metaData" in a else a
-                for a in actions]  # fmt: skip
+    return at, [
+        {"metaData": {k: v for k, v in a["metaData"].items() if k in wanted}} if "metaData" in a else a for a in actions
+    ]
 
 
 REWRITINGS = st.lists(
@@ -263,12 +286,24 @@ def negated(where: str, yes: bool) -> str:
 
 
 @settings(max_examples=40)
-@given(histories(), REWRITINGS, st.lists(LEAVES, min_size=1, max_size=3), PARTED, st.sampled_from([" OR ", " AND "]),
-       st.booleans(), st.integers(0, 99))  # fmt: skip
+@given(
+    histories(),
+    REWRITINGS,
+    st.lists(LEAVES, min_size=1, max_size=3),
+    PARTED,
+    st.sampled_from([" OR ", " AND "]),
+    st.booleans(),
+    st.integers(0, 99),
+)
 def test_rewritings_change_no_row(
-    build: Callable[[Path], History], rewritings: list[Any], leaves: list[str], parted: str, junction: str, no: bool,
+    build: Callable[[Path], History],
+    rewritings: list[Any],
+    leaves: list[str],
+    parted: str,
+    junction: str,
+    no: bool,
     seed: int,
-) -> None:  # fmt: skip
+) -> None:
     with TemporaryDirectory() as directory:
         history = build(Path(directory) / "t")
         log, chance = history.log, random.Random(seed)
@@ -330,9 +365,19 @@ def test_the_rewritings_are_seen(tmp_path: Path) -> None:
 
 
 EVENTS: list[tuple[str, int]] = [
-    ("append", 0), ("append", 1), ("delete", 0), ("append", 2), ("remove", 1), ("delete", 0), ("restate", 2),
-    ("append", 3), ("restore", 1), ("remove", 3), ("delete", 2), ("remove", 0),
-]  # fmt: skip
+    ("append", 0),
+    ("append", 1),
+    ("delete", 0),
+    ("append", 2),
+    ("remove", 1),
+    ("delete", 0),
+    ("restate", 2),
+    ("append", 3),
+    ("restore", 1),
+    ("remove", 3),
+    ("delete", 2),
+    ("remove", 0),
+]
 
 
 @pytest.mark.parametrize("rewrite", [without_statistics, permuted, compacted, classic, v2, copied])

@@ -23,10 +23,15 @@ def rows(log: DeltaLog, where: str | None = None) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("protocol", "value"),
-    [(PROTOCOL, 1), (MAPPED, 2), ({**MAPPED, "minWriterVersion": 7}, 2), (WITH_VECTORS, 1),
-     ({**WITH_VECTORS, "readerFeatures": ["columnMapping"]}, 2),
-     ({"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["columnMapping"]}, 1)],
-)  # fmt: skip
+    [
+        (PROTOCOL, 1),
+        (MAPPED, 2),
+        ({**MAPPED, "minWriterVersion": 7}, 2),
+        (WITH_VECTORS, 1),
+        ({**WITH_VECTORS, "readerFeatures": ["columnMapping"]}, 2),
+        ({"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["columnMapping"]}, 1),
+    ],
+)
 def test_column_mapping_counts_where_the_protocol_has_it(tmp_path: Path, protocol: dict[str, Any], value: int) -> None:
     """A property without the feature means nothing. Source: PROTOCOL.md, "Column Mapping"."""
     column = mapped("a", "long", 7, "p")

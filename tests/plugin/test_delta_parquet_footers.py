@@ -18,12 +18,35 @@ from tableformats_delta.parquet_footers import _leaves, _Struct, has_sound_chunk
 GOLDEN = Path(__file__).parents[1] / "golden"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 KIND = pa.struct(
-    [("path", pa.string()), ("b", pa.bool_()), ("i", pa.int32()), ("l", pa.int64()), ("f", pa.float32()),
-     ("d", pa.float64()), ("x", pa.binary(3)), ("day", pa.date32()), ("list", pa.list_(pa.int16())),
-     ("n", pa.decimal128(9, 2)), ("t", pa.timestamp("us", "UTC")), pa.field("r", pa.int64(), False)]
-)  # fmt: skip
-ROW = {"path": "a", "b": True, "i": 1, "l": 2, "f": 1.5, "d": 2.5, "x": b"abc", "day": EPOCH.date(), "list": [1, 2],
-       "n": Decimal("1.20"), "t": EPOCH, "r": 7}  # fmt: skip
+    [
+        ("path", pa.string()),
+        ("b", pa.bool_()),
+        ("i", pa.int32()),
+        ("l", pa.int64()),
+        ("f", pa.float32()),
+        ("d", pa.float64()),
+        ("x", pa.binary(3)),
+        ("day", pa.date32()),
+        ("list", pa.list_(pa.int16())),
+        ("n", pa.decimal128(9, 2)),
+        ("t", pa.timestamp("us", "UTC")),
+        pa.field("r", pa.int64(), False),
+    ]
+)
+ROW = {
+    "path": "a",
+    "b": True,
+    "i": 1,
+    "l": 2,
+    "f": 1.5,
+    "d": 2.5,
+    "x": b"abc",
+    "day": EPOCH.date(),
+    "list": [1, 2],
+    "n": Decimal("1.20"),
+    "t": EPOCH,
+    "r": 7,
+}
 
 
 def footer_of(stored: bytes) -> bytes:
@@ -43,9 +66,17 @@ def test_files_of_real_writers(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"version": "1.0"}, {"write_statistics": False}, {"data_page_version": "2.0"},
-                {"write_page_index": True}, {"use_deprecated_int96_timestamps": True}, {"use_dictionary": False}],
-)  # fmt: skip
+    "options",
+    [
+        {},
+        {"version": "1.0"},
+        {"write_statistics": False},
+        {"data_page_version": "2.0"},
+        {"write_page_index": True},
+        {"use_deprecated_int96_timestamps": True},
+        {"use_dictionary": False},
+    ],
+)
 def test_files_of_arrow(options: dict[str, Any]) -> None:
     assert has_sound_chunks(footer_of(written(**options)))
 
@@ -140,10 +171,17 @@ def test_cut_short(size: int) -> None:
 
 @pytest.mark.parametrize(
     "footer",
-    [b"\x00", b"\x19\xfc\xff\xff\xff\xff\x0f", b"\x1c" * 5000, b"\x18" + b"\xff" * 9 + b"\x7f", b"\x15" + b"\xff" * 20,
-     b"\x2b\xff\xff\xff\xff\x0f", b"\x19" * 3_000_000],
+    [
+        b"\x00",
+        b"\x19\xfc\xff\xff\xff\xff\x0f",
+        b"\x1c" * 5000,
+        b"\x18" + b"\xff" * 9 + b"\x7f",
+        b"\x15" + b"\xff" * 20,
+        b"\x2b\xff\xff\xff\xff\x0f",
+        b"\x19" * 3_000_000,
+    ],
     ids=["nothing", "long list", "deep", "long text", "long number", "map", "deep lists"],
-)  # fmt: skip
+)
 def test_what_is_none(footer: bytes) -> None:
     assert not has_sound_chunks(footer)
 
@@ -216,7 +254,7 @@ def test_structs_are_those_of_a_plain_reader() -> None:
     "octets",
     [b"\x16" + b"\xff" * 9 + b"\x02\0", b"\x06\x80\x80\x04\x02\0", b"\x16\x02\x06\x02\x02\0", b"\x1b\0\0", b"\x10\0"],
     ids=["65 bits", "field 32768", "a field twice", "map", "no type"],
-)  # fmt: skip
+)
 def test_structs_that_are_none(octets: bytes) -> None:
     with pytest.raises(ValueError, match=r"field|number|type"):
         read_struct(octets)
@@ -226,8 +264,9 @@ def test_one_field_of_a_struct() -> None:
     """The others are looked at all the same."""
     footer = footer_of(written())
     whole = read_struct(footer)
-    assert read_struct(footer, only=2) == {key: (kind, value if key == 2 else None)
-                                           for key, (kind, value) in whole.items()}  # fmt: skip
+    assert read_struct(footer, only=2) == {
+        key: (kind, value if key == 2 else None) for key, (kind, value) in whole.items()
+    }
     for octets in (b"\x19" * 3_000_000, b"\x1c" * 5000, b"\x18\x7f", b"\x1b\0\0", b"\x16\x02\x06\x02\x02\0"):
         with pytest.raises(ValueError, match=r"nested|cut|type|twice"):
             read_struct(octets, only=2)

@@ -28,17 +28,30 @@ def partition_of(tmp_path: Path, kind: Any, text: str | None) -> Any:
 @pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
-        ("integer", "-12", -12), ("long", str(2**63 - 1), 2**63 - 1), ("short", "-32768", -(2**15)),
+        ("integer", "-12", -12),
+        ("long", str(2**63 - 1), 2**63 - 1),
+        ("short", "-32768", -(2**15)),
         ("byte", "127", 127),
-        ("float", "1.5", 1.5), ("double", "1E3", 1000.0), ("double", "Infinity", float("inf")),
-        ("double", "-Infinity", float("-inf")), ("float", "-0.0", -0.0),
-        ("boolean", "true", True), ("boolean", "FALSE", False), ("boolean", "True", True),
-        ("decimal(10,5)", "0.00004", Decimal("0.00004")), ("decimal(10,5)", "4E-5", Decimal("0.00004")),
-        ("decimal(38,0)", "9" * 38, Decimal("9" * 38)), ("decimal(12,5)", "-2342342.23423", Decimal("-2342342.23423")),
-        ("string", "ünïcode", "ünïcode"), ("string", "__HIVE_DEFAULT_PARTITION__", "__HIVE_DEFAULT_PARTITION__"),
-        ("binary", "\u0001\u0002", b"\x01\x02"), ("binary", "é", "é".encode()),
-        ("date", "2021-09-08", dt.date(2021, 9, 8)), ("date", "0001-01-01", dt.date(1, 1, 1)),
-        ("date", "1582-10-10", dt.date(1582, 10, 10)), ("date", "9999-12-31", dt.date(9999, 12, 31)),
+        ("float", "1.5", 1.5),
+        ("double", "1E3", 1000.0),
+        ("double", "Infinity", float("inf")),
+        ("double", "-Infinity", float("-inf")),
+        ("float", "-0.0", -0.0),
+        ("boolean", "true", True),
+        ("boolean", "FALSE", False),
+        ("boolean", "True", True),
+        ("decimal(10,5)", "0.00004", Decimal("0.00004")),
+        ("decimal(10,5)", "4E-5", Decimal("0.00004")),
+        ("decimal(38,0)", "9" * 38, Decimal("9" * 38)),
+        ("decimal(12,5)", "-2342342.23423", Decimal("-2342342.23423")),
+        ("string", "ünïcode", "ünïcode"),
+        ("string", "__HIVE_DEFAULT_PARTITION__", "__HIVE_DEFAULT_PARTITION__"),
+        ("binary", "\u0001\u0002", b"\x01\x02"),
+        ("binary", "é", "é".encode()),
+        ("date", "2021-09-08", dt.date(2021, 9, 8)),
+        ("date", "0001-01-01", dt.date(1, 1, 1)),
+        ("date", "1582-10-10", dt.date(1582, 10, 10)),
+        ("date", "9999-12-31", dt.date(9999, 12, 31)),
         ("timestamp", "2021-09-08 11:11:11", dt.datetime(2021, 9, 8, 11, 11, 11, tzinfo=UTC)),
         ("timestamp", "2021-09-08T11:11:11.123456Z", dt.datetime(2021, 9, 8, 11, 11, 11, 123456, tzinfo=UTC)),
         ("timestamp", "2021-09-08 11:11:11.5+05:00", dt.datetime(2021, 9, 8, 6, 11, 11, 500000, tzinfo=UTC)),
@@ -47,7 +60,7 @@ def partition_of(tmp_path: Path, kind: Any, text: str | None) -> Any:
         ("timestamp_ntz", "2013-07-05 17:01:00.123456", dt.datetime(2013, 7, 5, 17, 1, 0, 123456)),
         ("timestamp_ntz", "1001-01-01T00:00:00", dt.datetime(1001, 1, 1)),
     ],
-)  # fmt: skip
+)
 def test_partition_values(tmp_path: Path, kind: str, text: str, value: Any) -> None:
     found = partition_of(tmp_path, kind, text)
     assert found == value
@@ -59,8 +72,21 @@ def test_nan(tmp_path: Path) -> None:
     assert found != found
 
 
-KINDS = ["byte", "short", "integer", "long", "float", "double", "boolean", "decimal(5,2)", "string", "binary", "date",
-         "timestamp", "timestamp_ntz"]  # fmt: skip
+KINDS = [
+    "byte",
+    "short",
+    "integer",
+    "long",
+    "float",
+    "double",
+    "boolean",
+    "decimal(5,2)",
+    "string",
+    "binary",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -72,13 +98,28 @@ def test_empty_is_null_for_every_type(tmp_path: Path, kind: str, text: str | Non
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        ("integer", "1.5"), ("integer", "x"), ("integer", "2147483648"), ("byte", "128"), ("long", "9" * 5000),
-        ("long", "1_000"), ("double", "1_0.0"), ("double", "0x10"), ("boolean", "1"), ("boolean", "yes"),
-        ("decimal(5,2)", "1.234"), ("decimal(5,2)", "1234.5"), ("decimal(5,2)", "NaN"), ("decimal(5,2)", "1E99999"),
-        ("date", "2021-02-30"), ("date", "today"), ("timestamp", "2021-09-08 25:00:00"), ("timestamp", "noon"),
-        ("timestamp_ntz", "2021-09-08 11:11:11+05:00"), ("integer", "\u0661"),
+        ("integer", "1.5"),
+        ("integer", "x"),
+        ("integer", "2147483648"),
+        ("byte", "128"),
+        ("long", "9" * 5000),
+        ("long", "1_000"),
+        ("double", "1_0.0"),
+        ("double", "0x10"),
+        ("boolean", "1"),
+        ("boolean", "yes"),
+        ("decimal(5,2)", "1.234"),
+        ("decimal(5,2)", "1234.5"),
+        ("decimal(5,2)", "NaN"),
+        ("decimal(5,2)", "1E99999"),
+        ("date", "2021-02-30"),
+        ("date", "today"),
+        ("timestamp", "2021-09-08 25:00:00"),
+        ("timestamp", "noon"),
+        ("timestamp_ntz", "2021-09-08 11:11:11+05:00"),
+        ("integer", "\u0661"),
     ],
-)  # fmt: skip
+)
 def test_bad_values(tmp_path: Path, kind: str, text: str) -> None:
     with pytest.raises(CorruptMetadataError, match="no ") as caught:
         partition_of(tmp_path, kind, text)
@@ -133,9 +174,11 @@ def test_directories_are_not_parsed(tmp_path: Path) -> None:
 def test_keys_are_physical_names_and_exact(tmp_path: Path) -> None:
     mapped = {"delta.columnMapping.id": 4, "delta.columnMapping.physicalName": "col-1"}
     log = DeltaLog(tmp_path / "t").start(
-        field("P", "integer", mapped), partition=("P",), protocol=MAPPED,
+        field("P", "integer", mapped),
+        partition=("P",),
+        protocol=MAPPED,
         configuration={"delta.columnMapping.mode": "name"},
-    )  # fmt: skip
+    )
     log.commit(1, add("f", partitionValues={"col-1": "7", "P": "8", "p": "9", "COL-1": "10"}))
     snapshot = log.snapshot()
     assert live_files(snapshot)[0]["partition"] == {"1000": 7}
@@ -153,8 +196,24 @@ def test_partition_columns_keep_their_order(tmp_path: Path) -> None:
 
 class TestSchema:
     def test_every_type(self) -> None:
-        names = ["string", "long", "integer", "short", "byte", "float", "double", "decimal(12,3)", "boolean", "binary",
-                 "date", "timestamp", "timestamp_ntz", "variant", "decimal", "varchar(7)"]  # fmt: skip
+        names = [
+            "string",
+            "long",
+            "integer",
+            "short",
+            "byte",
+            "float",
+            "double",
+            "decimal(12,3)",
+            "boolean",
+            "binary",
+            "date",
+            "timestamp",
+            "timestamp_ntz",
+            "variant",
+            "decimal",
+            "varchar(7)",
+        ]
         fields = [field(f"c{i}", name) for i, name in enumerate(names)]
         fields += [
             field("list", {"type": "array", "elementType": "long", "containsNull": False}),
@@ -163,10 +222,26 @@ class TestSchema:
         ]
         schema = parse_schema(schema_string(*fields), "none", "log")
         assert [str(f.type) for f in schema] == [
-            "string", "bigint", "int", "smallint", "tinyint", "float", "double", "decimal(12,3)", "boolean", "binary",
-            "date", "timestamp", "timestamp_ntz", "variant", "decimal(10,0)", "string", "array<bigint>",
-            "map<string,date>", "struct<x:bigint,a.b:string>",
-        ]  # fmt: skip
+            "string",
+            "bigint",
+            "int",
+            "smallint",
+            "tinyint",
+            "float",
+            "double",
+            "decimal(12,3)",
+            "boolean",
+            "binary",
+            "date",
+            "timestamp",
+            "timestamp_ntz",
+            "variant",
+            "decimal(10,0)",
+            "string",
+            "array<bigint>",
+            "map<string,date>",
+            "struct<x:bigint,a.b:string>",
+        ]
         ids = [path[-1].id for path in schema._paths_by_id.values()]
         assert ids == list(range(1, len(names) + 3 + 1 + 2 + 2 + 1))
 
@@ -193,11 +268,15 @@ class TestSchema:
         assert (column.id, column.stored_name) == (1, "a")
 
     @pytest.mark.parametrize(
-        "names", [{}, {"delta.columnMapping.id": 1},
-                  {"delta.columnMapping.id": "1", "delta.columnMapping.physicalName": "p"},
-                  {"delta.columnMapping.id": 0, "delta.columnMapping.physicalName": "p"},
-                  {"delta.columnMapping.id": 2**40, "delta.columnMapping.physicalName": "p"}],
-    )  # fmt: skip
+        "names",
+        [
+            {},
+            {"delta.columnMapping.id": 1},
+            {"delta.columnMapping.id": "1", "delta.columnMapping.physicalName": "p"},
+            {"delta.columnMapping.id": 0, "delta.columnMapping.physicalName": "p"},
+            {"delta.columnMapping.id": 2**40, "delta.columnMapping.physicalName": "p"},
+        ],
+    )
     def test_a_mapped_column_needs_id_and_name(self, names: dict[str, Any]) -> None:
         with pytest.raises(CorruptMetadataError) as caught:
             parse_schema(schema_string(field("a", "long", names)), "name", "log")
@@ -210,10 +289,17 @@ class TestSchema:
 
     @pytest.mark.parametrize(
         ("old", "new", "known"),
-        [("integer", "long", True), ("float", "double", True), ("date", "timestamp_ntz", True),
-         ("byte", "decimal(10,0)", True), ("decimal(5,2)", "decimal(9,3)", True), ("long", "string", False),
-         ("x", "long", False), (None, "long", False)],
-    )  # fmt: skip
+        [
+            ("integer", "long", True),
+            ("float", "double", True),
+            ("date", "timestamp_ntz", True),
+            ("byte", "decimal(10,0)", True),
+            ("decimal(5,2)", "decimal(9,3)", True),
+            ("long", "string", False),
+            ("x", "long", False),
+            (None, "long", False),
+        ],
+    )
     def test_type_changes(self, old: Any, new: str, known: bool) -> None:
         change = {"delta.typeChanges": [{"fromType": old, "toType": new}]}
         text = schema_string(field("a", new, change))

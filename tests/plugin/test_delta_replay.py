@@ -61,9 +61,20 @@ class TestJson:
             json.dumps(add("a", unknown={"x": [1]}, size=10)) + LINES[1],
             LINES[0].replace('"size": 10', '"size": 3, "size": 10') + LINES[1],
         ],
-        ids=["no newline", "lines", "blank lines", "CRLF", "BOM", "concatenated", "pretty", "unknown", "null actions",
-             "unknown field", "duplicate key"],
-    )  # fmt: skip
+        ids=[
+            "no newline",
+            "lines",
+            "blank lines",
+            "CRLF",
+            "BOM",
+            "concatenated",
+            "pretty",
+            "unknown",
+            "null actions",
+            "unknown field",
+            "duplicate key",
+        ],
+    )
     def test_accepted(self, log: DeltaLog, data: str) -> None:
         log.write(FIRST, data.encode())
         assert log.paths() == ["a", "b"]
@@ -187,8 +198,9 @@ class TestCheckpoints:
         files = {row["path"]: row["size_bytes"] for row in live_files(log.snapshot())}
         assert files == {"b": 77, "c": 10}
 
-    @pytest.mark.parametrize("form", ["3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet", "parquet",
-                                      "3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json"])  # fmt: skip
+    @pytest.mark.parametrize(
+        "form", ["3a0d65cd-4056-49b8-937b-95f9e3ee90e5.parquet", "parquet", "3a0d65cd-4056-49b8-937b-95f9e3ee90e5.json"]
+    )
     def test_v2_checkpoint(self, log: DeltaLog, form: str) -> None:
         """Sidecars by name, by absolute path and percent-encoded; adds in the manifest itself, also a classic one."""
         log.checkpoint("_sidecars/one.parquet", add("a"))
@@ -259,9 +271,14 @@ class TestIdentity:
 
     @pytest.mark.parametrize(
         ("stored", "path"),
-        [("a:b/c", "{root}/a:b/c"), ("t=12:30:00/f", "{root}/t=12:30:00/f"), ("x=A%252FA/f", "{root}/x=A%2FA/f"),
-         ("/elsewhere/f%20g", "/elsewhere/f g"), ("file:///elsewhere/f", "/elsewhere/f")],
-    )  # fmt: skip
+        [
+            ("a:b/c", "{root}/a:b/c"),
+            ("t=12:30:00/f", "{root}/t=12:30:00/f"),
+            ("x=A%252FA/f", "{root}/x=A%2FA/f"),
+            ("/elsewhere/f%20g", "/elsewhere/f g"),
+            ("file:///elsewhere/f", "/elsewhere/f"),
+        ],
+    )
     def test_resolved_path(self, log: DeltaLog, stored: str, path: str) -> None:
         assert log.snapshot().resolve_paths(pa.array([stored])).to_pylist() == [path.format(root=log.root)]
 
@@ -367,8 +384,10 @@ class TestProtocolAndMetadata:
     @pytest.mark.parametrize("name", WRITER_FEATURES)
     def test_writer_features(self, tmp_path: Path, name: str) -> None:
         assert name not in READER_FEATURES
-        for protocol in ({**WITH_VECTORS, "writerFeatures": ["deletionVectors", name]},
-                         {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [name]}):  # fmt: skip
+        for protocol in (
+            {**WITH_VECTORS, "writerFeatures": ["deletionVectors", name]},
+            {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": [name]},
+        ):
             root = tmp_path / str(protocol["minReaderVersion"])
             assert DeltaLog(root).start(protocol=protocol).snapshot().version == 0
 
@@ -380,9 +399,15 @@ class TestProtocolAndMetadata:
 
     @pytest.mark.parametrize(
         "protocol",
-        [{"minWriterVersion": 2}, {"minReaderVersion": "1"}, {"minReaderVersion": 0}, {"minReaderVersion": 3},
-         {"minReaderVersion": 3, "readerFeatures": "deletionVectors"}, {"minReaderVersion": 3, "readerFeatures": [1]}],
-    )  # fmt: skip
+        [
+            {"minWriterVersion": 2},
+            {"minReaderVersion": "1"},
+            {"minReaderVersion": 0},
+            {"minReaderVersion": 3},
+            {"minReaderVersion": 3, "readerFeatures": "deletionVectors"},
+            {"minReaderVersion": 3, "readerFeatures": [1]},
+        ],
+    )
     def test_damaged_protocols(self, tmp_path: Path, protocol: dict[str, Any]) -> None:
         with pytest.raises(CorruptMetadataError):
             DeltaLog(tmp_path / "t").start(protocol=protocol).snapshot()
@@ -396,14 +421,20 @@ class TestProtocolAndMetadata:
     @pytest.mark.parametrize(
         "change",
         [
-            {"schemaString": None}, {"schemaString": 3}, {"schemaString": "{"},
-            {"schemaString": '{"type":"struct"}'}, {"schemaString": '{"type":"struct","fields":[{"type":"long"}]}'},
-            {"schemaString": '{"type":"struct","fields":[{"name":"a"}]}'}, {"schemaString": "1" * 5000},
+            {"schemaString": None},
+            {"schemaString": 3},
+            {"schemaString": "{"},
+            {"schemaString": '{"type":"struct"}'},
+            {"schemaString": '{"type":"struct","fields":[{"type":"long"}]}'},
+            {"schemaString": '{"type":"struct","fields":[{"name":"a"}]}'},
+            {"schemaString": "1" * 5000},
             {"schemaString": '{"type":"struct","fields":[{"name":"a","type":"decimal(39,2)"}]}'},
-            {"partitionColumns": ["nope"]}, {"partitionColumns": "id"}, {"configuration": []},
+            {"partitionColumns": ["nope"]},
+            {"partitionColumns": "id"},
+            {"configuration": []},
             {"configuration": {"delta.columnMapping.mode": "name"}},
         ],
-    )  # fmt: skip
+    )
     def test_damaged_metadata(self, tmp_path: Path, change: dict[str, Any]) -> None:
         log = DeltaLog(tmp_path / "t").commit(0, {"protocol": MAPPED}, {"metaData": {**metadata(), **change}})
         with pytest.raises(CorruptMetadataError) as caught:
@@ -447,9 +478,12 @@ def test_every_order_of_batches_agrees_with_every_version(tmp_path: Path) -> Non
     """A checkpoint at any version changes nothing: the state is that of a plain replay."""
     log = DeltaLog(tmp_path / "t").start(protocol=WITH_VECTORS)
     steps = [
-        [add("a"), add("b")], [remove("a"), add("a", deletionVector=vector(0))], [remove("b")],
-        [add("a", deletionVector=vector(1)), remove("a", deletionVector=vector(0))], [add("b"), add("c")],
-    ]  # fmt: skip
+        [add("a"), add("b")],
+        [remove("a"), add("a", deletionVector=vector(0))],
+        [remove("b")],
+        [add("a", deletionVector=vector(1)), remove("a", deletionVector=vector(0))],
+        [add("b"), add("c")],
+    ]
     state: dict[tuple[str, str | None], dict[str, Any]] = {}
     for version, actions in enumerate(steps, 1):
         log.commit(version, *actions)

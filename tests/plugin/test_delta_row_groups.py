@@ -27,10 +27,14 @@ UTC = dt.timezone.utc
 ENDS = Decimal(-(2**63)), Decimal(2**63 - 1)
 OLD = dt.datetime(1899, 12, 31, 23, 59, 59, tzinfo=UTC)
 COLUMNS: dict[str, tuple[str, pa.DataType]] = {
-    "i": ("long", pa.int64()), "s": ("string", pa.string()), "d": ("date", pa.date32()),
-    "t": ("timestamp", pa.timestamp("us", "UTC")), "m": ("decimal(10,2)", pa.decimal128(10, 2)),
-    "f": ("double", pa.float64()), "w": ("decimal(38,0)", pa.decimal128(38)),
-}  # fmt: skip
+    "i": ("long", pa.int64()),
+    "s": ("string", pa.string()),
+    "d": ("date", pa.date32()),
+    "t": ("timestamp", pa.timestamp("us", "UTC")),
+    "m": ("decimal(10,2)", pa.decimal128(10, 2)),
+    "f": ("double", pa.float64()),
+    "w": ("decimal(38,0)", pa.decimal128(38)),
+}
 PARTS: dict[str, tuple[str, pa.DataType]] = {
     "p": ("string", pa.string()),
     "n": ("integer", pa.int32()),
@@ -46,21 +50,27 @@ def parsed_type(columns: dict[str, tuple[str, pa.DataType]]) -> pa.DataType:
 
 
 ADD = pa.struct(
-    [*ADD_FIELDS, ("stats_parsed", parsed_type(COLUMNS)),
-     ("partitionValues_parsed", pa.struct([(name, kind) for name, (_, kind) in PARTS.items()]))]
-)  # fmt: skip
+    [
+        *ADD_FIELDS,
+        ("stats_parsed", parsed_type(COLUMNS)),
+        ("partitionValues_parsed", pa.struct([(name, kind) for name, (_, kind) in PARTS.items()])),
+    ]
+)
 
 
 def parsed(records: int | None = 3, nulls: int | None = 0, **pairs: tuple[Any, Any]) -> dict[str, Any]:
     return {
-        "numRecords": records, "minValues": {k: v[0] for k, v in pairs.items()},
-        "maxValues": {k: v[1] for k, v in pairs.items()}, "nullCount": dict.fromkeys(COLUMNS, nulls),
-    }  # fmt: skip
+        "numRecords": records,
+        "minValues": {k: v[0] for k, v in pairs.items()},
+        "maxValues": {k: v[1] for k, v in pairs.items()},
+        "nullCount": dict.fromkeys(COLUMNS, nulls),
+    }
 
 
 def file(name: str, described: dict[str, Any] | None, **parts: Any) -> dict[str, Any]:
-    texts = {k: None if v is None else v.isoformat() if isinstance(v, dt.datetime) else str(v)
-             for k, v in parts.items()}  # fmt: skip
+    texts = {
+        k: None if v is None else v.isoformat() if isinstance(v, dt.datetime) else str(v) for k, v in parts.items()
+    }
     more = {} if described is None else {"stats_parsed": described}
     values = [(k, texts.get(k)) for k in PARTS]
     return add(name, partitionValues=values, partitionValues_parsed=parts, **more)["add"]
@@ -97,10 +107,21 @@ def kept(found: ScanPlan) -> list[str]:
 def log(tmp_path: Path) -> DeltaLog:
     """Twelve files in seven row groups of two rows; in the first and second, one row is no file."""
     files = [
-        file(f"f{i:02d}", parsed(i=(10 * i, 10 * i + 9), s=(f"k{i:02d}", f"k{i:02d}x"), d=(day(i), day(i)),
-             t=(noon(i), noon(i)), m=(Decimal(i), Decimal(i)), f=(float(i), float(i))), p="ab"[i // 6], n=i)
+        file(
+            f"f{i:02d}",
+            parsed(
+                i=(10 * i, 10 * i + 9),
+                s=(f"k{i:02d}", f"k{i:02d}x"),
+                d=(day(i), day(i)),
+                t=(noon(i), noon(i)),
+                m=(Decimal(i), Decimal(i)),
+                f=(float(i), float(i)),
+            ),
+            p="ab"[i // 6],
+            n=i,
+        )
         for i in range(12)
-    ]  # fmt: skip
+    ]
     return checkpoint(tmp_path / "t", files, 2)
 
 
@@ -115,16 +136,28 @@ def noon(i: int) -> dt.datetime:
 @pytest.mark.parametrize(
     ("where", "files", "skipped"),
     [
-        ("i BETWEEN 40 AND 49", ["f04"], 6), ("i < 0", [], 7), ("i IN (5, 115)", ["f00", "f11"], 5),
-        ("s = 'k03'", ["f03"], 6), ("s LIKE 'k1%'", ["f10", "f11"], 6), ("d = DATE '2024-01-04'", ["f03"], 6),
-        ("t > '2024-01-12'", ["f11"], 6), ("m = 7", ["f07"], 6), ("p = 'a'", [f"f{i:02d}" for i in range(6)], 3),
-        ("p = 'c'", [], 7), ("n = 3", ["f03"], 6), ("n = 3 OR i >= 110", ["f03", "f11"], 5), ("p IS NULL", [], 7),
-        ("i IS NULL", [], 7), ("i IS NOT NULL AND n > 10", ["f11"], 6), ("NOT (i < 110)", ["f11"], 6),
+        ("i BETWEEN 40 AND 49", ["f04"], 6),
+        ("i < 0", [], 7),
+        ("i IN (5, 115)", ["f00", "f11"], 5),
+        ("s = 'k03'", ["f03"], 6),
+        ("s LIKE 'k1%'", ["f10", "f11"], 6),
+        ("d = DATE '2024-01-04'", ["f03"], 6),
+        ("t > '2024-01-12'", ["f11"], 6),
+        ("m = 7", ["f07"], 6),
+        ("p = 'a'", [f"f{i:02d}" for i in range(6)], 3),
+        ("p = 'c'", [], 7),
+        ("n = 3", ["f03"], 6),
+        ("n = 3 OR i >= 110", ["f03", "f11"], 5),
+        ("p IS NULL", [], 7),
+        ("i IS NULL", [], 7),
+        ("i IS NOT NULL AND n > 10", ["f11"], 6),
+        ("NOT (i < 110)", ["f11"], 6),
         # Any of these may hold NaN, which is greater than 3.
-        ("f = 3", ["f00", "f01", "f02", "f03"], 0), ("f = 3 AND i < 30", ["f00", "f01", "f02"], 4),
+        ("f = 3", ["f00", "f01", "f02", "f03"], 0),
+        ("f = 3 AND i < 30", ["f00", "f01", "f02"], 4),
         ("z IS NULL", [f"f{i:02d}" for i in range(12)], 0),
     ],
-)  # fmt: skip
+)
 def test_skipped_row_groups(log: DeltaLog, where: str, files: list[str], skipped: int) -> None:
     found = plan(log, where)
     assert kept(found) == files
@@ -160,20 +193,26 @@ def test_newer_commits_win_and_are_told_of(log: DeltaLog) -> None:
 @pytest.mark.parametrize(
     ("described", "where"),
     [
-        (None, "i = 1000"), (parsed(None, i=(0, 9)), "i = 1000"), (parsed(i=(None, 9)), "i < -5"),
-        (parsed(i=(0, None)), "i = 1000"), (parsed(nulls=None, i=(0, 9)), "i IS NULL"),
-        (parsed(nulls=1, i=(0, 9)), "i IS NULL"), (parsed(s=("a", None)), "s > 'x'"),
+        (None, "i = 1000"),
+        (parsed(None, i=(0, 9)), "i = 1000"),
+        (parsed(i=(None, 9)), "i < -5"),
+        (parsed(i=(0, None)), "i = 1000"),
+        (parsed(nulls=None, i=(0, 9)), "i IS NULL"),
+        (parsed(nulls=1, i=(0, 9)), "i IS NULL"),
+        (parsed(s=("a", None)), "s > 'x'"),
         (parsed(s=("a", "a" * 20 + "?\x7f")), f"s = '{'a' * 20}\U0001f600'"),
         (parsed(s=("a", "z" * 31 + "\ufffd")), f"s = '{'z' * 31}\U0001f600'"),
         (parsed(t=(noon(0), noon(0))), "t = '2024-01-01 12:00:00.000999'"),
-        (parsed(f=(float("nan"), float("nan"))), "f = 5"), (parsed(f=(0.0, 1.0)), "isnan(f)"),
+        (parsed(f=(float("nan"), float("nan"))), "f = 5"),
+        (parsed(f=(0.0, 1.0)), "isnan(f)"),
     ],
-)  # fmt: skip
+)
 def test_one_uncertain_file_keeps_its_group(tmp_path: Path, described: Any, where: str) -> None:
     """The other file of the group is ruled out by each of these predicates."""
     sure = parsed(i=(0, 9), s=("a", "b"), t=(noon(0), noon(0)), f=(0.0, 1.0))
-    log = checkpoint(tmp_path / "t", [file("x", sure, p="a"), file("sure", sure, p="a"), file("unsure", described,
-        p="a")], 8)  # fmt: skip
+    log = checkpoint(
+        tmp_path / "t", [file("x", sure, p="a"), file("sure", sure, p="a"), file("unsure", described, p="a")], 8
+    )
     assert "unsure" in kept(plan(log, where))
 
 
@@ -188,7 +227,7 @@ def test_one_uncertain_file_keeps_its_group(tmp_path: Path, described: Any, wher
         ({"w": (ENDS[1], ENDS[1])}, {"w": (ENDS[1], Decimal(10**20))}, "w = 1000000000000000000000000000000"),
         ({"w": (ENDS[0], ENDS[0])}, {"w": (Decimal(-(10**20)), ENDS[0])}, "w = -1000000000000000000000000000000"),
     ],
-)  # fmt: skip
+)
 def test_a_bound_that_is_widened_more_than_a_greater_one(
     tmp_path: Path, widened: dict[str, Any], beside: dict[str, Any], where: str
 ) -> None:
@@ -203,7 +242,8 @@ JULIAN = dt.date(1582, 10, 14)
 @pytest.mark.parametrize(
     ("columns", "where", "files"),
     [
-        ({"d": JULIAN}, "d = DATE '1582-10-04'", ["x"]), ({"d": JULIAN}, "d = DATE '1582-10-03'", []),
+        ({"d": JULIAN}, "d = DATE '1582-10-04'", ["x"]),
+        ({"d": JULIAN}, "d = DATE '1582-10-03'", []),
         ({"d": dt.date(1, 1, 1)}, "d = DATE '0001-01-03'", ["x"]),
         ({"d": dt.date(1, 1, 1)}, "d = DATE '0001-01-04'", []),
         ({"t": dt.datetime(1582, 10, 14, 5, tzinfo=UTC)}, "t = TIMESTAMP '1582-10-03 04:30:00Z'", ["x"]),
@@ -211,7 +251,7 @@ JULIAN = dt.date(1582, 10, 14)
         ({"t": dt.datetime(1899, 12, 31, tzinfo=UTC)}, "t = TIMESTAMP '1899-12-30 23:00:00Z'", ["x"]),
         ({"t": dt.datetime(1899, 12, 31, tzinfo=UTC)}, "t = TIMESTAMP '1900-02-01 00:00:00Z'", []),
     ],
-)  # fmt: skip
+)
 def test_days_of_the_old_calendar(tmp_path: Path, columns: dict[str, Any], where: str, files: list[str]) -> None:
     """Checkpoints that Spark writes may count days as its old versions did."""
     found = parsed(**{name: (value, value) for name, value in columns.items()})
@@ -255,9 +295,14 @@ def test_a_partition_before_the_first_year_keeps_its_group(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("part", "where"),
-    [({"p": None}, "p IS NULL"), ({"p": ""}, "p IS NULL"), ({"n": None}, "n IS NULL"), ({"n": None}, "n <=> NULL"),
-     ({"z": noon(0)}, "z = '2024-01-01 12:00:00'")],
-)  # fmt: skip
+    [
+        ({"p": None}, "p IS NULL"),
+        ({"p": ""}, "p IS NULL"),
+        ({"n": None}, "n IS NULL"),
+        ({"n": None}, "n <=> NULL"),
+        ({"z": noon(0)}, "z = '2024-01-01 12:00:00'"),
+    ],
+)
 def test_partition_values_that_are_null(tmp_path: Path, part: dict[str, Any], where: str) -> None:
     sure = file("sure", parsed(), p="a", n=1, z=noon(3))
     odd = file("odd", parsed(), **{"p": "a", "n": 1, **part})
@@ -266,8 +311,10 @@ def test_partition_values_that_are_null(tmp_path: Path, part: dict[str, Any], wh
 
 
 def test_text_without_a_parsed_twin_keeps_its_group(tmp_path: Path) -> None:
-    files = [file("parsed", parsed(i=(0, 9))), file("text", None) | {"stats": stats(3, minValues={"i": 500},
-        maxValues={"i": 600}, nullCount={"i": 0})}]  # fmt: skip
+    files = [
+        file("parsed", parsed(i=(0, 9))),
+        file("text", None) | {"stats": stats(3, minValues={"i": 500}, maxValues={"i": 600}, nullCount={"i": 0})},
+    ]
     log = checkpoint(tmp_path / "t", files, 8)
     assert kept(plan(log, "i = 550")) == ["text"]
     assert kept(plan(log, "i = 5")) == ["parsed"]
@@ -307,9 +354,11 @@ def test_dotted_names_are_not_confused(tmp_path: Path) -> None:
     schema = json.dumps({"type": "struct", "fields": [field("s_", inner), field("s_.x", "long")]})
     head[1]["metaData"].update(schemaString=schema, partitionColumns=[], configuration=[])
     log.checkpoint(
-        f"{1:020d}.checkpoint.parquet", *head, add("f", partitionValues=[], stats_parsed=described),
+        f"{1:020d}.checkpoint.parquet",
+        *head,
+        add("f", partitionValues=[], stats_parsed=described),
         add_type=pa.struct([*ADD_FIELDS, ("stats_parsed", counts)]),
-    )  # fmt: skip
+    )
     for where, names in (("s_.x = 1", ["f"]), ("`s_.x` = 100", ["f"])):
         assert kept(plan(log, where)) == names
 
@@ -349,12 +398,14 @@ CUT = ["a" * 15 + "?" + "b" * 16 + "\x7f", "a" * 32, "a" * 31 + "\ufffd"]
 WORDS = st.sampled_from(["", "a", "ab", "b", "z", "\ufffd", *CUT])
 TIMES = [dt.datetime(1, 1, 9, tzinfo=UTC), OLD, OLD + dt.timedelta(seconds=1), OLD + dt.timedelta(2), noon(0)]
 VALUES: dict[str, st.SearchStrategy[Any]] = {
-    "i": st.integers(-3, 3), "s": WORDS, "d": st.sampled_from([dt.date(1, 1, 2), JULIAN, *map(day, range(4))]),
+    "i": st.integers(-3, 3),
+    "s": WORDS,
+    "d": st.sampled_from([dt.date(1, 1, 2), JULIAN, *map(day, range(4))]),
     "t": st.sampled_from(TIMES),
     "m": st.sampled_from([Decimal("-1.50"), Decimal("0.00"), Decimal("2.25")]),
     "f": st.sampled_from([-1.0, 0.0, 1.0, float("nan")]),
     "w": st.sampled_from([Decimal(-(10**37)), Decimal(0), Decimal(10**20), Decimal(10**38 - 1), *ENDS]),
-}  # fmt: skip
+}
 
 
 @st.composite
@@ -374,17 +425,52 @@ FILES = st.lists(
     st.tuples(described(), st.sampled_from(["a", "b", "", None]), st.sampled_from([1, 2, None])), min_size=1, max_size=8
 )
 LEAVES = st.sampled_from(
-    ["i = 2", "i > 1", "i <= -2", "i IS NULL", "s = 'ab'", "s > 'b'", "s LIKE 'a%'", "s < 'a'", "d = DATE '2024-01-02'",
-     "d < DATE '1582-10-05'", "d = DATE '0001-01-04'", "t < '1582-10-05'", "t = '1900-01-02 00:00:01'",
-     "t < '1900-01-01 00:00:30'", "t >= '1900-01-01 00:00:30'", "t = '1900-01-01 00:00:00.0005'", "m > 1", "m = 0",
-     "f > 0.5", "isnan(f)", "p = 'a'", "p > 'a'", "p IS NULL", "n = 2", "n IS NULL", "n IN (1, 3)", "n <=> NULL",
-     "s = 'aaaaaaaaaaaaaaa😀'", "i IS NOT NULL", "w = 0", f"w = {10**30}", f"w < {-10**30}", f"w >= {2**63}"]
-)  # fmt: skip
+    [
+        "i = 2",
+        "i > 1",
+        "i <= -2",
+        "i IS NULL",
+        "s = 'ab'",
+        "s > 'b'",
+        "s LIKE 'a%'",
+        "s < 'a'",
+        "d = DATE '2024-01-02'",
+        "d < DATE '1582-10-05'",
+        "d = DATE '0001-01-04'",
+        "t < '1582-10-05'",
+        "t = '1900-01-02 00:00:01'",
+        "t < '1900-01-01 00:00:30'",
+        "t >= '1900-01-01 00:00:30'",
+        "t = '1900-01-01 00:00:00.0005'",
+        "m > 1",
+        "m = 0",
+        "f > 0.5",
+        "isnan(f)",
+        "p = 'a'",
+        "p > 'a'",
+        "p IS NULL",
+        "n = 2",
+        "n IS NULL",
+        "n IN (1, 3)",
+        "n <=> NULL",
+        "s = 'aaaaaaaaaaaaaaa😀'",
+        "i IS NOT NULL",
+        "w = 0",
+        f"w = {10**30}",
+        f"w < {-(10**30)}",
+        f"w >= {2**63}",
+    ]
+)
 
 
 @settings(max_examples=150, deadline=None)
-@given(FILES, st.integers(1, 4), st.lists(LEAVES, min_size=1, max_size=3), st.sampled_from([" OR ", " AND "]),
-       st.booleans())  # fmt: skip
+@given(
+    FILES,
+    st.integers(1, 4),
+    st.lists(LEAVES, min_size=1, max_size=3),
+    st.sampled_from([" OR ", " AND "]),
+    st.booleans(),
+)
 def test_skipping_changes_no_plan(files: list[Any], size: int, leaves: list[str], junction: str, negated: bool) -> None:
     where = junction.join(leaves)
     where = f"NOT ({where})" if negated else where

@@ -37,8 +37,7 @@ ID, VERSION = "_metadata.row_id", "_metadata.row_commit_version"
 def write(log: DeltaLog, name: str, rows: int, **materialised: list[int | None]) -> dict[str, Any]:
     """A data file of ids 0 to ``rows`` - 1, in row groups of 2, and the fields of its add action."""
     columns: dict[str, Any] = {"id": pa.array(range(rows), pa.int64())}
-    columns.update({ON[f"delta.rowTracking.materialized{k}"]: pa.array(v, pa.int64())
-                    for k, v in materialised.items()})  # fmt: skip
+    columns.update({ON[f"delta.rowTracking.materialized{k}"]: pa.array(v, pa.int64()) for k, v in materialised.items()})
     pq.write_table(pa.table(columns), log.root / name, row_group_size=2)
     return {"size": (log.root / name).stat().st_size, "stats": stats(rows)}
 
@@ -86,9 +85,7 @@ def test_positions_are_physical(log: DeltaLog) -> None:
     content, (offset,) = vector_file(data)
     log.root.joinpath(f"deletion_vector_{UUIDS[0]}.bin").write_bytes(content)
     descriptor = vector(cardinality=2, size=len(data), offset=offset)
-    log.commit(
-        1, add("a", baseRowId=10, defaultRowCommitVersion=1, deletionVector=descriptor, **write(log, "a", 5))
-    )
+    log.commit(1, add("a", baseRowId=10, defaultRowCommitVersion=1, deletionVector=descriptor, **write(log, "a", 5)))
     assert rows(log) == [(1, 11, 1), (3, 13, 1), (4, 14, 1)]
     assert rows(log, ID, where="id > 3") == [(14,)]
 
@@ -101,8 +98,12 @@ def test_the_newest_add_counts(log: DeltaLog) -> None:
 
 
 def test_from_a_checkpoint(log: DeltaLog) -> None:
-    kinds = [*ADD_FIELDS, ("deletionVector", VECTOR_TYPE), ("baseRowId", pa.int64()),
-             ("defaultRowCommitVersion", pa.int64())]  # fmt: skip
+    kinds = [
+        *ADD_FIELDS,
+        ("deletionVector", VECTOR_TYPE),
+        ("baseRowId", pa.int64()),
+        ("defaultRowCommitVersion", pa.int64()),
+    ]
     log.commit(1, add("gone"))
     actions = first_actions(protocol=WITH_VECTORS, configuration=ON)
     schema = {"schemaString": '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'}

@@ -41,17 +41,29 @@ def widened(old: str, new: str) -> dict[str, Any]:
 
 
 WIDENINGS: list[tuple[str, pa.DataType, str, list[Any], list[Any]]] = [
-    ("byte", pa.int8(), "short", [-128, 127], [-128, 127]), ("byte", pa.int8(), "integer", [-128, 127], [-128, 127]),
-    ("short", pa.int16(), "long", [-5, 5], [-5, 5]), ("integer", pa.int32(), "long", [-(2**31), 7], [-(2**31), 7]),
+    ("byte", pa.int8(), "short", [-128, 127], [-128, 127]),
+    ("byte", pa.int8(), "integer", [-128, 127], [-128, 127]),
+    ("short", pa.int16(), "long", [-5, 5], [-5, 5]),
+    ("integer", pa.int32(), "long", [-(2**31), 7], [-(2**31), 7]),
     ("float", pa.float32(), "double", [0.5, 1.5], [0.5, 1.5]),
     ("integer", pa.int32(), "double", [-(2**31), 2**31 - 1], [-2147483648.0, 2147483647.0]),
     ("short", pa.int16(), "decimal(12,2)", [-3, 4], [Decimal("-3.00"), Decimal("4.00")]),
     ("long", pa.int64(), "decimal(22,2)", [-(2**63), 4], [Decimal(-(2**63)), Decimal("4.00")]),
-    ("decimal(4,1)", pa.decimal128(4, 1), "decimal(12,3)", [Decimal("1.5"), Decimal("2.5")],
-     [Decimal("1.500"), Decimal("2.500")]),
-    ("date", pa.date32(), "timestamp_ntz", [dt.date(1900, 1, 1), dt.date(9999, 12, 31)],
-     [dt.datetime(1900, 1, 1), dt.datetime(9999, 12, 31)]),
-]  # fmt: skip
+    (
+        "decimal(4,1)",
+        pa.decimal128(4, 1),
+        "decimal(12,3)",
+        [Decimal("1.5"), Decimal("2.5")],
+        [Decimal("1.500"), Decimal("2.500")],
+    ),
+    (
+        "date",
+        pa.date32(),
+        "timestamp_ntz",
+        [dt.date(1900, 1, 1), dt.date(9999, 12, 31)],
+        [dt.datetime(1900, 1, 1), dt.datetime(9999, 12, 31)],
+    ),
+]
 
 
 @pytest.mark.parametrize("feature", ["typeWidening", "typeWidening-preview"])
@@ -92,10 +104,15 @@ def test_old_statistics_still_prune(
 
 @pytest.mark.parametrize(
     ("old", "new", "text", "expected"),
-    [("byte", "long", "-7", -7), ("integer", "double", "16777217", 16777217.0), ("float", "double", "0.1", 0.1),
-     ("integer", "decimal(12,2)", "5", Decimal("5.00")), ("decimal(4,1)", "decimal(12,3)", "1.5", Decimal("1.500")),
-     ("date", "timestamp_ntz", "2024-02-29", dt.datetime(2024, 2, 29))],
-)  # fmt: skip
+    [
+        ("byte", "long", "-7", -7),
+        ("integer", "double", "16777217", 16777217.0),
+        ("float", "double", "0.1", 0.1),
+        ("integer", "decimal(12,2)", "5", Decimal("5.00")),
+        ("decimal(4,1)", "decimal(12,3)", "1.5", Decimal("1.500")),
+        ("date", "timestamp_ntz", "2024-02-29", dt.datetime(2024, 2, 29)),
+    ],
+)
 def test_old_partition_values(tmp_path: Path, old: str, new: str, text: str, expected: Any) -> None:
     log = DeltaLog(tmp_path / "t").start(
         widened(old, new), field("id", "long"), partition=("c",), protocol=features("typeWidening", "timestampNtz")
@@ -119,11 +136,23 @@ def test_nested_widening(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("long", "integer"), ("long", "double"), ("string", "integer"), ("date", "timestamp"), ("double", "float"),
-     ("decimal(10,2)", "decimal(10,4)"), ("decimal(10,2)", "decimal(9,1)"), ("integer", "decimal(9,0)"),
-     ("integer", "decimal(11,2)"), ("long", "decimal(19,0)"), ("long", "short"), ("timestamp", "timestamp_ntz"),
-     (None, "long"), ("integer", 7)],
-)  # fmt: skip
+    [
+        ("long", "integer"),
+        ("long", "double"),
+        ("string", "integer"),
+        ("date", "timestamp"),
+        ("double", "float"),
+        ("decimal(10,2)", "decimal(10,4)"),
+        ("decimal(10,2)", "decimal(9,1)"),
+        ("integer", "decimal(9,0)"),
+        ("integer", "decimal(11,2)"),
+        ("long", "decimal(19,0)"),
+        ("long", "short"),
+        ("timestamp", "timestamp_ntz"),
+        (None, "long"),
+        ("integer", 7),
+    ],
+)
 def test_unknown_widenings_are_refused(tmp_path: Path, old: Any, new: Any) -> None:
     column = field("col", "long", {"delta.typeChanges": [{"fromType": old, "toType": new}]})
     log = DeltaLog(tmp_path / "t").start(column, protocol=features("typeWidening"))
@@ -168,8 +197,9 @@ def test_shredded_variants(tmp_path: Path, feature: str) -> None:
     """One file is shredded, the other one is not; inside of a list too."""
     nested = {"type": "array", "elementType": "variant", "containsNull": True}
     protocol = features("variantType", feature)
-    log = DeltaLog(tmp_path / "t").start(field("id", "long"), field("v", "variant"), field("a", nested),
-                                         protocol=protocol)  # fmt: skip
+    log = DeltaLog(tmp_path / "t").start(
+        field("id", "long"), field("v", "variant"), field("a", nested), protocol=protocol
+    )
     stored = [{"metadata": EMPTY, "value": None, "typed_value": 7}, {"metadata": EMPTY, "value": b"\x05x"}, None]
     table = {"id": [1, 2, 3], "v": pa.array(stored, SHREDDED), "a": pa.array([stored, None, []], pa.list_(SHREDDED))}
     log.commit(1, data_file(log, "f", pa.table(table)))
@@ -193,8 +223,15 @@ def test_damaged_shredding(tmp_path: Path) -> None:
     assert (caught.value.field, caught.value.path) == ("v", str(log.root / "f"))
 
 
-@pytest.mark.parametrize("kind", [pa.struct([("value", pa.binary())]), pa.struct([("a", pa.int64())]), pa.binary(),
-                                  pa.struct([("value", pa.int64()), ("metadata", pa.binary())])])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.struct([("value", pa.binary())]),
+        pa.struct([("a", pa.int64())]),
+        pa.binary(),
+        pa.struct([("value", pa.int64()), ("metadata", pa.binary())]),
+    ],
+)
 def test_what_is_no_variant(tmp_path: Path, kind: pa.DataType) -> None:
     log = variants(tmp_path)
     log.commit(1, data_file(log, "f", pa.table({"id": [1], "v": pa.nulls(1, kind)})))
@@ -290,11 +327,15 @@ def test_user_defined_types_are_what_they_are_stored_as(tmp_path: Path) -> None:
     assert str(point.type) == "array<double>"
 
 
-@pytest.mark.parametrize(("fields", "message"), [
-    ([field("a", "long"), field("a", "string")], "two columns of one name"),
-    ([{**field("a", "long"), "metadata": [1]}], "metadata is no object"),
-    ([field("a", {"type": "udt"})], "no type"), ([field("a", {"type": "struct"})], "no fields"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ([field("a", "long"), field("a", "string")], "two columns of one name"),
+        ([{**field("a", "long"), "metadata": [1]}], "metadata is no object"),
+        ([field("a", {"type": "udt"})], "no type"),
+        ([field("a", {"type": "struct"})], "no fields"),
+    ],
+)
 def test_malformed_schemas(tmp_path: Path, fields: list[Any], message: str) -> None:
     with pytest.raises(CorruptMetadataError, match=message) as caught:
         open_table(DeltaLog(tmp_path / "t").start(*fields).root).snapshot()

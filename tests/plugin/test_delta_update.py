@@ -241,9 +241,13 @@ class TestCache:
 
     def test_sidecars_and_parsed_statistics(self, tmp_path: Path) -> None:
         parsed = pa.struct(
-            [("numRecords", pa.int64()), ("minValues", pa.struct([("id", pa.int64())])),
-             ("maxValues", pa.struct([("id", pa.int64())])), ("nullCount", pa.struct([("id", pa.int64())]))]
-        )  # fmt: skip
+            [
+                ("numRecords", pa.int64()),
+                ("minValues", pa.struct([("id", pa.int64())])),
+                ("maxValues", pa.struct([("id", pa.int64())])),
+                ("nullCount", pa.struct([("id", pa.int64())])),
+            ]
+        )
         kind = pa.struct([*ADD_FIELDS, ("deletionVector", VECTOR_TYPE), ("stats_parsed", parsed)])
         log = DeltaLog(tmp_path / "s").start()
         bounds = [{"minValues": {"id": i}, "maxValues": {"id": i}, "nullCount": {"id": 0}} for i in range(4)]
@@ -375,10 +379,14 @@ class TestLaziness:
     @pytest.mark.parametrize(
         ("predicate", "leaves"),
         [
-            (None, []), ("p = 1", []), ("a = 1", [("a",)]), ("n.y > 0", [("n", "y")]),
-            ("a = 1 OR b = 'x'", [("a",), ("b",)]), ("a = 1 AND p = 1", [("a",)]),
+            (None, []),
+            ("p = 1", []),
+            ("a = 1", [("a",)]),
+            ("n.y > 0", [("n", "y")]),
+            ("a = 1 OR b = 'x'", [("a",), ("b",)]),
+            ("a = 1 AND p = 1", [("a",)]),
         ],
-    )  # fmt: skip
+    )
     def test_a_plan_parses_what_its_predicate_names(
         self, wide: DeltaLog, asked: list[Any], predicate: str | None, leaves: list[Any]
     ) -> None:

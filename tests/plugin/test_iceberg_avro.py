@@ -118,11 +118,15 @@ def maps(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 
 PARTITION_TYPES: list[tuple[Any, st.SearchStrategy[Any]]] = [
-    ("int", INT32), ("long", INT64), ("string", st.text(max_size=20)), ("boolean", st.booleans()),
-    ("bytes", st.binary(max_size=20)), ("double", st.floats(allow_nan=False)),
+    ("int", INT32),
+    ("long", INT64),
+    ("string", st.text(max_size=20)),
+    ("boolean", st.booleans()),
+    ("bytes", st.binary(max_size=20)),
+    ("double", st.floats(allow_nan=False)),
     ("float", st.floats(width=32, allow_nan=False)),
     ({"type": "fixed", "name": "f16", "size": 16}, st.binary(min_size=16, max_size=16)),
-]  # fmt: skip
+]
 
 
 @st.composite
@@ -130,15 +134,25 @@ def manifests(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[tuple[str, in
     kinds = draw(st.lists(st.sampled_from(PARTITION_TYPES), max_size=3, unique_by=lambda k: str(k[0])))
     partition = [(f"p{i}", 1000 + i, kind) for i, (kind, _) in enumerate(kinds)]
     values = st.fixed_dictionaries({f"p{i}": st.none() | s for i, (_, s) in enumerate(kinds)})
-    file = st.fixed_dictionaries({
-        "file_path": st.text(max_size=30), "content": st.integers(0, 2), "partition": values,
-        "record_count": INT64, "file_size_in_bytes": INT64, "file_format": st.sampled_from(["PARQUET", "avro"]),
-        "lower_bounds": maps(st.binary(max_size=8)), "upper_bounds": maps(st.binary(max_size=8)),
-        "value_counts": maps(INT64), "null_value_counts": maps(INT64), "nan_value_counts": maps(INT64),
-        "equality_ids": st.none() | st.lists(INT32, max_size=4),
-        "split_offsets": st.none() | st.lists(INT64, max_size=4),
-        "first_row_id": st.none() | INT64, "referenced_data_file": st.none() | st.text(max_size=10),
-    })  # fmt: skip
+    file = st.fixed_dictionaries(
+        {
+            "file_path": st.text(max_size=30),
+            "content": st.integers(0, 2),
+            "partition": values,
+            "record_count": INT64,
+            "file_size_in_bytes": INT64,
+            "file_format": st.sampled_from(["PARQUET", "avro"]),
+            "lower_bounds": maps(st.binary(max_size=8)),
+            "upper_bounds": maps(st.binary(max_size=8)),
+            "value_counts": maps(INT64),
+            "null_value_counts": maps(INT64),
+            "nan_value_counts": maps(INT64),
+            "equality_ids": st.none() | st.lists(INT32, max_size=4),
+            "split_offsets": st.none() | st.lists(INT64, max_size=4),
+            "first_row_id": st.none() | INT64,
+            "referenced_data_file": st.none() | st.text(max_size=10),
+        }
+    )
     entries = st.fixed_dictionaries(
         {"status": INT32, "snapshot_id": st.none() | INT64, "sequence_number": st.none() | INT64, "data_file": file}
     )
@@ -299,9 +313,20 @@ def test_a_record_count_that_no_byte_backs() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"Obj", b"Obj\x02", b"PAR1", b"Obj\x01", b"Obj\x01\x02", b"Obj\x01\x00", b"Obj\x01\x00" + SYNC,
-     b"Obj\x01" + varint(-1) + varint(0), b"Obj\x01" + varint(2**62), b"Obj\x01\x02" + varint(-3)],
-)  # fmt: skip
+    [
+        b"",
+        b"Obj",
+        b"Obj\x02",
+        b"PAR1",
+        b"Obj\x01",
+        b"Obj\x01\x02",
+        b"Obj\x01\x00",
+        b"Obj\x01\x00" + SYNC,
+        b"Obj\x01" + varint(-1) + varint(0),
+        b"Obj\x01" + varint(2**62),
+        b"Obj\x01\x02" + varint(-3),
+    ],
+)
 def test_broken_headers(data: bytes) -> None:
     with pytest.raises(CorruptMetadataError) as caught:
         read_header(data, "x")
@@ -330,15 +355,33 @@ def doubling(depth: int, leaf: Any) -> Any:
 
 
 BROKEN_SCHEMAS: list[Any] = [
-    "long", "5", "[]", "{}", "not json", "[" * 100_000, '"r"', {"type": "record", "name": "r"},
+    "long",
+    "5",
+    "[]",
+    "{}",
+    "not json",
+    "[" * 100_000,
+    '"r"',
+    {"type": "record", "name": "r"},
     {"type": "record", "name": "r", "fields": [5]},
-    record(), record(("a", 1, "nothing")), record(("a", 1, "r")), record(("b", 2, ["null", "r"]), ("a", 1, "long")),
-    record(("a", 1, {"type": "fixed", "name": "f"})), record(("a", 1, {"type": "fixed", "name": "f", "size": -1})),
-    record(("a", 1, {"type": "enum", "name": "e"})), record(("a", 1, "long"), ("b", 1, "long")),
-    record(("a", 1, ["long", ["null"]])), record(("a", 1, [])), record(("a", 1, ["long", "string"])),
-    record(("a", 1, "string")), record(("a", 1, ARRAY)), record(("b", 2, {"type": "array"}), ("a", 1, "long")),
-    nested(100), doubling(40, "long"), doubling(40, "null"),
-]  # fmt: skip
+    record(),
+    record(("a", 1, "nothing")),
+    record(("a", 1, "r")),
+    record(("b", 2, ["null", "r"]), ("a", 1, "long")),
+    record(("a", 1, {"type": "fixed", "name": "f"})),
+    record(("a", 1, {"type": "fixed", "name": "f", "size": -1})),
+    record(("a", 1, {"type": "enum", "name": "e"})),
+    record(("a", 1, "long"), ("b", 1, "long")),
+    record(("a", 1, ["long", ["null"]])),
+    record(("a", 1, [])),
+    record(("a", 1, ["long", "string"])),
+    record(("a", 1, "string")),
+    record(("a", 1, ARRAY)),
+    record(("b", 2, {"type": "array"}), ("a", 1, "long")),
+    nested(100),
+    doubling(40, "long"),
+    doubling(40, "null"),
+]
 
 
 @pytest.mark.parametrize("schema", BROKEN_SCHEMAS, ids=range(len(BROKEN_SCHEMAS)))

@@ -50,13 +50,17 @@ def _alike(source: random.Random, n: int) -> list[dict[str, Any]]:
             sizes = [source.choice([0, 1, 8, 16, 63, 64, 65, 200]) for _ in range(source.randrange(20))]
         found.append(
             entry(
-                "f" * source.choice([3, 3, 3, 70]), records=i, content=1,
-                column_sizes=_counts(source, columns, bits), value_counts=_counts(source, columns, bits),
+                "f" * source.choice([3, 3, 3, 70]),
+                records=i,
+                content=1,
+                column_sizes=_counts(source, columns, bits),
+                value_counts=_counts(source, columns, bits),
                 null_value_counts=source.choice([None, _counts(source, columns, 1)]),
-                lower_bounds=_bounds(source, sizes), upper_bounds=_bounds(source, sizes),
+                lower_bounds=_bounds(source, sizes),
+                upper_bounds=_bounds(source, sizes),
                 split_offsets=[source.getrandbits(bits) for _ in range(source.choice([1, 1, 1, 30]))],
             )
-        )  # fmt: skip
+        )
     return found
 
 

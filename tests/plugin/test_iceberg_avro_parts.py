@@ -106,8 +106,11 @@ def _outcome(data: bytes, **options: Any) -> tuple[Any, ...]:
     return columns.rows, values, [(c.width, c.flaws) for c in found]
 
 
-@pytest.mark.parametrize("limits", [{"entries": n} for n in (19, 20, 21)] + [{"decoded_bytes": n} for n in (
-    1000, 2000, 5000, 10_000, 20_000, 50_000, 1 << 20)])  # fmt: skip
+@pytest.mark.parametrize(
+    "limits",
+    [{"entries": n} for n in (19, 20, 21)]
+    + [{"decoded_bytes": n} for n in (1000, 2000, 5000, 10_000, 20_000, 50_000, 1 << 20)],
+)
 def test_limits_are_those_of_the_file(limits: dict[str, int]) -> None:
     data = manifest_bytes([entry("f" * 100, split_offsets=[4] * (n % 7)) for n in range(20)], sync_interval=1)
     expected = _outcome(data, limits=Limits(**limits))

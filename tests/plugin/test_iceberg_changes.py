@@ -63,15 +63,21 @@ def test_every_kind_of_snapshot(history: History) -> None:
     assert found.column_names == ["id", *CHANGE_COLUMNS]
     assert found["_change_type"].to_pylist() == ["delete"] * 4 + ["insert"] * 2
     assert {v: t.timestamp() for v, t in found.select(CHANGE_COLUMNS[1:]).to_pandas().itertuples(index=False)} == {
-        103: 103, 104: 104
-    }  # fmt: skip
+        103: 103,
+        104: 104,
+    }
 
 
 @st.composite
 def actions(draw: st.DrawFn) -> list[dict[str, Any]]:
     kind = st.sampled_from(["append", "rewrite", "position", "vector", "equality", "compact", "upsert", "both"])
-    return draw(st.lists(st.fixed_dictionaries({"kind": kind, "a": st.integers(0, 9), "b": st.integers(0, 9)}),
-                         min_size=1, max_size=6))  # fmt: skip
+    return draw(
+        st.lists(
+            st.fixed_dictionaries({"kind": kind, "a": st.integers(0, 9), "b": st.integers(0, 9)}),
+            min_size=1,
+            max_size=6,
+        )
+    )
 
 
 def apply(history: History, action: dict[str, Any], fresh: int) -> None:

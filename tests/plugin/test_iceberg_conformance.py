@@ -144,8 +144,17 @@ def test_table_without_snapshots() -> None:
 
 # ---- files that are no tables ---------------------------------------------------------------------------------------
 
-ACCEPTED = ("V1Valid", "V1Compat", "V1PartitionSpecsWithoutDefaultId", "V1SchemasWithoutCurrentId", "V2Valid",
-            "V2ValidMinimal", "V3ValidMinimal", "V3WithPartitionStatistics", "StatisticsFiles")  # fmt: skip
+ACCEPTED = (
+    "V1Valid",
+    "V1Compat",
+    "V1PartitionSpecsWithoutDefaultId",
+    "V1SchemasWithoutCurrentId",
+    "V2Valid",
+    "V2ValidMinimal",
+    "V3ValidMinimal",
+    "V3WithPartitionStatistics",
+    "StatisticsFiles",
+)
 SINGLE = sorted(p for p in (ROOT / "iceberg").rglob("TableMetadata*.json"))
 
 

@@ -27,17 +27,23 @@ def known(lower: Any, upper: Any, value: bool = True, null: bool = False, nan: b
 @pytest.mark.parametrize(
     ("left", "right", "apart"),
     [
-        (known(1, 3), known(4, 9), True), (known(1, 3), known(3, 9), False), (known(1, 3), known(-5, 0), True),
-        (known(1, None), known(-5, 0), True), (known(None, 3), known(-5, 0), False),
+        (known(1, 3), known(4, 9), True),
+        (known(1, 3), known(3, 9), False),
+        (known(1, 3), known(-5, 0), True),
+        (known(1, None), known(-5, 0), True),
+        (known(None, 3), known(-5, 0), False),
         (known(None, None), known(1, 2), False),
-        (known(1, 3, null=True), known(4, 9), True), (known(1, 3, null=True), known(4, 9, null=True), False),
-        (known(1, 3, nan=True), known(4, 9, null=True), True), (known(1, 3, nan=True), known(4, 9, nan=True), False),
+        (known(1, 3, null=True), known(4, 9), True),
+        (known(1, 3, null=True), known(4, 9, null=True), False),
+        (known(1, 3, nan=True), known(4, 9, null=True), True),
+        (known(1, 3, nan=True), known(4, 9, nan=True), False),
         (known(None, None, value=False, null=True), known(1, 2), True),
         (known(None, None, value=False, null=True), known(1, 2, null=True), False),
         # Bounds that contradict themselves prove nothing.
-        (known(3, 1), known(4, 9), False), (known(1, 3), known(9, 4), False),
+        (known(3, 1), known(4, 9), False),
+        (known(1, 3), known(9, 4), False),
     ],
-)  # fmt: skip
+)
 def test_ranges_of_a_key_column(left: Range, right: Range, apart: bool) -> None:
     assert _apart(left, right).tolist() == _apart(right, left).tolist() == [apart]
 
@@ -76,8 +82,12 @@ def deletes_of(plan: tf.ScanPlan) -> dict[str, list[str]]:
 def table(tmp_path: Path) -> tf.Table:
     """Two files of ids 1 to 3 and 7 to 9, and deletes of 2 and 8 (with bounds), and of 3 (without)."""
     history = Bounded(tmp_path / "t")
-    history.said = {"f1-0.parquet": bounds(1, 3), "f1-1.parquet": bounds(7, 9), "e2.parquet": bounds(2, 2),
-                    "e3.parquet": bounds(8, 8)}  # fmt: skip
+    history.said = {
+        "f1-0.parquet": bounds(1, 3),
+        "f1-1.parquet": bounds(7, 9),
+        "e2.parquet": bounds(2, 2),
+        "e3.parquet": bounds(8, 8),
+    }
     history.commit("append", add=[[1, 2, 3], [7, 8, 9]])
     for key in (2, 8, 3):
         history.commit("delete", keys=[key])
@@ -177,11 +187,14 @@ def partitioned(folder: Path, spec: dict[str, Any], parts: list[tuple[Any, Any]]
     for content in (0, 1):
         for low, high in parts:
             made = [entry(f"{content}-{low}", partition={"p": low}, **({"content": 1} if content else {}))]
-            summary = [{
-                "contains_null": low is None, "contains_nan": False,
-                "lower_bound": None if low is None else low.to_bytes(4, "little"),
-                "upper_bound": None if high is None else high.to_bytes(4, "little"),
-            }]  # fmt: skip
+            summary = [
+                {
+                    "contains_null": low is None,
+                    "contains_nan": False,
+                    "lower_bound": None if low is None else low.to_bytes(4, "little"),
+                    "upper_bound": None if high is None else high.to_bytes(4, "little"),
+                }
+            ]
             manifests.append((manifest_bytes(made, kinds), {"content": content, "partitions": summary}))
     return table_with(folder, *manifests, **{"partition-specs": [spec], "default-spec-id": 0})
 

@@ -150,15 +150,21 @@ def tables_of(deletes: list[Any], folder: str = "") -> list[DeletesOf]:
 
 def survivors(data: list[Any], folder: str = "") -> pa.Table:
     """Planned files as the core hands them over: the partition widened to all specs' fields."""
-    kinds = {"1000": ("x", pa.float64()), "1001": ("y", pa.string()), "1002": ("z", pa.string()),
-             "1003": ("u", pa.string())}  # fmt: skip
+    kinds = {
+        "1000": ("x", pa.float64()),
+        "1001": ("y", pa.string()),
+        "1002": ("z", pa.string()),
+        "1003": ("u", pa.string()),
+    }
     members = [pa.array([p.get(name) for _, p, _ in data], kind) for name, kind in kinds.values()]
-    return pa.table({
-        "path": pa.array([f"{folder}f{i}" for i in range(len(data))]),
-        "spec_id": pa.array([s for s, _, _ in data], pa.int32()),
-        "data_sequence_number": pa.array([d for _, _, d in data], pa.int64()),
-        "partition": pa.StructArray.from_arrays(members, names=list(kinds)),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "path": pa.array([f"{folder}f{i}" for i in range(len(data))]),
+            "spec_id": pa.array([s for s, _, _ in data], pa.int32()),
+            "data_sequence_number": pa.array([d for _, _, d in data], pa.int64()),
+            "partition": pa.StructArray.from_arrays(members, names=list(kinds)),
+        }
+    )
 
 
 def planned(index: DeleteIndex, files: pa.Table) -> DeleteFiles:
@@ -228,9 +234,19 @@ def test_no_files_and_no_deletes() -> None:
     assert (found.files.num_rows, len(found.offsets)) == (0, 1)
 
 
-@pytest.mark.parametrize("unchosen", [
-    [], [0], [999], [500, 501], [64, 200, 930], range(0, 1000, 3), range(600), range(1000),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "unchosen",
+    [
+        [],
+        [0],
+        [999],
+        [500, 501],
+        [64, 200, 930],
+        range(0, 1000, 3),
+        range(600),
+        range(1000),
+    ],
+)
 def test_rows_of_deletes_in_runs(unchosen: Any) -> None:
     table = pa.concat_tables([pa.table({"x": range(i, i + 250), "y": [str(i)] * 250}) for i in range(0, 1000, 250)])
     chosen = np.ones(1000, bool)
@@ -258,10 +274,16 @@ def of_one(data: bytes, manifest: Manifest) -> DeletesOf:
 
 
 def test_bounds_that_differ_name_no_file() -> None:
-    data = manifest_bytes([
-        entry("d", content=1, lower_bounds=[{"key": FILE_PATH_ID, "value": b"f0"}],
-              upper_bounds=[{"key": FILE_PATH_ID, "value": b"f1"}])
-    ])  # fmt: skip
+    data = manifest_bytes(
+        [
+            entry(
+                "d",
+                content=1,
+                lower_bounds=[{"key": FILE_PATH_ID, "value": b"f0"}],
+                upper_bounds=[{"key": FILE_PATH_ID, "value": b"f1"}],
+            )
+        ]
+    )
     manifest = Manifest("m", len(data), 0, DELETES, 9, 0, 1, -1, -1, -1, -1, -1, -1, None)
     index = DeleteIndex([of_one(data, manifest)], SPECS)
     assert len(planned(index, survivors([(0, {}, 1)] * 3)).indices) == 3
@@ -281,11 +303,17 @@ def test_a_vector_without_its_place(missing: str) -> None:
 @pytest.mark.parametrize(
     ("left", "right", "same"),
     [
-        ("s3a://b/t/f", "s3://b/t/f", True), ("s3://b/t/f", "s3://c/t/f", False), ("/t/f", "hdfs://h:1/t/f", True),
-        ("hdfs://h:1/t/f", "/t/f", True), ("file:/t/f", "/t/f", True), ("file:///t/f", "file:/t/f", True),
-        ("/t/f", "/t/g", False), ("S3://b/t", "s3://b/t", True), ("hdfs:///t/f", "/t/f", True),
+        ("s3a://b/t/f", "s3://b/t/f", True),
+        ("s3://b/t/f", "s3://c/t/f", False),
+        ("/t/f", "hdfs://h:1/t/f", True),
+        ("hdfs://h:1/t/f", "/t/f", True),
+        ("file:/t/f", "/t/f", True),
+        ("file:///t/f", "file:/t/f", True),
+        ("/t/f", "/t/g", False),
+        ("S3://b/t", "s3://b/t", True),
+        ("hdfs:///t/f", "/t/f", True),
     ],
-)  # fmt: skip
+)
 def test_when_two_paths_are_one_file(left: str, right: str, same: bool) -> None:
     a, b = comparable(pa.chunked_array([[left]]), pa.chunked_array([[right]]))
     assert (a[0].as_py() == b[0].as_py()) is same
@@ -353,10 +381,14 @@ def with_ids(table: pa.Table, ids: dict[str, int]) -> pa.Table:
     return table.cast(pa.schema(fields))
 
 
-POSITIONS = pa.table({
-    "path": ["/t/a", "/t/b", None, "hdfs://h:1/t/a", "/t/a"], "where": pa.array([4, 1, 9, 7, 2], pa.int64()),
-    "file_path": ["/t/a"] * 5, "pos": pa.array([100, 101, 102, 103, 104], pa.int64()),
-})  # fmt: skip
+POSITIONS = pa.table(
+    {
+        "path": ["/t/a", "/t/b", None, "hdfs://h:1/t/a", "/t/a"],
+        "where": pa.array([4, 1, 9, 7, 2], pa.int64()),
+        "file_path": ["/t/a"] * 5,
+        "pos": pa.array([100, 101, 102, 103, 104], pa.int64()),
+    }
+)
 
 
 def position_row(path: Path, file_format: str = "parquet") -> pa.Table:
@@ -395,8 +427,9 @@ def test_positions_that_are_damaged(tmp_path: Path) -> None:
     for table in (
         pa.table({"file_path": ["/t/a"], "pos": pa.array([-1], pa.int64())}),
         pa.table({"file_path": ["/t/a"], "pos": pa.array([None], pa.int64())}),
-        pa.table({"file_path": ["/t/a"]}), pa.table({"file_path": ["/t/a"], "pos": ["x"]}),
-    ):  # fmt: skip
+        pa.table({"file_path": ["/t/a"]}),
+        pa.table({"file_path": ["/t/a"], "pos": ["x"]}),
+    ):
         pq.write_table(table, tmp_path / "d")
         with pytest.raises(CorruptMetadataError):
             reader(tmp_path).deleted_positions("/t/a", None, rows)
@@ -416,8 +449,14 @@ def test_positions_that_are_damaged(tmp_path: Path) -> None:
 
 def test_vector_ranges(tmp_path: Path) -> None:
     (tmp_path / "v.puffin").write_bytes(b"PFA1" + blob([3]) + b"rest")
-    row = {"kind": "deletion_vector", "path": str(tmp_path / "v.puffin"), "file_format": "puffin", "cardinality": 1,
-           "offset": 4, "size_bytes": len(blob([3]))}  # fmt: skip
+    row = {
+        "kind": "deletion_vector",
+        "path": str(tmp_path / "v.puffin"),
+        "file_format": "puffin",
+        "cardinality": 1,
+        "offset": 4,
+        "size_bytes": len(blob([3])),
+    }
     assert list(reader(tmp_path).deleted_positions("f", 10, pa.Table.from_pylist([row]))) == [3]
     for wrong in ({"offset": -1}, {"size_bytes": -1}, {"offset": 2**40}, {"size_bytes": 2**40}, {"cardinality": 2}):
         with pytest.raises(CorruptMetadataError):
@@ -443,8 +482,10 @@ def test_a_few_bytes_that_stand_for_many_texts(tmp_path: Path, nested: bool) -> 
     ids = {"p": FILE_PATH_ID, "n": FILE_PATH_ID - 1, "k": 2}
     table = with_ids(pa.table({"p": same, "n": [7] * 10_000, "k": same}), ids)
     if nested:
-        columns = [pa.StructArray.from_arrays([table[name].combine_chunks()], fields=[table.schema.field(name)])
-                   for name in table.column_names]  # fmt: skip
+        columns = [
+            pa.StructArray.from_arrays([table[name].combine_chunks()], fields=[table.schema.field(name)])
+            for name in table.column_names
+        ]
         table = pa.table(columns, names=["x", "y", "z"])
     pq.write_table(table, tmp_path / "d", row_group_size=3000)
     assert (tmp_path / "d").stat().st_size < 20_000

@@ -55,9 +55,12 @@ TRANSFORMS: list[tuple[Any, tuple[str, ...]]] = [
     (tr.VoidTransform(), tuple(VALUES)),
 ]
 NOT_WRITTEN = {
-    ("binary", "truncate[3]"), ("time", "identity"), ("time", "void"), ("time", "bucket[3]"),
+    ("binary", "truncate[3]"),
+    ("time", "identity"),
+    ("time", "void"),
+    ("time", "bucket[3]"),
     *(("uuid", name) for name in ("bucket[3]", "identity", "void")),
-}  # fmt: skip
+}
 """PyIceberg does not. It also rounds partition values of doubles to floats where it rewrites manifests."""
 
 

@@ -23,10 +23,16 @@ from .iceberg_support import container, record, text, varint
 INT64 = st.integers(-(2**63), 2**63 - 1)
 SMALL = st.integers(-3, 12)
 KINDS = [
-    (pa.int32(), SMALL), (pa.int64(), INT64), (pa.int64(), SMALL), (pa.date32(), st.integers(-5, 5)),
-    (pa.string(), st.text(max_size=2)), (pa.bool_(), st.booleans()), (pa.binary(2), st.binary(min_size=2, max_size=2)),
-    (pa.float64(), st.sampled_from([0.0, -0.0, 1.5, math.nan, -math.nan])), (pa.null(), st.none()),
-]  # fmt: skip
+    (pa.int32(), SMALL),
+    (pa.int64(), INT64),
+    (pa.int64(), SMALL),
+    (pa.date32(), st.integers(-5, 5)),
+    (pa.string(), st.text(max_size=2)),
+    (pa.bool_(), st.booleans()),
+    (pa.binary(2), st.binary(min_size=2, max_size=2)),
+    (pa.float64(), st.sampled_from([0.0, -0.0, 1.5, math.nan, -math.nan])),
+    (pa.null(), st.none()),
+]
 
 
 @given(st.lists(st.integers(0, 30) | st.integers(0, 2**62), min_size=1, unique=True), st.lists(INT64 | SMALL))
@@ -64,10 +70,14 @@ def test_row_codes(data: st.DataObject) -> None:
     ("left", "right", "kept"),
     [
         (["s3://b/t/a", "s3://b/t/c"], ["s3://b/t/a", None], True),
-        (["file:///d/a"], ["file:///d/b"], True), (["/d/a"], ["/d/a"], True), (["a/b"], ["a/b"], False),
-        (["file:///d/a"], ["file:////d/a"], False), (["s3://b/t"], ["s3a://b/t"], False), (["/d"], [None], True),
+        (["file:///d/a"], ["file:///d/b"], True),
+        (["/d/a"], ["/d/a"], True),
+        (["a/b"], ["a/b"], False),
+        (["file:///d/a"], ["file:////d/a"], False),
+        (["s3://b/t"], ["s3a://b/t"], False),
+        (["/d"], [None], True),
     ],
-)  # fmt: skip
+)
 def test_paths_of_one_spelling_are_left_as_they_are(left: list[str], right: list[str | None], kept: bool) -> None:
     arrays = pa.chunked_array([left]), pa.chunked_array([right], pa.string())
     found = comparable(*arrays)
@@ -123,9 +133,11 @@ def test_records_are_left_out_with_all_they_hold(records: list[tuple[int, list[i
     lists = {"type": "array", "items": "long", "element-id": 20}
     schema = record(("s", 0, "int"), ("l", 2, lists), ("m", 3, pairs), ("b", 4, ["null", "bytes"]))
     wants = (
-        Want(0, ("s",)), Want(2, ("l",), "int", "list"), Want(4, ("b",), "bytes"),
+        Want(0, ("s",)),
+        Want(2, ("l",), "int", "list"),
+        Want(4, ("b",), "bytes"),
         Want(3, ("m",), "any", "map", (Want(10, ("key",)), Want(11, ("value",), "bytes"))),
-    )  # fmt: skip
+    )
 
     def encoded(status: int, items: list[int], value: bytes | None) -> bytes:
         array = (varint(len(items)) + b"".join(map(varint, items)) if items else b"") + b"\x00"

@@ -18,8 +18,18 @@ from tests.conformance import IcebergCase, iceberg_cases, needs_tables
 from .iceberg_history import History
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tables" / "iceberg-evolved" / "table"
-TABLES = ("snapshots", "history", "refs", "manifests", "entries", "files", "data_files", "delete_files", "partitions",
-          "metadata_log_entries")  # fmt: skip
+TABLES = (
+    "snapshots",
+    "history",
+    "refs",
+    "manifests",
+    "entries",
+    "files",
+    "data_files",
+    "delete_files",
+    "partitions",
+    "metadata_log_entries",
+)
 
 
 def write_partitioned(folder: Path) -> str:
@@ -37,15 +47,17 @@ def write_partitioned(folder: Path) -> str:
     catalog = SqlCatalog("c", uri=f"sqlite:///{folder / 'c.db'}", warehouse=folder.as_uri())
     catalog.create_namespace("db")
     start = dt.datetime(1969, 12, 30, 22)
-    rows = pa.table({
-        "id": pa.array(range(12), pa.int64()),
-        "name": pa.array([None, *(f"name {i}" for i in range(11))]),
-        "at": pa.array([start + dt.timedelta(hours=31 * i) for i in range(12)], pa.timestamp("us")),
-        "on": pa.array([dt.date(1969 + i % 3, 12, 31) for i in range(12)]),
-        # PyIceberg shows partition values that are doubles as floats.
-        "score": pa.array([float("nan"), *(i / 4 for i in range(11))]),
-        "amount": pa.array(range(12), pa.decimal128(9, 0)).cast(pa.decimal128(9, 2)),
-    })  # fmt: skip
+    rows = pa.table(
+        {
+            "id": pa.array(range(12), pa.int64()),
+            "name": pa.array([None, *(f"name {i}" for i in range(11))]),
+            "at": pa.array([start + dt.timedelta(hours=31 * i) for i in range(12)], pa.timestamp("us")),
+            "on": pa.array([dt.date(1969 + i % 3, 12, 31) for i in range(12)]),
+            # PyIceberg shows partition values that are doubles as floats.
+            "score": pa.array([float("nan"), *(i / 4 for i in range(11))]),
+            "amount": pa.array(range(12), pa.decimal128(9, 0)).cast(pa.decimal128(9, 2)),
+        }
+    )
     table = catalog.create_table("db.t", rows.schema)
     table.append(rows.slice(0, 4))
     table.delete("id = 2")
@@ -110,8 +122,15 @@ def keyed(table: pa.Table, key: str) -> dict[Any, dict[str, Any]]:
     return found
 
 
-KEYS = {"snapshots": "snapshot_id", "history": "snapshot_id", "refs": "name", "manifests": "path",
-        "entries": "data_file", "files": "file_path", "data_files": "file_path"}  # fmt: skip
+KEYS = {
+    "snapshots": "snapshot_id",
+    "history": "snapshot_id",
+    "refs": "name",
+    "manifests": "path",
+    "entries": "data_file",
+    "files": "file_path",
+    "data_files": "file_path",
+}
 
 
 @pytest.mark.parametrize("name", list(KEYS))

@@ -56,9 +56,14 @@ def last_column(field_id: int) -> dict[str, Any]:
 
 
 def table_of(
-    root: Path, files: dict[str, Any], *fields: Any, row: dict[str, Any] | None = None, partition: Any = (),
-    defaults: Any = None, **metadata: Any,
-) -> tf.Table:  # fmt: skip
+    root: Path,
+    files: dict[str, Any],
+    *fields: Any,
+    row: dict[str, Any] | None = None,
+    partition: Any = (),
+    defaults: Any = None,
+    **metadata: Any,
+) -> tf.Table:
     """A table whose files were written to ``data/``: {name: (rows, further members of the entry)}."""
     entries = []
     for name, (rows, more) in files.items():
@@ -78,9 +83,13 @@ def write(root: Path, name: str, table: pa.Table, **options: Any) -> None:
 
 
 @needs_tables
-@pytest.mark.parametrize(("name", "before"), [
-    ("iceberg_v3_row_lineage", 2872597867664652808), ("iceberg_v3_row_lineage_orc", 7033898671372067760),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [
+        ("iceberg_v3_row_lineage", 2872597867664652808),
+        ("iceberg_v3_row_lineage_orc", 7033898671372067760),
+    ],
+)
 def test_row_lineage(name: str, before: int) -> None:
     """The compacted file stores both columns; before it they were inherited."""
     table = impala(f"iceberg_v3/{name}")
@@ -97,8 +106,14 @@ def test_row_lineage_of_avro() -> None:
 
 
 def test_stored_lineage_wins_where_it_is_not_null(tmp_path: Path) -> None:
-    stored = pa.table({"a": [1, 2, 3], "r": pa.array([77, None, 78], pa.int64()),
-                       "s": pa.array([None, 4, 2], pa.int64()), "b": ["x", "y", "z"]})  # fmt: skip
+    stored = pa.table(
+        {
+            "a": [1, 2, 3],
+            "r": pa.array([77, None, 78], pa.int64()),
+            "s": pa.array([None, 4, 2], pa.int64()),
+            "b": ["x", "y", "z"],
+        }
+    )
     write(tmp_path, "a", with_ids(stored, 1, 2147483540, 2147483539, 2), row_group_size=2)
     table = table_of(tmp_path, {"a": (3, {})}, *AB, row={"first_row_id": 100}, **V3)
     assert values(table.scan(columns=[*LINEAGE, "a"])) == [(77, 5, 1), (101, 4, 2), (78, 2, 3)]
@@ -112,9 +127,15 @@ def test_columns_of_place(tmp_path: Path) -> None:
     rows = with_ids(pa.table({"a": [1, 2, 3], "b": ["x", "y", "z"]}), 1, 2)
     for name in ("one", "two"):
         write(tmp_path, name, rows, row_group_size=2)
-    specs = [{"spec-id": 0, "fields": [
-        {"source-id": 1, "field-id": 1000, "name": "a_bucket", "transform": "bucket[4]"},
-        {"source-id": 2, "field-id": 1001, "name": "b", "transform": "identity"}]}]  # fmt: skip
+    specs = [
+        {
+            "spec-id": 0,
+            "fields": [
+                {"source-id": 1, "field-id": 1000, "name": "a_bucket", "transform": "bucket[4]"},
+                {"source-id": 2, "field-id": 1001, "name": "b", "transform": "identity"},
+            ],
+        }
+    ]
     first, second = {"a_bucket": 3, "b": None}, {"a_bucket": 0, "b": "k"}
     files = {"one": (3, {"partition": first}), "two": (3, {"partition": second})}
     more: dict[str, Any] = {"partition-specs": specs, "last-partition-id": 1001}
@@ -175,9 +196,13 @@ class TestWithoutIds:
         assert values(table.scan()) == [(1, "x")]
 
     def test_nested(self, tmp_path: Path, suffix: str) -> None:
-        inner = {"type": "struct", "fields": [
-            {"id": 2, "name": "x", "required": False, "type": "int"},
-            {"id": 3, "name": "y", "required": False, "type": "long"}]}  # fmt: skip
+        inner = {
+            "type": "struct",
+            "fields": [
+                {"id": 2, "name": "x", "required": False, "type": "int"},
+                {"id": 3, "name": "y", "required": False, "type": "long"},
+            ],
+        }
         listed = {"type": "list", "element-id": 5, "element-required": False, "element": "long"}
         fields = (1, "s", inner), (4, "l", listed)
         laid_out = pa.table({"s": [{"x": 1, "y": 2}]})
@@ -186,10 +211,17 @@ class TestWithoutIds:
         swapped = pa.table({"s": [{"y": 1, "x": 2}]})
         self.refused(self.table(tmp_path, suffix, swapped, *fields, **last_column(5)))
 
-    @pytest.mark.parametrize("stored", [
-        pa.table({"b": ["x"], "a": [1]}), pa.table({"a": [1], "c": ["x"]}), pa.table({"c": [1], "b": ["x"]}),
-        pa.table({"A": [1], "b": ["x"]}), pa.table({"c": [1], "a": [1], "b": ["x"]}),
-    ], ids=lambda t: "".join(t.column_names))  # fmt: skip
+    @pytest.mark.parametrize(
+        "stored",
+        [
+            pa.table({"b": ["x"], "a": [1]}),
+            pa.table({"a": [1], "c": ["x"]}),
+            pa.table({"c": [1], "b": ["x"]}),
+            pa.table({"A": [1], "b": ["x"]}),
+            pa.table({"c": [1], "a": [1], "b": ["x"]}),
+        ],
+        ids=lambda t: "".join(t.column_names),
+    )
     def test_position_and_name_differ(self, tmp_path: Path, suffix: str, stored: pa.Table) -> None:
         self.refused(self.table(tmp_path, suffix, stored, *AB))
 
@@ -240,9 +272,7 @@ def test_default_before_the_column_existed() -> None:
 @needs_tables
 def test_default_of_a_partition_column() -> None:
     table = impala("iceberg_v3/test_default_part")
-    assert sorted(map(repr, values(table.scan()))) == sorted(
-        map(repr, [(1, -1), (2, -1), (3, 5), (4, 10), (5, None)])
-    )
+    assert sorted(map(repr, values(table.scan()))) == sorted(map(repr, [(1, -1), (2, -1), (3, 5), (4, 10), (5, None)]))
     assert sorted(values(table.scan("j = -1"))) == [(1, -1), (2, -1)]
     assert values(table.scan("j IS NULL")) == [(5, None)]
     assert sorted(values(table.scan("j > 5"))) == [(4, 10)]
@@ -259,18 +289,23 @@ def test_default_of_a_member_needs_its_struct() -> None:
 
 U = uuid.UUID("f79c3e09-677c-4bbd-a479-3f349cb785e7")
 DEFAULTS: list[tuple[Any, Any, Any]] = [
-    ("boolean", True, True), ("int", 34, 34), ("long", 4900000000, 4900000000), ("float", 1.0, 1.0),
-    ("double", 1.5, 1.5), ("decimal(9,2)", "14.20", Decimal("14.20")),
+    ("boolean", True, True),
+    ("int", 34, 34),
+    ("long", 4900000000, 4900000000),
+    ("float", 1.0, 1.0),
+    ("double", 1.5, 1.5),
+    ("decimal(9,2)", "14.20", Decimal("14.20")),
     ("decimal(38,10)", "9" * 28 + ".0000000001", Decimal("9" * 28 + ".0000000001")),
     ("date", "2017-11-16", dt.date(2017, 11, 16)),
     ("time", "22:31:08.123456", dt.time(22, 31, 8, 123456)),
     ("timestamp", "2017-11-16T22:31:08.123456", dt.datetime(2017, 11, 16, 22, 31, 8, 123456)),
-    ("timestamptz", "2017-11-16T22:31:08.123456+00:00",
-     dt.datetime(2017, 11, 16, 22, 31, 8, 123456, dt.timezone.utc)),
-    ("string", "iceberg", "iceberg"), ("uuid", str(U), U.bytes), ("fixed[4]", "000102ff", b"\x00\x01\x02\xff"),
+    ("timestamptz", "2017-11-16T22:31:08.123456+00:00", dt.datetime(2017, 11, 16, 22, 31, 8, 123456, dt.timezone.utc)),
+    ("string", "iceberg", "iceberg"),
+    ("uuid", str(U), U.bytes),
+    ("fixed[4]", "000102ff", b"\x00\x01\x02\xff"),
     ("binary", "000102ff", b"\x00\x01\x02\xff"),
     ({"type": "list", "element-id": 50, "element-required": False, "element": "int"}, [1, None], [1, None]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("kind", "default", "value"), DEFAULTS, ids=lambda v: str(v)[:20])
@@ -290,8 +325,9 @@ def test_defaults_at_every_depth(tmp_path: Path, kind: Any, default: Any, value:
         return pa.field(name, t, metadata={"PARQUET:field_id": str(i)})
 
     inner = [pa.struct([ided("x", pa.int64(), i)]) for i in (3, 7)]
-    schema = pa.schema([ided("a", pa.int64(), 1), ided("s", inner[0], 2),
-                        ided("l", pa.list_(ided("element", inner[1], 6)), 5)])  # fmt: skip
+    schema = pa.schema(
+        [ided("a", pa.int64(), 1), ided("s", inner[0], 2), ided("l", pa.list_(ided("element", inner[1], 6)), 5)]
+    )
     rows = [{"a": 1, "s": {"x": 1}, "l": [{"x": 1}, None, {"x": 2}]}, {"a": 2, "s": None, "l": []}]
     write(tmp_path, "a.parquet", pa.Table.from_pylist(rows, schema))
     table = table_of(tmp_path, {"a.parquet": (2, {})}, *fields, defaults={"new": {"initial-default": default}}, **V3)

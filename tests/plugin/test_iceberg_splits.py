@@ -57,7 +57,9 @@ def test_offsets_of_the_manifest_cut_the_file(tmp_path: Path) -> None:
     plan = table_of(tmp_path, {"a.parquet": (30, more)}, *AB).scan("a <> 7").plan()
     parts = [task for group in plan.splits(1, 0) for task in group]
     assert [(part.start, part.start + part.length) for part in parts] == [
-        (0, offsets[1]), (offsets[1], offsets[2]), (offsets[2], path.stat().st_size)
-    ]  # fmt: skip
+        (0, offsets[1]),
+        (offsets[1], offsets[2]),
+        (offsets[2], path.stat().st_size),
+    ]
     assert [len(plan.to_arrow([part])) for part in parts] == [9, 10, 10]
     assert plan.splits()[0] == list(plan.tasks())

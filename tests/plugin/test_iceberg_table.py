@@ -43,12 +43,20 @@ FIELDS = [
 def metadata_json(**changes: Any) -> dict[str, Any]:
     """Version 2 metadata without snapshots; None removes a field."""
     found: dict[str, Any] = {
-        "format-version": 2, "table-uuid": "u", "location": "/old/t", "last-sequence-number": 0,
-        "last-updated-ms": 1, "last-column-id": 2, "current-schema-id": 0,
-        "schemas": [{"type": "struct", "schema-id": 0, "fields": FIELDS}], "default-spec-id": 0,
-        "partition-specs": [{"spec-id": 0, "fields": []}], "last-partition-id": 999, "default-sort-order-id": 0,
+        "format-version": 2,
+        "table-uuid": "u",
+        "location": "/old/t",
+        "last-sequence-number": 0,
+        "last-updated-ms": 1,
+        "last-column-id": 2,
+        "current-schema-id": 0,
+        "schemas": [{"type": "struct", "schema-id": 0, "fields": FIELDS}],
+        "default-spec-id": 0,
+        "partition-specs": [{"spec-id": 0, "fields": []}],
+        "last-partition-id": 999,
+        "default-sort-order-id": 0,
         "sort-orders": [{"order-id": 0, "fields": []}],
-    }  # fmt: skip
+    }
     found.update(changes)
     return {k: v for k, v in found.items() if v is not None}
 
@@ -58,8 +66,14 @@ def parse(**changes: Any) -> TableMetadata:
 
 
 def snapshot_json(snapshot_id: int, at: int, **more: Any) -> dict[str, Any]:
-    return {"snapshot-id": snapshot_id, "timestamp-ms": at, "manifest-list": f"/old/t/metadata/snap-{snapshot_id}.avro",
-            "summary": {"operation": "append"}, "sequence-number": 1, **more}  # fmt: skip
+    return {
+        "snapshot-id": snapshot_id,
+        "timestamp-ms": at,
+        "manifest-list": f"/old/t/metadata/snap-{snapshot_id}.avro",
+        "summary": {"operation": "append"},
+        "sequence-number": 1,
+        **more,
+    }
 
 
 def write_table(folder: Path, **changes: Any) -> Path:
@@ -136,31 +150,48 @@ def test_nothing_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"format-version": None}, "format-version"), ({"format-version": "2"}, "format-version"),
-        ({"format-version": True}, "format-version"), ({"format-version": 0}, "format-version"),
-        ({"location": None}, "location"), ({"location": 5}, "location"), ({"schemas": 7}, "schemas"),
-        ({"schemas": []}, "schema"), ({"current-schema-id": 9}, "current-schema-id"),
+        ({"format-version": None}, "format-version"),
+        ({"format-version": "2"}, "format-version"),
+        ({"format-version": True}, "format-version"),
+        ({"format-version": 0}, "format-version"),
+        ({"location": None}, "location"),
+        ({"location": 5}, "location"),
+        ({"schemas": 7}, "schemas"),
+        ({"schemas": []}, "schema"),
+        ({"current-schema-id": 9}, "current-schema-id"),
         ({"schemas": [{"type": "struct", "schema-id": 0}]}, "schemas[0].fields"),
         ({"schemas": [{"schema-id": 0, "fields": [{"id": 1, "name": "a"}]}]}, "schemas[0].fields[0].type"),
-        ({"schemas": [{"schema-id": 0, "fields": [{"id": 2**40, "name": "a", "type": "int"}]}]},
-         "schemas[0].fields[0].id"),
-        ({"partition-specs": [{"spec-id": 0, "fields": [{"name": "p", "transform": "void"}]}]},
-         "partition-specs[0].fields[0]"),
+        (
+            {"schemas": [{"schema-id": 0, "fields": [{"id": 2**40, "name": "a", "type": "int"}]}]},
+            "schemas[0].fields[0].id",
+        ),
+        (
+            {"partition-specs": [{"spec-id": 0, "fields": [{"name": "p", "transform": "void"}]}]},
+            "partition-specs[0].fields[0]",
+        ),
         ({"schemas": [{"schema-id": 0, "fields": [*FIELDS, FIELDS[0]]}]}, "schemas[0].fields"),
-        ({"default-spec-id": 4}, "default-spec-id"), ({"current-snapshot-id": 4}, "current-snapshot-id"),
-        ({"snapshots": [{"snapshot-id": 9876543210123456789, "timestamp-ms": 1, "manifest-list": "x"}]},
-         "snapshots[0].snapshot-id"),
+        ({"default-spec-id": 4}, "default-spec-id"),
+        ({"current-snapshot-id": 4}, "current-snapshot-id"),
+        (
+            {"snapshots": [{"snapshot-id": 9876543210123456789, "timestamp-ms": 1, "manifest-list": "x"}]},
+            "snapshots[0].snapshot-id",
+        ),
         ({"snapshots": [{"snapshot-id": 1, "timestamp-ms": 1}]}, "snapshots[0].manifest-list"),
         # Times that no datetime holds.
-        ({"last-updated-ms": 253402300800000}, "last-updated-ms"), ({"last-updated-ms": -(2**63)}, "last-updated-ms"),
-        ({"snapshots": [{"snapshot-id": 1, "timestamp-ms": 10**18, "manifest-list": "x"}]},
-         "snapshots[0].timestamp-ms"),
+        ({"last-updated-ms": 253402300800000}, "last-updated-ms"),
+        ({"last-updated-ms": -(2**63)}, "last-updated-ms"),
+        (
+            {"snapshots": [{"snapshot-id": 1, "timestamp-ms": 10**18, "manifest-list": "x"}]},
+            "snapshots[0].timestamp-ms",
+        ),
         ({"snapshot-log": [{"snapshot-id": 1, "timestamp-ms": 2**62}]}, "snapshot-log[0].timestamp-ms"),
         ({"metadata-log": [{"metadata-file": "x", "timestamp-ms": -62135596800001}]}, "metadata-log[0].timestamp-ms"),
-        ({"refs": {"x": {"snapshot-id": 1, "type": "branch"}}}, "refs"), ({"properties": []}, "properties"),
-        ({"refs": {"x": {"snapshot-id": 1, "type": "twig"}}}, "refs.x.type"), ({"table-uuid": None}, "table-uuid"),
+        ({"refs": {"x": {"snapshot-id": 1, "type": "branch"}}}, "refs"),
+        ({"properties": []}, "properties"),
+        ({"refs": {"x": {"snapshot-id": 1, "type": "twig"}}}, "refs.x.type"),
+        ({"table-uuid": None}, "table-uuid"),
     ],
-)  # fmt: skip
+)
 def test_malformed_fields_are_named(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(CorruptMetadataError) as caught:
         parse(**changes)
@@ -171,13 +202,30 @@ def test_malformed_fields_are_named(changes: dict[str, Any], field: str) -> None
 @pytest.mark.parametrize(
     "data",
     [
-        b"", b"{", b"null", b"[]", b"5", b'"x"', b"\xff\xfe", b'{"a": 1, "a": 2}', b'{"a": NaN}', b'{"a": 1e400}',
-        b'{"a": "\\ud800"}', b'{"a": "\\u0000"}', b"[" * 100_000, b'{"format-version": ' + b"9" * 5000 + b"}",
-        b'{"format-version": 2} x', b"\x1f\x8b", b"\x1f\x8b\x08" + bytes(20), b"\x28\xb5\x2f\xfd",
-        gzip.compress(b"{}")[:-3], gzip.compress(b"{}"), b'{"a": Infinity}',
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"5",
+        b'"x"',
+        b"\xff\xfe",
+        b'{"a": 1, "a": 2}',
+        b'{"a": NaN}',
+        b'{"a": 1e400}',
+        b'{"a": "\\ud800"}',
+        b'{"a": "\\u0000"}',
+        b"[" * 100_000,
+        b'{"format-version": ' + b"9" * 5000 + b"}",
+        b'{"format-version": 2} x',
+        b"\x1f\x8b",
+        b"\x1f\x8b\x08" + bytes(20),
+        b"\x28\xb5\x2f\xfd",
+        gzip.compress(b"{}")[:-3],
+        gzip.compress(b"{}"),
+        b'{"a": Infinity}',
         json.dumps({"format-version": 2}).encode("utf-16"),
     ],
-)  # fmt: skip
+)
 def test_malformed_json(data: bytes) -> None:
     with pytest.raises(CorruptMetadataError) as caught:
         parse_metadata(data, "m")
@@ -207,11 +255,18 @@ def test_newer_versions_and_unknown_types_are_refused() -> None:
 
 def test_version_1_without_lists() -> None:
     old = {
-        "format-version": 1, "location": "/t/", "last-updated-ms": 1, "last-column-id": 2,
-        "schema": {"type": "struct", "fields": FIELDS}, "current-snapshot-id": -1, "snapshots": [],
-        "partition-spec": [{"name": "x", "transform": "identity", "source-id": 1},
-                           {"name": "y", "transform": "bucket[4]", "source-id": 2}],
-    }  # fmt: skip
+        "format-version": 1,
+        "location": "/t/",
+        "last-updated-ms": 1,
+        "last-column-id": 2,
+        "schema": {"type": "struct", "fields": FIELDS},
+        "current-snapshot-id": -1,
+        "snapshots": [],
+        "partition-spec": [
+            {"name": "x", "transform": "identity", "source-id": 1},
+            {"name": "y", "transform": "bucket[4]", "source-id": 2},
+        ],
+    }
     found = parse_metadata(json.dumps(old).encode(), "m")
     assert found.current_snapshot_id is None
     assert found.location == "/t"
@@ -220,12 +275,23 @@ def test_version_1_without_lists() -> None:
 
 def test_types_and_defaults() -> None:
     kinds: dict[str, Any] = {
-        "boolean": True, "int": -1, "long": 2**40, "float": 1.5, "double": -0.5, "decimal(9, 2)": "14.20",
-        "date": "2017-11-16", "time": "22:31:08.123456", "timestamp": "2017-11-16T22:31:08.123456",
-        "timestamptz": "2017-11-16T22:31:08.123456+00:00", "timestamp_ns": "2017-11-16T22:31:08.123456789",
-        "timestamptz_ns": "1969-12-31T23:59:59.999999999+00:00", "string": "iceberg",
-        "uuid": "f79c3e09-677c-4bbd-a479-3f349cb785e7", "fixed[4]": "000102ff", "binary": "000102ff",
-    }  # fmt: skip
+        "boolean": True,
+        "int": -1,
+        "long": 2**40,
+        "float": 1.5,
+        "double": -0.5,
+        "decimal(9, 2)": "14.20",
+        "date": "2017-11-16",
+        "time": "22:31:08.123456",
+        "timestamp": "2017-11-16T22:31:08.123456",
+        "timestamptz": "2017-11-16T22:31:08.123456+00:00",
+        "timestamp_ns": "2017-11-16T22:31:08.123456789",
+        "timestamptz_ns": "1969-12-31T23:59:59.999999999+00:00",
+        "string": "iceberg",
+        "uuid": "f79c3e09-677c-4bbd-a479-3f349cb785e7",
+        "fixed[4]": "000102ff",
+        "binary": "000102ff",
+    }
     fields = [
         {"id": i, "name": k, "required": False, "type": k, "initial-default": v}
         for i, (k, v) in enumerate(kinds.items(), 1)
@@ -242,10 +308,21 @@ def test_types_and_defaults() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "value"),
-    [("int", 2**31), ("int", "1"), ("int", True), ("date", "yesterday"), ("timestamptz", "2017-11-16T22:31:08"),
-     ("uuid", "x"), ("binary", "zz"), ("decimal(4,2)", "x"), ("decimal(4,2)", "100"),
-     ("boolean", 1), ("string", 5), ("time", "25:00:00")],
-)  # fmt: skip
+    [
+        ("int", 2**31),
+        ("int", "1"),
+        ("int", True),
+        ("date", "yesterday"),
+        ("timestamptz", "2017-11-16T22:31:08"),
+        ("uuid", "x"),
+        ("binary", "zz"),
+        ("decimal(4,2)", "x"),
+        ("decimal(4,2)", "100"),
+        ("boolean", 1),
+        ("string", 5),
+        ("time", "25:00:00"),
+    ],
+)
 def test_defaults_of_another_type(kind: str, value: Any) -> None:
     field = {"id": 1, "name": "a", "required": False, "type": kind, "initial-default": value}
     with pytest.raises(CorruptMetadataError) as caught:
@@ -270,29 +347,45 @@ def test_name_mapping() -> None:
 
 SECOND = [*FIELDS, {"id": 3, "name": "c", "required": False, "type": "long"}]
 HISTORY = {
-    "schemas": [{"type": "struct", "schema-id": 0, "fields": FIELDS},
-                {"type": "struct", "schema-id": 1, "fields": SECOND}],
-    "current-schema-id": 1, "current-snapshot-id": 30,
-    "snapshots": [snapshot_json(10, 1000, **{"schema-id": 0}),
-                  snapshot_json(30, 3000, **{"schema-id": 1, "parent-snapshot-id": 10}),
-                  snapshot_json(40, 2500, **{"schema-id": 0, "parent-snapshot-id": 10})],
-    "snapshot-log": [{"timestamp-ms": 1000, "snapshot-id": 10}, {"timestamp-ms": 2000, "snapshot-id": 20},
-                     {"timestamp-ms": 3000, "snapshot-id": 30}],
-    "refs": {"main": {"snapshot-id": 30, "type": "branch"}, "audit": {"snapshot-id": 40, "type": "branch"},
-             "first": {"snapshot-id": 10, "type": "tag"}},
-}  # fmt: skip
+    "schemas": [
+        {"type": "struct", "schema-id": 0, "fields": FIELDS},
+        {"type": "struct", "schema-id": 1, "fields": SECOND},
+    ],
+    "current-schema-id": 1,
+    "current-snapshot-id": 30,
+    "snapshots": [
+        snapshot_json(10, 1000, **{"schema-id": 0}),
+        snapshot_json(30, 3000, **{"schema-id": 1, "parent-snapshot-id": 10}),
+        snapshot_json(40, 2500, **{"schema-id": 0, "parent-snapshot-id": 10}),
+    ],
+    "snapshot-log": [
+        {"timestamp-ms": 1000, "snapshot-id": 10},
+        {"timestamp-ms": 2000, "snapshot-id": 20},
+        {"timestamp-ms": 3000, "snapshot-id": 30},
+    ],
+    "refs": {
+        "main": {"snapshot-id": 30, "type": "branch"},
+        "audit": {"snapshot-id": 40, "type": "branch"},
+        "first": {"snapshot-id": 10, "type": "tag"},
+    },
+}
 
 
 @pytest.mark.parametrize(
     ("selector", "version", "columns"),
     [
-        (SnapshotSelector(), 30, 3), (SnapshotSelector(version=10), 10, 2), (SnapshotSelector(version="10"), 10, 2),
-        (SnapshotSelector(version="audit"), 40, 3), (SnapshotSelector(branch="audit"), 40, 3),
-        (SnapshotSelector(tag="first"), 10, 2), (SnapshotSelector(version="first"), 10, 2),
-        (SnapshotSelector(timestamp_ms=1000), 10, 2), (SnapshotSelector(timestamp_ms=1999), 10, 2),
+        (SnapshotSelector(), 30, 3),
+        (SnapshotSelector(version=10), 10, 2),
+        (SnapshotSelector(version="10"), 10, 2),
+        (SnapshotSelector(version="audit"), 40, 3),
+        (SnapshotSelector(branch="audit"), 40, 3),
+        (SnapshotSelector(tag="first"), 10, 2),
+        (SnapshotSelector(version="first"), 10, 2),
+        (SnapshotSelector(timestamp_ms=1000), 10, 2),
+        (SnapshotSelector(timestamp_ms=1999), 10, 2),
         (SnapshotSelector(timestamp_ms=9999), 30, 3),
     ],
-)  # fmt: skip
+)
 def test_snapshot_and_its_schema(tmp_path: Path, selector: SnapshotSelector, version: int, columns: int) -> None:
     write_table(tmp_path, **HISTORY)
     found = open_table(tmp_path).snapshot(selector)
@@ -303,12 +396,15 @@ def test_snapshot_and_its_schema(tmp_path: Path, selector: SnapshotSelector, ver
 @pytest.mark.parametrize(
     ("selector", "message"),
     [
-        (SnapshotSelector(version=20), "10"), (SnapshotSelector(version="nightly"), "audit, first, main"),
-        (SnapshotSelector(branch="first"), "audit, main"), (SnapshotSelector(tag="main"), "first"),
-        (SnapshotSelector(timestamp_ms=999), "1970-01-01T00:00:01"), (SnapshotSelector(timestamp_ms=2500), "expired"),
+        (SnapshotSelector(version=20), "10"),
+        (SnapshotSelector(version="nightly"), "audit, first, main"),
+        (SnapshotSelector(branch="first"), "audit, main"),
+        (SnapshotSelector(tag="main"), "first"),
+        (SnapshotSelector(timestamp_ms=999), "1970-01-01T00:00:01"),
+        (SnapshotSelector(timestamp_ms=2500), "expired"),
         (SnapshotSelector(version=-1), "30"),
     ],
-)  # fmt: skip
+)
 def test_missing_snapshot_says_what_there_is(tmp_path: Path, selector: SnapshotSelector, message: str) -> None:
     write_table(tmp_path, **HISTORY)
     with pytest.raises(SnapshotNotFoundError, match=message):
@@ -331,16 +427,26 @@ def test_history_is_the_snapshot_log(tmp_path: Path) -> None:
 # ---- manifests of tables made by hand -------------------------------------------------------------------------------
 
 SUMMARY = record(
-    ("contains_null", 509, "boolean"), ("contains_nan", 518, ["null", "boolean"]),
-    ("lower_bound", 510, ["null", "bytes"]), ("upper_bound", 511, ["null", "bytes"]), name="r508",
-)  # fmt: skip
+    ("contains_null", 509, "boolean"),
+    ("contains_nan", 518, ["null", "boolean"]),
+    ("lower_bound", 510, ["null", "bytes"]),
+    ("upper_bound", 511, ["null", "bytes"]),
+    name="r508",
+)
 LIST = record(
-    ("manifest_path", 500, "string"), ("manifest_length", 501, "long"), ("partition_spec_id", 502, "int"),
-    ("content", 517, "int"), ("sequence_number", 515, "long"), ("added_snapshot_id", 503, "long"),
-    ("added_files_count", 504, ["null", "int"]), ("existing_files_count", 505, ["null", "int"]),
-    ("key_metadata", 519, ["null", "bytes"]), ("first_row_id", 520, ["null", "long"]),
-    ("partitions", 507, ["null", {"type": "array", "items": SUMMARY, "element-id": 508}]), name="manifest_file",
-)  # fmt: skip
+    ("manifest_path", 500, "string"),
+    ("manifest_length", 501, "long"),
+    ("partition_spec_id", 502, "int"),
+    ("content", 517, "int"),
+    ("sequence_number", 515, "long"),
+    ("added_snapshot_id", 503, "long"),
+    ("added_files_count", 504, ["null", "int"]),
+    ("existing_files_count", 505, ["null", "int"]),
+    ("key_metadata", 519, ["null", "bytes"]),
+    ("first_row_id", 520, ["null", "long"]),
+    ("partitions", 507, ["null", {"type": "array", "items": SUMMARY, "element-id": 508}]),
+    name="manifest_file",
+)
 
 
 def table_with(folder: Path, *manifests: tuple[bytes, dict[str, Any]], **changes: Any) -> Path:
@@ -350,8 +456,17 @@ def table_with(folder: Path, *manifests: tuple[bytes, dict[str, Any]], **changes
     for i, (data, row) in enumerate(manifests):
         (folder / "metadata" / f"m{i}.avro").write_bytes(data)
         path = f"/old/t/metadata/m{i}.avro"
-        rows.append({"manifest_path": path, "manifest_length": len(data), "partition_spec_id": 0, "content": 0,
-                     "sequence_number": 5, "added_snapshot_id": 7, **row})  # fmt: skip
+        rows.append(
+            {
+                "manifest_path": path,
+                "manifest_length": len(data),
+                "partition_spec_id": 0,
+                "content": 0,
+                "sequence_number": 5,
+                "added_snapshot_id": 7,
+                **row,
+            }
+        )
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema(LIST), rows, sync_marker=SYNC)
     (folder / "metadata" / "snap-7.avro").write_bytes(out.getvalue())
@@ -372,12 +487,15 @@ def test_a_moved_table_whose_files_have_no_scheme(tmp_path: Path, location: str)
 
 
 def test_a_transform_of_several_columns_is_unknown() -> None:
-    spec = [{"name": n, "field-id": i, "transform": "bucket[4]", "source-ids": s}
-            for n, i, s in (("one", 1000, [1]), ("two", 1001, [1, 2]))]  # fmt: skip
+    spec = [
+        {"name": n, "field-id": i, "transform": "bucket[4]", "source-ids": s}
+        for n, i, s in (("one", 1000, [1]), ("two", 1001, [1, 2]))
+    ]
     found = parse(**{"partition-specs": [{"spec-id": 0, "fields": spec}]})
     assert [(f.transform.name, str(f.transform)) for f in found.specs[0].fields] == [
-        ("bucket", "bucket[4]"), ("unknown", "bucket[4]"),
-    ]  # fmt: skip
+        ("bucket", "bucket[4]"),
+        ("unknown", "bucket[4]"),
+    ]
 
 
 def test_fields_that_were_dropped_are_found() -> None:
@@ -389,12 +507,15 @@ def test_fields_that_were_dropped_are_found() -> None:
 
 
 def test_inheritance(tmp_path: Path) -> None:
-    data = manifest_bytes([
-        entry("a", status=1, records=10), entry("b", status=0, sequence_number=2, records=20),
-        entry("c", status=2, sequence_number=2, records=40),
-        entry("d", status=1, sequence_number=3, records=1, first_row_id=7),
-        entry("e", status=1, records=5),
-    ])  # fmt: skip
+    data = manifest_bytes(
+        [
+            entry("a", status=1, records=10),
+            entry("b", status=0, sequence_number=2, records=20),
+            entry("c", status=2, sequence_number=2, records=40),
+            entry("d", status=1, sequence_number=3, records=1, first_row_id=7),
+            entry("e", status=1, records=5),
+        ]
+    )
     folder = table_with(tmp_path, (data, {"first_row_id": 100}))
     found = read_files(folder)
     assert [r["path"] for r in found] == ["a", "b", "d", "e"]
@@ -446,11 +567,14 @@ def test_wrong_counts_are_noted_and_zero_counts_skip(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "row", "field"),
     [
-        ([entry("a", status=3)], {}, "status"), ([entry("a", records=-1)], {}, "record_count"),
-        ([entry("a", content=1)], {}, "content"), ([entry("a")], {"content": 2}, "content"),
-        ([entry("a")], {"partition_spec_id": 3}, "partition_spec_id"), ([entry("a")], {"content": 1}, "content"),
+        ([entry("a", status=3)], {}, "status"),
+        ([entry("a", records=-1)], {}, "record_count"),
+        ([entry("a", content=1)], {}, "content"),
+        ([entry("a")], {"content": 2}, "content"),
+        ([entry("a")], {"partition_spec_id": 3}, "partition_spec_id"),
+        ([entry("a")], {"content": 1}, "content"),
     ],
-)  # fmt: skip
+)
 def test_entries_that_contradict_the_format(tmp_path: Path, files: Any, row: dict[str, Any], field: str) -> None:
     table = table_with(tmp_path, (manifest_bytes(files), row))
     with pytest.raises(CorruptMetadataError) as caught:

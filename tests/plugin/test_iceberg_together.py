@@ -41,13 +41,22 @@ def manifest(seed: int, n: int, **options: Any) -> bytes:
             bounds = {
                 "lower_bounds": [{"key": 1, "value": struct.pack("<i", low)}],
                 "upper_bounds": [{"key": 1, "value": struct.pack("<i", low + rng.randrange(5))}],
-                "value_counts": [{"key": 1, "value": 10}], "null_value_counts": [{"key": 1, "value": rng.randrange(3)}],
-            }  # fmt: skip
+                "value_counts": [{"key": 1, "value": 10}],
+                "null_value_counts": [{"key": 1, "value": rng.randrange(3)}],
+            }
         status = rng.choice([0, 1, 1, 2])
         number = None if status == 1 and rng.random() < 0.5 else rng.randrange(5)
         own_id = rng.randrange(1000) if rng.random() < 0.2 else None
-        entries.append(entry(f"data/{seed}-{i}", status=status, sequence_number=number, records=rng.randrange(10, 50),
-                             first_row_id=own_id, **bounds))  # fmt: skip
+        entries.append(
+            entry(
+                f"data/{seed}-{i}",
+                status=status,
+                sequence_number=number,
+                records=rng.randrange(10, 50),
+                first_row_id=own_id,
+                **bounds,
+            )
+        )
     return manifest_bytes(entries, **options)
 
 
@@ -85,9 +94,13 @@ def read(part: FilePart) -> Any:
     for batch in batches:
         assert batch.statistics is not None
         asked = [batch.statistics.bounds((COLUMN,), rows) for rows in (None, np.arange(0, batch.files.num_rows, 2))]
-        bounds = [values.to_pylist() for known in asked
-                  for side in (known.lower, known.upper, known.null_count, known.value_count)
-                  for values in side.values() if values.null_count < len(values)]  # fmt: skip
+        bounds = [
+            values.to_pylist()
+            for known in asked
+            for side in (known.lower, known.upper, known.null_count, known.value_count)
+            for values in side.values()
+            if values.null_count < len(values)
+        ]
         found.append((batch.files.to_pylist(), batch.spec_id, bounds))
     return found, report.metadata_files_read, report.metadata_bytes_read, report.notes
 
@@ -131,8 +144,11 @@ def test_every_manifest_is_read_once(
     expected = [read(part) for part in parts]
     paths: list[str] = []
     read_file = TableFiles.read
-    monkeypatch.setattr(TableFiles, "read", lambda self, path, *rest, **options: (
-        paths.append(path), read_file(self, path, *rest, **options))[1])  # fmt: skip
+    monkeypatch.setattr(
+        TableFiles,
+        "read",
+        lambda self, path, *rest, **options: (paths.append(path), read_file(self, path, *rest, **options))[1],
+    )
     assert [read(part) for part in together(parts)] == expected
     every = sorted({part.key[0].path for part in parts})  # type: ignore[index]
     assert sorted(set(paths)) == every and all(paths.count(path) <= 1 + is_damaged for path in every)
@@ -149,10 +165,17 @@ def test_what_waits_is_not_overwritten(tmp_path: Path) -> None:
     assert found + [read(part) for part in rest] == expected
 
 
-@pytest.mark.parametrize("damage", [
-    lambda data: data[:-30], lambda data: data[:-1] + b"x", lambda data: b"AGS1" + data[4:], lambda data: b"",
-    lambda data: data.replace(b"PARQUET", b"PARQ\xffET"), lambda data: data.replace(b"data/1-0", b"data/\xff-0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-30],
+        lambda data: data[:-1] + b"x",
+        lambda data: b"AGS1" + data[4:],
+        lambda data: b"",
+        lambda data: data.replace(b"PARQUET", b"PARQ\xffET"),
+        lambda data: data.replace(b"data/1-0", b"data/\xff-0"),
+    ],
+)
 def test_an_error_names_the_manifest_that_it_comes_from(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     folder = table_with(tmp_path, *((manifest(i, 5), {}) for i in range(3)))
     file = folder / "metadata" / "m1.avro"
@@ -205,18 +228,30 @@ def by_partition(folder: Path, *values: int) -> Path:
     return table_with(folder, *manifests, **{"partition-specs": [spec], "default-spec-id": 0})
 
 
-@pytest.mark.parametrize("text, decoded", [
-    ("a = 1 AND b = '3'", [set(), {2}]), ("a = 0 OR b = '3'", [set(), {2}]), ("a >= 0", [set(), set()]),
-    ("a = 7 AND b = '3' OR a = 0 AND b = '4'", [{2}, set()]), ("NOT (a = 1 OR b = '3')", [{1, 2}, set()]),
-    ("b = '3'", [{2}, {2}]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, decoded",
+    [
+        ("a = 1 AND b = '3'", [set(), {2}]),
+        ("a = 0 OR b = '3'", [set(), {2}]),
+        ("a >= 0", [set(), set()]),
+        ("a = 7 AND b = '3' OR a = 0 AND b = '4'", [{2}, set()]),
+        ("NOT (a = 1 OR b = '3')", [{1, 2}, set()]),
+        ("b = '3'", [{2}, {2}]),
+    ],
+)
 def test_columns_that_no_file_needs_are_not_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, decoded: list[set[int]]
 ) -> None:
     folder = by_partition(tmp_path, 0, 0, 1, 1)
-    monkeypatch.setattr("tableformats.planning._bundles", lambda parts: [
-        [part for part in parts if part[1].key[0].path in paths] for paths in (  # type: ignore[index]
-            [f"/old/t/metadata/m{i}.avro" for i in pair] for pair in ((0, 1), (2, 3)))])  # fmt: skip
+    monkeypatch.setattr(
+        "tableformats.planning._bundles",
+        lambda parts: [
+            [part for part in parts if part[1].key[0].path in paths]
+            for paths in (  # type: ignore[index]
+                [f"/old/t/metadata/m{i}.avro" for i in pair] for pair in ((0, 1), (2, 3))
+            )
+        ],
+    )
     found: dict[int, set[int]] = {}
     decode = Together._decode
 
@@ -236,8 +271,9 @@ def test_columns_that_no_file_needs_are_not_decoded(
 
 @pytest.mark.parametrize("seed", range(4))
 def test_plans_are_those_of_manifests_alone(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = table_with(tmp_path, *((data, row | COUNTED) for data, row in mixed(seed)),
-                        *((manifest(i, 20), COUNTED) for i in range(3)))  # fmt: skip
+    folder = table_with(
+        tmp_path, *((data, row | COUNTED) for data, row in mixed(seed)), *((manifest(i, 20), COUNTED) for i in range(3))
+    )
 
     def paths(text: str) -> list[str]:
         plan = tf.open_table(folder, relocate=True, cache=False).scan(text).plan()
@@ -273,10 +309,14 @@ def delete_manifests(seed: int, count: int) -> list[Manifest]:
         for j in range(rng.randrange(6)):
             target, number = f"data/1-{rng.randrange(20)}", rng.choice([None, 1, 4, 9])
             bound = [{"key": FILE_PATH_ID, "value": target.encode()}]
-            more: dict[str, Any] = rng.choice([
-                {"content": 1}, {"content": 1, "referenced_data_file": target},
-                {"content": 1, "lower_bounds": bound, "upper_bounds": bound}, {"content": 2, "equality_ids": [1]},
-            ])  # fmt: skip
+            more: dict[str, Any] = rng.choice(
+                [
+                    {"content": 1},
+                    {"content": 1, "referenced_data_file": target},
+                    {"content": 1, "lower_bounds": bound, "upper_bounds": bound},
+                    {"content": 2, "equality_ids": [1]},
+                ]
+            )
             status = rng.choice([1, 1, 0, 2]) if number else 1
             if more["content"] == 2:
                 low = rng.randrange(100)

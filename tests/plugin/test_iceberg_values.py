@@ -69,13 +69,17 @@ def big_endian(value: int) -> bytes:
 INT, LONG = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
 FLOATS = st.floats(width=32, allow_nan=False)
 ROUND_TRIPS: dict[str, tuple[st.SearchStrategy[Any], Callable[[Any], bytes]]] = {
-    "boolean": (st.booleans(), packer("?")), "int": (INT, packer("i")), "long": (LONG, packer("q")),
-    "float": (FLOATS, packer("f")), "double": (st.floats(allow_nan=False), packer("d")),
-    "string": (st.text(max_size=20), str.encode), "binary": (st.binary(max_size=20), bytes),
+    "boolean": (st.booleans(), packer("?")),
+    "int": (INT, packer("i")),
+    "long": (LONG, packer("q")),
+    "float": (FLOATS, packer("f")),
+    "double": (st.floats(allow_nan=False), packer("d")),
+    "string": (st.text(max_size=20), str.encode),
+    "binary": (st.binary(max_size=20), bytes),
     "uuid": (st.binary(min_size=16, max_size=16), bytes),
     "date": (st.dates(), lambda v: struct.pack("<i", (v - EPOCH.date()).days)),
     "timestamp_ntz": (st.datetimes(), lambda v: struct.pack("<q", (v - EPOCH) // dt.timedelta(microseconds=1))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ROUND_TRIPS)
@@ -114,14 +118,19 @@ def test_promoted_types_by_the_stored_length() -> None:
 @pytest.mark.parametrize(
     ("kind", "bad"),
     [
-        (primitive("int"), [b"", b"123", b"12345", b"12345678"]), (primitive("long"), [b"", b"1234567", bytes(16)]),
-        (primitive("boolean"), [b"", b"12"]), (primitive("float"), [bytes(8), packer("f")(math.nan)]),
-        (primitive("double"), [packer("d")(math.nan), packer("f")(math.nan), b"1"]), (primitive("uuid"), [bytes(15)]),
-        (primitive("date"), [bytes(8)]), (FixedType(4), [b"123", b"12345"]), (DecimalType(4, 2), [b"", bytes(17)]),
+        (primitive("int"), [b"", b"123", b"12345", b"12345678"]),
+        (primitive("long"), [b"", b"1234567", bytes(16)]),
+        (primitive("boolean"), [b"", b"12"]),
+        (primitive("float"), [bytes(8), packer("f")(math.nan)]),
+        (primitive("double"), [packer("d")(math.nan), packer("f")(math.nan), b"1"]),
+        (primitive("uuid"), [bytes(15)]),
+        (primitive("date"), [bytes(8)]),
+        (FixedType(4), [b"123", b"12345"]),
+        (DecimalType(4, 2), [b"", bytes(17)]),
         (DecimalType(4, 2), [big_endian(10_000), big_endian(-10_000), b"\x7f" * 16, b"\x80" + bytes(15)]),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_bytes_that_are_no_value_are_unknown(kind: Type, bad: list[bytes]) -> None:
     assert decoded(kind, list(bad)) == [None] * len(bad)
 
@@ -169,11 +178,14 @@ def test_partition_values() -> None:
 @pytest.mark.parametrize(
     ("raw", "kind"),
     [
-        (raw_ints([2**40]), primitive("int")), (raw_bytes([b"x"], "string"), primitive("int")),
-        (raw_bytes([b"123"], "fixed"), FixedType(4)), (raw_bytes([b"\xff"], "string"), primitive("string")),
-        (raw_bytes([b"no uuid"], "string"), primitive("uuid")), (raw_bytes([b"\x7f" * 9], "fixed"), DecimalType(4, 2)),
+        (raw_ints([2**40]), primitive("int")),
+        (raw_bytes([b"x"], "string"), primitive("int")),
+        (raw_bytes([b"123"], "fixed"), FixedType(4)),
+        (raw_bytes([b"\xff"], "string"), primitive("string")),
+        (raw_bytes([b"no uuid"], "string"), primitive("uuid")),
+        (raw_bytes([b"\x7f" * 9], "fixed"), DecimalType(4, 2)),
     ],
-)  # fmt: skip
+)
 def test_partition_values_of_another_type(raw: RawColumn, kind: Type) -> None:
     with pytest.raises(CorruptMetadataError) as caught:
         decode_partition(raw, kind, "m", "p")
@@ -188,11 +200,13 @@ def pair(value: Any) -> list[dict[str, Any]]:
 
 
 def test_statistics_of_live_files_only() -> None:
-    data = manifest_bytes([
-        entry("gone", status=2, lower_bounds=pair(packer("i")(9)), null_value_counts=pair(9)),
-        entry("a", lower_bounds=pair(packer("i")(1)), upper_bounds=pair(b"?"), null_value_counts=pair(2)),
-        entry("b", value_counts=pair(-4), nan_value_counts=pair(0)),
-    ])  # fmt: skip
+    data = manifest_bytes(
+        [
+            entry("gone", status=2, lower_bounds=pair(packer("i")(9)), null_value_counts=pair(9)),
+            entry("a", lower_bounds=pair(packer("i")(1)), upper_bounds=pair(b"?"), null_value_counts=pair(2)),
+            entry("b", value_counts=pair(-4), nan_value_counts=pair(0)),
+        ]
+    )
     manifest = Manifest("m", len(data), 0, DATA, 1, 0, 1, -1, -1, -1, -1, -1, -1, None)
     entries = read_entries(data, "m", manifest, {0: PartitionSpec(0, ())}, 0, [1])
     column = Field(1, "x", primitive("long"))
@@ -223,12 +237,19 @@ def test_summaries_are_given_to_the_filter_by_spec() -> None:
         0: PartitionSpec(0, ()),
         1: PartitionSpec(1, (PartitionField(1000, "d", 1, identity, primitive("double")),)),
     }
-    summary = record(("contains_null", 509, "boolean"), ("lower_bound", 510, ["null", "bytes"]),
-                     ("upper_bound", 511, ["null", "bytes"]), name="r508")  # fmt: skip
+    summary = record(
+        ("contains_null", 509, "boolean"),
+        ("lower_bound", 510, ["null", "bytes"]),
+        ("upper_bound", 511, ["null", "bytes"]),
+        name="r508",
+    )
     schema = record(
-        ("manifest_path", 500, "string"), ("manifest_length", 501, "long"), ("partition_spec_id", 502, "int"),
-        ("partitions", 507, ["null", {"type": "array", "items": summary}]), ("added_data_files_count", 504, "int"),
-    )  # fmt: skip
+        ("manifest_path", 500, "string"),
+        ("manifest_length", 501, "long"),
+        ("partition_spec_id", 502, "int"),
+        ("partitions", 507, ["null", {"type": "array", "items": summary}]),
+        ("added_data_files_count", 504, "int"),
+    )
 
     def row(
         path: str, spec_id: int, summaries: list[tuple[bytes | None, bytes | None]] | None, added: int = 1
@@ -243,11 +264,16 @@ def test_summaries_are_given_to_the_filter_by_spec() -> None:
 
     one, nan = packer("d")(1.0), packer("d")(math.nan)
     rows = [
-        row("unpartitioned", 0, None), row("bounded", 1, [(one, one)]), row("all null", 1, [(None, None)]),
-        row("nan", 1, [(nan, nan)]), row("cut", 1, [(b"12", one)]), row("half", 1, [(None, one)]),
-        row("two summaries", 1, [(one, one), (one, one)]), row("no summaries", 1, None),
+        row("unpartitioned", 0, None),
+        row("bounded", 1, [(one, one)]),
+        row("all null", 1, [(None, None)]),
+        row("nan", 1, [(nan, nan)]),
+        row("cut", 1, [(b"12", one)]),
+        row("half", 1, [(None, one)]),
+        row("two summaries", 1, [(one, one), (one, one)]),
+        row("no summaries", 1, None),
         row("other spec", 9, [(one, one)]),
-    ]  # fmt: skip
+    ]
     found = parse_manifest_list(container(schema, [(len(rows), b"".join(rows))]), "l")
     recorder, report = Recorder(), ScanReport()
     kept = [m.path for m in found.kept(DATA, specs, recorder, report)]

@@ -31,10 +31,18 @@ STATUS = Path("/proc/self/statm")
 PARSES, WARM = 10_000, 2_000
 MOST_GROWTH = 4 << 20
 """Bytes. A leak of half a kilobyte a parse is as much; pages of the allocator come and go."""
-WANTS = [Want(0, ("status",)), Want(2, ("data_file",), shape="record", members=(
-    Want(100, ("file_path",), "text"),
-    Want(125, ("lower_bounds",), shape="map", members=(Want(126, ("key",)), Want(127, ("value",), "bytes"))),
-))]  # fmt: skip
+WANTS = [
+    Want(0, ("status",)),
+    Want(
+        2,
+        ("data_file",),
+        shape="record",
+        members=(
+            Want(100, ("file_path",), "text"),
+            Want(125, ("lower_bounds",), shape="map", members=(Want(126, ("key",)), Want(127, ("value",), "bytes"))),
+        ),
+    ),
+]
 SCHEMA = (
     b'{"type":"struct","fields":[{"name":"a","type":{"type":"array","elementType":"long","containsNull":true},'
     b'"nullable":true,"metadata":{}},{"name":"d","type":"decimal(12,2)","nullable":true,"metadata":{}}]}'
@@ -63,18 +71,24 @@ def footer(data: bytes) -> object:
 
 PARSERS: dict[str, tuple[Callable[[], bytes], Callable[[bytes], object]]] = {
     "commit, by action": (lambda: smallest("tables/delta-*/table/_delta_log/*.json"), lambda d: parse_actions(d, "p")),
-    "commit, in columns": (lambda: smallest("tables/delta-*/table/_delta_log/*.json"),
-                           lambda d: read_lines(Texts([d, d]))),
+    "commit, in columns": (
+        lambda: smallest("tables/delta-*/table/_delta_log/*.json"),
+        lambda d: read_lines(Texts([d, d])),
+    ),
     "schema of a log": (lambda: SCHEMA, lambda d: parse_schema(d.decode(errors="replace"), "none", "p")),
     "vector of a log": (lambda: BITMAP, log_vector),
     "footer": (lambda: smallest("tables/delta-*/table/_delta_log/*.checkpoint.parquet"), footer),
     "metadata.json": (lambda: smallest("tables/iceberg-*/table/metadata/*.json"), lambda d: parse_metadata(d, "p")),
-    "manifest list": (lambda: smallest("tables/iceberg-*/table/metadata/snap-*.avro"),
-                      lambda d: parse_manifest_list(d, "p")),
-    "manifest": (lambda: smallest("tables/iceberg-*/table/metadata/*-m0.avro"),
-                 lambda d: read_columns(d, WANTS, [1, 2], "p")),
+    "manifest list": (
+        lambda: smallest("tables/iceberg-*/table/metadata/snap-*.avro"),
+        lambda d: parse_manifest_list(d, "p"),
+    ),
+    "manifest": (
+        lambda: smallest("tables/iceberg-*/table/metadata/*-m0.avro"),
+        lambda d: read_columns(d, WANTS, [1, 2], "p"),
+    ),
     "vector of a Puffin file": (lambda: BITMAP, vector),
-}  # fmt: skip
+}
 COSTLY = {"footer": 50, "commit, in columns": 50, "metadata.json": 10, "manifest": 4, "manifest list": 4}
 """Parsers of which so many times fewer calls are made: each call makes as many more objects that could stay."""
 

@@ -27,12 +27,36 @@ from .iceberg_support import SYNC
 
 ROOT = "s3://bucket/t"
 EVIL = [
-    "file:///etc/passwd", "file:/etc/passwd", "FILE:/etc/passwd", "/etc/passwd", "//host/share/x", "///etc/passwd",
-    "http://evil/x", "HTTP://evil/x", "https://evil/x", "hdfs:/evil", "gs://bucket/t/x", "gs:///x",
-    "../t2/x", "a/../../x", "s3://bucket/t/../t2/x", "S3A://bucket/t/../x", "..", "a\\..\\..\\x", "..\\x",
-]  # fmt: skip
-ENCODED = ["%2e%2e/x", "a/%2E%2e/x", "%2E./x", "file%3A/etc/passwd", "http:%2f%2fevil/x", "%2Fetc/passwd",
-           "a%5c..%5Cx", "a%00b"]  # fmt: skip
+    "file:///etc/passwd",
+    "file:/etc/passwd",
+    "FILE:/etc/passwd",
+    "/etc/passwd",
+    "//host/share/x",
+    "///etc/passwd",
+    "http://evil/x",
+    "HTTP://evil/x",
+    "https://evil/x",
+    "hdfs:/evil",
+    "gs://bucket/t/x",
+    "gs:///x",
+    "../t2/x",
+    "a/../../x",
+    "s3://bucket/t/../t2/x",
+    "S3A://bucket/t/../x",
+    "..",
+    "a\\..\\..\\x",
+    "..\\x",
+]
+ENCODED = [
+    "%2e%2e/x",
+    "a/%2E%2e/x",
+    "%2E./x",
+    "file%3A/etc/passwd",
+    "http:%2f%2fevil/x",
+    "%2Fetc/passwd",
+    "a%5c..%5Cx",
+    "a%00b",
+]
 
 
 class Store(fs.FileSystemHandler):
@@ -107,8 +131,9 @@ def write_delta(root: Path, kind: str, path: str) -> Callable[[tf.Table], Any]:
         log.start(protocol=WITH_VECTORS).commit(1, add("f", stats='{"numRecords": 3}', deletionVector=vector))
         return lambda t: t.snapshot().format_snapshot.deleted_positions("f", 3, t.scan().plan().delete_files.files)
     elif kind == "checkpoint's data":
-        log.start().commit(1, add("x")).checkpoint("00000000000000000001.checkpoint.parquet", *first_actions(),
-                                                   add(path))  # fmt: skip
+        log.start().commit(1, add("x")).checkpoint(
+            "00000000000000000001.checkpoint.parquet", *first_actions(), add(path)
+        )
     elif kind == "change data":
         changed = metadata(configuration={"delta.enableChangeDataFeed": "true"})
         log.commit(0, {"protocol": {"minReaderVersion": 1, "minWriterVersion": 4}}, {"metaData": changed})
@@ -117,8 +142,12 @@ def write_delta(root: Path, kind: str, path: str) -> Callable[[tf.Table], Any]:
     else:
         log.start().commit(1, add("x"))
         sidecar = {"sidecar": {"path": path, "sizeInBytes": 1, "modificationTime": 1}}
-        v2 = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"],
-              "writerFeatures": ["v2Checkpoint"]}  # fmt: skip
+        v2 = {
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": ["v2Checkpoint"],
+            "writerFeatures": ["v2Checkpoint"],
+        }
         name = f"00000000000000000001.checkpoint.{UUIDS[0]}.parquet"
         log.checkpoint(name, *first_actions(protocol=v2), sidecar)
     return read
@@ -226,8 +255,13 @@ def test_files_that_nobody_reads_are_not_asked_for(tmp_path: Path, store: Store)
     write_iceberg(root, "none", "")
     file = root / "metadata" / "v1.metadata.json"
     content = json.loads(file.read_text())
-    evil = {"snapshot-id": 101, "statistics-path": "http://evil/x", "file-size-in-bytes": 1,
-            "file-footer-size-in-bytes": 1, "blob-metadata": []}  # fmt: skip
+    evil = {
+        "snapshot-id": 101,
+        "statistics-path": "http://evil/x",
+        "file-size-in-bytes": 1,
+        "file-footer-size-in-bytes": 1,
+        "blob-metadata": [],
+    }
     content["statistics"], content["partition-statistics"] = [evil], [evil]
     content["metadata-log"] = [{"timestamp-ms": 1, "metadata-file": "http://evil/v0.metadata.json"}]
     file.write_text(json.dumps(content))
@@ -239,14 +273,24 @@ def test_files_that_nobody_reads_are_not_asked_for(tmp_path: Path, store: Store)
 # ---- the policy itself ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("root", "stored", "allowed"), [
-    ("http://host/t", "http://host/u/x", True), ("http://host/t", "http://HOST/u/x", True),
-    ("http://host/t", "http://other/x", False), ("http://host/t", "http://host:8080/x", False),
-    ("http://host/t", "https://host/x", False), ("http://host/t", "http:/x", False),
-    ("http://host/t", "http://host@evil/x", False), ("sftp://host/t", "sftp://evil/x", False),
-    ("s3://bucket/t", "s3n://other/x", True), ("abfs://c@a/t", "abfss://d@a/x", True),
-    ("/data/t", "/elsewhere/x", True), ("/data/t", "file://host/x", False), ("/data/t", "s3://b/x", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("root", "stored", "allowed"),
+    [
+        ("http://host/t", "http://host/u/x", True),
+        ("http://host/t", "http://HOST/u/x", True),
+        ("http://host/t", "http://other/x", False),
+        ("http://host/t", "http://host:8080/x", False),
+        ("http://host/t", "https://host/x", False),
+        ("http://host/t", "http:/x", False),
+        ("http://host/t", "http://host@evil/x", False),
+        ("sftp://host/t", "sftp://evil/x", False),
+        ("s3://bucket/t", "s3n://other/x", True),
+        ("abfs://c@a/t", "abfss://d@a/x", True),
+        ("/data/t", "/elsewhere/x", True),
+        ("/data/t", "file://host/x", False),
+        ("/data/t", "s3://b/x", False),
+    ],
+)
 def test_stores(root: str, stored: str, allowed: bool) -> None:
     storage = Storage(root)
     for resolve in (storage.resolve_one, lambda path: storage.resolve(pa.array(["x", path]))[1].as_py()):
@@ -257,13 +301,22 @@ def test_stores(root: str, stored: str, allowed: bool) -> None:
                 resolve(stored)
 
 
-@pytest.mark.parametrize(("prefix", "stored", "allowed"), [
-    ("gs://b/data", "gs://b/data/x", True), ("gs://b/data", "gs://b/data", True),
-    ("gs://b/data/", "gs://b/data/x", True),
-    ("gs://b/data", "gs://b/database/x", False), ("gs://b/data", "gs://b/data/../x", False),
-    ("gs://b/data", "GS://b/data/x", True), ("gs://b/data", "gs://B/data/x", False), ("gs://b", "gs://bb/x", False),
-    ("gs://b/data", "gs://b//data/x", False), ("file:///data", "/data/x", True), ("/data", "/database/x", False),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("prefix", "stored", "allowed"),
+    [
+        ("gs://b/data", "gs://b/data/x", True),
+        ("gs://b/data", "gs://b/data", True),
+        ("gs://b/data/", "gs://b/data/x", True),
+        ("gs://b/data", "gs://b/database/x", False),
+        ("gs://b/data", "gs://b/data/../x", False),
+        ("gs://b/data", "GS://b/data/x", True),
+        ("gs://b/data", "gs://B/data/x", False),
+        ("gs://b", "gs://bb/x", False),
+        ("gs://b/data", "gs://b//data/x", False),
+        ("file:///data", "/data/x", True),
+        ("/data", "/database/x", False),
+    ],
+)
 def test_allowed_prefixes_are_whole_segments(prefix: str, stored: str, allowed: bool) -> None:
     for storage in (Storage(ROOT, allow_paths=[prefix]), Storage(ROOT, allow_paths=prefix)):
         if allowed:

@@ -18,9 +18,13 @@ from tableformats.limits import Limits
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 TABLES = [
-    "tables/delta-evolved", "tables/iceberg-evolved", "tables_jvm/delta-deletion-vectors",
-    "tables_jvm/delta-v2-checkpoint", "tables_jvm/iceberg-equality-deletes", "tables_jvm/iceberg-position-deletes",
-]  # fmt: skip
+    "tables/delta-evolved",
+    "tables/iceberg-evolved",
+    "tables_jvm/delta-deletion-vectors",
+    "tables_jvm/delta-v2-checkpoint",
+    "tables_jvm/iceberg-equality-deletes",
+    "tables_jvm/iceberg-position-deletes",
+]
 FILTER = "id > 2"
 
 
@@ -99,10 +103,13 @@ def test_other_processes(name: str) -> None:
 
 
 MAKERS: dict[str, Callable[[tf.Scan], Any]] = {
-    "Table": lambda scan: scan.snapshot.table, "Snapshot": lambda scan: scan.snapshot, "Scan": lambda scan: scan,
-    "ScanPlan": lambda scan: scan.plan(), "ScanTask": lambda scan: next(scan.plan().tasks()),
+    "Table": lambda scan: scan.snapshot.table,
+    "Snapshot": lambda scan: scan.snapshot,
+    "Scan": lambda scan: scan,
+    "ScanPlan": lambda scan: scan.plan(),
+    "ScanTask": lambda scan: next(scan.plan().tasks()),
     "Storage": lambda scan: scan.snapshot.storage,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MAKERS)

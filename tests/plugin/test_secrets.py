@@ -85,8 +85,9 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         for name in group.values():
             for file in (GOLDEN / name / "table").rglob("*"):
                 if file.is_file():
-                    MemoryFileSystem.pipe_file(Leaky(), f"/{name}/{file.relative_to(GOLDEN / name / 'table')}",
-                                               file.read_bytes())  # fmt: skip
+                    MemoryFileSystem.pipe_file(
+                        Leaky(), f"/{name}/{file.relative_to(GOLDEN / name / 'table')}", file.read_bytes()
+                    )
     yield
     Leaky.store.clear()
     Leaky.pseudo_dirs[:] = [""]
@@ -149,12 +150,25 @@ def products(table: tf.Table) -> dict[str, Any]:
     scan = table.scan("id > 2")
     plan = scan.plan()
     return {
-        "table": table, "snapshot": scan.snapshot, "scan": scan, "plan": plan, "tasks": list(plan.tasks()),
-        "splits": plan.splits(), "report": plan.report, "report values": plan.report.as_dict(), "files": plan.files,
-        "storage": table.storage, "cache": table.cache, "history": table.history(), "inspector": table.inspect,
-        "changes": None if table.format == "iceberg" else table.changes(1, 2), "schema": scan.schema,
-        "rows": scan.to_arrow(), "filesystem": table.storage.filesystem, "options": table.storage.options,
-    }  # fmt: skip
+        "table": table,
+        "snapshot": scan.snapshot,
+        "scan": scan,
+        "plan": plan,
+        "tasks": list(plan.tasks()),
+        "splits": plan.splits(),
+        "report": plan.report,
+        "report values": plan.report.as_dict(),
+        "files": plan.files,
+        "storage": table.storage,
+        "cache": table.cache,
+        "history": table.history(),
+        "inspector": table.inspect,
+        "changes": None if table.format == "iceberg" else table.changes(1, 2),
+        "schema": scan.schema,
+        "rows": scan.to_arrow(),
+        "filesystem": table.storage.filesystem,
+        "options": table.storage.options,
+    }
 
 
 @pytest.mark.parametrize("name", TABLES.values())
@@ -199,11 +213,17 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 CALLS: dict[str, Callable[[tf.Table], Any]] = {
-    "snapshot": lambda t: t.snapshot(), "plan": lambda t: t.scan().plan(), "read": lambda t: t.scan().to_arrow(),
-    "count": lambda t: t.scan("id > 3").count(), "history": lambda t: t.history(),
-    "files": lambda t: t.inspect.files(), "version": lambda t: t.snapshot(12345), "filter": lambda t: t.scan("no > 1"),
-    "columns": lambda t: t.scan(columns=["no"]), "time": lambda t: t.snapshot(timestamp="x"),
-}  # fmt: skip
+    "snapshot": lambda t: t.snapshot(),
+    "plan": lambda t: t.scan().plan(),
+    "read": lambda t: t.scan().to_arrow(),
+    "count": lambda t: t.scan("id > 3").count(),
+    "history": lambda t: t.history(),
+    "files": lambda t: t.inspect.files(),
+    "version": lambda t: t.snapshot(12345),
+    "filter": lambda t: t.scan("no > 1"),
+    "columns": lambda t: t.scan(columns=["no"]),
+    "time": lambda t: t.snapshot(timestamp="x"),
+}
 
 
 @pytest.mark.parametrize("failing", ["open", "info", "find", "read", "__init__", None])
@@ -228,11 +248,15 @@ def test_no_error_says_it(format: str, failing: str | None, caplog: pytest.LogCa
     assert failed >= 8 and clean(caplog.text)
 
 
-@pytest.mark.parametrize("location", [
-    f"leaky://user:{CANARY.replace('/', '%2F')}@nowhere/t", "leaky://nowhere/t?sv=1&sig=c4naryS3cret",
-    "s3://AKIA:c4naryS3cret@bucket/t?region=eu&scheme=http&endpoint_override=127.0.0.1:1&connect_timeout=1",
-    "abfss://c@account.dfs.core.windows.net/t?sig=c4naryS3cret",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "location",
+    [
+        f"leaky://user:{CANARY.replace('/', '%2F')}@nowhere/t",
+        "leaky://nowhere/t?sv=1&sig=c4naryS3cret",
+        "s3://AKIA:c4naryS3cret@bucket/t?region=eu&scheme=http&endpoint_override=127.0.0.1:1&connect_timeout=1",
+        "abfss://c@account.dfs.core.windows.net/t?sig=c4naryS3cret",
+    ],
+)
 def test_locations(location: str) -> None:
     """Credentials in a URI: in no root, and in no error of a store that is not there."""
     storage = Storage(location, allow_paths=["gs://u:c4nary@b/x"])
@@ -241,8 +265,11 @@ def test_locations(location: str) -> None:
     assert all(map(clean, [*shown, repr(storage)])) and clean(pickle.dumps(storage))
     assert without_secrets(storage.root) == storage.root
     if location.startswith("leaky"):
-        for call in (lambda: tf.open_table(location), lambda: tf.open_table(location, format="delta"),
-                     lambda: storage.read_bytes(storage.join("x"))):  # fmt: skip
+        for call in (
+            lambda: tf.open_table(location),
+            lambda: tf.open_table(location, format="delta"),
+            lambda: storage.read_bytes(storage.join("x")),
+        ):
             with pytest.raises((tf.TableFormatsError, OSError)) as caught:
                 call()
             assert all(clean(str(one)) and clean(repr(one)) for one in chain(caught.value))
@@ -271,8 +298,13 @@ def test_scrubbing_keeps_what_errors_are() -> None:
 
     scrubber = Scrubber(NESTED, ["s3://user:pass%20word@b/t?sig=abc%2Fdef"])
     decoding = UnicodeDecodeError("utf-8", CANARY.encode(), 0, 1, "bad")
-    for error in (OSError(2, f"no {CANARY}", f"/x/{CANARY}"), OwnError(5, {"x": CANARY}), KeyError(CANARY.encode()),
-                  decoding, ValueError("pass word, abc/def")):  # fmt: skip
+    for error in (
+        OSError(2, f"no {CANARY}", f"/x/{CANARY}"),
+        OwnError(5, {"x": CANARY}),
+        KeyError(CANARY.encode()),
+        decoding,
+        ValueError("pass word, abc/def"),
+    ):
         kind = type(error)
         scrubber.error(error)
         shown = f"{error} {error!r} {vars(error)}"

@@ -197,14 +197,20 @@ class Lab(ABC):
 
     def promote(self) -> None:
         """A column gets a wider kind, and what it holds is of that kind from now on."""
-        choices = [(i, kind) for i, c in enumerate(self.columns) for kind in self.wider.get(c.kind, ())
-                   if self.may_promote(c, kind)]  # fmt: skip
+        choices = [
+            (i, kind)
+            for i, c in enumerate(self.columns)
+            for kind in self.wider.get(c.kind, ())
+            if self.may_promote(c, kind)
+        ]
         if choices:
             i, kind = self.draw(st.sampled_from(choices))
             column = self.columns[i]
             for file in self.files:
-                file.rows = [{j: widened(v, column.kind, kind) if j == column.id else v for j, v in row.items()}
-                             for row in file.rows]  # fmt: skip
+                file.rows = [
+                    {j: widened(v, column.kind, kind) if j == column.id else v for j, v in row.items()}
+                    for row in file.rows
+                ]
             default = widened(column.default, column.kind, kind)
             self._replace(i, replace(column, kind=kind, default=default, was=(*column.was, column.kind)))
 
@@ -268,9 +274,15 @@ class Lab(ABC):
         described = {c.id: self._describe([row[c.id] for row in rows]) for c in self.columns}
         newest, start = len(self.versions) + 1, self.chance.choice(self.odd_names)
         return DataFile(
-            f"{start}{number}.parquet", rows, self.columns, len(self.specs) - 1, self.partition_of(rows[0]),
-            newest if sequence is None else sequence, described, self.chance.random() < 0.8,
-        )  # fmt: skip
+            f"{start}{number}.parquet",
+            rows,
+            self.columns,
+            len(self.specs) - 1,
+            self.partition_of(rows[0]),
+            newest if sequence is None else sequence,
+            described,
+            self.chance.random() < 0.8,
+        )
 
     def _describe(self, values: list[Any]) -> Described:
         """Each statistic of a column may be missing; what is there is true."""

@@ -36,23 +36,52 @@ class DeltaLab(Lab):
     """Versions are 0, 1, ...; 0 is the empty table."""
 
     kinds = (
-        "boolean", "int", "long", "float", "double", "string", "binary", "date", "timestamp", "timestamp_ntz",
-        "decimal", "decimal_24", "decimal_38",
-    )  # fmt: skip
+        "boolean",
+        "int",
+        "long",
+        "float",
+        "double",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+        "decimal",
+        "decimal_24",
+        "decimal_38",
+    )
     wider = {
-        "int": ("long", "double", "decimal_24"), "long": ("decimal_24",), "float": ("double",),
-        "decimal": ("decimal_24",), "date": ("timestamp_ntz",),
-    }  # fmt: skip
+        "int": ("long", "double", "decimal_24"),
+        "long": ("decimal_24",),
+        "float": ("double",),
+        "decimal": ("decimal_24",),
+        "date": ("timestamp_ntz",),
+    }
     operations = (
-        "append", "append", "rewrite", "remove", "compact", "delete", "delete", "restore", "add_column", "rename",
-        "drop_and_add_again", "promote", "promote", "checkpoint", "checkpoint", "compact_log",
-    )  # fmt: skip
+        "append",
+        "append",
+        "rewrite",
+        "remove",
+        "compact",
+        "delete",
+        "delete",
+        "restore",
+        "add_column",
+        "rename",
+        "drop_and_add_again",
+        "promote",
+        "promote",
+        "checkpoint",
+        "checkpoint",
+        "compact_log",
+    )
 
     def create(self) -> None:
         parts = [
-            Part(1000 + c.id, c.id, "identity") for c in self.columns
+            Part(1000 + c.id, c.id, "identity")
+            for c in self.columns
             if c.kind not in ("binary", "float", "double") and self.draw(st.booleans())
-        ]  # fmt: skip
+        ]
         if len(parts) == len(self.columns):
             parts.pop()
         self.specs.append(tuple(parts))
@@ -104,8 +133,10 @@ class DeltaLab(Lab):
         at = self.draw(st.integers(0, self.number))
         wanted = {f.name for f in METADATA_TYPE}
         actions = [a for a in self._state(0, at) if "remove" not in a]
-        actions = [{"metaData": {k: v for k, v in a["metaData"].items() if k in wanted}} if "metaData" in a else a
-                   for a in actions]  # fmt: skip
+        actions = [
+            {"metaData": {k: v for k, v in a["metaData"].items() if k in wanted}} if "metaData" in a else a
+            for a in actions
+        ]
         shape = self.draw(st.sampled_from(["classic", "parts", "v2"]))
         if shape == "classic":
             self.log.checkpoint(f"{at:020d}.checkpoint.parquet", *actions)
@@ -157,9 +188,11 @@ class DeltaLab(Lab):
         names = tuple(c.name for p in self.specs[0] for c in self.columns if c.id == p.source)
         assert len(names) == len(sources)
         configuration = {
-            "delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true",
-            "delta.enableTypeWidening": "true", "delta.columnMapping.maxColumnId": str(self.next_id),
-        }  # fmt: skip
+            "delta.columnMapping.mode": "name",
+            "delta.enableDeletionVectors": "true",
+            "delta.enableTypeWidening": "true",
+            "delta.columnMapping.maxColumnId": str(self.next_id),
+        }
         return {"metaData": metadata(*map(_field, self.columns), partition=names, configuration=configuration)}
 
     # ---- files --------------------------------------------------------------------------------------------------
@@ -168,17 +201,19 @@ class DeltaLab(Lab):
         """Partition columns stand in the log alone."""
         sources = {p.source for p in self.specs[0]}
         columns = {
-            f"col-{c.id}": to_array([r[c.id] for r in file.rows], type_of(c.kind)) for c in file.columns
+            f"col-{c.id}": to_array([r[c.id] for r in file.rows], type_of(c.kind))
+            for c in file.columns
             if c.id not in sources
-        }  # fmt: skip
+        }
         target = self.root / file.path
         pq.write_table(pa.table(columns), target, row_group_size=2)
         file.size = target.stat().st_size
 
     def _added(self, file: DataFile) -> dict[str, Any]:
         kinds = {c.id: c.kind for c in file.columns}
-        values = {f"col-{p.source}": _text(kinds[p.source], v)
-                  for p, v in zip(self.specs[0], file.partition, strict=True)}  # fmt: skip
+        values = {
+            f"col-{p.source}": _text(kinds[p.source], v) for p, v in zip(self.specs[0], file.partition, strict=True)
+        }
         more: dict[str, Any] = {"partitionValues": values, "size": file.size}
         if file.counted:
             more["stats"] = _DECIMAL.sub(

@@ -28,15 +28,23 @@ from tests.property.lab import NO_KEYS, Column, DataFile, Described, Lab, Part, 
 from tests.property.strategies import TRANSFORMS, order_key, partition_value, to_array, type_of
 
 SUMMARY = record(
-    ("contains_null", 509, "boolean"), ("contains_nan", 518, ["null", "boolean"]),
-    ("lower_bound", 510, ["null", "bytes"]), ("upper_bound", 511, ["null", "bytes"]), name="r508",
-)  # fmt: skip
+    ("contains_null", 509, "boolean"),
+    ("contains_nan", 518, ["null", "boolean"]),
+    ("lower_bound", 510, ["null", "bytes"]),
+    ("upper_bound", 511, ["null", "bytes"]),
+    name="r508",
+)
 LIST = record(
-    ("manifest_path", 500, "string"), ("manifest_length", 501, "long"), ("partition_spec_id", 502, "int"),
-    ("content", 517, "int"), ("sequence_number", 515, "long"), ("min_sequence_number", 516, "long"),
+    ("manifest_path", 500, "string"),
+    ("manifest_length", 501, "long"),
+    ("partition_spec_id", 502, "int"),
+    ("content", 517, "int"),
+    ("sequence_number", 515, "long"),
+    ("min_sequence_number", 516, "long"),
     ("added_snapshot_id", 503, "long"),
-    ("partitions", 507, ["null", {"type": "array", "items": SUMMARY, "element-id": 508}]), name="manifest_file",
-)  # fmt: skip
+    ("partitions", 507, ["null", {"type": "array", "items": SUMMARY, "element-id": 508}]),
+    name="manifest_file",
+)
 ICEBERG: dict[str, tuple[str, Any, iceberg_types.PrimitiveType]] = {
     "boolean": ("boolean", "boolean", iceberg_types.BooleanType()),
     "int": ("int", "int", iceberg_types.IntegerType()),
@@ -47,11 +55,13 @@ ICEBERG: dict[str, tuple[str, Any, iceberg_types.PrimitiveType]] = {
     "binary": ("binary", "bytes", iceberg_types.BinaryType()),
     "date": ("date", {"type": "int", "logicalType": "date"}, iceberg_types.DateType()),
     "timestamp": (
-        "timestamptz", {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
+        "timestamptz",
+        {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": True},
         iceberg_types.TimestamptzType(),
     ),
     "timestamp_ntz": (
-        "timestamp", {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
+        "timestamp",
+        {"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": False},
         iceberg_types.TimestampType(),
     ),
     "decimal": (
@@ -69,7 +79,7 @@ ICEBERG: dict[str, tuple[str, Any, iceberg_types.PrimitiveType]] = {
         {"type": "fixed", "name": "d", "size": 16, "logicalType": "decimal", "precision": 38, "scale": 10},
         iceberg_types.DecimalType(38, 10),
     ),
-}  # fmt: skip
+}
 LIST_1 = {**LIST, "fields": [f for f in LIST["fields"] if f["field-id"] not in (515, 516, 517)]}
 """A manifest list of version 1, in which there are neither deletes nor sequence numbers."""
 POSITIONS = {"file_path": 2147483546, "pos": 2147483545}
@@ -110,8 +120,9 @@ def told(said: dict[int, tuple[str, Described]]) -> dict[str, list[dict[str, Any
         "lower_bounds": {i: bound(k, cut(d.lower)) for i, (k, d) in said.items()},
         "upper_bounds": {i: bound(k, cut(d.upper, is_upper=True)) for i, (k, d) in said.items()},
     }
-    return {name: [{"key": i, "value": v} for i, v in found.items() if v is not None]
-            for name, found in statistics.items()}  # fmt: skip
+    return {
+        name: [{"key": i, "value": v} for i, v in found.items() if v is not None] for name, found in statistics.items()
+    }
 
 
 @dataclass
@@ -135,10 +146,24 @@ class IcebergLab(Lab):
 
     kinds = tuple(ICEBERG)
     operations = (
-        "append", "append", "rewrite", "remove", "compact", "delete_positions", "delete_positions", "delete_equal",
-        "delete_equal", "add_column", "rename", "drop_and_add_again", "promote", "promote", "new_spec",
-        "rewrite_manifests", "upgrade",
-    )  # fmt: skip
+        "append",
+        "append",
+        "rewrite",
+        "remove",
+        "compact",
+        "delete_positions",
+        "delete_positions",
+        "delete_equal",
+        "delete_equal",
+        "add_column",
+        "rename",
+        "drop_and_add_again",
+        "promote",
+        "promote",
+        "new_spec",
+        "rewrite_manifests",
+        "upgrade",
+    )
 
     def create(self) -> None:
         self.format_version = self.draw(st.sampled_from([1, 2, 2, 3]))
@@ -273,21 +298,39 @@ class IcebergLab(Lab):
     def _finish(self, operation: str) -> int:
         rows = []
         for m in self.manifests:
-            data = manifest_bytes(m.entries, m.partition, m.version, codec=self.chance.choice(["null", "deflate"]),
-                                  metadata={"partition-spec-id": str(m.spec)})  # fmt: skip
+            data = manifest_bytes(
+                m.entries,
+                m.partition,
+                m.version,
+                codec=self.chance.choice(["null", "deflate"]),
+                metadata={"partition-spec-id": str(m.spec)},
+            )
             target = self.root / "metadata" / m.path
             if not target.exists():
                 target.write_bytes(data)
-            rows.append({"manifest_path": str(target), "manifest_length": target.stat().st_size,
-                         "partition_spec_id": m.spec, "content": m.content, "sequence_number": m.sequence,
-                         "min_sequence_number": 0, "added_snapshot_id": m.snapshot,
-                         "partitions": self._summaries(m)})  # fmt: skip
+            rows.append(
+                {
+                    "manifest_path": str(target),
+                    "manifest_length": target.stat().st_size,
+                    "partition_spec_id": m.spec,
+                    "content": m.content,
+                    "sequence_number": m.sequence,
+                    "min_sequence_number": 0,
+                    "added_snapshot_id": m.snapshot,
+                    "partitions": self._summaries(m),
+                }
+            )
         self.manifests = [m for m in self.manifests if any(e["status"] != 2 for e in m.entries)]
         self.snapshots.append(
-            {"snapshot-id": self.snapshot, "parent-snapshot-id": self.snapshot - 1 if self.snapshots else None,
-             "timestamp-ms": self.snapshot * 1000, "summary": {"operation": operation},
-             "schema-id": len(self.schemas) - 1, **self._listed(rows)}
-        )  # fmt: skip
+            {
+                "snapshot-id": self.snapshot,
+                "parent-snapshot-id": self.snapshot - 1 if self.snapshots else None,
+                "timestamp-ms": self.snapshot * 1000,
+                "summary": {"operation": operation},
+                "schema-id": len(self.schemas) - 1,
+                **self._listed(rows),
+            }
+        )
         self._write_metadata()
         return self.snapshot
 
@@ -311,11 +354,15 @@ class IcebergLab(Lab):
             values = [t[i] for t in manifest.tuples]
             proper = sorted((v for v in values if v is not None and v == v), key=order_key)
             found.append(
-                {"contains_null": None in values,
-                 "contains_nan": self.chance.choice([None, any(v != v for v in values)]) if kind in NO_KEYS else None,
-                 "lower_bound": bound(kind, proper[0]) if proper else None,
-                 "upper_bound": bound(kind, proper[-1]) if proper else None}
-            )  # fmt: skip
+                {
+                    "contains_null": None in values,
+                    "contains_nan": self.chance.choice([None, any(v != v for v in values)])
+                    if kind in NO_KEYS
+                    else None,
+                    "lower_bound": bound(kind, proper[0]) if proper else None,
+                    "upper_bound": bound(kind, proper[-1]) if proper else None,
+                }
+            )
         return found
 
     # ---- manifests ----------------------------------------------------------------------------------------------
@@ -325,15 +372,17 @@ class IcebergLab(Lab):
         known = {c.id: c.kind for columns in self.schemas for c in columns}
         kinds = [result_kind(known[p.source], p.transform) for p in self.specs[spec]]
         partition = [(p.name, p.id, _named(ICEBERG[k][1], p)) for p, k in zip(self.specs[spec], kinds, strict=True)]
-        return Manifest(f"m{self.serial}.avro", self.format_version, content, spec, self.sequence, self.snapshot,
-                        partition, kinds)  # fmt: skip
+        return Manifest(
+            f"m{self.serial}.avro", self.format_version, content, spec, self.sequence, self.snapshot, partition, kinds
+        )
 
     def _carry(self, new: Manifest, old: Manifest, made: dict[str, Any], values: tuple[Any, ...], status: int) -> None:
         """An entry of an older manifest in a new one: what it inherited is now written out."""
         own = old.sequence if made["sequence_number"] is None else made["sequence_number"]
         by = self.snapshot if status == 2 else made["snapshot_id"]
-        new.entries.append({**made, "status": status, "sequence_number": own, "file_sequence_number": own,
-                            "snapshot_id": by})  # fmt: skip
+        new.entries.append(
+            {**made, "status": status, "sequence_number": own, "file_sequence_number": own, "snapshot_id": by}
+        )
         new.tuples.append(values)
 
     def _remove(self, paths: set[str]) -> None:
@@ -352,8 +401,15 @@ class IcebergLab(Lab):
         columns = {c.name: to_array([r[c.id] for r in file.rows], type_of(c.kind)) for c in file.columns}
         file.path, file.size = self._parquet(self.chance.choice(self.odd_names), pa.table(columns), ids)
         pairs = told({c.id: (c.kind, file.described[c.id]) for c in file.columns if file.counted})
-        return self._entry(file.path, len(file.rows), file.spec, file.partition, file_size_in_bytes=file.size,
-                           sequence_number=file.sequence if explicit else None, **pairs)  # fmt: skip
+        return self._entry(
+            file.path,
+            len(file.rows),
+            file.spec,
+            file.partition,
+            file_size_in_bytes=file.size,
+            sequence_number=file.sequence if explicit else None,
+            **pairs,
+        )
 
     def _entry(self, path: str, records: int, spec: int, partition: tuple[Any, ...], **more: Any) -> dict[str, Any]:
         values = {p.name: v for p, v in zip(self.specs[spec], partition, strict=True)}
@@ -391,10 +447,17 @@ class IcebergLab(Lab):
         name = self.vectors[file.path] = f"v{self.serial}.puffin"
         (self.root / "data" / name).write_bytes(b"PFA1" + blob)
         self._delete_entry(
-            name, len(file.dead), file.spec, file.partition, content=1, file_format="PUFFIN",
-            file_size_in_bytes=len(blob) + 4, referenced_data_file=self._stored(file.path), content_offset=4,
+            name,
+            len(file.dead),
+            file.spec,
+            file.partition,
+            content=1,
+            file_format="PUFFIN",
+            file_size_in_bytes=len(blob) + 4,
+            referenced_data_file=self._stored(file.path),
+            content_offset=4,
             content_size_in_bytes=len(blob),
-        )  # fmt: skip
+        )
 
     # ---- files --------------------------------------------------------------------------------------------------
 
@@ -420,21 +483,37 @@ class IcebergLab(Lab):
 
     def _write_metadata(self) -> None:
         ids = [c.id for columns in self.schemas for c in columns]
-        schemas = [{"type": "struct", "schema-id": i, "fields": [_field(c) for c in columns]}
-                   for i, columns in enumerate(self.schemas)]  # fmt: skip
+        schemas = [
+            {"type": "struct", "schema-id": i, "fields": [_field(c) for c in columns]}
+            for i, columns in enumerate(self.schemas)
+        ]
         specs = [
-            {"spec-id": i, "fields": [{"field-id": p.id, "source-id": p.source, "name": p.name,
-                                       "transform": p.transform} for p in spec]}
+            {
+                "spec-id": i,
+                "fields": [
+                    {"field-id": p.id, "source-id": p.source, "name": p.name, "transform": p.transform} for p in spec
+                ],
+            }
             for i, spec in enumerate(self.specs)
-        ]  # fmt: skip
+        ]
         metadata = {
-            "format-version": self.format_version, "table-uuid": "u", "location": str(self.root),
-            "last-updated-ms": 1, "last-sequence-number": len(self.snapshots), "last-column-id": max(ids),
-            "current-schema-id": len(self.schemas) - 1, "schemas": schemas, "default-spec-id": len(self.specs) - 1,
-            "partition-specs": specs, "last-partition-id": self.next_part - 1, "default-sort-order-id": 0,
-            "sort-orders": [{"order-id": 0, "fields": []}], "next-row-id": 0, "snapshots": self.snapshots,
+            "format-version": self.format_version,
+            "table-uuid": "u",
+            "location": str(self.root),
+            "last-updated-ms": 1,
+            "last-sequence-number": len(self.snapshots),
+            "last-column-id": max(ids),
+            "current-schema-id": len(self.schemas) - 1,
+            "schemas": schemas,
+            "default-spec-id": len(self.specs) - 1,
+            "partition-specs": specs,
+            "last-partition-id": self.next_part - 1,
+            "default-sort-order-id": 0,
+            "sort-orders": [{"order-id": 0, "fields": []}],
+            "next-row-id": 0,
+            "snapshots": self.snapshots,
             "current-snapshot-id": self.snapshots[-1]["snapshot-id"] if self.snapshots else -1,
-        }  # fmt: skip
+        }
         if self.format_version == 1:
             metadata = self._of_version_1(metadata)
         (self.root / "metadata" / "v1.metadata.json").write_text(json.dumps(metadata))

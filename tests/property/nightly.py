@@ -64,8 +64,14 @@ def one_round(seed: int, totals: Totals) -> str:
     environment = {**os.environ, "TABLEFORMATS_PROFILE": "nightly", "TABLEFORMATS_EXAMPLES": str(TABLES)}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--hypothesis-seed={seed}"]
     start = time.monotonic()
-    done = subprocess.run([*command, "tests/property/test_lab.py"], cwd=ROOT, env=environment, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+    done = subprocess.run(
+        [*command, "tests/property/test_lab.py"],
+        cwd=ROOT,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     judged, versions = _JUDGED.search(done.stdout), _VERSIONS.search(done.stdout)
     failed = _FAILED.search(done.stdout)
     if judged is None or versions is None or (done.returncode and failed is None):

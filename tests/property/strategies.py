@@ -61,12 +61,16 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     # Lesser ones have no truncated value.
     "decimal_38": st.one_of(
         st.integers(-500, 500), long_integers(38), st.sampled_from([50 - 10**38, 10**38 - 1, 2**63])
-    ).filter(lambda n: n >= 50 - 10**38).map(lambda n: Decimal(n).scaleb(-10, EXACT)),
+    )
+    .filter(lambda n: n >= 50 - 10**38)
+    .map(lambda n: Decimal(n).scaleb(-10, EXACT)),
 }
 DECIMALS = {
-    "decimal": DecimalType(9, 2), "decimal_18": DecimalType(18, 2), "decimal_24": DecimalType(24, 4),
+    "decimal": DecimalType(9, 2),
+    "decimal_18": DecimalType(18, 2),
+    "decimal_24": DecimalType(24, 4),
     "decimal_38": DecimalType(38, 10),
-}  # fmt: skip
+}
 TRANSFORMS = {
     "int": ["identity", "bucket[4]", "truncate[3]"],
     "long": ["identity", "bucket[4]", "truncate[10]"],
@@ -152,11 +156,16 @@ def _is_nan(value: Any) -> bool:
 
 
 _ICEBERG = {
-    "int": iceberg_types.IntegerType(), "long": iceberg_types.LongType(), "string": iceberg_types.StringType(),
-    "date": iceberg_types.DateType(), "timestamp": iceberg_types.TimestamptzType(),
-    "timestamp_ntz": iceberg_types.TimestampType(), "decimal": iceberg_types.DecimalType(9, 2),
-    "decimal_18": iceberg_types.DecimalType(18, 2), "decimal_38": iceberg_types.DecimalType(38, 10),
-}  # fmt: skip
+    "int": iceberg_types.IntegerType(),
+    "long": iceberg_types.LongType(),
+    "string": iceberg_types.StringType(),
+    "date": iceberg_types.DateType(),
+    "timestamp": iceberg_types.TimestamptzType(),
+    "timestamp_ntz": iceberg_types.TimestampType(),
+    "decimal": iceberg_types.DecimalType(9, 2),
+    "decimal_18": iceberg_types.DecimalType(18, 2),
+    "decimal_38": iceberg_types.DecimalType(38, 10),
+}
 
 
 def partition_value(transform: str, kind: str, value: Any) -> Any:
@@ -197,11 +206,17 @@ def model_files(draw: st.DrawFn, kinds: dict[int, str], spec: PartitionSpec) -> 
         first = rows[0]
         sources = {f.source_id: str(f.transform) for f in spec.fields}
         # A file holds one partition: keep the rows that agree with the first.
-        same = [r for r in rows if all(
-            repr(partition_value(t, kinds[i], r[i])) == repr(partition_value(t, kinds[i], first[i]))
-            for i, t in sources.items())]  # fmt: skip
-        partition = {f.id: partition_value(sources[f.source_id], kinds[f.source_id], first[f.source_id])
-                     for f in spec.fields}  # fmt: skip
+        same = [
+            r
+            for r in rows
+            if all(
+                repr(partition_value(t, kinds[i], r[i])) == repr(partition_value(t, kinds[i], first[i]))
+                for i, t in sources.items()
+            )
+        ]
+        partition = {
+            f.id: partition_value(sources[f.source_id], kinds[f.source_id], first[f.source_id]) for f in spec.fields
+        }
         file = ModelFile(same, partition=partition)
     else:
         file = ModelFile([], partition=dict.fromkeys(f.id for f in spec.fields))

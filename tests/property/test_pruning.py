@@ -46,9 +46,11 @@ def bounds_of(table: ModelTable) -> Bounds:
     return Bounds(
         lower={i: to_array(column("lower", i), kind) for i, kind in ids.items()},
         upper={i: to_array(column("upper", i), kind) for i, kind in ids.items()},
-        **{name: {i: pa.array(column(name, i), pa.int64()) for i in ids}
-           for name in ("null_count", "nan_count", "value_count")},
-    )  # fmt: skip
+        **{
+            name: {i: pa.array(column(name, i), pa.int64()) for i in ids}
+            for name in ("null_count", "nan_count", "value_count")
+        },
+    )
 
 
 def check(file: ModelFile, verdict: int, predicate: ex.Expression) -> None:
@@ -87,8 +89,12 @@ def test_bounds_that_are_not_needed_change_no_verdict(case: tuple[ModelTable, ex
     expected = program.verdicts(table.spec, partition, every, counts)
     for i, file in enumerate(table.files):
         needed = {column for column, need in decision.needs.items() if need[i]}
-        some = Bounds(*({c: side[c] for c in side if c in needed} for side in (
-            every.lower, every.upper, every.null_count, every.nan_count, every.value_count)))  # fmt: skip
+        some = Bounds(
+            *(
+                {c: side[c] for c in side if c in needed}
+                for side in (every.lower, every.upper, every.null_count, every.nan_count, every.value_count)
+            )
+        )
         early, found = decision.verdicts[i], program.verdicts(table.spec, partition, some, counts)[i]
         check(file, found, predicate)
         if file.rows:
@@ -277,15 +283,24 @@ def test_tight_bounds_decide() -> None:
         assert list(program.verdicts(NO_SPEC, partition, bounds, counts)) == expected, text
 
 
-@pytest.mark.parametrize(("kind", "text", "filters"), [
-    ("timestamp_ntz", "day", ["c1 >= '1970-01-03'", "c1 < '1970-01-02' OR c1 IS NULL", "c1 = '1970-01-01 12:00:00'"]),
-    ("int", "truncate[10]", ["c1 > 25", "c1 <= -10", "c1 IS NULL", "c1 = 2147483647"]),
-    ("string", "truncate[2]", ["c1 > 'ab'", "c1 LIKE 'zz%'", "c1 IN ('abc', 'b')"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "text", "filters"),
+    [
+        (
+            "timestamp_ntz",
+            "day",
+            ["c1 >= '1970-01-03'", "c1 < '1970-01-02' OR c1 IS NULL", "c1 = '1970-01-01 12:00:00'"],
+        ),
+        ("int", "truncate[10]", ["c1 > 25", "c1 <= -10", "c1 IS NULL", "c1 = 2147483647"]),
+        ("string", "truncate[2]", ["c1 > 'ab'", "c1 LIKE 'zz%'", "c1 IN ('abc', 'b')"]),
+    ],
+)
 def test_many_files_that_share_few_partition_values(kind: str, text: str, filters: list[str]) -> None:
     """Transforms are turned back for the distinct values alone: each file gets what it gets by itself."""
     distinct: dict[str, list[object]] = {
-        "timestamp_ntz": [0, 1, 2, None, -1], "int": [-10, 0, 20, None, 2147483640], "string": ["ab", "zz", None, "a"]
+        "timestamp_ntz": [0, 1, 2, None, -1],
+        "int": [-10, 0, 20, None, 2147483640],
+        "string": ["ab", "zz", None, "a"],
     }
     source, transform = type_of(kind), parse_transform(text)
     spec = PartitionSpec(0, (PartitionField(1000, "p", 1, transform, transform.result_type(source)),))

@@ -47,17 +47,21 @@ def main(names: list[str]) -> None:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local-cluster[2,1,512]").appName("tableformats tests")
-    for key, value in {"executor.memory": "512m", "driver.memory": "512m", "ui.enabled": "false",
-                       "ui.showConsoleProgress": "false", "sql.session.timeZone": "UTC",
-                       "sql.shuffle.partitions": "2"}.items():  # fmt: skip
+    for key, value in {
+        "executor.memory": "512m",
+        "driver.memory": "512m",
+        "ui.enabled": "false",
+        "ui.showConsoleProgress": "false",
+        "sql.session.timeZone": "UTC",
+        "sql.shuffle.partitions": "2",
+    }.items():
         builder = builder.config(f"spark.{key}", value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     ways = list(WAYS) if has_data_sources() else ["whole stages", "by parts"]
     wrong = [
-        (name, way) for name in names for way in ways
-        if rows(spark, name, way) != in_order(EXPECTED[name]["current"])
-    ]  # fmt: skip
+        (name, way) for name in names for way in ways if rows(spark, name, way) != in_order(EXPECTED[name]["current"])
+    ]
     other_plans = [name for name in names if not same_plan(spark, name)]
     executors = len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) - 1  # the driver is one of them
     print(json.dumps({"executors": executors, "wrong": wrong, "other plans": other_plans}))

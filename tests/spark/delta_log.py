@@ -14,9 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-TYPES = {pa.int32(): "integer", pa.int64(): "long", pa.string(): "string", pa.float64(): "double",
-         pa.date32(): "date", pa.timestamp("us", "UTC"): "timestamp", pa.bool_(): "boolean",
-         pa.decimal128(9, 2): "decimal(9,2)"}  # fmt: skip
+TYPES = {
+    pa.int32(): "integer",
+    pa.int64(): "long",
+    pa.string(): "string",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp",
+    pa.bool_(): "boolean",
+    pa.decimal128(9, 2): "decimal(9,2)",
+}
 
 
 @dataclass
@@ -34,18 +41,32 @@ def write_delta(root: Path, schema: pa.Schema, files: Sequence[DeltaFile], parti
     fields = [{"name": f.name, "type": TYPES[f.type], "nullable": True, "metadata": {}} for f in schema]
     actions: list[dict[str, Any]] = [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        {"metaData": {"id": "t", "format": {"provider": "parquet", "options": {}}, "configuration": {},
-                      "partitionColumns": list(partitioned_by),
-                      "schemaString": json.dumps({"type": "struct", "fields": fields})}},
-    ]  # fmt: skip
+        {
+            "metaData": {
+                "id": "t",
+                "format": {"provider": "parquet", "options": {}},
+                "configuration": {},
+                "partitionColumns": list(partitioned_by),
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+            }
+        },
+    ]
     for file in files:
         target = root / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(file.rows, target)
-        actions.append({"add": {
-            "path": file.logged or file.path, "partitionValues": dict(file.partition), "size": target.stat().st_size,
-            "modificationTime": 0, "dataChange": True, "stats": json.dumps(_statistics(file.rows)),
-        }})  # fmt: skip
+        actions.append(
+            {
+                "add": {
+                    "path": file.logged or file.path,
+                    "partitionValues": dict(file.partition),
+                    "size": target.stat().st_size,
+                    "modificationTime": 0,
+                    "dataChange": True,
+                    "stats": json.dumps(_statistics(file.rows)),
+                }
+            }
+        )
     log = root / "_delta_log"
     log.mkdir(parents=True)
     (log / "00000000000000000000.json").write_text("\n".join(map(json.dumps, actions)) + "\n")
@@ -55,8 +76,14 @@ def write_delta(root: Path, schema: pa.Schema, files: Sequence[DeltaFile], parti
 def append(root: Path, file: DeltaFile, version: int) -> None:
     """One more commit that adds ``file``."""
     pq.write_table(file.rows, root / file.path)
-    add = {"path": file.path, "partitionValues": dict(file.partition), "size": (root / file.path).stat().st_size,
-           "modificationTime": 0, "dataChange": True, "stats": json.dumps(_statistics(file.rows))}  # fmt: skip
+    add = {
+        "path": file.path,
+        "partitionValues": dict(file.partition),
+        "size": (root / file.path).stat().st_size,
+        "modificationTime": 0,
+        "dataChange": True,
+        "stats": json.dumps(_statistics(file.rows)),
+    }
     (root / "_delta_log" / f"{version:020}.json").write_text(json.dumps({"add": add}) + "\n")
 
 

@@ -50,9 +50,15 @@ def test_every_kind_of_file(spark: Any, log: DeltaLog) -> None:
 
 @pytest.mark.parametrize(
     "filter",
-    ["_change_type = 'delete'", "_commit_version = 3 OR _change_type LIKE 'update%'", "id = 999 AND p = 'x'",
-     "p IS NULL", "_commit_timestamp < '1999-01-01'", "_change_type IN ('update_postimage', 'insert') AND id < 4"],
-)  # fmt: skip
+    [
+        "_change_type = 'delete'",
+        "_commit_version = 3 OR _change_type LIKE 'update%'",
+        "id = 999 AND p = 'x'",
+        "p IS NULL",
+        "_commit_timestamp < '1999-01-01'",
+        "_change_type IN ('update_postimage', 'insert') AND id < 4",
+    ],
+)
 def test_filters(spark: Any, log: DeltaLog, filter: str) -> None:
     changes = tf.open_table(log.root).changes(0)
     found = check(spark, changes.where(filter))
@@ -73,9 +79,10 @@ def test_later_filters_prune(spark: Any, log: DeltaLog) -> None:
 def test_the_type_column_has_no_field_id(spark: Any, tmp_path: Path, mode: str) -> None:
     mapped = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}
     log = DeltaLog(tmp_path / "t").start(
-        field("a", "long", mapped), protocol={"minReaderVersion": 2, "minWriterVersion": 5},
+        field("a", "long", mapped),
+        protocol={"minReaderVersion": 2, "minWriterVersion": 5},
         configuration={"delta.columnMapping.mode": mode},
-    )  # fmt: skip
+    )
     column = pa.field("col-1", pa.int64(), metadata={"PARQUET:field_id": "1"})
     log.commit(1, data_file(log, "1", pa.table([[4]], pa.schema([column]))))
     stored = pa.table([[5], ["delete"]], pa.schema([column, pa.field("_change_type", pa.string())]))

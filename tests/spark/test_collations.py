@@ -44,10 +44,16 @@ def values(frame: Any) -> list[Any]:
 
 
 FILTERS = [
-    ("c = 'A'", ["A", "a"], 2), ("c IN ('A', 'x')", ["A", "a"], 2), ("c < 'B'", ["A", "a"], 2), ("c >= 'B'", ["b"], 2),
-    ("c <=> 'a'", ["A", "a"], 2), ("startswith(c, 'B')", ["b"], 2), ("c = 'A' AND id < 15", ["a"], 1),
-    ("c IS NULL", [None], 2), ("c = 'a' COLLATE UTF8_BINARY", ["a"], 2),
-]  # fmt: skip
+    ("c = 'A'", ["A", "a"], 2),
+    ("c IN ('A', 'x')", ["A", "a"], 2),
+    ("c < 'B'", ["A", "a"], 2),
+    ("c >= 'B'", ["b"], 2),
+    ("c <=> 'a'", ["A", "a"], 2),
+    ("startswith(c, 'B')", ["b"], 2),
+    ("c = 'A' AND id < 15", ["a"], 1),
+    ("c IS NULL", [None], 2),
+    ("c = 'a' COLLATE UTF8_BINARY", ["a"], 2),
+]
 
 
 @pytest.mark.parametrize(("where", "expected", "files"), FILTERS)
@@ -107,9 +113,10 @@ def test_nested_strings(spark: Any, tmp_path: Path) -> None:
     lists = {"type": "array", "elementType": "string", "containsNull": True}
     maps = {"type": "map", "keyType": "string", "valueType": "string", "valueContainsNull": True}
     log = DeltaLog(tmp_path / "t").start(
-        field("s", inner), field("l", lists, {"__COLLATIONS": {"l.element": LCASE}}),
+        field("s", inner),
+        field("l", lists, {"__COLLATIONS": {"l.element": LCASE}}),
         field("p", maps, {"__COLLATIONS": {"p.value": "icu.UNICODE_CI"}}),
-    )  # fmt: skip
+    )
     kinds = {"s": pa.struct([("m", pa.string())]), "l": pa.list_(pa.string()), "p": pa.map_(pa.string(), pa.string())}
     stored = {"s": [{"m": "a"}, {"m": "A"}], "l": [["b"], ["B"]], "p": [[("k", "x")], [("k", "X")]]}
     table = pa.table({name: pa.array(stored[name], kind) for name, kind in kinds.items()})

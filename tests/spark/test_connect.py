@@ -88,8 +88,11 @@ def test_rows_columns_and_filters(client: Call, log: DeltaLog, staging: str | No
     assert read(client, log.root, "id % 100 = 3", staging=staging)["rows"] == [[103, "y"]]
     assert len(read(client, log.root, limit=7, staging=staging)["rows"]) == 7
     assert read(client, log.root, version=1, filter="id < 4", columns=["id"], staging=staging)["rows"] == [
-        [0], [1], [2], [3],
-    ]  # fmt: skip
+        [0],
+        [1],
+        [2],
+        [3],
+    ]
 
 
 @pytest.mark.parametrize("staging", WAYS, ids=["staged", "data source"])
@@ -163,8 +166,10 @@ def test_sql(client: Call, log: DeltaLog) -> None:
 
 @pytest.mark.parametrize("staging", WAYS, ids=["staged", "data source"])
 def test_a_new_column(client: Call, log: DeltaLog, staging: str | None) -> None:
-    log.commit(3, {"metaData": metadata(field("id", "long"), field("a b", "string"), field("more", "long"),
-                                        partition=("a b",))})  # fmt: skip
+    log.commit(
+        3,
+        {"metaData": metadata(field("id", "long"), field("a b", "string"), field("more", "long"), partition=("a b",))},
+    )
     assert read(client, log.root, filter="id = 0", staging=staging)["rows"] == [[0, "it's", None]]
     assert read(client, log.root, filter="id = 0", version=2, staging=staging)["rows"] == [[0, "it's"]]
 

@@ -57,8 +57,9 @@ def is_scanned(frame: Any) -> bool:
 
 ANSWERED = {
     "SELECT count(*) FROM t": [(LIVE,)],
-    "SELECT count(1), 1 AS one, count(*) + 1, count('a', 2), concat('n: ', count(*)), count(*) FROM t":
-        [(LIVE, 1, LIVE + 1, LIVE, f"n: {LIVE}", LIVE)],
+    "SELECT count(1), 1 AS one, count(*) + 1, count('a', 2), concat('n: ', count(*)), count(*) FROM t": [
+        (LIVE, 1, LIVE + 1, LIVE, f"n: {LIVE}", LIVE)
+    ],
     "SELECT count(*) FROM (SELECT id + 1, rand() FROM t ORDER BY id)": [(LIVE,)],
     "SELECT count(*) FROM (SELECT * FROM t UNION ALL SELECT * FROM t WHERE p = 1)": [(LIVE + 7,)],
     # Filters that are exact, because they are over partition columns alone.
@@ -68,13 +69,15 @@ ANSWERED = {
     "SELECT count(*) FROM t WHERE p IN (3, 4)": [(0,)],
     # Wherever the aggregate stands.
     "SELECT count(*) FROM t HAVING count(*) > 5": [(LIVE,)],
-    "SELECT l.n + r.n FROM (SELECT count(*) AS n FROM t) l JOIN (SELECT count(*) AS n FROM t WHERE p = 1) r":
-        [(LIVE + 7,)],
+    "SELECT l.n + r.n FROM (SELECT count(*) AS n FROM t) l JOIN (SELECT count(*) AS n FROM t WHERE p = 1) r": [
+        (LIVE + 7,)
+    ],
     "SELECT id FROM range(2000) WHERE id = (SELECT count(*) FROM t)": [(LIVE,)],
-    "WITH c AS (SELECT count(*) AS n FROM t) SELECT sum(n) FROM (SELECT n FROM c UNION ALL SELECT n FROM c)":
-        [(2 * LIVE,)],
+    "WITH c AS (SELECT count(*) AS n FROM t) SELECT sum(n) FROM (SELECT n FROM c UNION ALL SELECT n FROM c)": [
+        (2 * LIVE,)
+    ],
     "SELECT DISTINCT count(*) AS n FROM t LIMIT 1": [(LIVE,)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("query", ANSWERED)

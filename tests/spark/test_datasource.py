@@ -47,8 +47,10 @@ def test_reads_and_travels(spark: Any, log: DeltaLog) -> None:
     assert ids(load(spark, log.root, filter="id < 5 OR id = 120", columns="ID")) == [0, 2, 4, 120]
     changed = load(spark, log.root, readChangeFeed="true", startingVersion=2)
     assert sorted((r.id, r._change_type, r._commit_version) for r in changed.collect()) == [
-        (1, "delete", 2), (3, "delete", 2), (50, "delete", 2),
-    ]  # fmt: skip
+        (1, "delete", 2),
+        (3, "delete", 2),
+        (50, "delete", 2),
+    ]
 
 
 def test_a_view_keeps_its_version(spark: Any, log: DeltaLog) -> None:
@@ -82,17 +84,30 @@ def test_tables_that_spark_wrote(spark: Any, name: str) -> None:
 def test_instants_and_local_times_in_a_session_with_a_zone(spark: Any, tmp_path: Path) -> None:
     log = DeltaLog(tmp_path / "t")
     log.start(
-        field("id", "long"), field("at", "timestamp"), field("local", "timestamp_ntz"), field("day", "date"),
+        field("id", "long"),
+        field("at", "timestamp"),
+        field("local", "timestamp_ntz"),
+        field("day", "date"),
         field("amount", "decimal(38,18)"),
-        protocol={"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["timestampNtz"],
-                  "writerFeatures": ["timestampNtz"]},
-    )  # fmt: skip
+        protocol={
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": ["timestampNtz"],
+            "writerFeatures": ["timestampNtz"],
+        },
+    )
     micros = pa.array([-62135596800000000, 0, 253402300799999999, None])
-    table = pa.table({
-        "id": pa.array([1, 2, 3, 4]), "at": micros.cast(pa.timestamp("us", "UTC")),
-        "local": micros.cast(pa.timestamp("us")), "day": pa.array([-719162, -141427, 2932896, None], pa.date32()),
-        "amount": pa.array(["12345678901234567890.123456789012345678", "-1", "0", None]).cast(pa.decimal128(38, 18)),
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "id": pa.array([1, 2, 3, 4]),
+            "at": micros.cast(pa.timestamp("us", "UTC")),
+            "local": micros.cast(pa.timestamp("us")),
+            "day": pa.array([-719162, -141427, 2932896, None], pa.date32()),
+            "amount": pa.array(["12345678901234567890.123456789012345678", "-1", "0", None]).cast(
+                pa.decimal128(38, 18)
+            ),
+        }
+    )
     log.commit(1, data_file(log, "1", table))
     frame = load(spark, log.root)
     assert rows(collect(frame)) == rows(table)
@@ -114,9 +129,12 @@ def pushdown(settings: Any) -> Iterator[None]:
 @pytest.mark.usefixtures("pushdown")
 @pytest.mark.parametrize(
     ("condition", "expected"),
-    [("id IN (7, 8) AND p = 'x' AND id <=> 7", [7]), ("NOT p = 'y' AND id < 1", [0]),
-     ("startswith(p, 'x') AND id >= 98 AND id IS NOT NULL", [98, 99])],
-)  # fmt: skip
+    [
+        ("id IN (7, 8) AND p = 'x' AND id <=> 7", [7]),
+        ("NOT p = 'y' AND id < 1", [0]),
+        ("startswith(p, 'x') AND id >= 98 AND id IS NOT NULL", [98, 99]),
+    ],
+)
 def test_pushed_filters_leave_files_out(spark: Any, log: DeltaLog, condition: str, expected: list[int]) -> None:
     (log.root / "2").unlink()
     assert ids(load(spark, log.root, pushFilters="true").where(condition)) == expected
@@ -146,9 +164,11 @@ def test_without_pushdown_nothing_is_pushed_and_nothing_fails(spark: Any, log: D
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"versionAsOf": "7"}, "SnapshotNotFoundError: the table has no version 7.*Versions 0 to 2"),
-     ({"maxFilesPerTrigger": "1"}, "a batch read does not take the option maxFilesPerTrigger")],
-)  # fmt: skip
+    [
+        ({"versionAsOf": "7"}, "SnapshotNotFoundError: the table has no version 7.*Versions 0 to 2"),
+        ({"maxFilesPerTrigger": "1"}, "a batch read does not take the option maxFilesPerTrigger"),
+    ],
+)
 def test_errors_say_what_to_do(spark: Any, log: DeltaLog, options: dict[str, str], message: str) -> None:
     from pyspark.errors import AnalysisException
 

@@ -110,24 +110,34 @@ OTHER = uuid.UUID(int=(1 << 128) - 1)
 
 def nested() -> tuple[Schema, pa.RecordBatch]:
     """A uuid alone, in a struct, in a list and in a map, variants in a list, with NULL at every depth."""
+
     def column(id: int, name: str, kind: Any) -> Field:
         return Field(id, name, primitive(kind) if isinstance(kind, str) else kind)
 
-    schema = Schema((
-        column(1, "u", "uuid"),
-        column(2, "s", StructType((column(3, "u", "uuid"), column(4, "n", "int")))),
-        column(5, "l", ListType(column(6, "element", "uuid"))),
-        column(7, "m", MapType(column(8, "key", "uuid"), column(9, "value", ListType(column(10, "element", "uuid"))))),
-        column(11, "v", ListType(column(12, "element", "variant"))),
-        column(13, "void", "unknown"),
-    ))  # fmt: skip
+    schema = Schema(
+        (
+            column(1, "u", "uuid"),
+            column(2, "s", StructType((column(3, "u", "uuid"), column(4, "n", "int")))),
+            column(5, "l", ListType(column(6, "element", "uuid"))),
+            column(
+                7, "m", MapType(column(8, "key", "uuid"), column(9, "value", ListType(column(10, "element", "uuid"))))
+            ),
+            column(11, "v", ListType(column(12, "element", "variant"))),
+            column(13, "void", "unknown"),
+        )
+    )
     variant = {"metadata": b"\1\0\0", "value": b"\x0c\1"}
     values: list[dict[str, Any]] = [
-        {"u": ID.bytes, "s": {"u": OTHER.bytes, "n": 1}, "l": [ID.bytes, None], "m": {ID.bytes: [OTHER.bytes]},
-         "v": [variant, None]},
+        {
+            "u": ID.bytes,
+            "s": {"u": OTHER.bytes, "n": 1},
+            "l": [ID.bytes, None],
+            "m": {ID.bytes: [OTHER.bytes]},
+            "v": [variant, None],
+        },
         {"u": None, "s": None, "l": None, "m": None, "v": None},
         {"u": OTHER.bytes, "s": {"u": None, "n": None}, "l": [], "m": {OTHER.bytes: None, ID.bytes: []}, "v": []},
-    ]  # fmt: skip
+    ]
     return schema, pa.RecordBatch.from_pylist(values, schema.to_arrow())
 
 
@@ -136,12 +146,24 @@ def test_nested_values_in_slices(start: int, length: int) -> None:
     schema, batch = nested()
     variant = {"value": b"\x0c\1", "metadata": b"\1\0\0"}
     expected: list[dict[str, Any]] = [
-        {"u": str(ID), "s": {"u": str(OTHER), "n": 1}, "l": [str(ID), None], "m": [(str(ID), [str(OTHER)])],
-         "v": [variant, None], "void": None},
+        {
+            "u": str(ID),
+            "s": {"u": str(OTHER), "n": 1},
+            "l": [str(ID), None],
+            "m": [(str(ID), [str(OTHER)])],
+            "v": [variant, None],
+            "void": None,
+        },
         {"u": None, "s": None, "l": None, "m": None, "v": None, "void": None},
-        {"u": str(OTHER), "s": {"u": None, "n": None}, "l": [], "m": [(str(OTHER), None), (str(ID), [])], "v": [],
-         "void": None},
-    ]  # fmt: skip
+        {
+            "u": str(OTHER),
+            "s": {"u": None, "n": None},
+            "l": [],
+            "m": [(str(OTHER), None), (str(ID), [])],
+            "v": [],
+            "void": None,
+        },
+    ]
     found = SparkBatches(schema).convert(batch.slice(start, length))
     found.validate(full=True)
     assert found.to_pylist() == expected[start : start + length]
@@ -205,12 +227,18 @@ class TestOptions:
 
     @pytest.mark.parametrize(
         ("options", "field"),
-        [({"versionsAsOf": "1"}, "versionsAsOf"), ({"versionAsOf": "1", "tag": "t"}, "tag"),
-         ({"readChangeFeed": "true"}, "startingVersion"), ({"startingVersion": "1"}, "startingVersion"),
-         ({"readChangeFeed": "true", "startingVersion": "1", "branch": "b"}, "branch"),
-         ({"start-snapshot-id": "x"}, "start-snapshot-id"), ({"caseSensitive": "yes"}, "caseSensitive"),
-         ({"maxFilesPerTrigger": "3"}, "maxFilesPerTrigger"), ({"relocate": "[]"}, "relocate")],
-    )  # fmt: skip
+        [
+            ({"versionsAsOf": "1"}, "versionsAsOf"),
+            ({"versionAsOf": "1", "tag": "t"}, "tag"),
+            ({"readChangeFeed": "true"}, "startingVersion"),
+            ({"startingVersion": "1"}, "startingVersion"),
+            ({"readChangeFeed": "true", "startingVersion": "1", "branch": "b"}, "branch"),
+            ({"start-snapshot-id": "x"}, "start-snapshot-id"),
+            ({"caseSensitive": "yes"}, "caseSensitive"),
+            ({"maxFilesPerTrigger": "3"}, "maxFilesPerTrigger"),
+            ({"relocate": "[]"}, "relocate"),
+        ],
+    )
     def test_wrong_ones_are_named(self, tmp_path: Path, options: dict[str, str], field: str) -> None:
         log = DeltaLog(tmp_path / "t").start()
         with pytest.raises(tf.TableFormatsError) as caught:

@@ -21,12 +21,20 @@ from tests.unit.arrow_fakes import FakeFile, snapshot_of, with_id, write
 K = Field(1, "k", primitive("long"))
 UTC = dt.timezone.utc
 DEFAULTS: list[tuple[Any, Any]] = [
-    (primitive("boolean"), True), (primitive("int"), -7), (primitive("long"), 2**40), (primitive("float"), 0.1),
-    (primitive("double"), float("nan")), (DecimalType(20, 3), Decimal("-1.500")), (primitive("string"), "a'b\\ü"),
-    (primitive("binary"), b"\x00\xff"), (FixedType(2), b"ab"), (primitive("uuid"), uuid.UUID(int=1 << 100)),
-    (primitive("date"), dt.date(1582, 10, 10)), (primitive("timestamp"), dt.datetime(1960, 1, 1, 0, 0, 0, 1, UTC)),
+    (primitive("boolean"), True),
+    (primitive("int"), -7),
+    (primitive("long"), 2**40),
+    (primitive("float"), 0.1),
+    (primitive("double"), float("nan")),
+    (DecimalType(20, 3), Decimal("-1.500")),
+    (primitive("string"), "a'b\\ü"),
+    (primitive("binary"), b"\x00\xff"),
+    (FixedType(2), b"ab"),
+    (primitive("uuid"), uuid.UUID(int=1 << 100)),
+    (primitive("date"), dt.date(1582, 10, 10)),
+    (primitive("timestamp"), dt.datetime(1960, 1, 1, 0, 0, 0, 1, UTC)),
     (primitive("timestamp_ntz"), dt.datetime(2024, 3, 10, 2, 30)),
-]  # fmt: skip
+]
 
 
 def same(spark: Any, scan: Any) -> list[str]:
@@ -59,36 +67,59 @@ def test_defaults_of_every_type(spark: Any, tmp_path: Path) -> None:
     # A default is a constant of the files that lack the column.
     assert [files_read(frame.where(f"d11 = {value}")) for value in (-7, 5)] == [2, 1]
     for condition, count in [
-        ("d11 IS NULL", 1), ("d14 > 1e300", 2), ("d20 = DATE '1582-10-10'", 2), ("d11 = 5", 0), ("d13 = 0.1F", 2),
-        ("d19 = '00000010-0000-0000-0000-000000000000'", 2), ("d22 = TIMESTAMP_NTZ '2024-03-10 02:30:00'", 2),
-    ]:  # fmt: skip
+        ("d11 IS NULL", 1),
+        ("d14 > 1e300", 2),
+        ("d20 = DATE '1582-10-10'", 2),
+        ("d11 = 5", 0),
+        ("d13 = 0.1F", 2),
+        ("d19 = '00000010-0000-0000-0000-000000000000'", 2),
+        ("d22 = TIMESTAMP_NTZ '2024-03-10 02:30:00'", 2),
+    ]:
         assert frame.where(condition).count() == count, condition
 
 
 DAY = Field(24, "x", primitive("date"), initial_default=dt.date(2024, 1, 1))
-INNER = StructType((Field(21, "p", primitive("int")), Field(22, "new", primitive("int"), initial_default=5),
-                    Field(23, "deep", StructType((DAY, Field(25, "y", primitive("double")))))))  # fmt: skip
+INNER = StructType(
+    (
+        Field(21, "p", primitive("int")),
+        Field(22, "new", primitive("int"), initial_default=5),
+        Field(23, "deep", StructType((DAY, Field(25, "y", primitive("double"))))),
+    )
+)
 NESTED = [
-    K, Field(2, "s", INNER), Field(3, "l", ListType(Field(30, "element", INNER))),
+    K,
+    Field(2, "s", INNER),
+    Field(3, "l", ListType(Field(30, "element", INNER))),
     Field(4, "m", MapType(Field(31, "key", primitive("string")), Field(32, "value", INNER))),
-    Field(5, "whole", StructType((Field(26, "a", primitive("string"), initial_default="z"),
-                                  Field(27, "b", primitive("int")))), initial_default={}),
-]  # fmt: skip
+    Field(
+        5,
+        "whole",
+        StructType((Field(26, "a", primitive("string"), initial_default="z"), Field(27, "b", primitive("int")))),
+        initial_default={},
+    ),
+]
 
 
 def _nested_file() -> pa.Table:
     deep = pa.struct([with_id(pa.field("y", pa.float64()), 25)])
     inner = pa.struct([with_id(pa.field("old name", pa.int32()), 21), with_id(pa.field("deep", deep), 23)])
-    schema = pa.schema([
-        with_id(pa.field("k", pa.int64()), 1), with_id(pa.field("s", inner), 2),
-        with_id(pa.field("l", pa.list_(with_id(pa.field("element", inner), 30))), 3),
-        with_id(pa.field("m", pa.map_(pa.string(), inner)), 4),
-    ])  # fmt: skip
+    schema = pa.schema(
+        [
+            with_id(pa.field("k", pa.int64()), 1),
+            with_id(pa.field("s", inner), 2),
+            with_id(pa.field("l", pa.list_(with_id(pa.field("element", inner), 30))), 3),
+            with_id(pa.field("m", pa.map_(pa.string(), inner)), 4),
+        ]
+    )
     full, empty = {"old name": 1, "deep": {"y": float("nan")}}, {"old name": None, "deep": None}
-    return pa.Table.from_pylist([
-        {"k": 1, "s": full, "l": [full, None, empty], "m": [("a", full), ("b", None)]},
-        {"k": 2, "s": None, "l": None, "m": None}, {"k": 3, "s": empty, "l": [], "m": []},
-    ], schema=schema)  # fmt: skip
+    return pa.Table.from_pylist(
+        [
+            {"k": 1, "s": full, "l": [full, None, empty], "m": [("a", full), ("b", None)]},
+            {"k": 2, "s": None, "l": None, "m": None},
+            {"k": 3, "s": empty, "l": [], "m": []},
+        ],
+        schema=schema,
+    )
 
 
 def test_defaults_inside_of_nested_columns(spark: Any, tmp_path: Path) -> None:
@@ -103,8 +134,9 @@ def test_defaults_inside_of_nested_columns(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_key_of_a_map_with_a_default_is_refused(spark: Any, tmp_path: Path) -> None:
-    key = Field(31, "key", StructType((Field(33, "a", primitive("int")),
-                                       Field(34, "b", primitive("int"), initial_default=1))))  # fmt: skip
+    key = Field(
+        31, "key", StructType((Field(33, "a", primitive("int")), Field(34, "b", primitive("int"), initial_default=1)))
+    )
     column = Field(4, "m", MapType(key, Field(32, "value", primitive("int"))))
     stored = pa.struct([with_id(pa.field("a", pa.int32()), 33)])
     schema = pa.schema([with_id(pa.field("m", pa.map_(stored, pa.int32())), 4)])

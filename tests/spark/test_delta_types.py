@@ -24,9 +24,16 @@ from .rows import rows, spark_rows
 @pytest.mark.parametrize("vectorized", ["true", "false"])
 @pytest.mark.parametrize(("old", "stored", "new", "values", "expected"), WIDENINGS)
 def test_widened_columns(
-    spark: Any, settings: Any, tmp_path: Path, vectorized: str, old: str, stored: pa.DataType, new: str,
-    values: list[Any], expected: list[Any],
-) -> None:  # fmt: skip
+    spark: Any,
+    settings: Any,
+    tmp_path: Path,
+    vectorized: str,
+    old: str,
+    stored: pa.DataType,
+    new: str,
+    values: list[Any],
+    expected: list[Any],
+) -> None:
     """One file before the change and one after it, and filters that Spark pushes into both."""
     if spark.version.startswith("3."):
         pytest.skip("Spark reads widened columns from 4.0 on")
@@ -89,9 +96,13 @@ def test_shredded_variants(spark: Any, settings: Any, variants: DeltaLog) -> Non
 
 
 @pytest.mark.parametrize(
-    "kind", [primitive("variant"), ListType(Field(2, "element", primitive("variant"))),
-             StructType((Field(2, "m", primitive("variant")),))],
-)  # fmt: skip
+    "kind",
+    [
+        primitive("variant"),
+        ListType(Field(2, "element", primitive("variant"))),
+        StructType((Field(2, "m", primitive("variant")),)),
+    ],
+)
 def test_variants_are_refused_before_spark_4(kind: Any) -> None:
     column = Field(1, "v", kind)
     check_readable(column, (4, 0))

@@ -45,10 +45,15 @@ def described(plan: ScanPlan) -> dict[str, Any]:
     del report["seconds"], report["engine"]
     deletes = plan.delete_files
     return {
-        "files": plan.files.to_pylist(), "types": str(plan.files.schema), "residual": str(plan.residual),
-        "report": report, "deletes": deletes.files.to_pylist(), "offsets": deletes.offsets.tolist(),
-        "indices": deletes.indices.tolist(), "sizes": [len(group) for group in plan.splits("1kb")],
-    }  # fmt: skip
+        "files": plan.files.to_pylist(),
+        "types": str(plan.files.schema),
+        "residual": str(plan.residual),
+        "report": report,
+        "deletes": deletes.files.to_pylist(),
+        "offsets": deletes.offsets.tolist(),
+        "indices": deletes.indices.tolist(),
+        "sizes": [len(group) for group in plan.splits("1kb")],
+    }
 
 
 def assert_same(spark: Any, root: Path, **asked: Any) -> ScanPlan:
@@ -63,10 +68,15 @@ def assert_same(spark: Any, root: Path, **asked: Any) -> ScanPlan:
 
 def listed(numbers: range) -> list[dict[str, Any]]:
     return [
-        add(f"f{i}", size=100 + i, partitionValues={"p": str(i % 3)}, modificationTime=i,
-            stats=stats(10, minValues={"id": 10 * i}, maxValues={"id": 10 * i + 9}, nullCount={"id": 0}))
+        add(
+            f"f{i}",
+            size=100 + i,
+            partitionValues={"p": str(i % 3)},
+            modificationTime=i,
+            stats=stats(10, minValues={"id": 10 * i}, maxValues={"id": 10 * i + 9}, nullCount={"id": 0}),
+        )
         for i in numbers
-    ]  # fmt: skip
+    ]
 
 
 def commits_on_top(log: DeltaLog) -> DeltaLog:
@@ -173,10 +183,12 @@ def test_iceberg(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "filter"),
     [
-        ("iceberg-evolution", "title = 'abc' OR id > 5"), ("iceberg-position-deletes", "id = 3"),
-        ("delta-v2-checkpoint", "id > 1"), ("delta-type-widening", "n > 1"),
+        ("iceberg-evolution", "title = 'abc' OR id > 5"),
+        ("iceberg-position-deletes", "id = 3"),
+        ("delta-v2-checkpoint", "id > 1"),
+        ("delta-type-widening", "n > 1"),
     ],
-)  # fmt: skip
+)
 def test_tables_that_spark_wrote(spark: Any, name: str, filter: str | None) -> None:
     if not (TABLES / name).exists():
         pytest.skip("not in the checkout")

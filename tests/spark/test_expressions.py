@@ -19,11 +19,22 @@ from tests.spark.plans import paths_read
 
 FILES = 6
 ALL = set(range(FILES))
-SCHEMA = pa.schema([
-    ("n", pa.int32()), ("big", pa.int64()), ("x", pa.float64()), ("amount", pa.decimal128(9, 2)), ("s", pa.string()),
-    ("d", pa.date32()), ("t", pa.timestamp("us", "UTC")), ("b", pa.bool_()),
-    ("p", pa.int32()), ("day", pa.date32()), ("at", pa.timestamp("us", "UTC")), ("word", pa.string()),
-])  # fmt: skip
+SCHEMA = pa.schema(
+    [
+        ("n", pa.int32()),
+        ("big", pa.int64()),
+        ("x", pa.float64()),
+        ("amount", pa.decimal128(9, 2)),
+        ("s", pa.string()),
+        ("d", pa.date32()),
+        ("t", pa.timestamp("us", "UTC")),
+        ("b", pa.bool_()),
+        ("p", pa.int32()),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", "UTC")),
+        ("word", pa.string()),
+    ]
+)
 PARTITIONS = ["p", "day", "at", "word"]
 
 
@@ -35,15 +46,22 @@ def _file(i: int) -> DeltaFile:
     numbers = [10 * i + k for k in range(10)]
     day, noon = dt.date(2024, 3, 1 + i), dt.datetime(2024, 3, 1 + i, 12, tzinfo=dt.timezone.utc)
     columns = {
-        "n": numbers, "big": [n + 2**33 for n in numbers],
+        "n": numbers,
+        "big": [n + 2**33 for n in numbers],
         "x": {4: [None] * 10, 5: [float("nan"), *map(float, numbers[1:])]}.get(i, [float(n) for n in numbers]),
         "amount": [Decimal(n) + Decimal("0.25") for n in numbers],
         "s": [None if i == 3 and k % 2 else f"{n:03}" for k, n in enumerate(numbers)],
-        "d": [day] * 10, "t": [noon + dt.timedelta(minutes=k) for k in range(10)], "b": [i >= 3] * 10,
-    }  # fmt: skip
+        "d": [day] * 10,
+        "t": [noon + dt.timedelta(minutes=k) for k in range(10)],
+        "b": [i >= 3] * 10,
+    }
     rows = pa.table({name: pa.array(values, SCHEMA.field(name).type) for name, values in columns.items()})
-    partition = {"p": str(i % 3), "day": f"2024-0{1 + i}-15", "at": f"2024-0{1 + i}-15 23:30:00",
-                 "word": None if i == 0 else f"w{i % 2}%"}  # fmt: skip
+    partition = {
+        "p": str(i % 3),
+        "day": f"2024-0{1 + i}-15",
+        "at": f"2024-0{1 + i}-15 23:30:00",
+        "word": None if i == 0 else f"w{i % 2}%",
+    }
     return DeltaFile(f"f{i}.parquet", rows, partition)
 
 
@@ -221,7 +239,9 @@ def test_a_udf_keeps_every_file(spark: Any, frame: Any) -> None:
     is_25 = F.udf(lambda n: n == 25, "boolean")
     assert paths_read(frame.where(is_25("n"))) == ({f"f{i}.parquet" for i in ALL}, 1)
     assert paths_read(frame.where(is_25("n") & (F.col("n") < 30) & F.col("p").isin(1, 2))) == (
-        {"f1.parquet", "f2.parquet"}, 1)  # fmt: skip
+        {"f1.parquet", "f2.parquet"},
+        1,
+    )
     assert paths_read(frame.where(is_25("p"))) == ({f"f{i}.parquet" for i in ALL}, 0)
 
 
@@ -322,11 +342,14 @@ def test_dynamic_partition_pruning(spark: Any, view: Any, settings: Any, adaptiv
 
 def test_runtime_filters(spark: Any, view: Any, settings: Any) -> None:
     """Bloom filters come from the other side of a join while the query runs: too late for files, right for rows."""
-    settings({
-        "spark.sql.adaptive.enabled": "false", "spark.sql.autoBroadcastJoinThreshold": "-1",
-        "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
-        "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
-    })  # fmt: skip
+    settings(
+        {
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.autoBroadcastJoinThreshold": "-1",
+            "spark.sql.optimizer.runtime.bloomFilter.enabled": "true",
+            "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
+        }
+    )
     other = spark.range(100).selectExpr("CAST(id AS INT) AS n", "id % 50 AS m").where("m = 25")
     other.createOrReplaceTempView("others")
     joined = spark.sql("SELECT e.n FROM expressions e JOIN others o ON e.n = o.n WHERE e.n > 10")

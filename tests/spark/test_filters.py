@@ -21,12 +21,29 @@ from tests import rowmodel
 pytestmark = pytest.mark.spark
 
 NAMES = ["tiny", "i", "big", "f", "d", "price", "huge", "flag", "s", "bin", "day", "ts", "ntz", "j"]
-TYPES = [primitive("byte"), primitive("int"), primitive("long"), primitive("float"), primitive("double"),
-         DecimalType(5, 2), DecimalType(38, 0), primitive("boolean"), primitive("string"), primitive("binary"),
-         primitive("date"), primitive("timestamp"), primitive("timestamp_ntz"), primitive("int")]  # fmt: skip
+TYPES = [
+    primitive("byte"),
+    primitive("int"),
+    primitive("long"),
+    primitive("float"),
+    primitive("double"),
+    DecimalType(5, 2),
+    DecimalType(38, 0),
+    primitive("boolean"),
+    primitive("string"),
+    primitive("binary"),
+    primitive("date"),
+    primitive("timestamp"),
+    primitive("timestamp_ntz"),
+    primitive("int"),
+]
 MEMBER = Field(51, "a.b `c", primitive("int"))
-SCHEMA = Schema((*(Field(i, n, t) for i, (n, t) in enumerate(zip(NAMES, TYPES, strict=True), 1)),
-                 Field(50, "st", StructType((MEMBER,)))))  # fmt: skip
+SCHEMA = Schema(
+    (
+        *(Field(i, n, t) for i, (n, t) in enumerate(zip(NAMES, TYPES, strict=True), 1)),
+        Field(50, "st", StructType((MEMBER,))),
+    )
+)
 
 NOON = 1_704_110_400_000_000  # 2024-01-01 12:00:00 UTC
 FLOAT_TENTH = 0.10000000149011612
@@ -86,25 +103,44 @@ def frame(spark: Any) -> Any:
     from pyspark.sql import functions as F
     from pyspark.sql import types as T
 
-    raw = T.StructType.fromJson({"type": "struct", "fields": [
-        {"name": name, "nullable": True, "metadata": {}, "type": kind} for name, kind in (
-            ("id", "integer"), *((n, _raw_type(t)) for n, t in zip(NAMES, TYPES, strict=True)),
-            ("is_struct", "boolean"), ("member", "integer"))]})  # fmt: skip
+    raw = T.StructType.fromJson(
+        {
+            "type": "struct",
+            "fields": [
+                {"name": name, "nullable": True, "metadata": {}, "type": kind}
+                for name, kind in (
+                    ("id", "integer"),
+                    *((n, _raw_type(t)) for n, t in zip(NAMES, TYPES, strict=True)),
+                    ("is_struct", "boolean"),
+                    ("member", "integer"),
+                )
+            ],
+        }
+    )
     data = [(r[0], *(r[f.id] for f in SCHEMA.fields[:-1]), r[50] is not None, r[51]) for r in ROWS]
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     frame = spark.createDataFrame(data, raw)
-    frame = frame.withColumns({
-        "day": F.date_from_unix_date("day"), "ts": F.timestamp_micros("ts"),
-        "ntz": F.timestamp_micros("ntz").cast("timestamp_ntz"),
-        "st": F.when(F.col("is_struct"), F.struct(F.col("member").alias(MEMBER.name))),
-    }).drop("is_struct", "member")  # fmt: skip
+    frame = frame.withColumns(
+        {
+            "day": F.date_from_unix_date("day"),
+            "ts": F.timestamp_micros("ts"),
+            "ntz": F.timestamp_micros("ntz").cast("timestamp_ntz"),
+            "st": F.when(F.col("is_struct"), F.struct(F.col("member").alias(MEMBER.name))),
+        }
+    ).drop("is_struct", "member")
     # Through the JVM's rows, so that no later change of the zone reaches the values.
     return frame.localCheckpoint()
 
 
 def _raw_type(kind: Any) -> str:
-    names = {"tinyint": "byte", "int": "integer", "bigint": "long", "date": "integer",
-             "timestamp": "long", "timestamp_ntz": "long"}  # fmt: skip
+    names = {
+        "tinyint": "byte",
+        "int": "integer",
+        "bigint": "long",
+        "date": "integer",
+        "timestamp": "long",
+        "timestamp_ntz": "long",
+    }
     return names.get(str(kind), str(kind))
 
 

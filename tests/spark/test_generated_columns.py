@@ -17,10 +17,14 @@ from .plans import files_read
 from .rows import rows, spark_rows
 
 EXPRESSIONS = [
-    ("CAST(ts AS DATE)", "date"), ("date_format(ts, 'yyyy-MM-dd')", "string"),
-    ("date_format(ts, 'yyyy-MM-dd-HH')", "string"), ("date_trunc('DAY', ts)", "timestamp"), ("year(ts)", "integer"),
-    ("trunc(ts, 'MM')", "date"), ("substring(name, 0, 2)", "string"),
-]  # fmt: skip
+    ("CAST(ts AS DATE)", "date"),
+    ("date_format(ts, 'yyyy-MM-dd')", "string"),
+    ("date_format(ts, 'yyyy-MM-dd-HH')", "string"),
+    ("date_trunc('DAY', ts)", "timestamp"),
+    ("year(ts)", "integer"),
+    ("trunc(ts, 'MM')", "date"),
+    ("substring(name, 0, 2)", "string"),
+]
 
 
 def table(spark: Any, root: Path, expression: str, kind: str) -> DeltaLog:
@@ -32,9 +36,12 @@ def table(spark: Any, root: Path, expression: str, kind: str) -> DeltaLog:
     )
     placed = source.selectExpr("id", "unix_micros(ts) AS ts", "name", f"CAST({expression} AS STRING) AS p").collect()
     log = DeltaLog(root).start(
-        field("id", "long"), field("ts", "timestamp"), field("name", "string"),
-        field("p", kind, {"delta.generationExpression": expression}), partition=("p",),
-    )  # fmt: skip
+        field("id", "long"),
+        field("ts", "timestamp"),
+        field("name", "string"),
+        field("p", kind, {"delta.generationExpression": expression}),
+        partition=("p",),
+    )
     files: dict[str | None, list[Any]] = {}
     for row in placed:
         # An empty string is no partition value: it becomes NULL.
@@ -42,18 +49,24 @@ def table(spark: Any, root: Path, expression: str, kind: str) -> DeltaLog:
     actions = []
     for i, (value, found) in enumerate(files.items()):
         data = pa.table(
-            {"id": pa.array([r.id for r in found], pa.int64()),
-             "ts": pa.array([r.ts for r in found], pa.int64()).cast(pa.timestamp("us", "UTC")),
-             "name": pa.array([r.name for r in found], pa.string())}
-        )  # fmt: skip
+            {
+                "id": pa.array([r.id for r in found], pa.int64()),
+                "ts": pa.array([r.ts for r in found], pa.int64()).cast(pa.timestamp("us", "UTC")),
+                "name": pa.array([r.name for r in found], pa.string()),
+            }
+        )
         pq.write_table(data, log.root / f"f{i}")
         size = (log.root / f"f{i}").stat().st_size
         actions.append(add(f"f{i}", partitionValues={"p": value}, size=size, stats=stats(len(found))))
     return log.commit(1, *actions)
 
 
-ON_TS = ["ts >= TIMESTAMP '2024-01-20 00:00:00Z'", "ts < TIMESTAMP '2024-01-03 05:30:00Z'",
-         "ts = TIMESTAMP '2024-01-05 01:20:00.123456Z'", "ts IS NULL"]  # fmt: skip
+ON_TS = [
+    "ts >= TIMESTAMP '2024-01-20 00:00:00Z'",
+    "ts < TIMESTAMP '2024-01-03 05:30:00Z'",
+    "ts = TIMESTAMP '2024-01-05 01:20:00.123456Z'",
+    "ts IS NULL",
+]
 ON_NAME = ["name = 'b27'", "name LIKE 'c2%'"]
 UNSURE = ["name = ''", "name IS NULL"]
 """A NULL partition may hold empty strings, so that it is read for both."""

@@ -133,8 +133,10 @@ def test_reads_leave_no_memory_behind(spark: Any, root: Path, way: dict[str, Any
 
     plain_heap, plain_resident = _growth(spark, theirs)
     heap, resident = _growth(spark, ours)
-    print(f"{READS} reads, bytes each: heap {heap:.0f} (Spark's own {plain_heap:.0f}), "
-          f"resident {resident:.0f} ({plain_resident:.0f})")  # fmt: skip
+    print(
+        f"{READS} reads, bytes each: heap {heap:.0f} (Spark's own {plain_heap:.0f}), "
+        f"resident {resident:.0f} ({plain_resident:.0f})"
+    )
     # Few reads measure the collectors' noise; a leaked DataFrame is more than a hundred kilobytes.
     noise = 4e6 / READS
     assert heap < max(plain_heap, 0) + 50e3 + noise

@@ -56,8 +56,13 @@ def test_filters_on_the_frame(spark: Any, log: DeltaLog) -> None:
     assert [row.id for row in frame.where(f"`{ID}` = 9").collect()] == [2]
     assert sorted(row.id for row in frame.where(f"`{ID}` >= 300 AND id > 1").collect()) == [2, 4, 5]
     assert sorted(row[0] for row in frame.where(f"`{VERSION}` = 1").select(f"`{ID}`").collect()) == [
-        100, 101, 102, 103, 104, 201,
-    ]  # fmt: skip
+        100,
+        101,
+        102,
+        103,
+        104,
+        201,
+    ]
 
 
 def test_split_files_count_on(spark: Any, settings: Any, tmp_path: Path) -> None:
@@ -81,9 +86,10 @@ def test_a_file_without_a_base_is_an_error(spark: Any, tmp_path: Path) -> None:
 # ---- where rows stand ----------------------------------------------------------------------------------------------
 
 WAYS: dict[str, dict[str, Any]] = {
-    "native": {"mode": "native"}, "staged": {"mode": "portable"},
+    "native": {"mode": "native"},
+    "staged": {"mode": "portable"},
     "data source": {"mode": "portable", "staging": "/proc/no directory can be made here"},
-}  # fmt: skip
+}
 PLACES = ["id", "_file", "_pos"]
 
 

@@ -138,23 +138,34 @@ def test_names_that_never_meant_another_column_are_pushed(spark: Any, tmp_path: 
 
 def test_renamed_nested_columns_by_id(spark: Any, tmp_path: Path) -> None:
     inner = pa.struct([with_id(pa.field("p", pa.int64()), 3), with_id(pa.field("q", pa.string()), 4)])
-    stored = pa.schema([
-        with_id(pa.field("s", inner), 2),
-        with_id(pa.field("l", pa.list_(inner)), 5),
-        with_id(pa.field("m", pa.map_(pa.string(), inner)), 6),
-    ])  # fmt: skip
+    stored = pa.schema(
+        [
+            with_id(pa.field("s", inner), 2),
+            with_id(pa.field("l", pa.list_(inner)), 5),
+            with_id(pa.field("m", pa.map_(pa.string(), inner)), 6),
+        ]
+    )
     one, two = {"p": 1, "q": "one"}, {"p": None, "q": None}
-    path = write(tmp_path, pa.Table.from_pylist(
-        [{"s": one, "l": [one, None, two], "m": [("k", two)]}, {"s": None, "l": None, "m": []},
-         {"s": two, "l": [], "m": None}], schema=stored,
-    ))  # fmt: skip
+    path = write(
+        tmp_path,
+        pa.Table.from_pylist(
+            [
+                {"s": one, "l": [one, None, two], "m": [("k", two)]},
+                {"s": None, "l": None, "m": []},
+                {"s": two, "l": [], "m": None},
+            ],
+            schema=stored,
+        ),
+    )
     # The members are swapped in name, one is new, and q comes first.
-    members = StructType((Field(4, "p", primitive("string")), Field(3, "q r`.s", primitive("long")),
-                          Field(77, "new", primitive("date"))))  # fmt: skip
+    members = StructType(
+        (Field(4, "p", primitive("string")), Field(3, "q r`.s", primitive("long")), Field(77, "new", primitive("date")))
+    )
     fields = [
         Field(6, "mm", MapType(Field(8, "key", primitive("string")), Field(9, "value", members))),
-        Field(5, "ll", ListType(Field(10, "element", members))), Field(2, "S.s", members),
-    ]  # fmt: skip
+        Field(5, "ll", ListType(Field(10, "element", members))),
+        Field(2, "S.s", members),
+    ]
     snapshot = _by_id(tmp_path, fields, [path], None)
     same_rows(spark, snapshot.scan())
     assert snapshot.scan().to_spark(spark).where("`S.s`.p = 'one'").count() == 1
@@ -178,8 +189,12 @@ def test_a_reader_that_knows_no_ids_is_refused(spark: Any, tmp_path: Path, setti
 def test_physical_names_nested(spark: Any, tmp_path: Path) -> None:
     path = write(tmp_path, pa.table({"c1": [{"c2": 1, "c3": [{"c4": "x"}]}, None], "c5": [1.5, math.nan]}))
     deep = StructType((Field(4, "d", primitive("string"), physical_name="c4"),))
-    s = StructType((Field(3, "list", ListType(Field(9, "element", deep)), physical_name="c3"),
-                    Field(2, "n", primitive("long"), physical_name="c2")))  # fmt: skip
+    s = StructType(
+        (
+            Field(3, "list", ListType(Field(9, "element", deep)), physical_name="c3"),
+            Field(2, "n", primitive("long"), physical_name="c2"),
+        )
+    )
     fields = [Field(5, "f", primitive("double"), physical_name="c5"), Field(1, "c2", s, physical_name="c1")]
     snapshot = snapshot_of(tmp_path, fields, [FakeFile(path, 2)])
     same_rows(spark, snapshot.scan())
@@ -248,12 +263,20 @@ def test_columns_that_files_lack_are_null(spark: Any, tmp_path: Path) -> None:
 def test_widened_columns(spark: Any, tmp_path: Path) -> None:
     if spark.version.startswith("3."):
         pytest.skip("Spark's vectorised reader widens from 4.0 on; before, it raises an error of its own")
-    old = {"l": pa.array([1, -(2**31)], pa.int32()), "d": pa.array([1.5, math.nan], pa.float32()),
-           "m": pa.array([Decimal("1.25"), None], pa.decimal128(5, 2))}  # fmt: skip
-    new = {"l": pa.array([2**40], pa.int64()), "d": pa.array([0.1], pa.float64()),
-           "m": pa.array([Decimal("123456789.25")], pa.decimal128(20, 2))}  # fmt: skip
-    files = [FakeFile(write(tmp_path, pa.table(old), "old.parquet"), 2),
-             FakeFile(write(tmp_path, pa.table(new), "new.parquet"), 1)]  # fmt: skip
+    old = {
+        "l": pa.array([1, -(2**31)], pa.int32()),
+        "d": pa.array([1.5, math.nan], pa.float32()),
+        "m": pa.array([Decimal("1.25"), None], pa.decimal128(5, 2)),
+    }
+    new = {
+        "l": pa.array([2**40], pa.int64()),
+        "d": pa.array([0.1], pa.float64()),
+        "m": pa.array([Decimal("123456789.25")], pa.decimal128(20, 2)),
+    }
+    files = [
+        FakeFile(write(tmp_path, pa.table(old), "old.parquet"), 2),
+        FakeFile(write(tmp_path, pa.table(new), "new.parquet"), 1),
+    ]
     fields = [Field(1, "l", primitive("long")), Field(2, "d", primitive("double")), Field(3, "m", DecimalType(20, 2))]
     snapshot = snapshot_of(tmp_path, fields, files)
     assert len(same_rows(spark, snapshot.scan())) == 3
@@ -334,8 +357,16 @@ def test_equality_deletes(spark: Any, tmp_path: Path) -> None:
         "other": _keys(_1=pa.array([2], pa.int64())),
     }
     # What applies, and how many rows are left: one file has a deleted position too.
-    expected = [("first second pairs", 1), ("second pairs", 1), ("pairs empty", 4), ("", 5), ("other", 4),
-                ("other first", 2), ("second", 3), ("first second other", 1)]  # fmt: skip
+    expected = [
+        ("first second pairs", 1),
+        ("second pairs", 1),
+        ("pairs empty", 4),
+        ("", 5),
+        ("other", 4),
+        ("other first", 2),
+        ("second", 3),
+        ("first second other", 1),
+    ]
     files = []
     for i, (keys, _) in enumerate(expected):
         path = write(tmp_path, stored, f"{i}.parquet")
@@ -348,8 +379,15 @@ def test_equality_deletes(spark: Any, tmp_path: Path) -> None:
 
 
 def test_equality_deletes_of_floats_decimals_and_days(spark: Any, tmp_path: Path) -> None:
-    kinds = [primitive("double"), DecimalType(20, 3), primitive("date"), primitive("timestamp"), primitive("binary"),
-             FixedType(2), primitive("uuid")]  # fmt: skip
+    kinds = [
+        primitive("double"),
+        DecimalType(20, 3),
+        primitive("date"),
+        primitive("timestamp"),
+        primitive("binary"),
+        FixedType(2),
+        primitive("uuid"),
+    ]
     fields = [Field(i, f"c{i}", kind) for i, kind in enumerate(kinds, 1)]
     moment = dt.datetime(2024, 3, 10, 10, 30, tzinfo=dt.timezone.utc)
     values = [

@@ -84,7 +84,8 @@ def test_files_with_the_same_values_are_one_directory(spark: Any, tmp_path: Path
     assert directories(frame.where("p > 0")) == 2
     assert directories(frame.where("id IN (0, 31, 110)")) == 2
     assert sorted(map(tuple, frame.where("id % 10 = 1 AND p < 2 AND id > 20").collect())) == [
-        (10 * i + 1, i // 4) for i in range(2, 8)]  # fmt: skip
+        (10 * i + 1, i // 4) for i in range(2, 8)
+    ]
 
 
 def test_sessions_have_the_rules_once(spark: Any, big: tf.Table) -> None:

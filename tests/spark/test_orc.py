@@ -62,9 +62,12 @@ TYPES: list[tuple[Any, pa.DataType, list[Any]]] = [
     (primitive("binary"), pa.binary(), [b"\x00\xff", None]),
     (primitive("uuid"), pa.binary(), [bytes(range(16)), None]),
     (primitive("date"), pa.date32(), [dt.date(1582, 10, 15), dt.date(9999, 12, 31)]),
-    (primitive("timestamp"), pa.timestamp("us", "UTC"), [dt.datetime(2024, 11, 3, 8, 30, 0, 5, UTC),
-                                                         dt.datetime(1900, 1, 3, tzinfo=UTC)]),
-]  # fmt: skip
+    (
+        primitive("timestamp"),
+        pa.timestamp("us", "UTC"),
+        [dt.datetime(2024, 11, 3, 8, 30, 0, 5, UTC), dt.datetime(1900, 1, 3, tzinfo=UTC)],
+    ),
+]
 
 
 @pytest.mark.usefixtures("reads_instants")
@@ -76,8 +79,18 @@ def test_types(spark: Any, settings: Any, tmp_path: Path, vectorized: str) -> No
     file = write_orc(tmp_path, table, *(f.id for f in fields))
     scan = snapshot_of(tmp_path, fields, [file], by="id").scan()
     same(spark, scan)
-    for where in ("c5 > 1", "c6 = 0", "c7 < 1", "c4 = -5", "c9 > 1000000", "c14 >= '1582-10-15'", "c11 LIKE 'a%'",
-                  "c15 = TIMESTAMP '2024-11-03 08:30:00.000005'", "c15 < '1900-01-04'", "c1 IS NULL"):  # fmt: skip
+    for where in (
+        "c5 > 1",
+        "c6 = 0",
+        "c7 < 1",
+        "c4 = -5",
+        "c9 > 1000000",
+        "c14 >= '1582-10-15'",
+        "c11 LIKE 'a%'",
+        "c15 = TIMESTAMP '2024-11-03 08:30:00.000005'",
+        "c15 < '1900-01-04'",
+        "c1 IS NULL",
+    ):
         assert len(same(spark, scan.where(where))) >= 1, where
 
 
@@ -113,9 +126,16 @@ def test_names_are_found_by_id_in_every_file(spark: Any, settings: Any, tmp_path
     files = [
         write_orc(tmp_path, pa.table({"y": numbers, "x": text}), 1, 2, name="swapped.orc"),
         write_orc(tmp_path, pa.table({"x": numbers}), 7, name="other.orc"),
-        FakeFile(write(tmp_path, pa.table({"x": numbers, "y": text}).cast(
-            pa.schema([with_id(pa.field("x", pa.int64()), 1), with_id(pa.field("y", pa.string()), 2)]))), 100),
-    ]  # fmt: skip
+        FakeFile(
+            write(
+                tmp_path,
+                pa.table({"x": numbers, "y": text}).cast(
+                    pa.schema([with_id(pa.field("x", pa.int64()), 1), with_id(pa.field("y", pa.string()), 2)])
+                ),
+            ),
+            100,
+        ),
+    ]
     d = Field(3, "d", primitive("int"), initial_default=4)
     scan = snapshot_of(tmp_path, [Y, d, X], files, by="id").scan()
     assert len(same(spark, scan)) == 300
@@ -131,14 +151,26 @@ def test_nested(spark: Any, tmp_path: Path) -> None:
     columns = [pa.field("s", inner), pa.field("l", items), pa.field("m", pairs)]
     schema = pa.schema([attributed(f, i) for i, f in enumerate(columns, 2)])
     one, none = {"p": float("nan"), "q": 1}, {"p": None, "q": None}
-    data = [{"s": one, "l": [one, none], "m": [("k", one)]}, {"s": None, "l": None, "m": None},
-            {"s": none, "l": [], "m": []}]  # fmt: skip
+    data = [
+        {"s": one, "l": [one, none], "m": [("k", one)]},
+        {"s": None, "l": None, "m": None},
+        {"s": none, "l": [], "m": []},
+    ]
     orc.write_table(pa.Table.from_pylist(data, schema=schema), tmp_path / "f.orc")
     new = Field(13, "new", primitive("int"), initial_default=5)
-    kind = StructType((Field(11, "q", primitive("double")), Field(12, "p", primitive("long")), new,
-                       Field(14, "gone", primitive("int"))))  # fmt: skip
-    fields = [Field(4, "m", MapType(Field(31, "key", primitive("string")), Field(32, "value", kind))),
-              Field(2, "t", kind), Field(3, "l", ListType(Field(30, "element", kind)))]  # fmt: skip
+    kind = StructType(
+        (
+            Field(11, "q", primitive("double")),
+            Field(12, "p", primitive("long")),
+            new,
+            Field(14, "gone", primitive("int")),
+        )
+    )
+    fields = [
+        Field(4, "m", MapType(Field(31, "key", primitive("string")), Field(32, "value", kind))),
+        Field(2, "t", kind),
+        Field(3, "l", ListType(Field(30, "element", kind))),
+    ]
     snapshot = snapshot_of(tmp_path, fields, [FakeFile(str(tmp_path / "f.orc"), 3, file_format="orc")], by="id")
     same(spark, snapshot.scan())
     frame = snapshot.scan().to_spark(spark)

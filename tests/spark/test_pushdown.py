@@ -175,8 +175,13 @@ def test_a_join_prunes_every_branch_of_a_union(spark: Any, tmp_path: Path) -> No
 
 def test_members_of_structs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Filters on floats in structs reach our pruning, and stay out of Parquet's bounds, which pass over NaN."""
-    inner = StructType((Field(3, "x", primitive("double")), Field(4, "n", primitive("long")),
-                        Field(5, "in", StructType((Field(6, "y", primitive("float")),)))))  # fmt: skip
+    inner = StructType(
+        (
+            Field(3, "x", primitive("double")),
+            Field(4, "n", primitive("long")),
+            Field(5, "in", StructType((Field(6, "y", primitive("float")),))),
+        )
+    )
     stored = [[(1.0, 1), (float("nan"), 2)], [(-0.0, 3), (-3.0, 4)], [None, (5.0, None)]]
     paths = []
     for i, values in enumerate(stored):

@@ -28,12 +28,26 @@ deltalake = pytest.importorskip("deltalake", reason="needs the extra [test]")
 EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", 150)) // 3
 FILES = 14
 UTC = dt.timezone.utc
-SCHEMA = pa.schema([
-    ("row", pa.int64()), ("n", pa.int32()), ("big", pa.int64()), ("x", pa.float64()), ("f", pa.float32()),
-    ("amount", pa.decimal128(9, 2)), ("wide", pa.decimal128(38, 0)), ("s", pa.string()), ("d", pa.date32()),
-    ("t", pa.timestamp("us", "UTC")), ("b", pa.bool_()), ("bin", pa.binary()),
-    ("p", pa.int32()), ("pd", pa.date32()), ("pt", pa.timestamp("us", "UTC")), ("pw", pa.string()),
-])  # fmt: skip
+SCHEMA = pa.schema(
+    [
+        ("row", pa.int64()),
+        ("n", pa.int32()),
+        ("big", pa.int64()),
+        ("x", pa.float64()),
+        ("f", pa.float32()),
+        ("amount", pa.decimal128(9, 2)),
+        ("wide", pa.decimal128(38, 0)),
+        ("s", pa.string()),
+        ("d", pa.date32()),
+        ("t", pa.timestamp("us", "UTC")),
+        ("b", pa.bool_()),
+        ("bin", pa.binary()),
+        ("p", pa.int32()),
+        ("pd", pa.date32()),
+        ("pt", pa.timestamp("us", "UTC")),
+        ("pw", pa.string()),
+    ]
+)
 PARTITION = {"p": "n", "pd": "d", "pt": "t", "pw": "s"}
 VALUES: dict[str, list[Any]] = {
     "n": [0, 1, -1, 5, 25, 26, 100, -(2**31), 2**31 - 1, None],
@@ -42,16 +56,55 @@ VALUES: dict[str, list[Any]] = {
     "f": [0.0, -0.0, 25.0, float("nan"), float("inf"), 16777216.0, 0.10000000149011612, None],
     "amount": [Decimal("0.00"), Decimal("-0.01"), Decimal("25.00"), Decimal("25.25"), Decimal("9999999.99"), None],
     "wide": [Decimal(0), Decimal(25), Decimal(10**25), Decimal(-(10**25)), Decimal(2**63), None],
-    "s": ["", "a", "A", "ab", "abc", "b", "25", "025", " 25 ", "é", "\U0001f600", "zz", "a%b", "a_b", "true", "a" * 40,
-          "a" * 40 + "z", "2024-03-01", None],
-    "d": [dt.date(2024, 3, 1), dt.date(2024, 3, 2), dt.date(1970, 1, 1), dt.date(1969, 12, 31), dt.date(1, 1, 1),
-          dt.date(1582, 10, 4), dt.date(9999, 12, 31), None],
-    "t": [*(dt.datetime(2024, 3, 1, *time, tzinfo=UTC) for time in ((0,), (8,), (7, 59, 59, 999999))),
-          *(dt.datetime(*time, tzinfo=UTC) for time in ((2024, 3, 10, 10), (2024, 11, 3, 9, 30), (1970, 1, 1),
-            (1969, 12, 31, 23, 59, 59, 999999), (1900, 1, 1), (9999, 12, 30, 23))), None],
+    "s": [
+        "",
+        "a",
+        "A",
+        "ab",
+        "abc",
+        "b",
+        "25",
+        "025",
+        " 25 ",
+        "é",
+        "\U0001f600",
+        "zz",
+        "a%b",
+        "a_b",
+        "true",
+        "a" * 40,
+        "a" * 40 + "z",
+        "2024-03-01",
+        None,
+    ],
+    "d": [
+        dt.date(2024, 3, 1),
+        dt.date(2024, 3, 2),
+        dt.date(1970, 1, 1),
+        dt.date(1969, 12, 31),
+        dt.date(1, 1, 1),
+        dt.date(1582, 10, 4),
+        dt.date(9999, 12, 31),
+        None,
+    ],
+    "t": [
+        *(dt.datetime(2024, 3, 1, *time, tzinfo=UTC) for time in ((0,), (8,), (7, 59, 59, 999999))),
+        *(
+            dt.datetime(*time, tzinfo=UTC)
+            for time in (
+                (2024, 3, 10, 10),
+                (2024, 11, 3, 9, 30),
+                (1970, 1, 1),
+                (1969, 12, 31, 23, 59, 59, 999999),
+                (1900, 1, 1),
+                (9999, 12, 30, 23),
+            )
+        ),
+        None,
+    ],
     "b": [True, False, None],
     "bin": [b"", b"a", b"ab", b"\xff", b"\x00", None],
-}  # fmt: skip
+}
 
 
 def _files() -> list[pa.Table]:

@@ -54,11 +54,30 @@ def test_files_cross_in_pieces(spark: Any, table: tf.Table, monkeypatch: pytest.
 
 
 PATHS = [
-    "file:/a/b.parquet", "file:///a/b", "file://host/a", "file:/a b", "file:/a//b", "file:/a/./b/../c", "file:/ü",
-    "file:/a:b", "file:/a%41#?", "file:/p=1/x-y_z.0+1,2~@", "s3a://bucket_x/k/f", "s3a://bucket/k//f", "s3a://bucket/",
-    "hdfs://h:8020/a", "abfss://c@account.dfs/a/b", "abfss://c@d@e/a", "S3A://B/K", "x1:/a", "/a/b", "c:/a/b",
-    "file:/a/b/", "file:/", "s3a://b/=/@",
-]  # fmt: skip
+    "file:/a/b.parquet",
+    "file:///a/b",
+    "file://host/a",
+    "file:/a b",
+    "file:/a//b",
+    "file:/a/./b/../c",
+    "file:/ü",
+    "file:/a:b",
+    "file:/a%41#?",
+    "file:/p=1/x-y_z.0+1,2~@",
+    "s3a://bucket_x/k/f",
+    "s3a://bucket/k//f",
+    "s3a://bucket/",
+    "hdfs://h:8020/a",
+    "abfss://c@account.dfs/a/b",
+    "abfss://c@d@e/a",
+    "S3A://B/K",
+    "x1:/a",
+    "/a/b",
+    "c:/a/b",
+    "file:/a/b/",
+    "file:/",
+    "s3a://b/=/@",
+]
 """Of these some are their own URIs."""
 
 
@@ -150,7 +169,9 @@ def test_char_and_varchar_are_strings_as_they_are_stored(spark: Any, tmp_path: P
     frame = tf.open_table(log.root).scan().to_spark(spark)
     assert frame.dtypes == [("c", "string"), ("v", "string")]
     assert [tuple(row) for row in frame.where("c = 'ab   ' OR v = 'z'").orderBy("v").collect()] == [
-        ("ab   ", "xy"), (None, "z")]  # fmt: skip
+        ("ab   ", "xy"),
+        (None, "z"),
+    ]
 
 
 @pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Kolkata", "Pacific/Apia"])
@@ -158,8 +179,10 @@ def test_char_and_varchar_are_strings_as_they_are_stored(spark: Any, tmp_path: P
 def test_zones_and_ansi_move_no_value(spark: Any, settings: Any, tmp_path: Path, zone: str, ansi: str) -> None:
     settings({"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi})
     moments = [dt.datetime(2011, 12, 30, 10), dt.datetime(2024, 3, 10, 10, 30, 0, 1), dt.datetime(1960, 1, 1)]
-    path = write(tmp_path, pa.table({"t": pa.array(moments, pa.timestamp("us", "UTC")),
-                                     "n": pa.array(moments, pa.timestamp("us"))}))  # fmt: skip
+    path = write(
+        tmp_path,
+        pa.table({"t": pa.array(moments, pa.timestamp("us", "UTC")), "n": pa.array(moments, pa.timestamp("us"))}),
+    )
     fields = [Field(1, "t", primitive("timestamp")), Field(2, "n", primitive("timestamp_ntz"))]
     scan = snapshot_of(tmp_path, fields, [FakeFile(path, 3)]).scan("t >= '1960-01-01 00:00:00' AND n < '2024-03-11'")
     found = scan.to_spark(spark).selectExpr("unix_micros(t)", "cast(n AS string)").collect()
@@ -234,8 +257,9 @@ def test_a_session_without_py4j(table: tf.Table) -> None:
         def _gateway(self) -> Any:
             raise RuntimeError("access to the JVM is not allowed here")
 
-    session: Callable[[], Any] = type("SparkSession", (), {"version": "4.0.0", "sparkContext": Context(),
-                                                           "range": None, "_jsparkSession": None})  # fmt: skip
+    session: Callable[[], Any] = type(
+        "SparkSession", (), {"version": "4.0.0", "sparkContext": Context(), "range": None, "_jsparkSession": None}
+    )
     with pytest.raises(UnsupportedFeatureError, match="portable") as caught:
         table.scan().to_spark(session(), mode="native")
     assert caught.value.field == "Py4J" and "not allowed here" in str(caught.value)

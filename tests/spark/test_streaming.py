@@ -66,12 +66,14 @@ def test_begins_with_all_rows_and_goes_on(log: DeltaLog) -> None:
 
 @pytest.mark.parametrize(
     ("options", "expected"),
-    [({"maxFilesPerTrigger": 1}, [[1, 2], [3, 4], [5], [6], [7]]),
-     ({"maxFilesPerTrigger": 2}, [[1, 2, 3, 4], [5, 6], [7]]),
-     ({"maxBytesPerTrigger": "1b"}, [[1, 2], [3, 4], [5], [6], [7]]),
-     ({"maxBytesPerTrigger": "1g"}, [[1, 2, 3, 4, 5, 6, 7]]),
-     ({"maxFilesPerTrigger": 2, "filter": "id NOT IN (1, 2, 5)"}, [[3, 4], [6], [7]])],
-)  # fmt: skip
+    [
+        ({"maxFilesPerTrigger": 1}, [[1, 2], [3, 4], [5], [6], [7]]),
+        ({"maxFilesPerTrigger": 2}, [[1, 2, 3, 4], [5, 6], [7]]),
+        ({"maxBytesPerTrigger": "1b"}, [[1, 2], [3, 4], [5], [6], [7]]),
+        ({"maxBytesPerTrigger": "1g"}, [[1, 2, 3, 4, 5, 6, 7]]),
+        ({"maxFilesPerTrigger": 2, "filter": "id NOT IN (1, 2, 5)"}, [[3, 4], [6], [7]]),
+    ],
+)
 @pytest.mark.parametrize("start", [{}, {"startingVersion": 1}])
 def test_limits(log: DeltaLog, options: dict[str, Any], expected: Batches, start: dict[str, Any]) -> None:
     """Of the table's files as of those that versions append: they lie in the same order."""
@@ -164,16 +166,22 @@ def rewritten(log: DeltaLog) -> Any:
 
 @pytest.mark.parametrize(
     ("change", "passing"),
-    [(deleted_file, {"ignoreDeletes", "skipChangeCommits", "streaming-skip-delete-snapshots"}),
-     (deleted_rows, {"ignoreDeletes", "skipChangeCommits", "streaming-skip-delete-snapshots"}),
-     (rewritten, {"skipChangeCommits", "streaming-skip-overwrite-snapshots"})],
-)  # fmt: skip
+    [
+        (deleted_file, {"ignoreDeletes", "skipChangeCommits", "streaming-skip-delete-snapshots"}),
+        (deleted_rows, {"ignoreDeletes", "skipChangeCommits", "streaming-skip-delete-snapshots"}),
+        (rewritten, {"skipChangeCommits", "streaming-skip-overwrite-snapshots"}),
+    ],
+)
 def test_versions_that_change_rows(log: DeltaLog, change: Change, passing: set[str]) -> None:
     _, at = drained(reader(log.root))
     change(log)
     log.commit(4, id_file(log, "d", [6]))
-    options = ["ignoreDeletes", "skipChangeCommits", "streaming-skip-delete-snapshots",
-               "streaming-skip-overwrite-snapshots"]  # fmt: skip
+    options = [
+        "ignoreDeletes",
+        "skipChangeCommits",
+        "streaming-skip-delete-snapshots",
+        "streaming-skip-overwrite-snapshots",
+    ]
     for option in options:
         stream = reader(log.root, **{option: "true"})
         if option in passing:

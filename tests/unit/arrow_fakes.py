@@ -29,9 +29,14 @@ from tableformats.table import Snapshot
 from tableformats.transforms import parse_transform
 
 DELETE_COLUMNS = pa.schema(
-    [("kind", pa.string()), ("path", pa.string()), ("offset", pa.int64()), ("cardinality", pa.int64()),
-     ("record_count", pa.int64())]
-)  # fmt: skip
+    [
+        ("kind", pa.string()),
+        ("path", pa.string()),
+        ("offset", pa.int64()),
+        ("cardinality", pa.int64()),
+        ("record_count", pa.int64()),
+    ]
+)
 
 
 @dataclass

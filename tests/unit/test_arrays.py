@@ -20,7 +20,7 @@ from tableformats.arrays import (
     text_buffers,
     to_arrow,
     to_numpy,
-)  # fmt: skip
+)
 
 UTC = dt.timezone.utc
 
@@ -95,26 +95,40 @@ def test_texts() -> None:
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
-        ([1, None, -(2**31)], pa.int32()), ([2**63 - 1, None], pa.int64()), ([True, None, False], pa.bool_()),
-        ([1.5, None], pa.float64()), ([1.5, None], pa.float32()), (["a", None], pa.string()), ([b"a"], pa.binary()),
-        ([dt.date(1, 1, 1), None, dt.date(9999, 12, 31)], pa.date32()), ([19000, None], pa.date32()),
-        ([0, None, -1], pa.timestamp("us", "UTC")), ([1, 2], pa.uint64()), ([None, None], pa.string()), ([], pa.int8()),
+        ([1, None, -(2**31)], pa.int32()),
+        ([2**63 - 1, None], pa.int64()),
+        ([True, None, False], pa.bool_()),
+        ([1.5, None], pa.float64()),
+        ([1.5, None], pa.float32()),
+        (["a", None], pa.string()),
+        ([b"a"], pa.binary()),
+        ([dt.date(1, 1, 1), None, dt.date(9999, 12, 31)], pa.date32()),
+        ([19000, None], pa.date32()),
+        ([0, None, -1], pa.timestamp("us", "UTC")),
+        ([1, 2], pa.uint64()),
+        ([None, None], pa.string()),
+        ([], pa.int8()),
         ([dt.datetime(2024, 1, 1, 5, tzinfo=UTC), None, dt.datetime(1, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")),
         ([dt.datetime(9999, 12, 31, 23, 59, 59, 999_999)], pa.timestamp("us")),
         ([dt.datetime(1969, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=2)))], pa.timestamp("us", "UTC")),
-        ([decimal.Decimal("1.5")], pa.decimal128(3, 1)), ([decimal.Decimal("1E+5"), None, decimal.Decimal("-0.01")],
-         pa.decimal128(38, 10)), ([decimal.Decimal("-7.25"), None], pa.decimal256(76, 2)),
-        ([1, 2.5], pa.float64()), ([b"ab"], pa.binary(2)), ([5], pa.time64("us")),
+        ([decimal.Decimal("1.5")], pa.decimal128(3, 1)),
+        ([decimal.Decimal("1E+5"), None, decimal.Decimal("-0.01")], pa.decimal128(38, 10)),
+        ([decimal.Decimal("-7.25"), None], pa.decimal256(76, 2)),
+        ([1, 2.5], pa.float64()),
+        ([b"ab"], pa.binary(2)),
+        ([5], pa.time64("us")),
     ],
-)  # fmt: skip
+)
 def test_python_values(values: list[object], kind: pa.DataType) -> None:
     assert array_of(values, kind).equals(pa.array(values, kind))
     for value in values:
         assert scalar(value, kind).equals(pa.scalar(value, kind))
 
 
-@pytest.mark.parametrize(("value", "kind"), [(2**31, pa.int32()), (-1, pa.uint8()), ("a", pa.int64()),
-                                             (decimal.Decimal("1.25"), pa.decimal128(5, 1))])
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(2**31, pa.int32()), (-1, pa.uint8()), ("a", pa.int64()), (decimal.Decimal("1.25"), pa.decimal128(5, 1))],
+)
 def test_what_does_not_fit(value: object, kind: pa.DataType) -> None:
     with pytest.raises((pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)):
         array_of([value], kind)

@@ -157,8 +157,13 @@ class TestColumns:
             ]
         )
         table = pa.table(
-            [pa.array([5]), pa.array([[{"old_x": 1, "y": 2}, None]], schema.field(1).type),
-             pa.array([[("k", {"old_x": 3, "y": 4})]], schema.field(2).type)], schema=schema)  # fmt: skip
+            [
+                pa.array([5]),
+                pa.array([[{"old_x": 1, "y": 2}, None]], schema.field(1).type),
+                pa.array([[("k", {"old_x": 3, "y": 4})]], schema.field(2).type),
+            ],
+            schema=schema,
+        )
         now = StructType((Field(12, "added", STRING, initial_default="d"), Field(10, "x", LONG)))
         fields = [
             Field(3, "m", MapType(Field(21, "key", STRING, True), Field(22, "value", now))),
@@ -167,8 +172,11 @@ class TestColumns:
             Field(9, "y", LONG),
         ]
         expected = {
-            "m": [("k", {"added": "d", "x": 3})], "l": [{"added": "d", "x": 1}, None], "id": 5, "y": None,
-        }  # fmt: skip
+            "m": [("k", {"added": "d", "x": 3})],
+            "l": [{"added": "d", "x": 1}, None],
+            "id": 5,
+            "y": None,
+        }
         assert rows(one_file(tmp_path, table, *fields, by="id")) == [expected]
 
     def test_dropped_and_readded_name_has_a_new_id(self, tmp_path: Path) -> None:
@@ -302,7 +310,7 @@ PROMOTIONS: list[tuple[pa.Array, Any, list[Any]]] = [
     (pa.array([dt.time(1, 2, 3)], pa.time32("ms")), primitive("time"), [dt.time(1, 2, 3)]),
     (pa.nulls(2), STRING, [None, None]),
     (pa.array([1, 2]), primitive("unknown"), [None, None]),
-]  # fmt: skip
+]
 
 
 class TestPromotion:

@@ -81,14 +81,26 @@ TYPES: list[tuple[Any, Type, Any, Any]] = [
     (instant("micros", True), primitive("timestamp"), MICROS, WHEN.replace(tzinfo=UTC)),
     (instant("micros", False), primitive("timestamp_ntz"), -62135596800000000, dt.datetime(1, 1, 1)),
     (instant("millis", True), primitive("timestamp"), 1, dt.datetime(1970, 1, 1, 0, 0, 0, 1000, UTC)),
-    (fixed(4, logicalType="decimal", precision=9, scale=2), DecimalType(9, 2), (-12345).to_bytes(4, "big", signed=True),
-     Decimal("-123.45")),
-    (fixed(4, logicalType="decimal", precision=9, scale=2), DecimalType(20, 2), (5).to_bytes(4, "big"),
-     Decimal("0.05")),
-    ({"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0}, DecimalType(38, 0),
-     (10**38 - 1).to_bytes(16, "big"), Decimal(10**38 - 1)),
+    (
+        fixed(4, logicalType="decimal", precision=9, scale=2),
+        DecimalType(9, 2),
+        (-12345).to_bytes(4, "big", signed=True),
+        Decimal("-123.45"),
+    ),
+    (
+        fixed(4, logicalType="decimal", precision=9, scale=2),
+        DecimalType(20, 2),
+        (5).to_bytes(4, "big"),
+        Decimal("0.05"),
+    ),
+    (
+        {"type": "bytes", "logicalType": "decimal", "precision": 38, "scale": 0},
+        DecimalType(38, 0),
+        (10**38 - 1).to_bytes(16, "big"),
+        Decimal(10**38 - 1),
+    ),
     ({"type": "enum", "name": "e", "symbols": ["a", "b"]}, STRING, "b", "b"),
-]  # fmt: skip
+]
 
 
 def without_logical(kind: Any) -> Any:
@@ -146,9 +158,14 @@ NESTED_FIELDS = [
 NESTED_ROWS = [
     {"id": 1, "s": {"a": 1, "b": "x"}, "l": [1, None], "m": [{"key": 1, "value": "y"}], "n": {"k": 9}},
     {"id": 2, "s": None, "l": None, "m": None, "n": {}},
-    {"id": 3, "s": {"a": None, "b": ""}, "l": [], "m": [{"key": 2, "value": None}, {"key": 3, "value": "z"}],
-     "n": {"a": 1, "b": 2}},
-]  # fmt: skip
+    {
+        "id": 3,
+        "s": {"a": None, "b": ""},
+        "l": [],
+        "m": [{"key": 2, "value": None}, {"key": 3, "value": "z"}],
+        "n": {"a": 1, "b": 2},
+    },
+]
 
 
 def test_nested_fields_by_id(tmp_path: Path) -> None:
@@ -158,9 +175,14 @@ def test_nested_fields_by_id(tmp_path: Path) -> None:
     assert found.to_pylist() == [
         {"names": [("k", 9)], "number": 1, "s": {"bb": "x", "aa": 1, "new": 5}, "l": [1, None], "m": [(1, "y")]},
         {"names": [], "number": 2, "s": None, "l": None, "m": None},
-        {"names": [("a", 1), ("b", 2)], "number": 3, "s": {"bb": "", "aa": None, "new": 5}, "l": [],
-         "m": [(2, None), (3, "z")]},
-    ]  # fmt: skip
+        {
+            "names": [("a", 1), ("b", 2)],
+            "number": 3,
+            "s": {"bb": "", "aa": None, "new": 5},
+            "l": [],
+            "m": [(2, None), (3, "z")],
+        },
+    ]
     only = snapshot(tmp_path, path, 3, *NESTED_FIELDS).scan("s.aa = 1", columns=["l"]).to_arrow()
     assert only.to_pylist() == [{"l": [1, None]}]
 
@@ -233,13 +255,22 @@ class TestDamage:
             except TableFormatsError as error:
                 assert error.path == str(tmp_path / "d.avro") and error.hint
 
-    @pytest.mark.parametrize("schema", [
-        b"", b"{", b"7", b'"int"', b'{"type":"record","name":"r"}', b'{"type":"record","name":"r","fields":[7]}',
-        b'{"type":"record","name":"r","fields":[{"name":"x","type":"r"}]}',
-        b'{"type":"record","name":"r","fields":[{"name":"x","type":"nothing"}]}',
-        b'{"type":"record","name":"r","fields":[{"name":"x","type":{"type":"fixed","name":"f","size":-1}}]}',
-        b"[" * 100_000,
-    ], ids=lambda s: str(s[:60]))  # fmt: skip
+    @pytest.mark.parametrize(
+        "schema",
+        [
+            b"",
+            b"{",
+            b"7",
+            b'"int"',
+            b'{"type":"record","name":"r"}',
+            b'{"type":"record","name":"r","fields":[7]}',
+            b'{"type":"record","name":"r","fields":[{"name":"x","type":"r"}]}',
+            b'{"type":"record","name":"r","fields":[{"name":"x","type":"nothing"}]}',
+            b'{"type":"record","name":"r","fields":[{"name":"x","type":{"type":"fixed","name":"f","size":-1}}]}',
+            b"[" * 100_000,
+        ],
+        ids=lambda s: str(s[:60]),
+    )
     def test_damaged_schemas(self, tmp_path: Path, schema: bytes) -> None:
         head = b"Obj\x01" + avro._number(1) + avro._number(11) + b"avro.schema" + avro._number(len(schema)) + schema
         # A type within itself nests without end.
@@ -258,10 +289,15 @@ class TestDamage:
         with pytest.raises(LimitExceededError, match="fields"):
             self.one(tmp_path, head + b"\x00" + bytes(16))
 
-    @pytest.mark.parametrize(("kind", "feature"), [
-        (["int", "string"], "unions of several types"), ({"type": "array", "items": "null"}, "without bytes"),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 39}, "decimals of 39 digits"), ("null", "a value"),
-    ])  # fmt: skip
+    @pytest.mark.parametrize(
+        ("kind", "feature"),
+        [
+            (["int", "string"], "unions of several types"),
+            ({"type": "array", "items": "null"}, "without bytes"),
+            ({"type": "bytes", "logicalType": "decimal", "precision": 39}, "decimals of 39 digits"),
+            ("null", "a value"),
+        ],
+    )
     def test_what_is_not_read_is_named(self, tmp_path: Path, kind: Any, feature: str) -> None:
         text = json.dumps(record(avro_field("x", 1, kind))).encode()
         head = b"Obj\x01" + avro._number(1) + avro._number(11) + b"avro.schema" + avro._number(len(text)) + text

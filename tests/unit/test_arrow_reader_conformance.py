@@ -67,14 +67,25 @@ EQUALITY_DELETES = {
     "iceberg_v2_delete_equality_nulls": [(1, "str1"), (4, "str4"), (None, "str5")],
     "iceberg_v2_delete_equality": [(1, "test_1_base"), (2, "test_2_updated")],
     "iceberg_v2_delete_equality_multi_eq_ids": [
-        (1, "str1"), (2222, "str2"), (33, "str3_updated_twice"), (4, "str4_updated"), (5, "str5")],
+        (1, "str1"),
+        (2222, "str2"),
+        (33, "str3_updated_twice"),
+        (4, "str4_updated"),
+        (5, "str5"),
+    ],
     "iceberg_v2_delete_both_eq_and_pos": [(2, "str2_updated", "2023-12-13"), (3, "str3", "2023-12-23")],
     "iceberg_v2_delete_pos_and_multi_eq_ids": [
-        (1, "str1", "2020-12-01"), (333333, "str3", "2024-01-25"), (4, "str4", "2024-01-26"),
-        (5, "str5", "2024-01-27")],
+        (1, "str1", "2020-12-01"),
+        (333333, "str3", "2024-01-25"),
+        (4, "str4", "2024-01-26"),
+        (5, "str5", "2024-01-27"),
+    ],
     "iceberg_v2_equality_delete_schema_evolution": [
-        (1, "2024-03-20", "str1", None), (44, "2024-03-21", "str4", 4444), (5, "2024-03-22", "str5", None)],
-}  # fmt: skip
+        (1, "2024-03-20", "str1", None),
+        (44, "2024-03-21", "str4", 4444),
+        (5, "2024-03-22", "str5", None),
+    ],
+}
 
 
 def read_iceberg(folder: Path) -> pa.Table:
@@ -89,11 +100,14 @@ def test_rows_that_equality_deletes_leave(name: str) -> None:
 
 
 TWINS = [
-    "iceberg_migrated_alter_test", "iceberg_v3/iceberg_v3_default_value", "iceberg_v3/iceberg_v3_row_lineage",
-    "hadoop_catalog/ice/iceberg_v2_partitioned_position_deletes", "hadoop_catalog/ice/iceberg_alltypes_part",
+    "iceberg_migrated_alter_test",
+    "iceberg_v3/iceberg_v3_default_value",
+    "iceberg_v3/iceberg_v3_row_lineage",
+    "hadoop_catalog/ice/iceberg_v2_partitioned_position_deletes",
+    "hadoop_catalog/ice/iceberg_alltypes_part",
     "hadoop_catalog/ice/iceberg_legacy_partition_schema_evolution",
     "hadoop_catalog/ice/iceberg_v2_positional_not_all_data_files_have_delete_files",
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", TWINS)

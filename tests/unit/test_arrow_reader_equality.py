@@ -136,8 +136,11 @@ def test_key_that_the_table_dropped_is_read_from_the_file(tmp_path: Path) -> Non
 @pytest.mark.parametrize("dropped", [False, True])
 def test_key_inside_a_struct(tmp_path: Path, dropped: bool) -> None:
     inner = pa.struct([with_id(pa.field("x", pa.int64()), 5), with_id(pa.field("y", pa.int64()), 6)])
-    path = data(tmp_path, id=(1, pa.array([1, 2, 3, 4])),
-                s=(4, pa.array([{"x": 1, "y": 0}, {"x": 2, "y": 0}, {"x": None, "y": 0}, None], inner)))  # fmt: skip
+    path = data(
+        tmp_path,
+        id=(1, pa.array([1, 2, 3, 4])),
+        s=(4, pa.array([{"x": 1, "y": 0}, {"x": 2, "y": 0}, {"x": None, "y": 0}, None], inner)),
+    )
     s = Field(4, "s", StructType((Field(6, "y", LONG), Field(5, "x", LONG))))
     equality = {"k": pa.table({"5": pa.array([2], pa.int64())}), "null": pa.table({"5": pa.array([None], pa.int64())})}
     fields = [ID] if dropped else [ID, s]

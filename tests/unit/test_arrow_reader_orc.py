@@ -23,17 +23,24 @@ S = Field(3, "s", StructType((Field(4, "l", ListType(Field(5, "element", primiti
 UTC = dt.timezone.utc
 LEAP = dt.datetime(2024, 2, 29, 12, 0, 0, 1)
 MOMENTS = [
-    LEAP, dt.datetime(1970, 1, 1), None, dt.datetime(1969, 12, 31, 23, 59, 58, 999_999), dt.datetime(1678, 1, 1),
+    LEAP,
+    dt.datetime(1970, 1, 1),
+    None,
+    dt.datetime(1969, 12, 31, 23, 59, 58, 999_999),
+    dt.datetime(1678, 1, 1),
     dt.datetime(2261, 12, 31, 23, 59, 59, 999_999),
-]  # fmt: skip
+]
 
 
 def table_of(moments: list[Any]) -> pa.Table:
-    return pa.table({
-        "n": pa.array(range(len(moments)), pa.int64()), "t": pa.array(moments, pa.timestamp("us")),
-        "z": pa.array(moments, pa.timestamp("us", "UTC")),
-        "s": pa.array([{"l": [m, None]} for m in moments], pa.struct([("l", pa.list_(pa.timestamp("us")))])),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "n": pa.array(range(len(moments)), pa.int64()),
+            "t": pa.array(moments, pa.timestamp("us")),
+            "z": pa.array(moments, pa.timestamp("us", "UTC")),
+            "s": pa.array([{"l": [m, None]} for m in moments], pa.struct([("l", pa.list_(pa.timestamp("us")))])),
+        }
+    )
 
 
 def read(root: Path, rows: int, *fields: Field) -> list[dict[str, Any]]:
@@ -111,6 +118,7 @@ def test_damaged_tails_are_typed_errors(tmp_path: Path) -> None:
 
 def test_the_least_value_that_the_tail_tells(tmp_path: Path) -> None:
     """Spark's reader takes old dates for those of another calendar: the least one tells whether there are any."""
+
     def least(column: int, columns: int = 3) -> tuple[bool, int | None]:
         with pa.OSFile(str(tmp_path / "f.orc")) as source:
             return OrcTail(source).least(column, columns)

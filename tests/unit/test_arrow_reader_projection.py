@@ -24,9 +24,12 @@ from tableformats.schema import Field, ListType, MapType, Schema, StructType, Ty
 from tableformats.transforms import parse_transform
 
 SCALARS: dict[str, st.SearchStrategy[Any]] = {
-    "int": st.integers(-5, 5), "long": st.integers(-(2**40), 2**40), "string": st.text("ab", max_size=2),
-    "boolean": st.booleans(), "double": st.sampled_from([0.5, -1.5]),
-}  # fmt: skip
+    "int": st.integers(-5, 5),
+    "long": st.integers(-(2**40), 2**40),
+    "string": st.text("ab", max_size=2),
+    "boolean": st.booleans(),
+    "double": st.sampled_from([0.5, -1.5]),
+}
 WIDER = {"int": "long", "long": "long", "string": "string", "boolean": "boolean", "double": "double"}
 
 
@@ -204,8 +207,10 @@ def test_schema_nested_too_deep_is_refused() -> None:
 def test_only_identity_values_stand_for_a_column() -> None:
     """A bucket or a truncated value is none of the column's."""
     kind = primitive("int")
-    fields = [PartitionField(1000 + i, f"p{i}", i, parse_transform(text), kind)
-              for i, text in enumerate(["identity", "bucket[4]", "truncate[10]", "void"], start=1)]  # fmt: skip
+    fields = [
+        PartitionField(1000 + i, f"p{i}", i, parse_transform(text), kind)
+        for i, text in enumerate(["identity", "bucket[4]", "truncate[10]", "void"], start=1)
+    ]
     snapshot: Any = SimpleNamespace(specs={3: PartitionSpec(3, tuple(fields))})
     task: Any = SimpleNamespace(spec_id=3, partition={f.id: pa.scalar(7) for f in fields})
     assert identity_values(snapshot, task) == {1: pa.scalar(7)}

@@ -96,9 +96,12 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
         return opened
 
     return Tables(
-        copy("delta-evolved"), copy("iceberg-evolved"), copy("iceberg-evolved", "metadata/*.avro"),
-        copy("delta-evolved", "_delta_log/*"), copy("delta-evolved", "**/*.parquet"),
-    )  # fmt: skip
+        copy("delta-evolved"),
+        copy("iceberg-evolved"),
+        copy("iceberg-evolved", "metadata/*.avro"),
+        copy("delta-evolved", "_delta_log/*"),
+        copy("delta-evolved", "**/*.parquet"),
+    )
 
 
 Case = tuple[str, Callable[[Tables], Any], type[BaseException], str]
@@ -166,15 +169,23 @@ TABLE: list[Case] = [
     ("Snapshot.bind", lambda t: t.delta.snapshot().bind("nope = 1"), REFUSED, "nope"),
     ("Snapshot.project", lambda t: t.delta.snapshot().project(["nam"]), REFUSED, "no column 'nam'.*Near names: name"),
     ("Snapshot.project", lambda t: t.delta.snapshot().project([5]), REFUSED, "5 is no column"),  # type: ignore[list-item]
-    *((f"Inspector.{name}", lambda t, name=name: getattr(t.iceberg.inspect, name)(99), MISSING, "no snapshot 99")
-      for name in ("files", "data_files", "delete_files", "manifests", "partitions", "entries")),
-    *((f"Inspector.{name}", lambda t, name=name: getattr(t.no_log.inspect, name)(), NOWHERE, "no commit")
-      for name in ("snapshots", "history")),
-    *((f"Inspector.{name}", lambda t, name=name: getattr(t.delta.inspect, name)(), UNBUILT, f"{name!r}")
-      for name in ("metadata_log_entries", "refs")),
-    *((f"Inspector.{name}", lambda t, name=name: getattr(t.iceberg.inspect, name)(), UNBUILT, f"{name!r}")
-      for name in ("tombstones", "transactions", "domains", "log")),
-]  # fmt: skip
+    *(
+        (f"Inspector.{name}", lambda t, name=name: getattr(t.iceberg.inspect, name)(99), MISSING, "no snapshot 99")
+        for name in ("files", "data_files", "delete_files", "manifests", "partitions", "entries")
+    ),
+    *(
+        (f"Inspector.{name}", lambda t, name=name: getattr(t.no_log.inspect, name)(), NOWHERE, "no commit")
+        for name in ("snapshots", "history")
+    ),
+    *(
+        (f"Inspector.{name}", lambda t, name=name: getattr(t.delta.inspect, name)(), UNBUILT, f"{name!r}")
+        for name in ("metadata_log_entries", "refs")
+    ),
+    *(
+        (f"Inspector.{name}", lambda t, name=name: getattr(t.iceberg.inspect, name)(), UNBUILT, f"{name!r}")
+        for name in ("tombstones", "transactions", "domains", "log")
+    ),
+]
 
 SCAN: list[Case] = [
     ("Scan.where", lambda t: t.delta.scan().where("id = 'x"), REFUSED, "has no end"),
@@ -200,7 +211,7 @@ SCAN: list[Case] = [
     ("ScanPlan.to_arrow", lambda t: t.no_data.scan().plan().to_arrow(), CORRUPT, "is missing"),
     ("ScanPlan.to_arrow", lambda t: t.plan.to_arrow([1]), TypeError, "plan.tasks"),  # type: ignore[list-item]
     ("ScanPlan.to_arrow_batch_reader", lambda t: [*t.plan.to_arrow_batch_reader([1])], TypeError, "plan.splits"),  # type: ignore[list-item]
-]  # fmt: skip
+]
 
 EXPRESSIONS: list[Case] = [
     ("col", lambda t: tf.col(1), TypeError, "name is text, not 1"),  # type: ignore[arg-type]
@@ -220,9 +231,13 @@ EXPRESSIONS: list[Case] = [
     ("Expression.|", lambda t: (a > 1) | None, REFUSED, "is no predicate"),  # type: ignore[operator]
     ("Schema.path_of", lambda t: tf.Schema(()).path_of(99), KeyError, "99"),
     ("Schema.from_arrow", lambda t: tf.Schema.from_arrow(pa.schema([("d", pa.duration("s"))])), UNBUILT, "duration"),
-    ("Schema.to_spark_json", lambda t: tf.Schema((tf.Field(1, "a", primitive("time")),)).to_spark_json(),
-     UNBUILT, "type time"),
-]  # fmt: skip
+    (
+        "Schema.to_spark_json",
+        lambda t: tf.Schema((tf.Field(1, "a", primitive("time")),)).to_spark_json(),
+        UNBUILT,
+        "type time",
+    ),
+]
 
 PLUGINS: list[Case] = [
     ("plugin.hookimpl", lambda t: load(MisspeltHook), tf.PluginLoadError, "misspelt"),
@@ -232,29 +247,45 @@ PLUGINS: list[Case] = [
     ("plugin.FileBatch.stretch", lambda t: keyed_batch().stretch(0, 1), tf.PluginContractError, "without keys"),
     ("plugin.FormatSnapshot.parts", lambda t: t.format_snapshot.parts(request()), tf.PluginContractError, "neither"),
     ("plugin.FormatSnapshot.read", lambda t: [*t.format_snapshot.read(request())], tf.PluginContractError, "neither"),
-    ("plugin.FormatSnapshot.check_paths", lambda t: t.format_snapshot.check_paths(pa.array(["x"])),
-     tf.PathNotAllowedError, "another store"),
+    (
+        "plugin.FormatSnapshot.check_paths",
+        lambda t: t.format_snapshot.check_paths(pa.array(["x"])),
+        tf.PathNotAllowedError,
+        "another store",
+    ),
     ("plugin.FormatSnapshot.equality_deletes", lambda t: t.format_snapshot.equality_deletes({}), UNBUILT, "equality"),
     ("plugin.FormatSnapshot.inspect", lambda t: t.format_snapshot.inspect("refs"), UNBUILT, "'refs'"),
     ("plugin.FormatTable.update", lambda t: t.format_table.update(t.format_snapshot), MISSING, "no version"),
     ("plugin.FormatTable.versions_after", lambda t: t.format_table.versions_after(4), MISSING, "no version 4"),
     ("plugin.FormatTable.changes", lambda t: t.format_table.changes(1), UNBUILT, "bare tables"),
     ("plugin.FormatTable.appends", lambda t: t.format_table.appends(1), UNBUILT, "bare tables"),
-]  # fmt: skip
+]
 
 NOTHING_WRONG = {
-    "Field": "a record", "Schema": "a record", "Expression": "a base", "plugin.deletes_type": "takes nothing",
-    "plugin.partition_members": "of records", "Schema.find_id": "an unknown id is None",
-    "Schema.resolve": "an unknown name is None", "Schema.near_names": "any text has names near it, or none",
-    "Schema.leaves": "takes nothing", "Schema.to_arrow": "every type has one in Arrow",
-    "ScanPlan.file_uris": "planning has checked", "ScanPlan.tasks": "planning has checked",
-    "ScanPlan.explain": "planning has checked", "Limits.exceeded": "makes an error",
-    "MetadataCache.digest": "any options", "MetadataCache.scoped": "any",
-    "plugin.FormatSnapshot.verify": "does nothing", "plugin.Statistics.record_counts": "knows nothing",
-    "plugin.FileBatch.follows": "any batch", "plugin.Statistics.bounds_or_counts": "as bounds",
-    "plugin.StatisticsOfRows.bounds": "the whole does", "plugin.StatisticsOfRows.places": "rows of its own",
+    "Field": "a record",
+    "Schema": "a record",
+    "Expression": "a base",
+    "plugin.deletes_type": "takes nothing",
+    "plugin.partition_members": "of records",
+    "Schema.find_id": "an unknown id is None",
+    "Schema.resolve": "an unknown name is None",
+    "Schema.near_names": "any text has names near it, or none",
+    "Schema.leaves": "takes nothing",
+    "Schema.to_arrow": "every type has one in Arrow",
+    "ScanPlan.file_uris": "planning has checked",
+    "ScanPlan.tasks": "planning has checked",
+    "ScanPlan.explain": "planning has checked",
+    "Limits.exceeded": "makes an error",
+    "MetadataCache.digest": "any options",
+    "MetadataCache.scoped": "any",
+    "plugin.FormatSnapshot.verify": "does nothing",
+    "plugin.Statistics.record_counts": "knows nothing",
+    "plugin.FileBatch.follows": "any batch",
+    "plugin.Statistics.bounds_or_counts": "as bounds",
+    "plugin.StatisticsOfRows.bounds": "the whole does",
+    "plugin.StatisticsOfRows.places": "rows of its own",
     "plugin.StatisticsOfRows.record_counts": "the whole does",
-}  # fmt: skip
+}
 """Public functions that refuse nothing, and why."""
 
 COMMAND_LINES = {
@@ -274,9 +305,13 @@ CASES = [*OPENING, *TABLE, *SCAN, *EXPRESSIONS, *PLUGINS]
 
 @pytest.mark.parametrize(("name", "call", "error", "message"), CASES, ids=[case[0] for case in CASES])
 def test_what_is_wrong_is_refused_by_a_typed_error(
-    tables: Tables, monkeypatch: pytest.MonkeyPatch, name: str, call: Callable[[Tables], Any],
-    error: type[BaseException], message: str,
-) -> None:  # fmt: skip
+    tables: Tables,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    call: Callable[[Tables], Any],
+    error: type[BaseException],
+    message: str,
+) -> None:
     for library in ("polars", "duckdb"):  # whether or not they are installed
         monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(error, match=message) as caught:
@@ -324,10 +359,12 @@ def public() -> Iterator[str]:
 def methods(kind: type) -> list[str]:
     """The public methods that ``kind`` itself defines; what a plugin has to define is the plugin's."""
     return [
-        name for name, value in vars(kind).items()
-        if not name.startswith("_") and isinstance(value, (type(public), classmethod, staticmethod))
+        name
+        for name, value in vars(kind).items()
+        if not name.startswith("_")
+        and isinstance(value, (type(public), classmethod, staticmethod))
         and not getattr(value, "__isabstractmethod__", False)
-    ]  # fmt: skip
+    ]
 
 
 class Session:

@@ -27,10 +27,14 @@ from benchmarks.planners import sql
 from benchmarks.table_text import BEGIN, END, document_with, verdict
 
 SPECS: list[Spec] = [
-    DeltaTable(300), DeltaTable(300, "multipart", "both"), DeltaTable(300, "v2", "struct"),
-    DeltaTable(300, "json", commits=10), IcebergTable(300), IcebergTable(300, "shuffled", "partition", "zstandard"),
+    DeltaTable(300),
+    DeltaTable(300, "multipart", "both"),
+    DeltaTable(300, "v2", "struct"),
+    DeltaTable(300, "json", commits=10),
+    IcebergTable(300),
+    IcebergTable(300, "shuffled", "partition", "zstandard"),
     IcebergTable(300, "sorted", "none", "snappy"),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -86,10 +90,12 @@ def test_avro_by_columns_is_avro(codec: str, tmp_path: Path) -> None:
     words = words[: len(numbers)]
     some = [None if i % 3 else word for i, word in enumerate(words)]
     records = beside(
-        longs(np.array(numbers)), texts(pa.array(words)).sized(),
-        pairs({7: texts(pa.array(some, pa.string())).sized().where(np.array([s is not None for s in some]))},
-              len(numbers)),
-    )  # fmt: skip
+        longs(np.array(numbers)),
+        texts(pa.array(words)).sized(),
+        pairs(
+            {7: texts(pa.array(some, pa.string())).sized().where(np.array([s is not None for s in some]))}, len(numbers)
+        ),
+    )
     path = tmp_path / "a.avro"
     container(path, schema, {}, records, codec)
     if codec == "snappy":

@@ -47,8 +47,15 @@ from tableformats.schema import (
 from tests import predicates, rowmodel
 
 SCHEMA = predicates.SCHEMA
-OPERATORS = {"=": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
-             ">=": operator.ge, "<=>": operator.eq}  # fmt: skip
+OPERATORS = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<=>": operator.eq,
+}
 NULL = Constant(None)
 
 

@@ -86,8 +86,9 @@ def old_instants() -> pa.Array:
     return pa.array([None if m is None else micros(m) for m in MOMENTS]).cast(pa.timestamp("us", "UTC"))
 
 
-def snapshot(tmp_path: Path, columns: dict[str, pa.Array], fields: list[Field], version: str, int96: bool = False,
-             **more: str) -> Snapshot:  # fmt: skip
+def snapshot(
+    tmp_path: Path, columns: dict[str, pa.Array], fields: list[Field], version: str, int96: bool = False, **more: str
+) -> Snapshot:
     """A file of Spark's ``version``, with ``more`` in its footer."""
     table, path = pa.table(columns), tmp_path / "f.parquet"
     with pq.ParquetWriter(path, table.schema, store_schema=False, use_deprecated_int96_timestamps=int96) as writer:
@@ -103,9 +104,16 @@ def values(found: Snapshot, *columns: str, where: str | None = None) -> list[Any
 
 @pytest.mark.parametrize(
     ("version", "footer", "is_old"),
-    [("2.4.8", {}, True), ("3.0.0", {}, False), ("4.0.1", LEGACY, True), ("4.0.1", {}, False),
-     ("10.0.0", {}, False), ("3.5.0", {"org.apache.spark.legacyINT96": ""}, False), ("odd", {}, False)],
-)  # fmt: skip
+    [
+        ("2.4.8", {}, True),
+        ("3.0.0", {}, False),
+        ("4.0.1", LEGACY, True),
+        ("4.0.1", {}, False),
+        ("10.0.0", {}, False),
+        ("3.5.0", {"org.apache.spark.legacyINT96": ""}, False),
+        ("odd", {}, False),
+    ],
+)
 def test_dates(tmp_path: Path, version: str, footer: dict[str, str], is_old: bool) -> None:
     found = snapshot(tmp_path, {"d": old_days()}, [Field(1, "d", DATE)], version, **footer)
     numbers = found.scan().to_arrow()["d"].cast(pa.int32()).to_pylist()
@@ -115,11 +123,17 @@ def test_dates(tmp_path: Path, version: str, footer: dict[str, str], is_old: boo
 
 @pytest.mark.parametrize(
     ("version", "int96", "footer", "is_old"),
-    [("4.0.1", False, LEGACY, True), ("2.4.8", False, {}, True), ("3.0.3", False, {}, False), ("3.0.3", True, {}, True),
-     ("3.1.0", True, {}, False), ("3.2.0", True, {"org.apache.spark.legacyINT96": ""}, True),
-     ("3.2.0", True, {"org.apache.spark.legacyDateTime": ""}, False),
-     ("3.2.0", False, {"org.apache.spark.legacyINT96": ""}, False)],
-)  # fmt: skip
+    [
+        ("4.0.1", False, LEGACY, True),
+        ("2.4.8", False, {}, True),
+        ("3.0.3", False, {}, False),
+        ("3.0.3", True, {}, True),
+        ("3.1.0", True, {}, False),
+        ("3.2.0", True, {"org.apache.spark.legacyINT96": ""}, True),
+        ("3.2.0", True, {"org.apache.spark.legacyDateTime": ""}, False),
+        ("3.2.0", False, {"org.apache.spark.legacyINT96": ""}, False),
+    ],
+)
 def test_instants_of_utc(tmp_path: Path, version: str, int96: bool, footer: dict[str, str], is_old: bool) -> None:
     footer = {**footer, "org.apache.spark.timeZone": "UTC"}
     found = snapshot(tmp_path, {"t": old_instants()}, [Field(1, "t", TIMESTAMP)], version, int96, **footer)

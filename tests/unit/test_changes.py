@@ -159,8 +159,9 @@ def test_the_rows_that_deletes_select(tmp_path: Path, path: str, record_count: i
     scan = changes(tmp_path, one, two)
     assert ids(scan) == [(DELETE, 3, 1), (DELETE, 3, 4), (DELETE, 4, 5)]
     assert [[d["kind"] for d in deletes] for deletes in scan.files["deletes"].to_pylist()] == [
-        ["selected_rows"], ["position", "selected_rows"]
-    ]  # fmt: skip
+        ["selected_rows"],
+        ["position", "selected_rows"],
+    ]
 
 
 @pytest.mark.thread_unsafe(reason="removes the file that it reads")
@@ -206,22 +207,31 @@ def test_rows_selected_by_key(tmp_path: Path, path: str) -> None:
     scan._format_changes.snapshot.equality = keys  # type: ignore[attr-defined]
     assert ids(scan) == [(DELETE, 3, 1), (DELETE, 4, 4), (DELETE, 5, 1)]
     assert [[d["kind"] for d in deletes] for deletes in scan.files["deletes"].to_pylist()] == [
-        ["selected_rows"], ["equality", "selected_rows"], ["selected_rows"]
-    ]  # fmt: skip
+        ["selected_rows"],
+        ["equality", "selected_rows"],
+        ["selected_rows"],
+    ]
 
 
 @pytest.mark.parametrize(
     ("filter", "versions", "asked"),
-    [("_commit_version > 3", [4, 5], []), ("_change_type = 'insert' AND _commit_version < 5", [3], []),
-     ("part = 'y'", [4], ["part"]), ("part = 'y' OR _change_type = 'insert'", [3, 4], ["part"]),
-     ("_commit_timestamp = '1970-01-01T00:00:02Z'", [4], []), ("_commit_timestamp IS NULL", [5], []),
-     ("id = 7 AND _commit_version = 4", [4], ["id"])],
-)  # fmt: skip
+    [
+        ("_commit_version > 3", [4, 5], []),
+        ("_change_type = 'insert' AND _commit_version < 5", [3], []),
+        ("part = 'y'", [4], ["part"]),
+        ("part = 'y' OR _change_type = 'insert'", [3, 4], ["part"]),
+        ("_commit_timestamp = '1970-01-01T00:00:02Z'", [4], []),
+        ("_commit_timestamp IS NULL", [5], []),
+        ("id = 7 AND _commit_version = 4", [4], ["id"]),
+    ],
+)
 def test_constants_prune(tmp_path: Path, path: str, filter: str, versions: list[int], asked: list[str]) -> None:
     scan = changes(
-        tmp_path, Change(path, 3, INSERT, part="x"), Change(path, 4, DELETE, part="y", timestamp_ms=2_000),
+        tmp_path,
+        Change(path, 3, INSERT, part="x"),
+        Change(path, 4, DELETE, part="y", timestamp_ms=2_000),
         Change(path, 5, DELETE, part="x", timestamp_ms=None),
-    ).where(filter)  # fmt: skip
+    ).where(filter)
     found = scan.files
     assert found["version"].to_pylist() == versions
     assert set(scan.snapshot.format_snapshot.changes.statistics.asked) <= {*asked, "id"}  # type: ignore[attr-defined]
@@ -256,8 +266,15 @@ def test_members_of_nested_columns_may_be_null() -> None:
 def test_added_files(tmp_path: Path, path: str) -> None:
     found = changes(tmp_path, Change(path, 3, INSERT, part="x", record_count=6), Change(path, 4, INSERT)).added_files()
     assert found.column_names == [
-        "version", "timestamp", "path", "size_bytes", "record_count", "partition", "deletes", "data_change"
-    ]  # fmt: skip
+        "version",
+        "timestamp",
+        "path",
+        "size_bytes",
+        "record_count",
+        "partition",
+        "deletes",
+        "data_change",
+    ]
     assert found["version"].to_pylist() == [3, 4] and found["record_count"].to_pylist() == [6, None]
 
 

@@ -25,9 +25,13 @@ from tableformats.concurrency import cached_property
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 TABLES = [
-    "tables/delta-evolved", "tables/iceberg-evolved", "tables_jvm/delta-deletion-vectors",
-    "tables_jvm/delta-v2-checkpoint", "tables_jvm/iceberg-deletion-vectors", "tables_jvm/iceberg-equality-deletes",
-]  # fmt: skip
+    "tables/delta-evolved",
+    "tables/iceberg-evolved",
+    "tables_jvm/delta-deletion-vectors",
+    "tables_jvm/delta-v2-checkpoint",
+    "tables_jvm/iceberg-deletion-vectors",
+    "tables_jvm/iceberg-equality-deletes",
+]
 FILTERS = [None, "id > 3"]
 Job = tuple[str, int, "str | None"]
 

@@ -31,13 +31,19 @@ def changed(name: str, values: pa.Array | None) -> Callable[[FileBatch], FileBat
     return change
 
 
-@pytest.mark.parametrize(("change", "field"), [
-    (changed("path", None), "path"), (changed("path", pa.array([b"x"])), "path"),
-    (changed("size_bytes", pa.array([1], pa.int32())), "size_bytes"), (changed("size_bytes", None), "size_bytes"),
-    (changed("record_count", pa.array(["1"])), "record_count"), (changed("partition", None), "partition"),
-    (changed("partition", pa.array([1])), "partition"),
-    (lambda batch: replace(batch, keys=pa.array([b"x", b"y"])), "keys"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (changed("path", None), "path"),
+        (changed("path", pa.array([b"x"])), "path"),
+        (changed("size_bytes", pa.array([1], pa.int32())), "size_bytes"),
+        (changed("size_bytes", None), "size_bytes"),
+        (changed("record_count", pa.array(["1"])), "record_count"),
+        (changed("partition", None), "partition"),
+        (changed("partition", pa.array([1])), "partition"),
+        (lambda batch: replace(batch, keys=pa.array([b"x", b"y"])), "keys"),
+    ],
+)
 def test_what_is_wrong_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: Callable[[FileBatch], FileBatch], field: str
 ) -> None:

@@ -60,8 +60,22 @@ def test_spark_reads_these_dates(text, days):
     assert parse_date(text) == days
 
 
-@pytest.mark.parametrize("text", ["", "70-01-01", "1970-13-01", "1970-02-29", "1970-01-32", "19700101x", "1970-01-01x",
-                                  "today", "1970-1-", "٢٠٢٤-01-01", "99999999-01-01"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "70-01-01",
+        "1970-13-01",
+        "1970-02-29",
+        "1970-01-32",
+        "19700101x",
+        "1970-01-01x",
+        "today",
+        "1970-1-",
+        "٢٠٢٤-01-01",
+        "99999999-01-01",
+    ],
+)
 def test_these_are_no_dates(text):
     assert parse_date(text) is None and parse_timestamp(text) is None
 
@@ -84,8 +98,17 @@ def test_spark_reads_these_timestamps(text, seconds):
     assert parsed is not None and parsed[0] == seconds * 1_000_000_000
 
 
-@pytest.mark.parametrize("text", ["1970-01-01 24:00", "1970-01-01 00:60", "1970-01-01 00:00:60", 
-                                  "1970-01-01 00:00 +19:00", "1970-01-01 00:00 Nowhere/Land",
-                                  "1970-01-01 00:00 ../../etc/passwd", "10:00"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1970-01-01 24:00",
+        "1970-01-01 00:60",
+        "1970-01-01 00:00:60",
+        "1970-01-01 00:00 +19:00",
+        "1970-01-01 00:00 Nowhere/Land",
+        "1970-01-01 00:00 ../../etc/passwd",
+        "10:00",
+    ],
+)
 def test_these_are_no_timestamps(text):
     assert parse_timestamp(text) is None

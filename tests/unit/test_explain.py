@@ -29,22 +29,53 @@ def figures(text: str) -> dict[str, str]:
 
 def test_shows_every_counter(plan: tf.scan.ScanPlan) -> None:
     plan.report = report = ScanReport(
-        format="x", version=7, filter="a = 1", metadata_files_read=3, metadata_bytes_read=12_345, log_files_read=1,
-        checkpoint_files_read=2, manifests_total=40, manifests_skipped=30, files_total=2000,
-        files_skipped_with_manifests=1000, files_dropped_by_partition=500, files_dropped_by_bounds=400,
-        files_planned=100, files_fully_matched=60, files_with_deletes=50, delete_files=70, bytes_total=5 * 10**9,
-        bytes_planned=10**6, rows_listed=None, count_planned=lambda: 80_000,
-        seconds={"metadata": 0.0012, "total": 0.0034}, notes=["one\nline", "another"],
-    )  # fmt: skip
+        format="x",
+        version=7,
+        filter="a = 1",
+        metadata_files_read=3,
+        metadata_bytes_read=12_345,
+        log_files_read=1,
+        checkpoint_files_read=2,
+        manifests_total=40,
+        manifests_skipped=30,
+        files_total=2000,
+        files_skipped_with_manifests=1000,
+        files_dropped_by_partition=500,
+        files_dropped_by_bounds=400,
+        files_planned=100,
+        files_fully_matched=60,
+        files_with_deletes=50,
+        delete_files=70,
+        bytes_total=5 * 10**9,
+        bytes_planned=10**6,
+        rows_listed=None,
+        count_planned=lambda: 80_000,
+        seconds={"metadata": 0.0012, "total": 0.0034},
+        notes=["one\nline", "another"],
+    )
     text = plan.explain()
     assert figures(text) == {
-        "log files read": "1", "checkpoint files read": "2", "manifests": "40", "- skipped": "30", "= read": "10",
-        "metadata files read": "3", "metadata bytes read": "12.3 kB",
-        "total": "3.4 ms", "- skipped with their manifests": "1,000", "- dropped by partition": "500",
-        "- dropped by bounds": "400", "= planned": "100", "fully matched": "60", "with deletes": "50",
-        "delete files": "70", "bytes in total": "5.0 GB", "bytes planned": "1.0 MB", "rows in total": "unknown",
-        "rows planned": "80,000", "metadata": "1.2 ms",
-    }  # fmt: skip
+        "log files read": "1",
+        "checkpoint files read": "2",
+        "manifests": "40",
+        "- skipped": "30",
+        "= read": "10",
+        "metadata files read": "3",
+        "metadata bytes read": "12.3 kB",
+        "total": "3.4 ms",
+        "- skipped with their manifests": "1,000",
+        "- dropped by partition": "500",
+        "- dropped by bounds": "400",
+        "= planned": "100",
+        "fully matched": "60",
+        "with deletes": "50",
+        "delete files": "70",
+        "bytes in total": "5.0 GB",
+        "bytes planned": "1.0 MB",
+        "rows in total": "unknown",
+        "rows planned": "80,000",
+        "metadata": "1.2 ms",
+    }
     assert "  total                                    2,000   100.0 %" in text
     assert "x, version 7" in text and "Filter  a = 1" in text
     assert "  - one\\nline\n  - another\n" in text
@@ -103,18 +134,32 @@ def test_printable(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("size", "shown"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"),
-     (5 * 10**18, "5,000.0 PB")],
-)  # fmt: skip
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (999_949, "999.9 kB"),
+        (999_950, "1.0 MB"),
+        (5 * 10**18, "5,000.0 PB"),
+    ],
+)
 def test_bytes(size: int, shown: str) -> None:
     assert bytes_text(size) == shown
 
 
 @pytest.mark.parametrize(
     ("part", "whole", "shown"),
-    [(0, 10, "0.0 %"), (10, 10, "100.0 %"), (1, 10**6, "< 0.1 %"), (10**6 - 1, 10**6, "> 99.9 %"), (1, 3, "33.3 %"),
-     (0, 0, ""), (None, 3, ""), (3, None, "")],
-)  # fmt: skip
+    [
+        (0, 10, "0.0 %"),
+        (10, 10, "100.0 %"),
+        (1, 10**6, "< 0.1 %"),
+        (10**6 - 1, 10**6, "> 99.9 %"),
+        (1, 3, "33.3 %"),
+        (0, 0, ""),
+        (None, 3, ""),
+        (3, None, ""),
+    ],
+)
 def test_percentages(part: int | None, whole: int | None, shown: str) -> None:
     assert percent_text(part, whole) == shown
 

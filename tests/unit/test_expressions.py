@@ -113,8 +113,18 @@ def test_like_patterns_resolve_escapes():
 
 def test_python_values_print_as_sql():
     zone = dt.timezone(dt.timedelta(hours=2))
-    values = [True, 1, 1.5, "it's", b"\x00\xff", dt.date(2024, 1, 31), dt.datetime(2024, 1, 31, 12),
-              dt.datetime(2024, 1, 31, 12, tzinfo=zone), dt.time(12, 30), float("nan")]  # fmt: skip
+    values = [
+        True,
+        1,
+        1.5,
+        "it's",
+        b"\x00\xff",
+        dt.date(2024, 1, 31),
+        dt.datetime(2024, 1, 31, 12),
+        dt.datetime(2024, 1, 31, 12, tzinfo=zone),
+        dt.time(12, 30),
+        float("nan"),
+    ]
     kinds = ["boolean", "long", "double", "string", "binary", "date", "timestamp_ntz", "timestamp", "time", "double"]
     for value, kind in zip(values, kinds, strict=True):
         schema = Schema((Field(1, "a", primitive(kind)),))

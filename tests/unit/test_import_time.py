@@ -9,9 +9,25 @@ import pytest
 
 RUNS = 7
 MOST_SECONDS = 0.1
-SLOW = ["numpy", "pyarrow", "pandas", "pyspark", "sqlglot", "pyroaring", "fastavro", "click", "rich", "pluggy",
-        "polars", "duckdb", "deltalake", "pyiceberg", "fsspec", "tableformats_delta",
-        "tableformats_iceberg"]  # fmt: skip
+SLOW = [
+    "numpy",
+    "pyarrow",
+    "pandas",
+    "pyspark",
+    "sqlglot",
+    "pyroaring",
+    "fastavro",
+    "click",
+    "rich",
+    "pluggy",
+    "polars",
+    "duckdb",
+    "deltalake",
+    "pyiceberg",
+    "fsspec",
+    "tableformats_delta",
+    "tableformats_iceberg",
+]
 
 
 def in_fresh_interpreter(code: str) -> str:

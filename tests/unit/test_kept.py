@@ -70,9 +70,7 @@ class FileStatistics(Statistics):
                 found.upper[3] = pa.array([f.width for f in chosen], pa.int64())
         return found
 
-    def bounds_or_counts(
-        self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]
-    ) -> Bounds:
+    def bounds_or_counts(self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]) -> Bounds:
         found = self.bounds(columns, rows)
         for column in counted:
             found.lower.pop(column, None)
@@ -196,22 +194,40 @@ FILES = st.builds(File, st.sampled_from("abcdefgh"), st.booleans(), st.integers(
 COMMITS = st.lists(st.lists(FILES, max_size=4, unique_by=lambda f: f.key), min_size=1, max_size=6)
 FILTERS = st.sampled_from(
     [
-        None, "day = 1", "id >= 3", "id = 2 AND day = 2", "day = 1 OR id < 2", "x > 0", "x = 1 AND id > 1",
-        "id IS NULL", "x IS NULL OR id > 3",
+        None,
+        "day = 1",
+        "id >= 3",
+        "id = 2 AND day = 2",
+        "day = 1 OR id < 2",
+        "x > 0",
+        "x = 1 AND id > 1",
+        "id IS NULL",
+        "x IS NULL OR id > 3",
     ]
 )
 
 
 @settings(max_examples=60, deadline=None)
 @given(
-    commits=COMMITS, checkpoint=st.integers(0, 3), runs=st.integers(1, 3), budget=st.sampled_from([0, 3000, 1 << 20]),
-    asked=st.lists(st.tuples(SMALL, FILTERS), min_size=2, max_size=8), few=st.booleans(),
-    alone=st.booleans(), between=st.sampled_from([None, 0, 1]),
-)  # fmt: skip
+    commits=COMMITS,
+    checkpoint=st.integers(0, 3),
+    runs=st.integers(1, 3),
+    budget=st.sampled_from([0, 3000, 1 << 20]),
+    asked=st.lists(st.tuples(SMALL, FILTERS), min_size=2, max_size=8),
+    few=st.booleans(),
+    alone=st.booleans(),
+    between=st.sampled_from([None, 0, 1]),
+)
 def test_plans_after_plans(
-    commits: list[list[File]], checkpoint: int, runs: int, budget: int, asked: list[tuple[int, str | None]], few: bool,
-    alone: bool, between: int | None,
-) -> None:  # fmt: skip
+    commits: list[list[File]],
+    checkpoint: int,
+    runs: int,
+    budget: int,
+    asked: list[tuple[int, str | None]],
+    few: bool,
+    alone: bool,
+    between: int | None,
+) -> None:
     """Any versions and filters one after the other, with a budget that holds nothing, a little or everything."""
     log = Log(commits, min(checkpoint, len(commits)), runs, between)
     cache = MetadataCache(budget)
@@ -350,9 +366,13 @@ def test_threads_may_plan_at_once() -> None:
     assert found == [[answer] * 5 for answer in expected]
 
 
-@pytest.mark.parametrize(("ours", "other"), [
-    ("day = 1 AND id > 2", "day = 2 AND id > 2"), ("day < 9 AND id > 2", "day < 9 AND id IS NULL"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ours", "other"),
+    [
+        ("day = 1 AND id > 2", "day = 2 AND id > 2"),
+        ("day < 9 AND id > 2", "day < 9 AND id IS NULL"),
+    ],
+)
 def test_a_plan_of_other_rows_between_two_steps(monkeypatch: pytest.MonkeyPatch, ours: str, other: str) -> None:
     """What another thread learns of a block, of other rows or less, is not taken for what this one read."""
     log, cache = some_log(), MetadataCache()

@@ -39,10 +39,18 @@ def test_numbers_come_back(values: pa.Array) -> None:
 
 @pytest.mark.parametrize("n", [1_024, 1_025, 3_000])
 @pytest.mark.parametrize("some_null", [False, True])
-@pytest.mark.parametrize(("kind", "step", "width"), [
-    (pa.int64(), 1 << 40, 1), (pa.int64(), 1 << 61, 1), (pa.uint64(), 1 << 62, 1), (pa.int32(), 1 << 16, 1),
-    (pa.int64(), 1 << 16, 1), (pa.timestamp("us"), 1 << 50, 1),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "step", "width"),
+    [
+        (pa.int64(), 1 << 40, 1),
+        (pa.int64(), 1 << 61, 1),
+        (pa.uint64(), 1 << 62, 1),
+        (pa.int32(), 1 << 16, 1),
+        (pa.int64(), 1 << 16, 1),
+        (pa.timestamp("us"), 1 << 50, 1),
+    ],
+    ids=str,
+)
 def test_numbers_that_are_near_their_neighbours(kind: Any, step: int, width: int, some_null: bool, n: int) -> None:
     """The runs are far from each other; a run may be null as a whole."""
     far = [(i // 1_024) * step - (0 if kind == pa.uint64() else 5) + i * i % 256 for i in range(n)]
@@ -67,9 +75,18 @@ def some(kind: pa.DataType) -> pa.Array:
     return pa.array([7, 9, None, 8] * 50, whole).view(kind)
 
 
-@pytest.mark.parametrize("kind", [
-    pa.date32(), pa.time64("us"), pa.timestamp("us"), pa.timestamp("ns", "UTC"), pa.int32(), pa.int64(),
-], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.date32(),
+        pa.time64("us"),
+        pa.timestamp("us"),
+        pa.timestamp("ns", "UTC"),
+        pa.int32(),
+        pa.int64(),
+    ],
+    ids=str,
+)
 def test_whole_numbers_take_a_byte(kind: pa.DataType) -> None:
     values = some(kind)
     held = packed(values)
@@ -78,10 +95,20 @@ def test_whole_numbers_take_a_byte(kind: pa.DataType) -> None:
     assert constant.nbytes == kind.bit_width // 8 and plain(constant).equals(values.take(pa.array([0] * 200)))
 
 
-@pytest.mark.parametrize("values", [
-    pa.array(["a", None]), pa.array([1.5, 2.5]), pa.array([True, None]), pa.nulls(3, pa.int64()), pa.nulls(2),
-    pa.array([], pa.int64()), pa.array([None, {"a": 1}], pa.struct([("a", pa.int64())])), pa.array([{}], pa.struct([])),
-    pa.array([dt.date(1970, 1, 1)], pa.date64()).take(pa.array([0, 0])).cast(pa.string()),
-], ids=lambda values: str(values.type))  # fmt: skip
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array(["a", None]),
+        pa.array([1.5, 2.5]),
+        pa.array([True, None]),
+        pa.nulls(3, pa.int64()),
+        pa.nulls(2),
+        pa.array([], pa.int64()),
+        pa.array([None, {"a": 1}], pa.struct([("a", pa.int64())])),
+        pa.array([{}], pa.struct([])),
+        pa.array([dt.date(1970, 1, 1)], pa.date64()).take(pa.array([0, 0])).cast(pa.string()),
+    ],
+    ids=lambda values: str(values.type),
+)
 def test_others_stay_arrays(values: pa.Array) -> None:
     assert packed(values) is values

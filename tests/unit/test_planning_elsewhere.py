@@ -22,9 +22,13 @@ from tableformats.spark.transport import Access, pack, pack_parts, unpack, unpac
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 NAMES = [
-    "tables/delta-evolved", "tables/iceberg-evolved", "tables_jvm/delta-v2-checkpoint",
-    "tables_jvm/delta-deletion-vectors", "tables_jvm/iceberg-position-deletes", "tables_jvm/iceberg-equality-deletes",
-]  # fmt: skip
+    "tables/delta-evolved",
+    "tables/iceberg-evolved",
+    "tables_jvm/delta-v2-checkpoint",
+    "tables_jvm/delta-deletion-vectors",
+    "tables_jvm/iceberg-position-deletes",
+    "tables_jvm/iceberg-equality-deletes",
+]
 
 
 class Elsewhere:

@@ -55,10 +55,15 @@ def test_types_with_parameters_and_nested_ones_come_back_from_arrow() -> None:
 
 @pytest.mark.parametrize(
     ("arrow", "expected"),
-    [(pa.large_string(), "string"), (pa.large_binary(), "binary"), (pa.dictionary(pa.int8(), pa.string()), "string"),
-     (pa.large_list(pa.int64()), "array<bigint>"), (pa.timestamp("ms"), "timestamp_ntz"),
-     (pa.timestamp("ns", "Europe/Paris"), "timestamp_ns")],
-)  # fmt: skip
+    [
+        (pa.large_string(), "string"),
+        (pa.large_binary(), "binary"),
+        (pa.dictionary(pa.int8(), pa.string()), "string"),
+        (pa.large_list(pa.int64()), "array<bigint>"),
+        (pa.timestamp("ms"), "timestamp_ntz"),
+        (pa.timestamp("ns", "Europe/Paris"), "timestamp_ns"),
+    ],
+)
 def test_other_spellings_of_arrow(arrow: pa.DataType, expected: str) -> None:
     (found,) = tf.Schema.from_arrow(pa.schema([("a", arrow)]))
     assert str(found.type) == expected
@@ -92,8 +97,10 @@ def test_the_schema_of_spark() -> None:
 
     found = json.loads(nested().to_spark_json())
     assert [(f["name"], names(f["type"]), f["nullable"]) for f in found["fields"]] == [
-        ("a", "long", False), ("m", "map", True), ("z", "struct", True)
-    ]  # fmt: skip
+        ("a", "long", False),
+        ("m", "map", True),
+        ("z", "struct", True),
+    ]
     pairs = found["fields"][1]["type"]
     assert (pairs["keyType"], pairs["valueContainsNull"]) == ("string", True)
     assert pairs["valueType"]["fields"][1]["type"] == {"type": "array", "elementType": "string", "containsNull": True}

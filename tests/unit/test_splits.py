@@ -62,9 +62,13 @@ def pieces(path: str) -> int:
 def planned(root: Path, kind: str, offsets: bool | list[int] = False, size: int | None = None, **more: Any) -> ScanPlan:
     path, found = written(root, kind)
     file = FakeFile(
-        str(path), ROWS, file_format=kind, size_bytes=path.stat().st_size if size is None else size,
-        split_offsets=offsets if isinstance(offsets, list) else found if offsets else [], **more,
-    )  # fmt: skip
+        str(path),
+        ROWS,
+        file_format=kind,
+        size_bytes=path.stat().st_size if size is None else size,
+        split_offsets=offsets if isinstance(offsets, list) else found if offsets else [],
+        **more,
+    )
     return snapshot_of(root, [ID], [file], equality={"keys": KEYS}).scan().plan()
 
 
@@ -155,7 +159,7 @@ def pack(weights: list[int], target: int, lookback: int) -> list[list[int]]:
         ([500, 1, 500], 100, 10, [[0], [1], [2]]),
         ([], 100, 10, []),
     ],
-)  # fmt: skip
+)
 def test_packing(weights: list[int], target: int, lookback: int, groups: list[list[int]]) -> None:
     assert pack(weights, target, lookback) == groups
 
@@ -186,8 +190,14 @@ def test_weights_are_bytes_with_deletes_or_the_cost_of_opening(tmp_path: Path) -
 
 def test_sizes() -> None:
     assert [size_in_bytes(s) for s in (5, "5", "1k", "1.5 KB", "128MB", "2g", "1TB")] == [
-        5, 5, 1024, 1536, 128 << 20, 2 << 30, 1 << 40
-    ]  # fmt: skip
+        5,
+        5,
+        1024,
+        1536,
+        128 << 20,
+        2 << 30,
+        1 << 40,
+    ]
     for bad in ("", "MB", "1PB", "-1"):
         with pytest.raises(ValueError, match="no size"):
             size_in_bytes(bad)

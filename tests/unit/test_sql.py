@@ -287,8 +287,10 @@ def test_numbers_keep_their_digits():
 def test_sqlglot_is_not_imported_for_other_filters():
     import subprocess
 
-    code = "import sys; from tableformats.predicates import parse_filter; parse_filter([('a', '=', 1)]); " \
-           "sys.exit('sqlglot' in sys.modules or 'numpy' in sys.modules)"  # fmt: skip
+    code = (
+        "import sys; from tableformats.predicates import parse_filter; parse_filter([('a', '=', 1)]); "
+        "sys.exit('sqlglot' in sys.modules or 'numpy' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -35,9 +35,24 @@ def test_one_spelling(given: str, expected: str) -> None:
 
 
 def test_spelling_of_a_column_is_the_spelling_of_each() -> None:
-    paths = ["file:/x", "file:///x", "file://localhost/x/y", "file://host/x", "FILE:/x", "/x", "x", "s3a://b/k",
-             "S3N://b", "abfss://c@h/p", "gcs://b/é", "a:b/c", "file:x", "file:////x", "hdfs://h:1/x",
-             "file://localhosted/x"]  # fmt: skip
+    paths = [
+        "file:/x",
+        "file:///x",
+        "file://localhost/x/y",
+        "file://host/x",
+        "FILE:/x",
+        "/x",
+        "x",
+        "s3a://b/k",
+        "S3N://b",
+        "abfss://c@h/p",
+        "gcs://b/é",
+        "a:b/c",
+        "file:x",
+        "file:////x",
+        "hdfs://h:1/x",
+        "file://localhosted/x",
+    ]
     assert normalize_all(pa.array([*paths, None])).to_pylist() == [*map(normalize, paths), None]
 
 
@@ -46,8 +61,28 @@ def test_a_colon_in_a_name_is_no_scheme(tmp_path: Path) -> None:
     assert Storage(tmp_path).resolve_one("ts=12:30/part.parquet") == f"{tmp_path}/ts=12:30/part.parquet"
 
 
-PLACES = ["", "/", "//", "///", "file:/", "file://", "file:///", "file:////", "FILE:/", "FILE:///", "file://localhost/",
-          "s3://", "s3://b/", "s3a://b/", "S3://b/", "s3://c/", "s3n://c/", "s3:/", "http://h/", "C:/"]  # fmt: skip
+PLACES = [
+    "",
+    "/",
+    "//",
+    "///",
+    "file:/",
+    "file://",
+    "file:///",
+    "file:////",
+    "FILE:/",
+    "FILE:///",
+    "file://localhost/",
+    "s3://",
+    "s3://b/",
+    "s3a://b/",
+    "S3://b/",
+    "s3://c/",
+    "s3n://c/",
+    "s3:/",
+    "http://h/",
+    "C:/",
+]
 NAMES = ["t", "t/", "t/a", "t2/a", "old/a", "old//a", "ok/a", "a%20b", "..", "t/../a", "é:/x", ""]
 STORED = st.builds(str.__add__, st.sampled_from(PLACES), st.sampled_from(NAMES))
 
@@ -75,11 +110,18 @@ def test_the_column_and_the_single_path_agree(root: str, stored: list[str], move
         assert storage.resolve(column, encoded=encoded).to_pylist() == one_by_one
 
 
-@pytest.mark.parametrize(("root", "stored"), [
-    ("/wh/t", ["/wh/clone/f", "/x"]), ("/wh/t", ["file:///x/f", "file:///wh/t/f"]), ("/wh/t", ["a", "file:/x/f"]),
-    ("s3://b/t", ["s3a://b/t/f", "s3a://b/x"]), ("s3://b/t", ["s3://other/f", "s3://other/g"]),
-    ("s3://b/t", ["a", "s3://other/f"]), ("s3://b/t", ["gs://ok/f", "gcs://ok/g"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("root", "stored"),
+    [
+        ("/wh/t", ["/wh/clone/f", "/x"]),
+        ("/wh/t", ["file:///x/f", "file:///wh/t/f"]),
+        ("/wh/t", ["a", "file:/x/f"]),
+        ("s3://b/t", ["s3a://b/t/f", "s3a://b/x"]),
+        ("s3://b/t", ["s3://other/f", "s3://other/g"]),
+        ("s3://b/t", ["a", "s3://other/f"]),
+        ("s3://b/t", ["gs://ok/f", "gcs://ok/g"]),
+    ],
+)
 def test_no_path_of_its_store_is_looked_at_alone(monkeypatch: Any, root: str, stored: list[str]) -> None:
     storage = Storage(root, allow_paths="gs://ok")
     expected = [storage.resolve_one(path) for path in stored]
@@ -102,9 +144,14 @@ def test_relocation_prefers_the_longest_prefix(tmp_path: Path) -> None:
     assert storage.resolve(pa.array(["s3://b/t/x", "s3://b/t/y"])).to_pylist() == [f"{tmp_path}/x", f"{tmp_path}/y"]
 
 
-@pytest.mark.parametrize(("old", "new", "resolved"), [
-    ("/", "s3://b/all/", "s3://b/all/x/f"), ("file:///", "/all", "/all/x/f"), ("/x", "/", "/f"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new", "resolved"),
+    [
+        ("/", "s3://b/all/", "s3://b/all/x/f"),
+        ("file:///", "/all", "/all/x/f"),
+        ("/x", "/", "/f"),
+    ],
+)
 def test_the_local_root_is_moved_and_moved_to(old: str, new: str, resolved: str) -> None:
     storage = Storage("s3://b/t" if new.startswith("s3") else "/t")
     storage.relocate(old, new)
@@ -210,11 +257,17 @@ def test_credentials_never_show() -> None:
         assert getattr(elsewhere, name) == getattr(storage, name)
 
 
-@pytest.mark.parametrize(("location", "root"), [
-    ("s3://key:secret@bucket/t", "s3://bucket/t"), ("abfss://container@account/t", "abfs://container@account/t"),
-    ("s3://b/t?access_key=k&secret_key=s", "s3://b/t"), ("https://h/t?sv=1&sig=s%2Fs", "https://h/t"),
-    ("s3://b/what?", "s3://b/what?"), ("/data/a:b@c?d=e", "/data/a:b@c?d=e"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("location", "root"),
+    [
+        ("s3://key:secret@bucket/t", "s3://bucket/t"),
+        ("abfss://container@account/t", "abfs://container@account/t"),
+        ("s3://b/t?access_key=k&secret_key=s", "s3://b/t"),
+        ("https://h/t?sv=1&sig=s%2Fs", "https://h/t"),
+        ("s3://b/what?", "s3://b/what?"),
+        ("/data/a:b@c?d=e", "/data/a:b@c?d=e"),
+    ],
+)
 def test_credentials_are_no_part_of_the_root(location: str, root: str) -> None:
     assert Storage(location).root == root
 

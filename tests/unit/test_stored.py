@@ -30,8 +30,11 @@ from tableformats_iceberg.snapshot import IcebergSnapshot
 from tableformats_iceberg.together import Together
 
 SPECS: list[Spec] = [
-    DeltaTable(300), DeltaTable(300, "v2", "both"), IcebergTable(300, deletes="none"), IcebergTable(300),
-]  # fmt: skip
+    DeltaTable(300),
+    DeltaTable(300, "v2", "both"),
+    IcebergTable(300, deletes="none"),
+    IcebergTable(300),
+]
 QUESTIONS = [sql(predicate) for predicate in questions(DeltaTable(300)).values()]
 
 

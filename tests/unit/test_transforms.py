@@ -158,11 +158,16 @@ def test_truncate_overflows_at_the_least_integers(width: int, bits: int) -> None
     assert parse_transform("bucket[3]").may_have_overflowed(pa.array([1])) is None
 
 
-@pytest.mark.parametrize(("text", "values", "source"), [
-    ("truncate[3]", pa.array([1.5]), primitive("double")), ("truncate[3]", pa.array(["x"]), primitive("int")),
-    ("day", pa.array(["1970-01-01"]), primitive("date")), ("identity", pa.array(["x"]), primitive("int")),
-    ("identity", pa.array([2**40]), primitive("int")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "values", "source"),
+    [
+        ("truncate[3]", pa.array([1.5]), primitive("double")),
+        ("truncate[3]", pa.array(["x"]), primitive("int")),
+        ("day", pa.array(["1970-01-01"]), primitive("date")),
+        ("identity", pa.array(["x"]), primitive("int")),
+        ("identity", pa.array([2**40]), primitive("int")),
+    ],
+)
 def test_values_that_no_writer_makes_prove_nothing(text: str, values: pa.Array, source: PrimitiveType) -> None:
     for side in parse_transform(text).preimage(values, source):
         assert side.null_count == len(values) == 1

@@ -51,10 +51,13 @@ def test_tags() -> None:
     """VariantShredding.md, "Arrays"."""
     rows = [["comedy", "drama"], ["horror", None], ["comedy", "drama", "romance"], None]
     stored = [
-        {"metadata": EMPTY, "value": NULL if tags is None else None,
-         "typed_value": tags and [{"value": NULL if t is None else None, "typed_value": t} for t in tags]}
+        {
+            "metadata": EMPTY,
+            "value": NULL if tags is None else None,
+            "typed_value": tags and [{"value": NULL if t is None else None, "typed_value": t} for t in tags],
+        }
         for tags in rows
-    ]  # fmt: skip
+    ]
     assert whole(stored, pa.list_(part(pa.string()))) == rows
 
 
@@ -80,44 +83,65 @@ def test_events() -> None:
     """VariantShredding.md, "Objects": all rows that writers may produce."""
     found = whole(
         [
-            event(None, "noop", AT), event(object_of((2, text("user@example.com"))), "login", AT),
+            event(None, "noop", AT),
+            event(object_of((2, text("user@example.com"))), "login", AT),
             event(object_of((3, text("malformed")))),
             {"metadata": EVENT, "value": text("malformed: not an object"), "typed_value": None},
-            event(object_of((4, text("_button"))), None, AT), event(None, NULL, AT),
-            event(None, "noop", text("2024-10-24")), event(None),
+            event(object_of((4, text("_button"))), None, AT),
+            event(None, NULL, AT),
+            event(None, "noop", text("2024-10-24")),
+            event(None),
             {"metadata": EVENT, "value": NULL, "typed_value": None},
-            {"metadata": EVENT, "value": None, "typed_value": None}, None,
+            {"metadata": EVENT, "value": None, "typed_value": None},
+            None,
         ],
         EVENT_KIND,
-    )  # fmt: skip
+    )
     assert found == [
-        {EVENT_TS: AT, EVENT_TYPE: "noop"}, {EMAIL: "user@example.com", EVENT_TS: AT, EVENT_TYPE: "login"},
-        {ERROR: "malformed"}, "malformed: not an object", {CLICK: "_button", EVENT_TS: AT},
-        {EVENT_TS: AT, EVENT_TYPE: None}, {EVENT_TS: "2024-10-24", EVENT_TYPE: "noop"}, {}, None, None,
-    ]  # fmt: skip
+        {EVENT_TS: AT, EVENT_TYPE: "noop"},
+        {EMAIL: "user@example.com", EVENT_TS: AT, EVENT_TYPE: "login"},
+        {ERROR: "malformed"},
+        "malformed: not an object",
+        {CLICK: "_button", EVENT_TS: AT},
+        {EVENT_TS: AT, EVENT_TYPE: None},
+        {EVENT_TS: "2024-10-24", EVENT_TYPE: "noop"},
+        {},
+        None,
+        None,
+    ]
 
 
 INVALID: list[tuple[str, Any, pa.DataType]] = [
     ("stands in its value too", event(object_of((0, text("login"))), None, AT), EVENT_KIND),
     ("stands in its value too", event(object_of((0, text("login"))), "login", AT), EVENT_KIND),
-    ("a value that is no object", event(text("a")), EVENT_KIND), ("a value that is no object", event(b""), EVENT_KIND),
+    ("a value that is no object", event(text("a")), EVENT_KIND),
+    ("a value that is no object", event(b""), EVENT_KIND),
     ("a value and a typed_value", event(None) | {"typed_value": 7, "value": NULL}, pa.int32()),
     ("a value and a typed_value", event(None) | {"typed_value": [], "value": NULL}, pa.list_(part(pa.int32()))),
-    ("not in the metadata", {"metadata": EMPTY, "value": None, "typed_value": {"a": {"typed_value": 1}}},
-     pa.struct([("a", part(pa.int32()))])),
-    ("not in the metadata", {"metadata": metadata_of("a"), "value": object_of((9, NULL)), "typed_value": {}},
-     pa.struct([("a", part(pa.int32()))])),
+    (
+        "not in the metadata",
+        {"metadata": EMPTY, "value": None, "typed_value": {"a": {"typed_value": 1}}},
+        pa.struct([("a", part(pa.int32()))]),
+    ),
+    (
+        "not in the metadata",
+        {"metadata": metadata_of("a"), "value": object_of((9, NULL)), "typed_value": {}},
+        pa.struct([("a", part(pa.int32()))]),
+    ),
     ("without value and typed_value", {"metadata": EMPTY, "typed_value": {"a": 1}}, pa.struct([("a", pa.int32())])),
     ("without value and typed_value", {"metadata": EMPTY, "typed_value": [1]}, pa.list_(pa.int32())),
-    ("without value and typed_value", {"metadata": EMPTY, "typed_value": [{"metadata": EMPTY}]},
-     pa.list_(shredded(pa.int32()))),
+    (
+        "without value and typed_value",
+        {"metadata": EMPTY, "typed_value": [{"metadata": EMPTY}]},
+        pa.list_(shredded(pa.int32())),
+    ),
     ("shredded as uint8", {"metadata": EMPTY, "typed_value": 1}, pa.uint8()),
     ("shredded as timestamp", {"metadata": EMPTY, "typed_value": AT}, pa.timestamp("ms")),
     ("shredded as decimal256", {"metadata": EMPTY, "typed_value": Decimal(1)}, pa.decimal256(40, 0)),
     ("shredded as decimal128", {"metadata": EMPTY, "typed_value": Decimal(100)}, pa.decimal128(3, -2)),
     ("shredded as map", {"metadata": EMPTY, "typed_value": [("a", 1)]}, pa.map_(pa.string(), pa.int32())),
     ("shredded as fixed_size_binary", {"metadata": EMPTY, "typed_value": b"abc"}, pa.binary(3)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("message", "row", "typed"), INVALID)
@@ -128,13 +152,16 @@ def test_what_writers_must_not_produce(message: str, row: Any, typed: pa.DataTyp
 
 @pytest.mark.parametrize(
     "kind",
-    [pa.struct([("value", pa.binary())]), pa.struct([("metadata", pa.binary())]),
-     pa.struct([("metadata", pa.binary()), ("value", pa.int64())]),
-     pa.struct([("metadata", pa.int64()), ("value", pa.binary())]),
-     pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("more", pa.binary())]),
-     pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("value", pa.binary())]),
-     pa.struct([("metadata", pa.binary()), ("typed_value", pa.int32()), ("typed_value", pa.int32())])],
-)  # fmt: skip
+    [
+        pa.struct([("value", pa.binary())]),
+        pa.struct([("metadata", pa.binary())]),
+        pa.struct([("metadata", pa.binary()), ("value", pa.int64())]),
+        pa.struct([("metadata", pa.int64()), ("value", pa.binary())]),
+        pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("more", pa.binary())]),
+        pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("value", pa.binary())]),
+        pa.struct([("metadata", pa.binary()), ("typed_value", pa.int32()), ("typed_value", pa.int32())]),
+    ],
+)
 def test_other_members(kind: pa.DataType) -> None:
     with pytest.raises(MalformedVariantError):
         unshredded(pa.nulls(1, kind))
@@ -152,20 +179,29 @@ def test_a_decimal_of_more_bytes_than_its_precision_has() -> None:
 # ---- every type -----------------------------------------------------------------------------------------------------
 
 SCALARS: list[tuple[pa.DataType, list[Any]]] = [
-    (pa.bool_(), [True, False]), (pa.int8(), [-128, 127]), (pa.int16(), [-(2**15), 300]), (pa.int32(), [-(2**31), 7]),
-    (pa.int64(), [2**63 - 1, -(2**63)]), (pa.float32(), [1.5, float("-inf")]), (pa.float64(), [-0.1, 5e-324]),
+    (pa.bool_(), [True, False]),
+    (pa.int8(), [-128, 127]),
+    (pa.int16(), [-(2**15), 300]),
+    (pa.int32(), [-(2**31), 7]),
+    (pa.int64(), [2**63 - 1, -(2**63)]),
+    (pa.float32(), [1.5, float("-inf")]),
+    (pa.float64(), [-0.1, 5e-324]),
     (pa.decimal128(9, 2), [Decimal("-1234567.89"), Decimal("0.01")]),
     (pa.decimal128(18, 0), [Decimal(10**18 - 1), Decimal(-(10**18) + 1)]),
     (pa.decimal128(38, 38), [Decimal("-0." + "9" * 38), Decimal("1E-38")]),
     (pa.date32(), [dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
     (pa.timestamp("us", "UTC"), [AT, dt.datetime(1, 1, 1, tzinfo=UTC)]),
-    (pa.timestamp("us", "Europe/Paris"), [AT]), (pa.timestamp("us"), [dt.datetime(1500, 1, 1, 0, 0, 0, 1)]),
-    (pa.timestamp("ns", "UTC"), [AT]), (pa.timestamp("ns"), [dt.datetime(1970, 1, 1)]),
-    (pa.time64("us"), [dt.time(23, 59, 59, 999999)]), (pa.binary(), [b"", b"\x00" * 100]),
+    (pa.timestamp("us", "Europe/Paris"), [AT]),
+    (pa.timestamp("us"), [dt.datetime(1500, 1, 1, 0, 0, 0, 1)]),
+    (pa.timestamp("ns", "UTC"), [AT]),
+    (pa.timestamp("ns"), [dt.datetime(1970, 1, 1)]),
+    (pa.time64("us"), [dt.time(23, 59, 59, 999999)]),
+    (pa.binary(), [b"", b"\x00" * 100]),
     (pa.string(), ["", "é" * 31, "x" * 63, "é" * 32, "\U0001f600" * 100]),
-    (pa.large_string(), ["a" * 64]), (pa.uuid(), [uuid.UUID(int=2**100 + 1).bytes]),
+    (pa.large_string(), ["a" * 64]),
+    (pa.uuid(), [uuid.UUID(int=2**100 + 1).bytes]),
     (pa.dictionary(pa.int8(), pa.string()), ["a", "b", "a"]),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("kind", "values"), SCALARS, ids=[str(kind) for kind, _ in SCALARS])
@@ -212,8 +248,9 @@ def test_unshredded_values_are_what_is_stored() -> None:
     group = pa.array([{"metadata": EMPTY, "value": b"\x0c\x07"}, None, {"metadata": EMPTY}], shredded(None))
     _, value = unshredded(group)
     assert [v for v, there in zip(value.to_pylist(), group.is_valid().to_pylist(), strict=True) if there] == [
-        b"\x0c\x07", NULL
-    ]  # fmt: skip
+        b"\x0c\x07",
+        NULL,
+    ]
 
 
 def test_a_variant_without_metadata() -> None:
@@ -229,17 +266,23 @@ NAMES = ["", "a", "b", "é", "\U0001f600", "\uffee", "long name" * 9]
 TEXT = st.text(max_size=70)
 SCALAR = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | TEXT
 VALUE = st.recursive(
-    SCALAR, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),
+    SCALAR,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=4),
     max_leaves=12,
-)  # fmt: skip
+)
 KIND = st.recursive(
     st.sampled_from([None, "bool", "long", "double", "string"]),
-    lambda inner: st.tuples(st.just("list"), inner)
-    | st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=4),
+    lambda inner: (
+        st.tuples(st.just("list"), inner) | st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=4)
+    ),
     max_leaves=6,
 )
-PLAIN = {"bool": (bool, pa.bool_()), "long": (int, pa.int64()), "double": (float, pa.float64()),
-         "string": (str, pa.string())}  # fmt: skip
+PLAIN = {
+    "bool": (bool, pa.bool_()),
+    "long": (int, pa.int64()),
+    "double": (float, pa.float64()),
+    "string": (str, pa.string()),
+}
 
 
 def encoded(value: Any) -> bytes:
@@ -333,7 +376,7 @@ def test_counts_beyond_the_bytes(value: bytes) -> None:
 @pytest.mark.parametrize(
     "metadata",
     [b"", b"\x02\x00\x00", b"\xc1\xff\xff\xff\xff", b"\x01\x01\x00", b"\x01\x02\x00\x05\x02ab", b"\x01\x01\x00\x09a"],
-)  # fmt: skip
+)
 def test_damaged_metadata(metadata: bytes) -> None:
     with pytest.raises(MalformedVariantError):
         whole([{**SOUND, "metadata": metadata}], EVENT_KIND)

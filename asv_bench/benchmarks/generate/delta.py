@@ -34,31 +34,77 @@ VECTORS_A_FILE = 1000
 TIME_MS = 1_735_600_000_000
 
 _TEXT_MAP = pa.map_(pa.string(), pa.string())
-_VECTOR = pa.struct({"storageType": pa.string(), "pathOrInlineDv": pa.string(), "offset": pa.int32(),
-                     "sizeInBytes": pa.int32(), "cardinality": pa.int64()})  # fmt: skip
+_VECTOR = pa.struct(
+    {
+        "storageType": pa.string(),
+        "pathOrInlineDv": pa.string(),
+        "offset": pa.int32(),
+        "sizeInBytes": pa.int32(),
+        "cardinality": pa.int64(),
+    }
+)
 _VALUES = pa.struct(COLUMNS)
-_STATS = pa.struct({"numRecords": pa.int64(), "minValues": _VALUES, "maxValues": _VALUES,
-                    "nullCount": pa.struct(dict.fromkeys(COLUMNS, pa.int64())), "tightBounds": pa.bool_()})  # fmt: skip
-_ADD = {"path": pa.string(), "partitionValues": _TEXT_MAP, "size": pa.int64(), "modificationTime": pa.int64(),
-        "dataChange": pa.bool_(), "tags": _TEXT_MAP, "deletionVector": _VECTOR, "baseRowId": pa.int64(),
-        "defaultRowCommitVersion": pa.int64(), "clusteringProvider": pa.string(), "stats": pa.string()}  # fmt: skip
+_STATS = pa.struct(
+    {
+        "numRecords": pa.int64(),
+        "minValues": _VALUES,
+        "maxValues": _VALUES,
+        "nullCount": pa.struct(dict.fromkeys(COLUMNS, pa.int64())),
+        "tightBounds": pa.bool_(),
+    }
+)
+_ADD = {
+    "path": pa.string(),
+    "partitionValues": _TEXT_MAP,
+    "size": pa.int64(),
+    "modificationTime": pa.int64(),
+    "dataChange": pa.bool_(),
+    "tags": _TEXT_MAP,
+    "deletionVector": _VECTOR,
+    "baseRowId": pa.int64(),
+    "defaultRowCommitVersion": pa.int64(),
+    "clusteringProvider": pa.string(),
+    "stats": pa.string(),
+}
 _PARSED = {"partitionValues_parsed": pa.struct({"date": pa.date32()}), "stats_parsed": _STATS}
 _ACTIONS = {
     "txn": pa.struct({"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()}),
-    "remove": pa.struct({"path": pa.string(), "deletionTimestamp": pa.int64(), "dataChange": pa.bool_(),
-                         "extendedFileMetadata": pa.bool_(), "partitionValues": _TEXT_MAP, "size": pa.int64(),
-                         "deletionVector": _VECTOR}),
-    "metaData": pa.struct({"id": pa.string(), "name": pa.string(), "schemaString": pa.string(),
-                           "format": pa.struct({"provider": pa.string(), "options": _TEXT_MAP}),
-                           "partitionColumns": pa.list_(pa.string()), "configuration": _TEXT_MAP,
-                           "createdTime": pa.int64()}),
-    "protocol": pa.struct({"minReaderVersion": pa.int32(), "minWriterVersion": pa.int32(),
-                           "readerFeatures": pa.list_(pa.string()), "writerFeatures": pa.list_(pa.string())}),
+    "remove": pa.struct(
+        {
+            "path": pa.string(),
+            "deletionTimestamp": pa.int64(),
+            "dataChange": pa.bool_(),
+            "extendedFileMetadata": pa.bool_(),
+            "partitionValues": _TEXT_MAP,
+            "size": pa.int64(),
+            "deletionVector": _VECTOR,
+        }
+    ),
+    "metaData": pa.struct(
+        {
+            "id": pa.string(),
+            "name": pa.string(),
+            "schemaString": pa.string(),
+            "format": pa.struct({"provider": pa.string(), "options": _TEXT_MAP}),
+            "partitionColumns": pa.list_(pa.string()),
+            "configuration": _TEXT_MAP,
+            "createdTime": pa.int64(),
+        }
+    ),
+    "protocol": pa.struct(
+        {
+            "minReaderVersion": pa.int32(),
+            "minWriterVersion": pa.int32(),
+            "readerFeatures": pa.list_(pa.string()),
+            "writerFeatures": pa.list_(pa.string()),
+        }
+    ),
     "domainMetadata": pa.struct({"domain": pa.string(), "configuration": pa.string(), "removed": pa.bool_()}),
     "checkpointMetadata": pa.struct({"version": pa.int64(), "tags": _TEXT_MAP}),
-    "sidecar": pa.struct({"path": pa.string(), "sizeInBytes": pa.int64(), "modificationTime": pa.int64(),
-                          "tags": _TEXT_MAP}),
-}  # fmt: skip
+    "sidecar": pa.struct(
+        {"path": pa.string(), "sizeInBytes": pa.int64(), "modificationTime": pa.int64(), "tags": _TEXT_MAP}
+    ),
+}
 
 
 def write(table: DeltaTable, folder: Path) -> Written:
@@ -97,8 +143,14 @@ class _Writer:
         return Written(self.model, live, self.vectors.number >= 0)
 
     def commit(self, version: int, lines: Iterable[str]) -> None:
-        info = {"commitInfo": {"timestamp": TIME_MS + version * 60_000, "operation": "MERGE",
-                               "operationParameters": {}, "engineInfo": "benchmarks"}}  # fmt: skip
+        info = {
+            "commitInfo": {
+                "timestamp": TIME_MS + version * 60_000,
+                "operation": "MERGE",
+                "operationParameters": {},
+                "engineInfo": "benchmarks",
+            }
+        }
         text = "\n".join([json.dumps(info), *lines]) + "\n"
         (self.log / f"{version:020d}.json").write_text(text)
 
@@ -121,30 +173,52 @@ class _Writer:
         vector = self.vectors.text(rows)
         stats = pc.replace_substring(self.stats_text(rows), '"', '\\"')
         return joined(
-            '{"add":{"path":"', self.path.take(taken), '","partitionValues":{"date":"', self.partition.take(taken),
-            '"},"size":', text_of(model.size_bytes[rows]), ',"modificationTime":', text_of(model.modified_ms[rows]),
-            ',"dataChange":true,"stats":"', stats, '"', vector, "}}",
-        ).to_pylist()  # fmt: skip
+            '{"add":{"path":"',
+            self.path.take(taken),
+            '","partitionValues":{"date":"',
+            self.partition.take(taken),
+            '"},"size":',
+            text_of(model.size_bytes[rows]),
+            ',"modificationTime":',
+            text_of(model.modified_ms[rows]),
+            ',"dataChange":true,"stats":"',
+            stats,
+            '"',
+            vector,
+            "}}",
+        ).to_pylist()
 
     def remove_lines(self, rows: np.ndarray) -> list[str]:
         taken = pa.array(rows)
         return joined(
-            '{"remove":{"path":"', self.path.take(taken), f'","deletionTimestamp":{TIME_MS},"dataChange":true,'
-            '"extendedFileMetadata":true,"partitionValues":{"date":"', self.partition.take(taken), '"},"size":',
-            text_of(self.model.size_bytes[rows]), self.vectors.text(rows), "}}",
-        ).to_pylist()  # fmt: skip
+            '{"remove":{"path":"',
+            self.path.take(taken),
+            f'","deletionTimestamp":{TIME_MS},"dataChange":true,'
+            '"extendedFileMetadata":true,"partitionValues":{"date":"',
+            self.partition.take(taken),
+            '"},"size":',
+            text_of(self.model.size_bytes[rows]),
+            self.vectors.text(rows),
+            "}}",
+        ).to_pylist()
 
     def stats_text(self, rows: np.ndarray) -> pa.Array:
         """The statistics as JSON. Bounds of a file with a deletion vector are not tight."""
         model, taken = self.model, pa.array(rows)
         nulls = {name: pa.array(counts[rows]) for name, counts in model.null_count.items()}
         return joined(
-            '{"numRecords":', text_of(model.record_count[rows]),
-            ',"minValues":{', members({name: bound.take(taken) for name, bound in model.lower.items()}),
-            '},"maxValues":{', members({name: bound.take(taken) for name, bound in model.upper.items()}),
-            '},"nullCount":{', members(nulls),
-            '},"tightBounds":', pc.if_else(pa.array(self.vectors.number[rows] < 0), "true", "false"), "}",
-        )  # fmt: skip
+            '{"numRecords":',
+            text_of(model.record_count[rows]),
+            ',"minValues":{',
+            members({name: bound.take(taken) for name, bound in model.lower.items()}),
+            '},"maxValues":{',
+            members({name: bound.take(taken) for name, bound in model.upper.items()}),
+            '},"nullCount":{',
+            members(nulls),
+            '},"tightBounds":',
+            pc.if_else(pa.array(self.vectors.number[rows] < 0), "true", "false"),
+            "}",
+        )
 
     # -- the checkpoint
 
@@ -207,10 +281,13 @@ class _Writer:
     def adds(self, rows: np.ndarray) -> pa.StructArray:
         model, taken, n = self.model, pa.array(rows), len(rows)
         columns = {
-            "path": self.path.take(taken), "partitionValues": self.partition_map(self.partition.take(taken)),
-            "size": model.size_bytes[rows], "modificationTime": model.modified_ms[rows],
-            "dataChange": np.zeros(n, bool), "deletionVector": self.vectors.array(rows),
-        }  # fmt: skip
+            "path": self.path.take(taken),
+            "partitionValues": self.partition_map(self.partition.take(taken)),
+            "size": model.size_bytes[rows],
+            "modificationTime": model.modified_ms[rows],
+            "dataChange": np.zeros(n, bool),
+            "deletionVector": self.vectors.array(rows),
+        }
         if self.table.statistics != "struct":
             columns["stats"] = self.stats_text(rows)
         if self.table.statistics != "json":
@@ -236,10 +313,12 @@ class _Writer:
         date_text = day.cast(pa.string())
         columns = {
             "path": joined("date=", date_text, "/part-00000-", uuids(self.random, n), ".c000.snappy.parquet"),
-            "deletionTimestamp": np.full(n, TIME_MS), "dataChange": np.zeros(n, bool),
-            "extendedFileMetadata": np.ones(n, bool), "partitionValues": self.partition_map(date_text),
+            "deletionTimestamp": np.full(n, TIME_MS),
+            "dataChange": np.zeros(n, bool),
+            "extendedFileMetadata": np.ones(n, bool),
+            "partitionValues": self.partition_map(date_text),
             "size": self.random.integers(2**20, 2**27, n),
-        }  # fmt: skip
+        }
         return struct(_ACTIONS["remove"], columns, n)
 
     @staticmethod
@@ -252,15 +331,30 @@ class _Writer:
         return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}
 
     def metadata(self) -> dict[str, Any]:
-        names = {"id": "long", "ts": "timestamp", "country": "string", "amount": "decimal(12,2)", "name": "string",
-                 "quantity": "integer", "score": "double", "email": "string", "date": "date"}  # fmt: skip
+        names = {
+            "id": "long",
+            "ts": "timestamp",
+            "country": "string",
+            "amount": "decimal(12,2)",
+            "name": "string",
+            "quantity": "integer",
+            "score": "double",
+            "email": "string",
+            "date": "date",
+        }
         fields = [{"name": k, "type": v, "nullable": True, "metadata": {}} for k, v in names.items()]
         configuration = {"delta.enableDeletionVectors": "true"}
         if self.table.statistics != "json":
             configuration["delta.checkpoint.writeStatsAsStruct"] = "true"
-        return {"id": str(uuid.UUID(int=1)), "name": "events", "format": {"provider": "parquet", "options": {}},
-                "schemaString": json.dumps({"type": "struct", "fields": fields}), "partitionColumns": ["date"],
-                "configuration": configuration, "createdTime": TIME_MS}  # fmt: skip
+        return {
+            "id": str(uuid.UUID(int=1)),
+            "name": "events",
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps({"type": "struct", "fields": fields}),
+            "partitionColumns": ["date"],
+            "configuration": configuration,
+            "createdTime": TIME_MS,
+        }
 
 
 class Vectors:
@@ -310,10 +404,14 @@ class Vectors:
         """The member of an action with its comma, or nothing."""
         descriptor = self.descriptors(rows)
         text = joined(
-            ',"deletionVector":{"storageType":"u","pathOrInlineDv":"', descriptor["pathOrInlineDv"], '","offset":',
-            descriptor["offset"].cast(pa.string()), f',"sizeInBytes":{len(self.blob)},"cardinality":',
-            descriptor["cardinality"].cast(pa.string()), "}",
-        )  # fmt: skip
+            ',"deletionVector":{"storageType":"u","pathOrInlineDv":"',
+            descriptor["pathOrInlineDv"],
+            '","offset":',
+            descriptor["offset"].cast(pa.string()),
+            f',"sizeInBytes":{len(self.blob)},"cardinality":',
+            descriptor["cardinality"].cast(pa.string()),
+            "}",
+        )
         return text.fill_null("")
 
     @staticmethod
@@ -341,11 +439,20 @@ def append_commit(log: Path, version: int) -> None:
     for i in range(100):
         bounds = {"id": 10**15 + version * 100 + i}
         stats = {"numRecords": 1, "minValues": bounds, "maxValues": bounds, "nullCount": {"id": 0}}
-        lines.append(json.dumps({"add": {
-            "path": f"date={FIRST_DAY}/part-{version:05d}-{model.uuid[i]}.c000.snappy.parquet",
-            "partitionValues": {"date": str(FIRST_DAY)}, "size": 2**20, "modificationTime": TIME_MS,
-            "dataChange": True, "stats": json.dumps(stats),
-        }}))  # fmt: skip
+        lines.append(
+            json.dumps(
+                {
+                    "add": {
+                        "path": f"date={FIRST_DAY}/part-{version:05d}-{model.uuid[i]}.c000.snappy.parquet",
+                        "partitionValues": {"date": str(FIRST_DAY)},
+                        "size": 2**20,
+                        "modificationTime": TIME_MS,
+                        "dataChange": True,
+                        "stats": json.dumps(stats),
+                    }
+                }
+            )
+        )
     text = "\n".join([json.dumps({"commitInfo": {"timestamp": TIME_MS + version * 60_000}}), *lines]) + "\n"
     (log / f"{version:020d}.json").write_text(text)
 

@@ -53,9 +53,13 @@ class _Writer:
         self.model = model = Model(table.files, bucketed=True)
         self.random = np.random.default_rng(99)
         self.folder = pc.binary_join_element_wise(
-            f"{LOCATION}/data/ts_day=", model.dates.cast(pa.string()), "/id_bucket=",
-            pa.array(model.bucket).cast(pa.string()), "/", "",
-        )  # fmt: skip
+            f"{LOCATION}/data/ts_day=",
+            model.dates.cast(pa.string()),
+            "/id_bucket=",
+            pa.array(model.bucket).cast(pa.string()),
+            "/",
+            "",
+        )
         self.path = pc.binary_join_element_wise(self.folder, "00000-7-", model.uuid, "-0-00001.parquet", "")
         self.column_sizes = self.random.integers(1_000_000, 20_000_000, (model.n, len(COLUMNS)))
 
@@ -96,25 +100,38 @@ class _Writer:
         rewritten = bool((status != ADDED).any())
         first = max(k // 2, 1) if rewritten else sequence
         inherited = beside(
-            *((some(longs(np.full(len(rows), value))) for value in (snapshot, first, first)) if rewritten
-              else (constant(b"\0\0\0", len(rows)),)),
-        )  # fmt: skip
+            *(
+                (some(longs(np.full(len(rows), value))) for value in (snapshot, first, first))
+                if rewritten
+                else (constant(b"\0\0\0", len(rows)),)
+            ),
+        )
         entries = beside(longs(status), inherited, self.delete_files(k, rows) if deletes else self.data_files(rows))
         name = f"{uuid.uuid5(uuid.NAMESPACE_OID, str(k))}-m{k}.avro"
-        header = {"schema": json.dumps(_SCHEMA), "schema-id": "0", "partition-spec": json.dumps(_SPEC),
-                  "partition-spec-id": "0", "format-version": "2",
-                  "content": "deletes" if deletes else "data"}  # fmt: skip
+        header = {
+            "schema": json.dumps(_SCHEMA),
+            "schema-id": "0",
+            "partition-spec": json.dumps(_SPEC),
+            "partition-spec-id": "0",
+            "format-version": "2",
+            "content": "deletes" if deletes else "data",
+        }
         length = container(self.metadata / name, _MANIFEST, header, entries, self.table.codec)
         counts = {}
         for word, code in (("added", ADDED), ("existing", EXISTING), ("deleted", DELETED)):
             counts[f"{word}_files_count"] = int((status == code).sum())
             counts[f"{word}_rows_count"] = int(self.model.record_count[rows[status == code]].sum())
         return {
-            "manifest_path": f"{self.metadata_path}/{name}", "manifest_length": length, "partition_spec_id": 0,
-            "content": int(deletes), "sequence_number": sequence, "min_sequence_number": first,
-            "added_snapshot_id": snapshot, **counts,
+            "manifest_path": f"{self.metadata_path}/{name}",
+            "manifest_length": length,
+            "partition_spec_id": 0,
+            "content": int(deletes),
+            "sequence_number": sequence,
+            "min_sequence_number": first,
+            "added_snapshot_id": snapshot,
+            **counts,
             "partitions": [_summary(self.model.day[rows]), _summary(self.model.bucket[rows])],
-        }  # fmt: skip
+        }
 
     def partition(self, rows: np.ndarray) -> Cells:
         return beside(some(longs(self.model.day[rows])), some(longs(self.model.bucket[rows])))
@@ -124,15 +141,20 @@ class _Writer:
         ids = range(1, len(COLUMNS) + 1)
         nulls = [model.null_count[name][rows] for name in COLUMNS]
         return beside(
-            constant(b"\0", n), texts(self.path.take(pa.array(rows))).sized(), constant(b"\x0ePARQUET", n),
-            self.partition(rows), longs(model.record_count[rows]), longs(model.size_bytes[rows]),
+            constant(b"\0", n),
+            texts(self.path.take(pa.array(rows))).sized(),
+            constant(b"\x0ePARQUET", n),
+            self.partition(rows),
+            longs(model.record_count[rows]),
+            longs(model.size_bytes[rows]),
             some(pairs({i: longs(self.column_sizes[rows, i - 1]) for i in ids}, n)),
             some(pairs({i: longs(model.record_count[rows]) for i in ids}, n)),
             some(pairs({i: longs(nulls[i - 1]) for i in ids}, n)),
             some(pairs({list(COLUMNS).index("score") + 1: constant(b"\0", n)}, n)),
-            some(self.bounds(model.lower, rows, False)), some(self.bounds(model.upper, rows, True)),
+            some(self.bounds(model.lower, rows, False)),
+            some(self.bounds(model.upper, rows, True)),
             constant(b"\0" + b"\x02\x02\x08\0" + b"\0" + b"\x02\0", n),
-        )  # fmt: skip
+        )
 
     def bounds(self, bounds: dict[str, pa.Array], rows: np.ndarray, upper: bool) -> Cells:
         values = {i: bounds[name].take(pa.array(rows)) for i, name in enumerate(COLUMNS, 1)}
@@ -150,32 +172,54 @@ class _Writer:
         bounds = [some(pairs({POS_ID: p.sized(), FILE_PATH_ID: target}, n)) for p in positions]
         by_file = self.table.deletes == "file"
         return beside(
-            constant(b"\x02", n), texts(path).sized(), constant(b"\x0ePARQUET", n), self.partition(rows),
-            longs(deleted), longs(1500 + 3 * deleted),
+            constant(b"\x02", n),
+            texts(path).sized(),
+            constant(b"\x0ePARQUET", n),
+            self.partition(rows),
+            longs(deleted),
+            longs(1500 + 3 * deleted),
             some(pairs({POS_ID: longs(3 * deleted), FILE_PATH_ID: longs(400 + deleted)}, n)),
             some(pairs({POS_ID: longs(deleted), FILE_PATH_ID: longs(deleted)}, n)),
-            some(pairs({POS_ID: none, FILE_PATH_ID: none}, n)), none,
+            some(pairs({POS_ID: none, FILE_PATH_ID: none}, n)),
+            none,
             *(bounds if by_file else (none, none)),
             constant(b"\0" + b"\x02\x02\x08\0" + b"\0" + b"\0", n),
-        )  # fmt: skip
+        )
 
     def document(self, sequence: int, n_data: int, n_deletes: int) -> dict[str, Any]:
         snapshot = {
-            "snapshot-id": FIRST_SNAPSHOT, "sequence-number": sequence, "timestamp-ms": TIME_MS, "schema-id": 0,
+            "snapshot-id": FIRST_SNAPSHOT,
+            "sequence-number": sequence,
+            "timestamp-ms": TIME_MS,
+            "schema-id": 0,
             "manifest-list": f"{self.metadata_path}/snap-1.avro",
-            "summary": {"operation": "overwrite", "total-data-files": str(n_data),
-                        "total-delete-files": str(n_deletes)},
-        }  # fmt: skip
+            "summary": {
+                "operation": "overwrite",
+                "total-data-files": str(n_data),
+                "total-delete-files": str(n_deletes),
+            },
+        }
         return {
-            "format-version": 2, "table-uuid": str(uuid.UUID(int=2)), "location": LOCATION,
-            "last-sequence-number": sequence, "last-updated-ms": TIME_MS, "last-column-id": len(COLUMNS),
-            "current-schema-id": 0, "schemas": [_SCHEMA], "default-spec-id": 0,
-            "partition-specs": [{"spec-id": 0, "fields": _SPEC}], "last-partition-id": 1001,
-            "default-sort-order-id": 0, "sort-orders": [{"order-id": 0, "fields": []}],
+            "format-version": 2,
+            "table-uuid": str(uuid.UUID(int=2)),
+            "location": LOCATION,
+            "last-sequence-number": sequence,
+            "last-updated-ms": TIME_MS,
+            "last-column-id": len(COLUMNS),
+            "current-schema-id": 0,
+            "schemas": [_SCHEMA],
+            "default-spec-id": 0,
+            "partition-specs": [{"spec-id": 0, "fields": _SPEC}],
+            "last-partition-id": 1001,
+            "default-sort-order-id": 0,
+            "sort-orders": [{"order-id": 0, "fields": []}],
             "properties": {"write.metadata.path": self.metadata_path},
-            "current-snapshot-id": FIRST_SNAPSHOT, "snapshots": [snapshot], "snapshot-log": [], "metadata-log": [],
+            "current-snapshot-id": FIRST_SNAPSHOT,
+            "snapshots": [snapshot],
+            "snapshot-log": [],
+            "metadata-log": [],
             "refs": {"main": {"snapshot-id": FIRST_SNAPSHOT, "type": "branch"}},
-        }  # fmt: skip
+        }
 
 
 def some(value: Cells) -> Cells:
@@ -211,8 +255,9 @@ def write_manifest_list(path: Path, manifests: list[dict[str, Any]]) -> None:
     import fastavro
 
     with path.open("wb") as file:
-        fastavro.writer(file, fastavro.parse_schema(_MANIFEST_LIST), manifests, codec="deflate",
-                        metadata={"format-version": "2"})  # fmt: skip
+        fastavro.writer(
+            file, fastavro.parse_schema(_MANIFEST_LIST), manifests, codec="deflate", metadata={"format-version": "2"}
+        )
 
 
 def link(table: Path, folder: Path) -> Path:
@@ -241,13 +286,22 @@ def append_snapshot(metadata: Path, version: int) -> None:
     manifest_list = metadata / f"snap-{version}.avro"
     write_manifest_list(manifest_list, [added, *manifests])
     snapshot_id = FIRST_SNAPSHOT + version
-    document["snapshots"].append({
-        "snapshot-id": snapshot_id, "parent-snapshot-id": document["current-snapshot-id"], "schema-id": 0,
-        "sequence-number": sequence, "timestamp-ms": TIME_MS + version, "manifest-list": f"file://{manifest_list}",
-        "summary": {"operation": "append"},
-    })  # fmt: skip
-    document |= {"current-snapshot-id": snapshot_id, "last-sequence-number": sequence,
-                 "last-updated-ms": TIME_MS + version}  # fmt: skip
+    document["snapshots"].append(
+        {
+            "snapshot-id": snapshot_id,
+            "parent-snapshot-id": document["current-snapshot-id"],
+            "schema-id": 0,
+            "sequence-number": sequence,
+            "timestamp-ms": TIME_MS + version,
+            "manifest-list": f"file://{manifest_list}",
+            "summary": {"operation": "append"},
+        }
+    )
+    document |= {
+        "current-snapshot-id": snapshot_id,
+        "last-sequence-number": sequence,
+        "last-updated-ms": TIME_MS + version,
+    }
     document["refs"]["main"]["snapshot-id"] = snapshot_id
     (metadata / f"v{version}.metadata.json").write_text(json.dumps(document))
     (metadata / "version-hint.text").write_text(str(version))
@@ -260,50 +314,108 @@ def _field(name: str, field_id: int, kind: Any, optional: bool = False) -> dict[
 
 
 def _map(key_id: int, value_id: int, kind: str) -> dict[str, Any]:
-    entry = {"type": "record", "name": f"k{key_id}_v{value_id}",
-             "fields": [_field("key", key_id, "int"), _field("value", value_id, kind)]}  # fmt: skip
+    entry = {
+        "type": "record",
+        "name": f"k{key_id}_v{value_id}",
+        "fields": [_field("key", key_id, "int"), _field("value", value_id, kind)],
+    }
     return {"type": "array", "items": entry, "logicalType": "map"}
 
 
-_TYPES = {"id": "long", "ts": "timestamptz", "country": "string", "amount": "decimal(12, 2)", "name": "string",
-          "quantity": "int", "score": "double", "email": "string"}  # fmt: skip
-_SCHEMA = {"type": "struct", "schema-id": 0, "fields": [
-    {"id": i, "name": name, "required": False, "type": kind} for i, (name, kind) in enumerate(_TYPES.items(), 1)
-]}  # fmt: skip
+_TYPES = {
+    "id": "long",
+    "ts": "timestamptz",
+    "country": "string",
+    "amount": "decimal(12, 2)",
+    "name": "string",
+    "quantity": "int",
+    "score": "double",
+    "email": "string",
+}
+_SCHEMA = {
+    "type": "struct",
+    "schema-id": 0,
+    "fields": [
+        {"id": i, "name": name, "required": False, "type": kind} for i, (name, kind) in enumerate(_TYPES.items(), 1)
+    ],
+}
 _SPEC = [
     {"name": "ts_day", "transform": "day", "source-id": 2, "field-id": 1000},
     {"name": "id_bucket", "transform": f"bucket[{BUCKETS}]", "source-id": 1, "field-id": 1001},
 ]
-_PARTITION = {"type": "record", "name": "r102", "fields": [
-    _field("ts_day", 1000, {"type": "int", "logicalType": "date"}, True), _field("id_bucket", 1001, "int", True),
-]}  # fmt: skip
-_MANIFEST = json.dumps({"type": "record", "name": "manifest_entry", "fields": [
-    _field("status", 0, "int"), _field("snapshot_id", 1, "long", True), _field("sequence_number", 3, "long", True),
-    _field("file_sequence_number", 4, "long", True),
-    _field("data_file", 2, {"type": "record", "name": "r2", "fields": [
-        _field("content", 134, "int"), _field("file_path", 100, "string"), _field("file_format", 101, "string"),
-        _field("partition", 102, _PARTITION), _field("record_count", 103, "long"),
-        _field("file_size_in_bytes", 104, "long"), _field("column_sizes", 108, _map(117, 118, "long"), True),
-        _field("value_counts", 109, _map(119, 120, "long"), True),
-        _field("null_value_counts", 110, _map(121, 122, "long"), True),
-        _field("nan_value_counts", 137, _map(138, 139, "long"), True),
-        _field("lower_bounds", 125, _map(126, 127, "bytes"), True),
-        _field("upper_bounds", 128, _map(129, 130, "bytes"), True), _field("key_metadata", 131, "bytes", True),
-        _field("split_offsets", 132, {"type": "array", "items": "long", "element-id": 133}, True),
-        _field("equality_ids", 135, {"type": "array", "items": "int", "element-id": 136}, True),
-        _field("sort_order_id", 140, "int", True),
-    ]}),
-]})  # fmt: skip
-_SUMMARY = {"type": "record", "name": "r508", "fields": [
-    _field("contains_null", 509, "boolean"), _field("contains_nan", 518, "boolean", True),
-    _field("lower_bound", 510, "bytes", True), _field("upper_bound", 511, "bytes", True),
-]}  # fmt: skip
-_MANIFEST_LIST = {"type": "record", "name": "manifest_file", "fields": [
-    _field("manifest_path", 500, "string"), _field("manifest_length", 501, "long"),
-    _field("partition_spec_id", 502, "int"), _field("content", 517, "int"), _field("sequence_number", 515, "long"),
-    _field("min_sequence_number", 516, "long"), _field("added_snapshot_id", 503, "long"),
-    _field("added_files_count", 504, "int"), _field("existing_files_count", 505, "int"),
-    _field("deleted_files_count", 506, "int"), _field("added_rows_count", 512, "long"),
-    _field("existing_rows_count", 513, "long"), _field("deleted_rows_count", 514, "long"),
-    _field("partitions", 507, {"type": "array", "items": _SUMMARY, "element-id": 508}, True),
-]}  # fmt: skip
+_PARTITION = {
+    "type": "record",
+    "name": "r102",
+    "fields": [
+        _field("ts_day", 1000, {"type": "int", "logicalType": "date"}, True),
+        _field("id_bucket", 1001, "int", True),
+    ],
+}
+_MANIFEST = json.dumps(
+    {
+        "type": "record",
+        "name": "manifest_entry",
+        "fields": [
+            _field("status", 0, "int"),
+            _field("snapshot_id", 1, "long", True),
+            _field("sequence_number", 3, "long", True),
+            _field("file_sequence_number", 4, "long", True),
+            _field(
+                "data_file",
+                2,
+                {
+                    "type": "record",
+                    "name": "r2",
+                    "fields": [
+                        _field("content", 134, "int"),
+                        _field("file_path", 100, "string"),
+                        _field("file_format", 101, "string"),
+                        _field("partition", 102, _PARTITION),
+                        _field("record_count", 103, "long"),
+                        _field("file_size_in_bytes", 104, "long"),
+                        _field("column_sizes", 108, _map(117, 118, "long"), True),
+                        _field("value_counts", 109, _map(119, 120, "long"), True),
+                        _field("null_value_counts", 110, _map(121, 122, "long"), True),
+                        _field("nan_value_counts", 137, _map(138, 139, "long"), True),
+                        _field("lower_bounds", 125, _map(126, 127, "bytes"), True),
+                        _field("upper_bounds", 128, _map(129, 130, "bytes"), True),
+                        _field("key_metadata", 131, "bytes", True),
+                        _field("split_offsets", 132, {"type": "array", "items": "long", "element-id": 133}, True),
+                        _field("equality_ids", 135, {"type": "array", "items": "int", "element-id": 136}, True),
+                        _field("sort_order_id", 140, "int", True),
+                    ],
+                },
+            ),
+        ],
+    }
+)
+_SUMMARY = {
+    "type": "record",
+    "name": "r508",
+    "fields": [
+        _field("contains_null", 509, "boolean"),
+        _field("contains_nan", 518, "boolean", True),
+        _field("lower_bound", 510, "bytes", True),
+        _field("upper_bound", 511, "bytes", True),
+    ],
+}
+_MANIFEST_LIST = {
+    "type": "record",
+    "name": "manifest_file",
+    "fields": [
+        _field("manifest_path", 500, "string"),
+        _field("manifest_length", 501, "long"),
+        _field("partition_spec_id", 502, "int"),
+        _field("content", 517, "int"),
+        _field("sequence_number", 515, "long"),
+        _field("min_sequence_number", 516, "long"),
+        _field("added_snapshot_id", 503, "long"),
+        _field("added_files_count", 504, "int"),
+        _field("existing_files_count", 505, "int"),
+        _field("deleted_files_count", 506, "int"),
+        _field("added_rows_count", 512, "long"),
+        _field("existing_rows_count", 513, "long"),
+        _field("deleted_rows_count", 514, "long"),
+        _field("partitions", 507, {"type": "array", "items": _SUMMARY, "element-id": 508}, True),
+    ],
+}

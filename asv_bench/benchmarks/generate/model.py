@@ -22,13 +22,63 @@ import pyarrow.compute as pc
 from .specs import DAYS, FIRST_DAY, ROWS_A_FILE, Predicate, Term
 
 BUCKETS = 16
-COUNTRIES = ("AR", "AT", "AU", "BE", "BR", "CA", "CH", "CL", "CN", "CZ", "DE", "DK", "EG", "ES", "FI", "FR", "GB", "GR",
-             "HU", "ID", "IE", "IN", "IT", "JP", "KE", "KR", "MX", "MY", "NG", "NL", "NO", "NZ", "PE", "PL", "PT", "RO",
-             "SE", "SG", "TH", "TR", "UA", "US", "UY", "VN", "ZA")  # fmt: skip
+COUNTRIES = (
+    "AR",
+    "AT",
+    "AU",
+    "BE",
+    "BR",
+    "CA",
+    "CH",
+    "CL",
+    "CN",
+    "CZ",
+    "DE",
+    "DK",
+    "EG",
+    "ES",
+    "FI",
+    "FR",
+    "GB",
+    "GR",
+    "HU",
+    "ID",
+    "IE",
+    "IN",
+    "IT",
+    "JP",
+    "KE",
+    "KR",
+    "MX",
+    "MY",
+    "NG",
+    "NL",
+    "NO",
+    "NZ",
+    "PE",
+    "PL",
+    "PT",
+    "RO",
+    "SE",
+    "SG",
+    "TH",
+    "TR",
+    "UA",
+    "US",
+    "UY",
+    "VN",
+    "ZA",
+)
 COLUMNS = {
-    "id": pa.int64(), "ts": pa.timestamp("us", "UTC"), "country": pa.string(), "amount": pa.decimal128(12, 2),
-    "name": pa.string(), "quantity": pa.int32(), "score": pa.float64(), "email": pa.string(),
-}  # fmt: skip
+    "id": pa.int64(),
+    "ts": pa.timestamp("us", "UTC"),
+    "country": pa.string(),
+    "amount": pa.decimal128(12, 2),
+    "name": pa.string(),
+    "quantity": pa.int32(),
+    "score": pa.float64(),
+    "email": pa.string(),
+}
 """The columns with statistics; tables of Delta also have ``date``, by which they are partitioned."""
 
 _DAY_US = 86_400_000_000
@@ -132,8 +182,9 @@ class Model:
             return np.logical_or.reduce([self._could(Term(term.column, "=", v), buckets) for v in term.value])
         if term.op == "is null":
             return self.null_count[term.column] > 0
-        lower, upper = (self.dates, self.dates) if term.column == "date" else (
-            self.lower[term.column], self.upper[term.column])  # fmt: skip
+        lower, upper = (
+            (self.dates, self.dates) if term.column == "date" else (self.lower[term.column], self.upper[term.column])
+        )
         value = pa.scalar(term.value, lower.type)
         above = {"=": pc.less_equal, "<": pc.less, "<=": pc.less_equal}.get(term.op)
         below = {"=": pc.greater_equal, ">": pc.greater, ">=": pc.greater_equal}.get(term.op)

@@ -197,8 +197,11 @@ class _Rows:
     def _wrong(self, name: str, offset: int) -> CorruptMetadataError:
         return CorruptMetadataError(
             f"an {self.kind} action lacks a field or has one of the wrong type",
-            path=self.path, offset=offset, field=f"{self.kind}.{name}", hint=_DAMAGED,
-        )  # fmt: skip
+            path=self.path,
+            offset=offset,
+            field=f"{self.kind}.{name}",
+            hint=_DAMAGED,
+        )
 
 
 def _statistics(value: Any) -> str | None:

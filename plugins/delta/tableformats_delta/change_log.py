@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["ChangeCommit", "check_range", "read_change_log"]
 
 
-
 @dataclass(frozen=True)
 class ChangeCommit:
     """One version.
@@ -136,13 +135,15 @@ def _commit(file: LogFile, time: int, actions: Actions, before: Layout, after: L
 
     removes = [action for action in actions.removes if _changes_data(action)]
     return ChangeCommit(
-        file, time,
+        file,
+        time,
         adds=file_rows(actions.adds, "add", file.path),
         data_change=pa.array(list(map(_changes_data, actions.adds)), pa.bool_()),
         removes=file_rows(removes, "remove", file.path, whole=True),
         cdc=file_rows(actions.changes, "cdc", file.path),
-        before=before, after=after,
-    )  # fmt: skip
+        before=before,
+        after=after,
+    )
 
 
 def _changes_data(action: tuple[dict[str, Any], int]) -> bool:
@@ -172,8 +173,10 @@ def _with_partition_values(
     if pending:
         raise UnsupportedFeatureError(
             "a remove action has no partition values, and the log before it, which has them, was cleaned up",
-            path=commits[0].file.path, field="remove.partitionValues", hint="Ask for the changes of newer versions",
-        )  # fmt: skip
+            path=commits[0].file.path,
+            field="remove.partitionValues",
+            hint="Ask for the changes of newer versions",
+        )
     return [_filled(commit, known) for commit in commits]
 
 
@@ -199,6 +202,4 @@ def _filled(commit: ChangeCommit, known: dict[bytes, Any]) -> ChangeCommit:
     keys = path_keys(commit.removes, commit.file.path).to_pylist()
     texts = [known.get(key) if text is None else text for key, text in zip(keys, values.to_pylist(), strict=True)]
     place = commit.removes.schema.get_field_index("partition_values")
-    return replace(
-        commit, removes=commit.removes.set_column(place, "partition_values", pa.array(texts, values.type))
-    )
+    return replace(commit, removes=commit.removes.set_column(place, "partition_values", pa.array(texts, values.type)))

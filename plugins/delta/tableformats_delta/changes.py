@@ -158,9 +158,7 @@ class DeltaChanges(FormatChanges):
         restoring = has_vector(old.column("deletion_vector"))
         # The bounds of a file with a vector may be those of its live rows alone: of the state that the rows lived in.
         was = _as_removed(new, old, commit.before is commit.after)
-        yield _Rows(
-            commit, commit.after, DELETE, was.filter(deleting), new.filter(deleting), new.filter(deleting)
-        )
+        yield _Rows(commit, commit.after, DELETE, was.filter(deleting), new.filter(deleting), new.filter(deleting))
         yield _Rows(commit, commit.after, INSERT, adds.filter(pc.invert(pc.is_in(added, value_set=removed))))
         yield _Rows(commit, commit.after, INSERT, new.filter(restoring), old.filter(restoring))
 

@@ -59,9 +59,10 @@ class VersionChecksum:
         numbers_text = f": {recorded} there, {found} in the log" if isinstance(recorded, int) else ""
         raise CorruptMetadataError(
             f"the log of version {self.file.version} contradicts its checksum file{numbers_text}",
-            path=self.file.path, field=what,
+            path=self.file.path,
+            field=what,
             hint="A file of the log was changed or lost; if the checksum file is the wrong one, remove it",
-        )  # fmt: skip
+        )
 
 
 def read_checksum(storage: Storage, file: LogFile) -> VersionChecksum:
@@ -114,9 +115,12 @@ def _metadata(action: Mapping[str, Any] | None) -> Any:
     if action is None:
         return None
     partition = action.get("partitionColumns")
-    return action.get("id"), _schema(action), list(partition) if isinstance(partition, (list, tuple)) else [], {
-        str(key): str(value) for key, value in _items(action.get("configuration")) if value is not None
-    }
+    return (
+        action.get("id"),
+        _schema(action),
+        list(partition) if isinstance(partition, (list, tuple)) else [],
+        {str(key): str(value) for key, value in _items(action.get("configuration")) if value is not None},
+    )
 
 
 def _schema(action: Mapping[str, Any]) -> Any:

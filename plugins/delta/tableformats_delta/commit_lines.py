@@ -30,9 +30,14 @@ if TYPE_CHECKING:
 __all__ = ["CommitLines", "read_lines"]
 
 _FIELDS = {
-    "path": "path", "partition_values": "partitionValues", "size": "size", "modification_time": "modificationTime",
-    "stats": "stats", "base_row_id": "baseRowId", "row_commit_version": "defaultRowCommitVersion",
-}  # fmt: skip
+    "path": "path",
+    "partition_values": "partitionValues",
+    "size": "size",
+    "modification_time": "modificationTime",
+    "stats": "stats",
+    "base_row_id": "baseRowId",
+    "row_commit_version": "defaultRowCommitVersion",
+}
 # Of removes nothing but what reconciliation has a use for.
 _ONLY_ADDS = {"partition_values", "size", "modification_time", "stats", "base_row_id", "row_commit_version"}
 _KINDS = ("add", "remove")

@@ -144,6 +144,8 @@ def _check_reconciled(commit: Commit, root: str) -> None:
     keys = pa.chunked_array([file_keys(rows, root, path) for rows in (commit.adds, commit.removes)], pa.binary())
     if pc.count_distinct(keys).as_py() != len(keys):
         raise CorruptMetadataError(
-            "a compaction of the log names a file twice", path=path, field="add",
+            "a compaction of the log names a file twice",
+            path=path,
+            field="add",
             hint="Remove the file: the commits that it stands for are read instead",
-        )  # fmt: skip
+        )

@@ -69,7 +69,7 @@ WRITER_FEATURES: Mapping[str, str] = {
     "materializePartitionColumns": "the log's values win over those in the files",
     "clustering": "accepted",
     "checkpointProtection": "accepted",
-    "icebergCompatV1": "accepted; open a directory of two formats with `format=\"delta\"`",
+    "icebergCompatV1": 'accepted; open a directory of two formats with `format="delta"`',
     "icebergCompatV2": "as icebergCompatV1",
     "icebergCompatV3": "as icebergCompatV1",
     "icebergWriterCompatV1": "as icebergCompatV1",
@@ -105,8 +105,10 @@ def check_protocol(protocol: Mapping[str, Any], path: str) -> None:
     if version > _MAX_READER_VERSION:
         raise UnsupportedFeatureError(
             f"the table asks for reader version {version}, and this reader knows versions up to {_MAX_READER_VERSION}",
-            path=path, field="minReaderVersion", hint=_HINT,
-        )  # fmt: skip
+            path=path,
+            field="minReaderVersion",
+            hint=_HINT,
+        )
     if version < _MAX_READER_VERSION:
         return
     features = protocol.get("readerFeatures")

@@ -47,18 +47,28 @@ _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _PARTS = ("year", "month", "day", "hour")
 _PART_NAMES = {"year": 0, "month": 1, "day": 2, "dayofmonth": 2, "hour": 3}
 _FORMATS = {
-    "yyyy": r"(\d{4})", "yyyy-MM": r"(\d{4})-(\d\d)", "yyyyMM": r"(\d{4})(\d\d)",
-    "yyyy-MM-dd": r"(\d{4})-(\d\d)-(\d\d)", "yyyyMMdd": r"(\d{4})(\d\d)(\d\d)",
-    "yyyy-MM-dd-HH": r"(\d{4})-(\d\d)-(\d\d)-(\d\d)", "yyyy-MM-dd HH": r"(\d{4})-(\d\d)-(\d\d) (\d\d)",
+    "yyyy": r"(\d{4})",
+    "yyyy-MM": r"(\d{4})-(\d\d)",
+    "yyyyMM": r"(\d{4})(\d\d)",
+    "yyyy-MM-dd": r"(\d{4})-(\d\d)-(\d\d)",
+    "yyyyMMdd": r"(\d{4})(\d\d)(\d\d)",
+    "yyyy-MM-dd-HH": r"(\d{4})-(\d\d)-(\d\d)-(\d\d)",
+    "yyyy-MM-dd HH": r"(\d{4})-(\d\d)-(\d\d) (\d\d)",
     "yyyyMMddHH": r"(\d{4})(\d\d)(\d\d)(\d\d)",
-}  # fmt: skip
+}
 _FIRST_SURE_YEAR = 1583
 # Months, or microseconds, in one unit of trunc and date_trunc.
 _MONTHS = {"year": 12, "yyyy": 12, "yy": 12, "quarter": 3, "month": 1, "mm": 1, "mon": 1}
 _MICROS = {
-    "week": 7 * DAY_US, "day": DAY_US, "dd": DAY_US, "hour": _HOUR_US, "minute": 60_000_000, "second": 1_000_000,
-    "millisecond": 1000, "microsecond": 1,
-}  # fmt: skip
+    "week": 7 * DAY_US,
+    "day": DAY_US,
+    "dd": DAY_US,
+    "hour": _HOUR_US,
+    "minute": 60_000_000,
+    "second": 1_000_000,
+    "millisecond": 1000,
+    "microsecond": 1,
+}
 _LONGEST_MONTHS = {12: 366 * DAY_US, 3: 92 * DAY_US, 1: 31 * DAY_US}
 _YEARS = range(1, 10_000)
 _INSTANTS = range(-62_135_596_800_000_000, 253_402_300_800_000_000)  # the first of year 1 to that of year 10000

@@ -36,9 +36,14 @@ _BATCH_ROWS = 32_768
 _PIECES_AHEAD = 4
 HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
 _MEMBERS = {
-    "path": "path", "partition_values": "partitionValues", "size": "size", "modification_time": "modificationTime",
-    "deletion_vector": "deletionVector", "base_row_id": "baseRowId", "row_commit_version": "defaultRowCommitVersion",
-}  # fmt: skip
+    "path": "path",
+    "partition_values": "partitionValues",
+    "size": "size",
+    "modification_time": "modificationTime",
+    "deletion_vector": "deletionVector",
+    "base_row_id": "baseRowId",
+    "row_commit_version": "defaultRowCommitVersion",
+}
 
 Open = Callable[[], "pq.ParquetFile"]
 
@@ -373,5 +378,6 @@ class guard:
         if isinstance(error, (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)):
             raise CorruptMetadataError(
                 f"a checkpoint is damaged or cut off: {str(error).splitlines()[0] if str(error) else kind.__name__}",
-                path=self.path, hint=HINT,
-            ) from error  # fmt: skip
+                path=self.path,
+                hint=HINT,
+            ) from error

@@ -27,9 +27,20 @@ __all__ = ["CommitTimes", "history_table"]
 
 # Names and order of Delta's DESCRIBE HISTORY, which has no txnId.
 _COLUMNS = (
-    "userId", "userName", "operationParameters", "job", "notebook", "clusterId", "readVersion", "isolationLevel",
-    "isBlindAppend", "operationMetrics", "userMetadata", "engineInfo", "txnId",
-)  # fmt: skip
+    "userId",
+    "userName",
+    "operationParameters",
+    "job",
+    "notebook",
+    "clusterId",
+    "readVersion",
+    "isolationLevel",
+    "isBlindAppend",
+    "operationMetrics",
+    "userMetadata",
+    "engineInfo",
+    "txnId",
+)
 
 
 class CommitTimes:
@@ -75,8 +86,9 @@ class CommitTimes:
         if time is None:
             raise CorruptMetadataError(
                 "the commit has no in-commit timestamp of the years 1 to 9999, and the table needs one",
-                path=file.path, field="commitInfo.inCommitTimestamp",
-            )  # fmt: skip
+                path=file.path,
+                field="commitInfo.inCommitTimestamp",
+            )
         return time
 
     def listed(self, version: int, info: Mapping[str, Any] | None) -> int:

@@ -83,9 +83,14 @@ def _log(storage: Storage, segment: LogSegment, checkpoint: list[CheckpointFile]
         row = {"name": info.path[len(listing.directory) + 1 :], "kind": kind, "version": version, "size": info.size}
         rows.append({**row, "modificationTime": info.mtime_ms, "inUse": info.path in used, "remark": remark or None})
     kinds = [
-        ("name", pa.string()), ("kind", pa.string()), ("version", pa.int64()), ("size", pa.int64()),
-        ("modificationTime", pa.timestamp("ms", "UTC")), ("inUse", pa.bool_()), ("remark", pa.string()),
-    ]  # fmt: skip
+        ("name", pa.string()),
+        ("kind", pa.string()),
+        ("version", pa.int64()),
+        ("size", pa.int64()),
+        ("modificationTime", pa.timestamp("ms", "UTC")),
+        ("inUse", pa.bool_()),
+        ("remark", pa.string()),
+    ]
     return _table(rows, kinds)
 
 
@@ -150,10 +155,14 @@ def _tombstones(storage: Storage, segment: LogSegment, checkpoint: list[Checkpoi
             removes = [(_plain(row), 0) for row in part.structs("remove")]
         rows += _unseen(removes, seen, storage, part.path)
     kinds = [
-        ("path", pa.string()), ("deletionTimestamp", pa.timestamp("ms", "UTC")), ("dataChange", pa.bool_()),
-        ("extendedFileMetadata", pa.bool_()), ("partitionValues", pa.map_(pa.string(), pa.string())),
-        ("size", pa.int64()), ("deletionVector", _vector_type()),
-    ]  # fmt: skip
+        ("path", pa.string()),
+        ("deletionTimestamp", pa.timestamp("ms", "UTC")),
+        ("dataChange", pa.bool_()),
+        ("extendedFileMetadata", pa.bool_()),
+        ("partitionValues", pa.map_(pa.string(), pa.string())),
+        ("size", pa.int64()),
+        ("deletionVector", _vector_type()),
+    ]
     return _table(rows, kinds)
 
 
@@ -186,18 +195,28 @@ def _vector_type() -> pa.DataType:
     import pyarrow as pa
 
     return pa.struct(
-        [("storageType", pa.string()), ("pathOrInlineDv", pa.string()), ("offset", pa.int64()),
-         ("sizeInBytes", pa.int64()), ("cardinality", pa.int64())]
-    )  # fmt: skip
+        [
+            ("storageType", pa.string()),
+            ("pathOrInlineDv", pa.string()),
+            ("offset", pa.int64()),
+            ("sizeInBytes", pa.int64()),
+            ("cardinality", pa.int64()),
+        ]
+    )
 
 
 # What file_rows does not check already.
 _FIELDS: Mapping[str, Mapping[str, type]] = {
     "txn": {"appId": str, "version": int, "lastUpdated": int},
     "domainMetadata": {"domain": str, "configuration": str},
-    "remove": {"deletionTimestamp": int, "dataChange": bool, "extendedFileMetadata": bool, "size": int,
-               "partitionValues": dict},
-}  # fmt: skip
+    "remove": {
+        "deletionTimestamp": int,
+        "dataChange": bool,
+        "extendedFileMetadata": bool,
+        "size": int,
+        "partitionValues": dict,
+    },
+}
 _REQUIRED = ("appId", "version", "domain")
 
 
@@ -245,5 +264,8 @@ def _table(rows: list[_Row], kinds: list[tuple[str, pa.DataType]]) -> pa.Table:
 
 
 _TABLES: Mapping[str, Callable[[Any, LogSegment, list[CheckpointFile]], Any]] = {
-    "tombstones": _tombstones, "transactions": _transactions, "domains": _domains, "log": _log,
-}  # fmt: skip
+    "tombstones": _tombstones,
+    "transactions": _transactions,
+    "domains": _domains,
+    "log": _log,
+}

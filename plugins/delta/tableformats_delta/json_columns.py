@@ -24,8 +24,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "ABSENT", "ESCAPED", "INTEGER", "NULL", "OBJECT", "TEXT", "JsonColumns", "JsonTable", "Path", "member_tree",
-]  # fmt: skip
+    "ABSENT",
+    "ESCAPED",
+    "INTEGER",
+    "NULL",
+    "OBJECT",
+    "TEXT",
+    "JsonColumns",
+    "JsonTable",
+    "Path",
+    "member_tree",
+]
 
 Path = tuple[str, ...]
 Member = tuple[bytes, int, int, int]

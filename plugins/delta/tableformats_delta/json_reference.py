@@ -95,9 +95,12 @@ class MemberColumns:
 
     def _double(self, column: int) -> tuple[np.ndarray, np.ndarray]:
         return _filled(
-            [(float(v), _VALUE) if isinstance(v, _Number) else (0.0, _LEFT if isinstance(v, str) else _NONE)
-             for v in self._column(column)], np.float64,
-        )  # fmt: skip
+            [
+                (float(v), _VALUE) if isinstance(v, _Number) else (0.0, _LEFT if isinstance(v, str) else _NONE)
+                for v in self._column(column)
+            ],
+            np.float64,
+        )
 
     def _decimal(self, column: int, scale: int) -> tuple[np.ndarray, np.ndarray]:
         column_cells = []

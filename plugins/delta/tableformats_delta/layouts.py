@@ -31,9 +31,7 @@ class Layout:
     partition_columns: tuple[Field, ...]
 
     @classmethod
-    def of_action(
-        cls, metadata: Mapping[str, Any], protocol: Mapping[str, Any], path: str, limits: Limits
-    ) -> Layout:
+    def of_action(cls, metadata: Mapping[str, Any], protocol: Mapping[str, Any], path: str, limits: Limits) -> Layout:
         """That of a ``metaData`` action under a protocol. Raises as :func:`parse_schema` does."""
         mode = mapping_mode(configuration(metadata, path), protocol, path)
         schema = parse_schema(metadata.get("schemaString"), mode, path, limits)
@@ -59,8 +57,10 @@ class Layout:
         if self.mode not in ("none", newer.mode):
             raise _refused(
                 f"the column mapping mode was changed from {self.mode} to {newer.mode}, and files name their columns "
-                "by it", "delta.columnMapping.mode", path,
-            )  # fmt: skip
+                "by it",
+                "delta.columnMapping.mode",
+                path,
+            )
         _Check(newer, path).fields(self.schema.fields, newer.schema.fields, "")
 
     def agrees_with(self, newer: Layout) -> bool:

@@ -24,9 +24,14 @@ if TYPE_CHECKING:
     from tableformats.storage import FileInfo, Storage
 
 __all__ = [
-    "Checkpoint", "LogFile", "LogListing", "LogSegment", "list_log", "read_log_file",
+    "Checkpoint",
+    "LogFile",
+    "LogListing",
+    "LogSegment",
+    "list_log",
+    "read_log_file",
     "read_log_file_into",
-]  # fmt: skip
+]
 
 _MAX_VERSION = 2**63 - 1
 _LONGEST_TAIL = 128

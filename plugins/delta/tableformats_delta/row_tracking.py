@@ -31,11 +31,15 @@ def row_columns(configuration: Mapping[str, str]) -> tuple[MetadataColumn, ...]:
     long = primitive("long")
     return (
         MetadataColumn(
-            Field(-1, "_metadata.row_id", long), ROW_COLUMNS[0], True,
+            Field(-1, "_metadata.row_id", long),
+            ROW_COLUMNS[0],
+            True,
             configuration.get("delta.rowTracking.materializedRowIdColumnName"),
         ),
         MetadataColumn(
-            Field(-2, "_metadata.row_commit_version", long), ROW_COLUMNS[1], False,
+            Field(-2, "_metadata.row_commit_version", long),
+            ROW_COLUMNS[1],
+            False,
             configuration.get("delta.rowTracking.materializedRowCommitVersionColumnName"),
         ),
-    )  # fmt: skip
+    )

@@ -32,8 +32,13 @@ from tableformats.transforms import parse_transform
 from .type_changes import check_type_changes
 
 __all__ = [
-    "FIRST_PARTITION_ID", "GENERATION_EXPRESSION", "mapping_mode", "name_mapping", "parse_schema", "partition_spec",
-]  # fmt: skip
+    "FIRST_PARTITION_ID",
+    "GENERATION_EXPRESSION",
+    "mapping_mode",
+    "name_mapping",
+    "parse_schema",
+    "partition_spec",
+]
 
 FIRST_PARTITION_ID = 1000
 GENERATION_EXPRESSION = "delta.generationExpression"
@@ -44,10 +49,22 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
 _TEXT = re.compile(r"(?:char|varchar)\(\d+\)", re.ASCII)
 _COLLATIONS = "__COLLATIONS"
 _PRIMITIVES = {
-    "integer": "int", "long": "long", "short": "short", "byte": "byte", "float": "float", "double": "double",
-    "boolean": "boolean", "string": "string", "binary": "binary", "date": "date", "timestamp": "timestamp",
-    "timestamp_ntz": "timestamp_ntz", "variant": "variant", "void": "unknown", "null": "unknown",
-}  # fmt: skip
+    "integer": "int",
+    "long": "long",
+    "short": "short",
+    "byte": "byte",
+    "float": "float",
+    "double": "double",
+    "boolean": "boolean",
+    "string": "string",
+    "binary": "binary",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ntz": "timestamp_ntz",
+    "variant": "variant",
+    "void": "unknown",
+    "null": "unknown",
+}
 
 
 def mapping_mode(configuration: Mapping[str, str], protocol: Mapping[str, Any], path: str) -> str:

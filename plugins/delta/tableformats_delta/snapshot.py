@@ -156,11 +156,13 @@ class DeltaSnapshot(FormatSnapshot):
         keys_of = partial(self._file_keys, file.path)
         return [
             FilePart(
-                (file.key, share, self._row_columns), partial(self._share, file, share, groups, has_newer),
-                keys_of=keys_of, size_bytes=file.size // count,
+                (file.key, share, self._row_columns),
+                partial(self._share, file, share, groups, has_newer),
+                keys_of=keys_of,
+                size_bytes=file.size // count,
             )
             for share in (Share(i, count) for i in range(count))
-        ]  # fmt: skip
+        ]
 
     def _share(
         self, file: CheckpointFile, share: Share, groups: GroupFilter, has_newer: bool, report: ScanReport

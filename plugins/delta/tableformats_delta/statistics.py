@@ -103,9 +103,7 @@ class LogStatistics(Statistics):
         """See :meth:`tableformats.plugin.Statistics.bounds`."""
         return self.bounds_or_counts(columns, rows, ())
 
-    def bounds_or_counts(
-        self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]
-    ) -> Bounds:
+    def bounds_or_counts(self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]) -> Bounds:
         """See :meth:`tableformats.plugin.Statistics.bounds_or_counts`."""
         import pyarrow as pa
 

@@ -130,5 +130,3 @@ def _as_version(version: int | str, listing: LogListing) -> int:
     if isinstance(version, str) and version.isascii() and version.isdigit() and len(version) <= 20:
         return int(version)
     raise listing.not_found(f"{version!r} is no version of a Delta table")
-
-

@@ -36,8 +36,9 @@ def check_type_changes(metadata: Mapping[str, Any], column: Sequence[str], path:
         if not can_widen(old, new):
             raise UnsupportedFeatureError(
                 f"the type of a column was changed from {names[0]} to {names[1]}, which is no known widening",
-                path=path, field=".".join(column),
-            )  # fmt: skip
+                path=path,
+                field=".".join(column),
+            )
 
 
 def can_widen(old: str, new: str) -> bool:

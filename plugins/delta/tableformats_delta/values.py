@@ -11,9 +11,15 @@ import re
 from tableformats import datetimes
 
 __all__ = [
-    "INT_RANGES", "fit_decimal", "parse_date", "parse_decimal", "parse_float", "parse_instant", "parse_int",
+    "INT_RANGES",
+    "fit_decimal",
+    "parse_date",
+    "parse_decimal",
+    "parse_float",
+    "parse_instant",
+    "parse_int",
     "parse_local",
-]  # fmt: skip
+]
 
 INT_RANGES = {
     "byte": range(-(2**7), 2**7),

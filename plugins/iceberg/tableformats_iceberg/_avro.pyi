@@ -42,8 +42,15 @@ class BlockDecoder:
     def expect(self, records: int) -> None: ...
     def decode(self, block: Any, count: int) -> None: ...
     def decode_file(
-        self, data: Any, offset: int, sync: bytes, min_size: int, most_records: int,
-        inflater: Inflater | None, limit: int, ahead: int,
-    ) -> bool: ...  # fmt: skip
+        self,
+        data: Any,
+        offset: int,
+        sync: bytes,
+        min_size: int,
+        most_records: int,
+        inflater: Inflater | None,
+        limit: int,
+        ahead: int,
+    ) -> bool: ...
     def append(self, more: BlockDecoder) -> bool: ...
     def column(self, index: int) -> Buffers: ...

@@ -28,9 +28,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
-    "ELEMENT", "AvroColumns", "Header", "RawColumn", "Want", "decodes_at_once", "read_columns",
-    "read_columns_together", "read_header",
-]  # fmt: skip
+    "ELEMENT",
+    "AvroColumns",
+    "Header",
+    "RawColumn",
+    "Want",
+    "decodes_at_once",
+    "read_columns",
+    "read_columns_together",
+    "read_header",
+]
 
 MAGIC = b"Obj\x01"
 SYNC_SIZE = 16
@@ -73,8 +80,14 @@ class Header:
 class AvroColumns:
     """The wanted columns of one file, by path; ``rows`` records."""
 
-    def __init__(self, header: Header, rows: int, columns: dict[Path, RawColumn],
-                 maps: dict[Path, dict[int, RawColumn]], source: str) -> None:  # fmt: skip
+    def __init__(
+        self,
+        header: Header,
+        rows: int,
+        columns: dict[Path, RawColumn],
+        maps: dict[Path, dict[int, RawColumn]],
+        source: str,
+    ) -> None:
         self.header = header
         self.rows = rows
         self.source = source
@@ -139,15 +152,26 @@ def read_header(data: bytes | memoryview, path: str) -> Header:
         raise CorruptMetadataError("the Avro header has no schema", path=path, field="avro.schema")
     codec = metadata.get("avro.codec", b"null").decode(errors="replace")
     if codec not in AVRO_CODECS:
-        raise CorruptMetadataError(f"the Avro codec {codec[:50]!r} is none that manifests are written with",
-                                   path=path, field="avro.codec", hint=f"Known: {', '.join(AVRO_CODECS)}")  # fmt: skip
+        raise CorruptMetadataError(
+            f"the Avro codec {codec[:50]!r} is none that manifests are written with",
+            path=path,
+            field="avro.codec",
+            hint=f"Known: {', '.join(AVRO_CODECS)}",
+        )
     return Header(metadata, codec, bytes(data[offset : offset + SYNC_SIZE]), offset + SYNC_SIZE)
 
 
 def read_columns(
-    data: bytes | memoryview, wants: Sequence[Want], keys: Sequence[int], path: str, header: Header | None = None,
-    drop: tuple[Path, int] | None = None, expected: int = 0, limits: Limits = DEFAULT_LIMITS, threads: int = 1,
-) -> AvroColumns:  # fmt: skip
+    data: bytes | memoryview,
+    wants: Sequence[Want],
+    keys: Sequence[int],
+    path: str,
+    header: Header | None = None,
+    drop: tuple[Path, int] | None = None,
+    expected: int = 0,
+    limits: Limits = DEFAULT_LIMITS,
+    threads: int = 1,
+) -> AvroColumns:
     """Decode the fields ``wants`` of all records, and of the maps among them the entries of ``keys``.
 
     Parameters
@@ -183,9 +207,14 @@ def read_columns(
 
 
 def read_columns_together(
-    files: Iterable[tuple[bytes | memoryview, Header]], wants: Sequence[Want], keys: Sequence[int],
-    drop: tuple[Path, int] | None = None, expected: int = 0, size: int = 0, limits: Limits = DEFAULT_LIMITS,
-) -> tuple[AvroColumns, list[int]] | None:  # fmt: skip
+    files: Iterable[tuple[bytes | memoryview, Header]],
+    wants: Sequence[Want],
+    keys: Sequence[int],
+    drop: tuple[Path, int] | None = None,
+    expected: int = 0,
+    size: int = 0,
+    limits: Limits = DEFAULT_LIMITS,
+) -> tuple[AvroColumns, list[int]] | None:
     """:func:`read_columns` of several files of one schema, one behind the other, and how many rows there are up to the
     end of each. None where anything is odd: read alone, each file says what it is.
 
@@ -252,8 +281,13 @@ def _compiled(
     parents = np.array([*(c.parent for c in program.columns), *(-1 for _ in sparse)], np.int32)
     column = -1 if drop is None else [c.path for c in program.columns].index(drop)
     return program, (
-        np.array(program.words, np.int32), kinds, parents, len(program.columns), np.array(keys, np.int32), column,
-    )  # fmt: skip
+        np.array(program.words, np.int32),
+        kinds,
+        parents,
+        len(program.columns),
+        np.array(keys, np.int32),
+        column,
+    )
 
 
 def _decode_at_once(
@@ -262,8 +296,9 @@ def _decode_at_once(
     """Run the decoder over all blocks of a file without coming back to Python, where about ``ahead`` bytes of others
     will follow. False where anything is odd."""
     inflater = _inflater() if header.codec == "deflate" else None
-    return decoder.decode_file(data, header.offset, header.sync, max(min_size, 1), limits.entries, inflater,
-                               limits.inflated_bytes, ahead)  # fmt: skip
+    return decoder.decode_file(
+        data, header.offset, header.sync, max(min_size, 1), limits.entries, inflater, limits.inflated_bytes, ahead
+    )
 
 
 def _decode_parts(
@@ -345,8 +380,9 @@ def _decode_blocks(
             raise CorruptMetadataError("an Avro block does not end in the sync marker", path=path, offset=offset + size)
         block = inflated(header.codec, view[offset : offset + size], limits, path, offset)
         if count > len(block) // min_size:
-            raise CorruptMetadataError(f"an Avro block declares {count} records in {len(block)} bytes",
-                                       path=path, offset=start)  # fmt: skip
+            raise CorruptMetadataError(
+                f"an Avro block declares {count} records in {len(block)} bytes", path=path, offset=start
+            )
         entries += count
         limits.check("entries", entries, "records or more of an Avro file", path=path, offset=start)
         try:
@@ -366,6 +402,10 @@ def _refuse_block(error: AvroDecodeError, codec: str, path: str, offset: int, li
 
 def _too_large(path: str, offset: int, limits: Limits) -> LimitExceededError:
     if limits.decoded_bytes > _COLUMN_BYTES:
-        return LimitExceededError("a column of an Avro file takes more than 2 GiB, which its offsets cannot count",
-                                  path=path, offset=offset, hint="Rewrite the table's manifests")  # fmt: skip
+        return LimitExceededError(
+            "a column of an Avro file takes more than 2 GiB, which its offsets cannot count",
+            path=path,
+            offset=offset,
+            hint="Rewrite the table's manifests",
+        )
     return limits.exceeded("decoded_bytes", "bytes of an Avro file's columns", path=path, offset=offset)

@@ -33,9 +33,14 @@ SKIP_VARINT, SKIP_BYTES, SKIP_FIXED, SKIP_ENUM, SKIP_ARRAY, UNION = 1, 2, 3, 4, 
 NULL, LIST, MAP, KEY, VALUE_LONG, VALUE_BYTES, VALUE_FIXED, OPTIONAL = 15, 16, 17, 18, 19, 20, 21, 22
 _READ = {"long": 7, "int": 8, "boolean": 9, "float": 10, "double": 11, "bytes": 12, "string": 12}
 _SKIP = {
-    "long": (SKIP_VARINT,), "int": (SKIP_VARINT,), "boolean": (SKIP_FIXED, 1), "float": (SKIP_FIXED, 4),
-    "double": (SKIP_FIXED, 8), "bytes": (SKIP_BYTES,), "string": (SKIP_BYTES,),
-}  # fmt: skip
+    "long": (SKIP_VARINT,),
+    "int": (SKIP_VARINT,),
+    "boolean": (SKIP_FIXED, 1),
+    "float": (SKIP_FIXED, 4),
+    "double": (SKIP_FIXED, 8),
+    "bytes": (SKIP_BYTES,),
+    "string": (SKIP_BYTES,),
+}
 NUMBERS, OCTETS, TEXT = 0, 1, 2
 _MIN_SIZE = {"float": 4, "double": 8, "null": 0}
 _PRIMITIVES = frozenset(("null", *_READ))

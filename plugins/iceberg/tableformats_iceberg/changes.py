@@ -189,8 +189,9 @@ def _refuse_without_parent(commits: Sequence[Commit]) -> None:
     later = f"Start at {commits[1].after.version}" if len(commits) > 1 else "Compare two snapshots instead"
     raise SnapshotNotFoundError(
         f"the parent of snapshot {first.version} has expired, so what its {commits[0].operation} removed is not known",
-        path=first.metadata.path, hint=later,
-    )  # fmt: skip
+        path=first.metadata.path,
+        hint=later,
+    )
 
 
 def _batch(commit: Commit, rows: _Rows, data_change: bool | None = None) -> ChangeBatch:
@@ -255,8 +256,9 @@ def _identities(deletes: pa.Table) -> np.ndarray:
     """int64[n]: equal numbers for a delete file or vector that several snapshots have."""
     places = pc.binary_join_element_wise(
         pc.fill_null(deletes["path"], ""),
-        pc.fill_null(deletes["offset"].cast(pa.string()), ""), "\0",
-    )  # fmt: skip
+        pc.fill_null(deletes["offset"].cast(pa.string()), ""),
+        "\0",
+    )
     codes = places.combine_chunks().dictionary_encode().indices
     return np.asarray(codes.to_numpy(zero_copy_only=False)).astype(np.int64)
 

@@ -90,8 +90,9 @@ class DeleteReader:
         except FileNotFoundError:
             raise missing_file("a delete file", path) from None
         except OSError as error:
-            raise CorruptMetadataError(f"a deletion vector cannot be read: {str(error)[:200]}", path=path,
-                                       offset=offset) from None  # fmt: skip
+            raise CorruptMetadataError(
+                f"a deletion vector cannot be read: {str(error)[:200]}", path=path, offset=offset
+            ) from None
         return parse_deletion_vector(blob, path, offset, row["cardinality"], record_count, self._limits)
 
     def _positions_of(self, path: str, row: Mapping[str, Any]) -> BitMap64:
@@ -135,8 +136,11 @@ class DeleteReader:
         for field_id in ids:
             found = self._find_field(field_id)
             if found is None:
-                raise CorruptMetadataError("a key column of an equality delete file is in no schema of the table",
-                                           path=path, field=str(field_id))  # fmt: skip
+                raise CorruptMetadataError(
+                    "a key column of an equality delete file is in no schema of the table",
+                    path=path,
+                    field=str(field_id),
+                )
             wanted.append(_Column(field_id, found.name, found.type))
         columns = self._read(path, delete["file_format"], wanted)
         return pa.table(columns, names=[str(i) for i in ids])
@@ -231,14 +235,18 @@ def _read_orc(source: pa.NativeFile, path: str, columns: Sequence[_Column], limi
     doubt = OrcTail(source).doubts_of(file.schema, {names[0] for names in members}) if has_times else None
     if doubt is not None:
         raise UnsupportedFeatureError(
-            f"timestamps of an ORC delete file are not read: {doubt}", path=path, field="ORC timestamps",
+            f"timestamps of an ORC delete file are not read: {doubt}",
+            path=path,
+            field="ORC timestamps",
             hint="Rewrite the delete file, or the data files that it deletes from",
-        )  # fmt: skip
+        )
     # Arrow decodes whole stripes, in which a few bytes may stand for one text in millions of rows, but in pieces where
     # it reads a dataset; texts are encoded again piece by piece.
-    scanner = OrcFileFormat().make_fragment(source).scanner(
-        columns=list(dict.fromkeys(names[0] for names in members)), batch_size=_PIECE_ROWS, use_threads=False
-    )  # fmt: skip
+    scanner = (
+        OrcFileFormat()
+        .make_fragment(source)
+        .scanner(columns=list(dict.fromkeys(names[0] for names in members)), batch_size=_PIECE_ROWS, use_threads=False)
+    )
     table = _in_pieces(map(_encoded, scanner.to_batches()), file.schema, path, limits)
     return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
 
@@ -293,5 +301,6 @@ def _member(table: pa.Table, names: list[str], column: _Column, path: str, limit
     try:
         return array if array.type == target else array.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise CorruptMetadataError(f"a delete file's column of type {array.type} is no {column.type}", path=path,
-                                   field=column.name) from None  # fmt: skip
+        raise CorruptMetadataError(
+            f"a delete file's column of type {array.type} is no {column.type}", path=path, field=column.name
+        ) from None

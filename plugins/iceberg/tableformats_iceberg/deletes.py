@@ -34,9 +34,16 @@ from .groups import places, row_codes
 from .paths import comparable
 
 __all__ = [
-    "DeleteIndex", "DeletesOf", "DELETION_VECTOR", "EQUALITY", "POSITION", "Stretch", "deletes_of",
-    "is_unpartitioned", "no_deletes",
-]  # fmt: skip
+    "DeleteIndex",
+    "DeletesOf",
+    "DELETION_VECTOR",
+    "EQUALITY",
+    "POSITION",
+    "Stretch",
+    "deletes_of",
+    "is_unpartitioned",
+    "no_deletes",
+]
 
 DELETION_VECTOR, POSITION, EQUALITY = "deletion_vector", "position", "equality"
 _DELETION_VECTOR, _POSITION, _EQUALITY, _PUFFIN = (
@@ -109,9 +116,10 @@ class DeleteIndex:
         has_vector[named[0][is_vector[named[1]]]] = True
         loose = match(is_local & ~is_equality, data_partition, delete_partition, False)
         found = [
-            _where(named, ~has_vector[named[0]] | is_vector[named[1]]), _where(loose, ~has_vector[loose[0]]),
+            _where(named, ~has_vector[named[0]] | is_vector[named[1]]),
+            _where(loose, ~has_vector[loose[0]]),
             match(is_local & is_equality, data_partition, delete_partition, True),
-        ]  # fmt: skip
+        ]
         if is_global.any():
             every, each = np.zeros(files.num_rows, np.int64), np.zeros(len(delete_seq), np.int64)
             found.append(match(is_global, every, each, True))
@@ -146,8 +154,9 @@ class DeleteIndex:
             row = int(rows[first[counts > 1][0]])
             raise CorruptMetadataError(
                 "two deletion vectors are written for one data file",
-                path=self.files["referenced_data_file"][row].as_py(), field="referenced_data_file",
-            )  # fmt: skip
+                path=self.files["referenced_data_file"][row].as_py(),
+                field="referenced_data_file",
+            )
 
     def _is_unpartitioned(self) -> np.ndarray:
         assert self.files is not None
@@ -164,9 +173,11 @@ class DeleteIndex:
             own = np.flatnonzero(specs == spec_id)
             chosen = _taken(files["partition"], rows[own])
             parts = [flat(t["partition"]) for i, t in self._tables if i == spec_id]
-            columns = [
-                [pc.struct_field(p, str(f.id)) for p in (chosen, *parts)] for f in self._specs[spec_id].fields
-            ] if spec_id in self._specs else []  # fmt: skip
+            columns = (
+                [[pc.struct_field(p, str(f.id)) for p in (chosen, *parts)] for f in self._specs[spec_id].fields]
+                if spec_id in self._specs
+                else []
+            )
             codes, bound = row_codes(columns, len(own) + sum(len(p) for p in parts))
             data_codes[own] = codes[: len(own)] + used
             delete_codes[spec_id] = codes[len(own) :] + used
@@ -271,13 +282,23 @@ def no_deletes() -> pa.Table:
 
 
 def _delete_schema() -> pa.Schema:
-    return pa.schema([
-        ("kind", pa.string()), ("path", pa.string()), ("offset", pa.int64()), ("size_bytes", pa.int64()),
-        ("cardinality", pa.int64()), ("record_count", pa.int64()),
-        ("file_format", pa.string()), ("equality_ids", pa.list_(pa.int32())), ("data_sequence_number", pa.int64()),
-        ("spec_id", pa.int32()), ("referenced_data_file", pa.string()),
-        ("manifest", pa.int32()), ("entry", pa.int32()),
-    ])  # fmt: skip
+    return pa.schema(
+        [
+            ("kind", pa.string()),
+            ("path", pa.string()),
+            ("offset", pa.int64()),
+            ("size_bytes", pa.int64()),
+            ("cardinality", pa.int64()),
+            ("record_count", pa.int64()),
+            ("file_format", pa.string()),
+            ("equality_ids", pa.list_(pa.int32())),
+            ("data_sequence_number", pa.int64()),
+            ("spec_id", pa.int32()),
+            ("referenced_data_file", pa.string()),
+            ("manifest", pa.int32()),
+            ("entry", pa.int32()),
+        ]
+    )
 
 
 class DeletesOf(NamedTuple):
@@ -326,7 +347,7 @@ def deletes_of(entries: Entries, stretches: Sequence[Stretch]) -> DeletesOf:
         "referenced_data_file": named,
         **places_of([stretch.manifest for stretch in stretches], counts),
         "partition": files["partition"],
-    }  # fmt: skip
+    }
     table = pa.table(columns)
     wanted = _delete_schema()
     typed = pa.table([pc.cast(flat(table[f.name]), f.type) for f in wanted], schema=wanted)

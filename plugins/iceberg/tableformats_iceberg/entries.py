@@ -33,9 +33,17 @@ if TYPE_CHECKING:
     from tableformats.report import ScanReport
 
 __all__ = [
-    "Entries", "ManifestStatistics", "check_counts", "check_length", "file_formats", "manifest_spec_id", "places_of",
-    "read_entries", "read_entries_together", "with_places",
-]  # fmt: skip
+    "Entries",
+    "ManifestStatistics",
+    "check_counts",
+    "check_length",
+    "file_formats",
+    "manifest_spec_id",
+    "places_of",
+    "read_entries",
+    "read_entries_together",
+    "with_places",
+]
 
 _PARQUET = scalar("parquet", pa.string())
 _NO_NUMBER = scalar(None, pa.int64())
@@ -53,17 +61,25 @@ def _map(field_id: int, name: str, key: int, value: int, kind: str) -> Want:
 
 
 _FILE_WANTS = (
-    Want(134, ("content",)), Want(100, ("file_path",), "text"), Want(101, ("file_format",), "text"),
-    Want(103, ("record_count",)), Want(104, ("file_size_in_bytes",)), Want(142, ("first_row_id",)),
+    Want(134, ("content",)),
+    Want(100, ("file_path",), "text"),
+    Want(101, ("file_format",), "text"),
+    Want(103, ("record_count",)),
+    Want(104, ("file_size_in_bytes",)),
+    Want(142, ("first_row_id",)),
     Want(132, ("split_offsets",), "int", "list"),
-    _map(109, "value_counts", 119, 120, "int"), _map(110, "null_value_counts", 121, 122, "int"),
-    _map(137, "nan_value_counts", 138, 139, "int"), _map(125, "lower_bounds", 126, 127, "bytes"),
+    _map(109, "value_counts", 119, 120, "int"),
+    _map(110, "null_value_counts", 121, 122, "int"),
+    _map(137, "nan_value_counts", 138, 139, "int"),
+    _map(125, "lower_bounds", 126, 127, "bytes"),
     _map(128, "upper_bounds", 129, 130, "bytes"),
-)  # fmt: skip
+)
 _DELETE_WANTS = (
-    Want(135, ("equality_ids",), "int", "list"), Want(143, ("referenced_data_file",), "text"),
-    Want(144, ("content_offset",)), Want(145, ("content_size_in_bytes",)),
-)  # fmt: skip
+    Want(135, ("equality_ids",), "int", "list"),
+    Want(143, ("referenced_data_file",), "text"),
+    Want(144, ("content_offset",)),
+    Want(145, ("content_size_in_bytes",)),
+)
 
 
 @dataclass
@@ -169,10 +185,17 @@ def manifest_spec_id(header: Header, manifest: Manifest, default: int) -> int:
 
 
 def read_entries(
-    data: bytes | memoryview, path: str, manifest: Manifest, specs: Mapping[int, PartitionSpec], default_spec_id: int,
-    columns: Iterable[int], report: ScanReport | None = None, all_statuses: bool = False,
-    limits: Limits = DEFAULT_LIMITS, threads: int = 1,
-) -> Entries:  # fmt: skip
+    data: bytes | memoryview,
+    path: str,
+    manifest: Manifest,
+    specs: Mapping[int, PartitionSpec],
+    default_spec_id: int,
+    columns: Iterable[int],
+    report: ScanReport | None = None,
+    all_statuses: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    threads: int = 1,
+) -> Entries:
     """Decode a manifest.
 
     Parameters
@@ -204,9 +227,12 @@ def read_entries(
 
 
 def read_entries_together(
-    found: Iterable[tuple[bytes | memoryview, Header, Manifest]], expected: Sequence[Manifest], spec: PartitionSpec,
-    columns: Iterable[int], limits: Limits = DEFAULT_LIMITS,
-) -> tuple[Entries, list[int]] | None:  # fmt: skip
+    found: Iterable[tuple[bytes | memoryview, Header, Manifest]],
+    expected: Sequence[Manifest],
+    spec: PartitionSpec,
+    columns: Iterable[int],
+    limits: Limits = DEFAULT_LIMITS,
+) -> tuple[Entries, list[int]] | None:
     """The live entries of several manifests of one kind, writer's schema and spec, one behind the other, and how many
     there are up to the end of each. None where something is odd: :func:`read_entries` says of which, and what.
 
@@ -273,9 +299,11 @@ def _wants(spec: PartitionSpec, content: int) -> tuple[Want, ...]:
     partition = Want(102, ("partition",), "any", "record", tuple(Want(f.id, (f.name,), "any") for f in spec.fields))
     members = (*_FILE_WANTS, partition, *(() if content == DATA else _DELETE_WANTS))
     return (
-        Want(0, ("status",)), Want(1, ("snapshot_id",)), Want(3, ("sequence_number",)),
+        Want(0, ("status",)),
+        Want(1, ("snapshot_id",)),
+        Want(3, ("sequence_number",)),
         Want(FILE, ("data_file",), "any", "record", members),
-    )  # fmt: skip
+    )
 
 
 def check_length(size: int, path: str, manifest: Manifest, report: ScanReport | None) -> None:
@@ -284,9 +312,12 @@ def check_length(size: int, path: str, manifest: Manifest, report: ScanReport | 
         return
     if size < manifest.length:
         raise CorruptMetadataError(
-            f"the manifest has {size} bytes, its list says {manifest.length}", path=path, offset=size,
-            field="manifest_length", hint="The file was cut; restore it",
-        )  # fmt: skip
+            f"the manifest has {size} bytes, its list says {manifest.length}",
+            path=path,
+            offset=size,
+            field="manifest_length",
+            hint="The file was cut; restore it",
+        )
     if report is not None:
         report.note(f"the manifest {path!r} is longer than its list says")
 
@@ -317,7 +348,7 @@ def _file_columns(
         "split_offsets": _int_lists(raw, (FILE, 132), pa.int64()),
         "data_sequence_number": to_arrow(_sequence_numbers(raw, manifests, status, path)),
         "first_row_id": _first_row_ids(raw, manifests, status, record_count),
-    }  # fmt: skip
+    }
     if not is_data or not _all_parquet(raw[(FILE, 101)]):
         columns["file_format"] = file_formats(raw)
     return columns if is_data else columns | _delete_columns(raw, content)

@@ -37,9 +37,13 @@ class TableFiles:
     """
 
     def __init__(
-        self, storage: Storage, metadata: TableMetadata, directory: str,
-        relocate: bool | Mapping[str, str] | None, cache: MetadataCache,
-    ) -> None:  # fmt: skip
+        self,
+        storage: Storage,
+        metadata: TableMetadata,
+        directory: str,
+        relocate: bool | Mapping[str, str] | None,
+        cache: MetadataCache,
+    ) -> None:
         self.storage = storage
         self.cache = cache
         self.directory = directory

@@ -48,8 +48,12 @@ def metadata_table(name: str, snapshot: IcebergSnapshot) -> pa.Table:
         "partitions": lambda: partitions_table(snapshot),
     }
     if name not in makers:
-        raise UnsupportedFeatureError(f"there is no metadata table {name!r}", path=metadata.path, field=name,
-                                      hint=f"There are {', '.join(sorted(makers))}")  # fmt: skip
+        raise UnsupportedFeatureError(
+            f"there is no metadata table {name!r}",
+            path=metadata.path,
+            field=name,
+            hint=f"There are {', '.join(sorted(makers))}",
+        )
     return makers[name]()
 
 
@@ -144,9 +148,13 @@ def _manifests(manifest_list: ManifestList, specs: Mapping[int, PartitionSpec]) 
             counts = [_known(getattr(m, f"{state}_files")) if m.content == content else 0 for m in rows]
             columns[f"{state}_{what}_files_count"] = pa.array(counts, pa.int32())
     summary = pa.struct(
-        [("contains_null", pa.bool_()), ("contains_nan", pa.bool_()), ("lower_bound", pa.string()),
-         ("upper_bound", pa.string())]
-    )  # fmt: skip
+        [
+            ("contains_null", pa.bool_()),
+            ("contains_nan", pa.bool_()),
+            ("lower_bound", pa.string()),
+            ("upper_bound", pa.string()),
+        ]
+    )
     columns["partition_summaries"] = pa.array(
         [_summaries(manifest_list, i, m, specs) for i, m in enumerate(rows)], pa.list_(summary)
     )

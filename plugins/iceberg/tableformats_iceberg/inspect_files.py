@@ -37,25 +37,48 @@ if TYPE_CHECKING:
 __all__ = ["entries_table", "files_table", "partitions_table"]
 
 _MAPS = {
-    "column_sizes": (108, 117, 118), "value_counts": (109, 119, 120), "null_value_counts": (110, 121, 122),
-    "nan_value_counts": (137, 138, 139), "lower_bounds": (125, 126, 127), "upper_bounds": (128, 129, 130),
-}  # fmt: skip
+    "column_sizes": (108, 117, 118),
+    "value_counts": (109, 119, 120),
+    "null_value_counts": (110, 121, 122),
+    "nan_value_counts": (137, 138, 139),
+    "lower_bounds": (125, 126, 127),
+    "upper_bounds": (128, 129, 130),
+}
 """Field ids of each map by column, of its keys, and of its values."""
 _BOUNDS = ("lower_bounds", "upper_bounds")
 _WANTS = (
     Want(4, ("file_sequence_number",)),
-    Want(FILE, ("data_file",), "any", "record", (
-        *(Want(i, (name,), "any", "list", (Want(key, ("key",)), Want(value, ("value",))))
-          for name, (i, key, value) in _MAPS.items() if name not in _BOUNDS),
-        *(Want(_MAPS[name][0], (name,), "any", "list", (Want(_MAPS[name][1], ("key",)),
-                                                        Want(_MAPS[name][2], ("value",), "bytes")))
-          for name in _BOUNDS),
-        Want(131, ("key_metadata",), "bytes"), Want(132, ("split_offsets",), "int", "list"),
-        Want(135, ("equality_ids",), "int", "list"), Want(140, ("sort_order_id",)),
-        Want(143, ("referenced_data_file",), "text"), Want(144, ("content_offset",)),
-        Want(145, ("content_size_in_bytes",)),
-    )),
-)  # fmt: skip
+    Want(
+        FILE,
+        ("data_file",),
+        "any",
+        "record",
+        (
+            *(
+                Want(i, (name,), "any", "list", (Want(key, ("key",)), Want(value, ("value",))))
+                for name, (i, key, value) in _MAPS.items()
+                if name not in _BOUNDS
+            ),
+            *(
+                Want(
+                    _MAPS[name][0],
+                    (name,),
+                    "any",
+                    "list",
+                    (Want(_MAPS[name][1], ("key",)), Want(_MAPS[name][2], ("value",), "bytes")),
+                )
+                for name in _BOUNDS
+            ),
+            Want(131, ("key_metadata",), "bytes"),
+            Want(132, ("split_offsets",), "int", "list"),
+            Want(135, ("equality_ids",), "int", "list"),
+            Want(140, ("sort_order_id",)),
+            Want(143, ("referenced_data_file",), "text"),
+            Want(144, ("content_offset",)),
+            Want(145, ("content_size_in_bytes",)),
+        ),
+    ),
+)
 _TIME = pa.timestamp("ms", "UTC")
 
 
@@ -63,10 +86,16 @@ def entries_table(snapshot: IcebergSnapshot) -> pa.Table:
     """All entries of a snapshot, tombstones (status 2) included: ``status``, ``snapshot_id``, ``sequence_number``,
     ``file_sequence_number``, ``data_file`` (struct of the columns of :func:`files_table`) and ``readable_metrics``."""
     file = pa.struct([f for f in _file_schema(snapshot) if f.name != "readable_metrics"])
-    schema = pa.schema([
-        ("status", pa.int32()), ("snapshot_id", pa.int64()), ("sequence_number", pa.int64()),
-        ("file_sequence_number", pa.int64()), ("data_file", file), ("readable_metrics", _metrics_type(snapshot)),
-    ])  # fmt: skip
+    schema = pa.schema(
+        [
+            ("status", pa.int32()),
+            ("snapshot_id", pa.int64()),
+            ("sequence_number", pa.int64()),
+            ("file_sequence_number", pa.int64()),
+            ("data_file", file),
+            ("readable_metrics", _metrics_type(snapshot)),
+        ]
+    )
     tables = []
     for manifest in snapshot.manifest_list.manifests:
         entries, raw = _read(snapshot, manifest)
@@ -74,10 +103,13 @@ def entries_table(snapshot: IcebergSnapshot) -> pa.Table:
         metrics = columns.pop("readable_metrics")
         members = [columns[f.name].cast(f.type) for f in file]
         found = [
-            pa.array(entries.status, pa.int32()), entries.snapshot_ids, entries.files["data_sequence_number"],
+            pa.array(entries.status, pa.int32()),
+            entries.snapshot_ids,
+            entries.files["data_sequence_number"],
             _file_sequence_numbers(entries, raw, manifest),
-            pa.StructArray.from_arrays(members, fields=list(file)), metrics,
-        ]  # fmt: skip
+            pa.StructArray.from_arrays(members, fields=list(file)),
+            metrics,
+        ]
         tables.append(pa.table(found, schema=schema))
     return pa.concat_tables([schema.empty_table(), *tables])
 
@@ -105,8 +137,9 @@ def _read(snapshot: IcebergSnapshot, manifest: Manifest) -> tuple[Entries, AvroC
     data, path = snapshot.files.read(manifest.path, "manifest")
     leaves = sorted(f.id for f in _leaves(snapshot).values())
     limits = snapshot.files.storage.limits
-    entries = read_entries(data, path, manifest, snapshot.specs, snapshot.default_spec_id, leaves, all_statuses=True,
-                           limits=limits)  # fmt: skip
+    entries = read_entries(
+        data, path, manifest, snapshot.specs, snapshot.default_spec_id, leaves, all_statuses=True, limits=limits
+    )
     return entries, read_columns(data, _WANTS, (), path, entries.columns.header, limits=limits)
 
 
@@ -128,15 +161,24 @@ def _metrics_type(snapshot: IcebergSnapshot) -> pa.DataType:
 def _file_schema(snapshot: IcebergSnapshot) -> pa.Schema:
     members = pa.struct([(f.name, arrow_type(f.type)) for f in partition_members(snapshot.specs)])
     fields = [
-        ("content", pa.int32()), ("file_path", pa.string()), ("file_format", pa.string()), ("spec_id", pa.int32()),
+        ("content", pa.int32()),
+        ("file_path", pa.string()),
+        ("file_format", pa.string()),
+        ("spec_id", pa.int32()),
         *([("partition", members)] if members.num_fields else []),
-        ("record_count", pa.int64()), ("file_size_in_bytes", pa.int64()),
+        ("record_count", pa.int64()),
+        ("file_size_in_bytes", pa.int64()),
         *((name, pa.map_(pa.int32(), pa.binary() if name in _BOUNDS else pa.int64())) for name in _MAPS),
-        ("key_metadata", pa.binary()), ("split_offsets", pa.list_(pa.int64())), ("equality_ids", pa.list_(pa.int32())),
-        ("sort_order_id", pa.int32()), ("first_row_id", pa.int64()), ("referenced_data_file", pa.string()),
-        ("content_offset", pa.int64()), ("content_size_in_bytes", pa.int64()),
+        ("key_metadata", pa.binary()),
+        ("split_offsets", pa.list_(pa.int64())),
+        ("equality_ids", pa.list_(pa.int32())),
+        ("sort_order_id", pa.int32()),
+        ("first_row_id", pa.int64()),
+        ("referenced_data_file", pa.string()),
+        ("content_offset", pa.int64()),
+        ("content_size_in_bytes", pa.int64()),
         ("readable_metrics", _metrics_type(snapshot)),
-    ]  # fmt: skip
+    ]
     return pa.schema(fields)
 
 
@@ -160,7 +202,7 @@ def _file_columns(snapshot: IcebergSnapshot, entries: Entries, raw: AvroColumns)
         "content_offset": raw[(FILE, 144)].int_array(),
         "content_size_in_bytes": raw[(FILE, 145)].int_array(),
         "readable_metrics": _readable_metrics(snapshot, entries, raw),
-    }  # fmt: skip
+    }
     members = partition_members(snapshot.specs)
     if members:
         own = {f.name: files["partition"].field(i) for i, f in enumerate(files["partition"].type)}
@@ -234,8 +276,13 @@ def partitions_table(snapshot: IcebergSnapshot) -> pa.Table:
     members = partition_members(snapshot.specs)
     tables = [_counts(snapshot, manifest, members) for manifest in snapshot.manifest_list.manifests]
     keys = [*(f"p{f.id}" for f in members), *(["spec_id"] if members else [])]
-    empty = [("spec_id", pa.int32()), *((f"p{f.id}", arrow_type(f.type)) for f in members), ("at", pa.int64()),
-             ("by", pa.int64()), *((name, pa.int64()) for name in _COUNTS)]  # fmt: skip
+    empty = [
+        ("spec_id", pa.int32()),
+        *((f"p{f.id}", arrow_type(f.type)) for f in members),
+        ("at", pa.int64()),
+        ("by", pa.int64()),
+        *((name, pa.int64()) for name in _COUNTS),
+    ]
     rows = pa.concat_tables([pa.schema(empty).empty_table(), *tables])
     rows = rows.append_column("row", pa.array(np.arange(rows.num_rows))).sort_by([("at", "ascending")])
     sums = [(name, "sum") for name in _COUNTS]
@@ -258,9 +305,14 @@ def partitions_table(snapshot: IcebergSnapshot) -> pa.Table:
 
 
 _COUNTS = (
-    "record_count", "file_count", "total_data_file_size_in_bytes", "position_delete_record_count",
-    "position_delete_file_count", "equality_delete_record_count", "equality_delete_file_count",
-)  # fmt: skip
+    "record_count",
+    "file_count",
+    "total_data_file_size_in_bytes",
+    "position_delete_record_count",
+    "position_delete_file_count",
+    "equality_delete_record_count",
+    "equality_delete_file_count",
+)
 
 
 def _counts(snapshot: IcebergSnapshot, manifest: Manifest, members: Sequence[Field]) -> pa.Table:

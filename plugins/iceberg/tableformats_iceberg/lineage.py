@@ -47,9 +47,10 @@ def snapshots_after(metadata: TableMetadata, exclusive: int | None, ending: int)
         return ancestors[::-1]
     if exclusive is None:
         raise SnapshotNotFoundError(
-            f"the snapshots before {oldest.id} have expired", path=metadata.path,
+            f"the snapshots before {oldest.id} have expired",
+            path=metadata.path,
             hint=f"Start behind the last of them, from_snapshot_id_exclusive={oldest.parent_id}",
-        )  # fmt: skip
+        )
     if exclusive not in ids:
         _no_ancestor(metadata, exclusive, ancestors)
     return ancestors[: ids.index(exclusive)][::-1]

@@ -90,6 +90,7 @@ def _choose(candidates: list[FileInfo], hint: str, root: str) -> FileInfo:
     if len(found) > 1:
         raise CorruptMetadataError(
             f"the directory is ambiguous: {len(found)} metadata files of version {newest}, and no hint that decides",
-            path=root, hint=f"Open one of the files instead: {', '.join(info.name for info in found[:4])}",
-        )  # fmt: skip
+            path=root,
+            hint=f"Open one of the files instead: {', '.join(info.name for info in found[:4])}",
+        )
     return found[0]

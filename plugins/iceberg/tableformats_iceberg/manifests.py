@@ -52,11 +52,19 @@ _WANTS = (
     Want(519, ("key_metadata",), "bytes"),
     Want(520, ("first_row_id",)),
     *(Want(i, names) for i, names in _COUNTS.items()),
-    Want(507, ("partitions",), "any", "list", (
-        Want(509, ("contains_null",)), Want(518, ("contains_nan",)),
-        Want(510, ("lower_bound",), "bytes"), Want(511, ("upper_bound",), "bytes"),
-    )),
-)  # fmt: skip
+    Want(
+        507,
+        ("partitions",),
+        "any",
+        "list",
+        (
+            Want(509, ("contains_null",)),
+            Want(518, ("contains_nan",)),
+            Want(510, ("lower_bound",), "bytes"),
+            Want(511, ("upper_bound",), "bytes"),
+        ),
+    ),
+)
 
 
 class Manifest(NamedTuple):
@@ -125,8 +133,14 @@ class ManifestList:
         self.size_bytes = size_bytes
         self._columns = columns
 
-    def kept(self, content: int, specs: Mapping[int, PartitionSpec], manifest_filter: Any,
-             report: ScanReport | None, added_by: int | None = None) -> list[Manifest]:  # fmt: skip
+    def kept(
+        self,
+        content: int,
+        specs: Mapping[int, PartitionSpec],
+        manifest_filter: Any,
+        report: ScanReport | None,
+        added_by: int | None = None,
+    ) -> list[Manifest]:
         """The manifests of ``content`` that may hold a live file which the filter needs; counts the others.
 
         A manifest is left out where it has no live entry, or where its summaries rule every file out. With
@@ -135,9 +149,13 @@ class ManifestList:
         return [manifest for manifest, _ in self.chosen(content, specs, manifest_filter, report, added_by)]
 
     def chosen(
-        self, content: int, specs: Mapping[int, PartitionSpec], manifest_filter: Any, report: ScanReport | None,
+        self,
+        content: int,
+        specs: Mapping[int, PartitionSpec],
+        manifest_filter: Any,
+        report: ScanReport | None,
         added_by: int | None = None,
-    ) -> list[tuple[Manifest, frozenset[int]]]:  # fmt: skip
+    ) -> list[tuple[Manifest, frozenset[int]]]:
         """:meth:`kept`, each with the columns (field ids) that none of its files needs."""
         numbers = self._numbers
         asked = numbers.content == content
@@ -238,8 +256,9 @@ def parse_manifest_list(data: bytes | memoryview, path: str, limits: Limits = DE
     """
     columns = read_columns(data, _WANTS, (), path, limits=limits)
     if columns[(519,)].valid.any():
-        raise UnsupportedFeatureError("the manifests are encrypted", path=path, field="key_metadata",
-                                      hint="Encrypted tables are not read yet")  # fmt: skip
+        raise UnsupportedFeatureError(
+            "the manifests are encrypted", path=path, field="key_metadata", hint="Encrypted tables are not read yet"
+        )
     paths = columns.strings((500,), "manifest_path")
     columns.required((500,), "manifest_path")
     length = columns.required((501,), "manifest_length").values

@@ -136,9 +136,11 @@ def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> T
     version = node.integer("format-version", 32)
     if version > NEWEST_VERSION:
         raise UnsupportedFeatureError(
-            f"the table has Iceberg format version {version}", path=path, field="format-version",
+            f"the table has Iceberg format version {version}",
+            path=path,
+            field="format-version",
             hint=f"Versions 1 to {NEWEST_VERSION} are read",
-        )  # fmt: skip
+        )
     if version < 1:
         node.child("format-version").fail(f"there is no format version {version}")
     _refuse_encryption(node)
@@ -152,11 +154,23 @@ def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> T
         node.child("current-snapshot-id").fail(f"the snapshot {current} is not listed")
     specs, default_spec_id = _specs(node, version, schemas, current_schema_id)
     return TableMetadata(
-        path, version, node.text("location").rstrip("/") or "/", _time(node, "last-updated-ms"), schemas,
-        current_schema_id, specs, default_spec_id, node.texts("properties"), snapshots, current,
-        _refs(node, current, snapshots), _snapshot_log(node), len(data), node.optional_integer("last-column-id", 32),
+        path,
+        version,
+        node.text("location").rstrip("/") or "/",
+        _time(node, "last-updated-ms"),
+        schemas,
+        current_schema_id,
+        specs,
+        default_spec_id,
+        node.texts("properties"),
+        snapshots,
+        current,
+        _refs(node, current, snapshots),
+        _snapshot_log(node),
+        len(data),
+        node.optional_integer("last-column-id", 32),
         _metadata_log(node),
-    )  # fmt: skip
+    )
 
 
 def _plain(data: bytes, path: str, limits: Limits) -> bytes:
@@ -175,8 +189,9 @@ def _refuse_encryption(node: Node) -> None:
     keyed = next((s for s in node.items("snapshots") if "key-id" in s), None)
     if keyed is None and next(node.items("encryption-keys"), None) is None:
         return
-    raise UnsupportedFeatureError("the table is encrypted", path=node.path, field="encryption-keys",
-                                  hint="Encrypted tables are not read yet")  # fmt: skip
+    raise UnsupportedFeatureError(
+        "the table is encrypted", path=node.path, field="encryption-keys", hint="Encrypted tables are not read yet"
+    )
 
 
 def _require(node: Node, version: int) -> None:
@@ -238,9 +253,12 @@ def _spec_fields(node: Node, key: str, schemas: list[Schema]) -> tuple[Partition
         fields.append(
             PartitionField(
                 FIRST_PARTITION_FIELD_ID + index if field_id is None else field_id,
-                child.text("name"), sources[0], transform, _result_type(transform, sources[0], schemas),
+                child.text("name"),
+                sources[0],
+                transform,
+                _result_type(transform, sources[0], schemas),
             )
-        )  # fmt: skip
+        )
     if len({f.id for f in fields}) != len(fields):
         node.fail("a partition spec uses a field id twice")
     return tuple(fields)
@@ -276,11 +294,16 @@ def _snapshot(node: Node, version: int) -> Snapshot:
     if manifest_list is None and "manifests" not in node:
         node.child("manifest-list")
     return Snapshot(
-        node.integer("snapshot-id"), node.optional_integer("parent-snapshot-id"),
-        (node.optional_integer("sequence-number") or 0) if version > 1 else 0, _time(node),
-        manifest_list, tuple(manifests), node.texts("summary"), node.optional_integer("schema-id", 32),
+        node.integer("snapshot-id"),
+        node.optional_integer("parent-snapshot-id"),
+        (node.optional_integer("sequence-number") or 0) if version > 1 else 0,
+        _time(node),
+        manifest_list,
+        tuple(manifests),
+        node.texts("summary"),
+        node.optional_integer("schema-id", 32),
         node.optional_integer("first-row-id"),
-    )  # fmt: skip
+    )
 
 
 def _time(node: Node, key: str = "timestamp-ms") -> int:
@@ -301,9 +324,13 @@ def _refs(node: Node, current: int | None, snapshots: Mapping[int, Snapshot]) ->
             if kind not in ("branch", "tag"):
                 child.child("type").fail(f"{kind[:50]!r} is neither branch nor tag")
             refs[name] = Reference(
-                name, child.integer("snapshot-id"), kind, child.optional_integer("max-ref-age-ms"),
-                child.optional_integer("min-snapshots-to-keep"), child.optional_integer("max-snapshot-age-ms"),
-            )  # fmt: skip
+                name,
+                child.integer("snapshot-id"),
+                kind,
+                child.optional_integer("max-ref-age-ms"),
+                child.optional_integer("min-snapshots-to-keep"),
+                child.optional_integer("max-snapshot-age-ms"),
+            )
     if current is not None and "main" not in refs:
         refs["main"] = Reference("main", current, "branch")
     for ref in refs.values():

@@ -37,12 +37,17 @@ def metadata_columns(
     if format_version >= FIRST_VERSION_WITH_LINEAGE:
         columns += [
             MetadataColumn(
-                Field(ROW_ID_ID, "_row_id", long), "first_row_id", counts_rows=True, stored_id=ROW_ID_ID,
+                Field(ROW_ID_ID, "_row_id", long),
+                "first_row_id",
+                counts_rows=True,
+                stored_id=ROW_ID_ID,
                 null_without="first_row_id",
             ),
             MetadataColumn(
-                Field(LAST_UPDATED_ID, "_last_updated_sequence_number", long), "data_sequence_number",
-                stored_id=LAST_UPDATED_ID, null_without="first_row_id",
+                Field(LAST_UPDATED_ID, "_last_updated_sequence_number", long),
+                "data_sequence_number",
+                stored_id=LAST_UPDATED_ID,
+                null_without="first_row_id",
             ),
-        ]  # fmt: skip
+        ]
     return tuple(c for c in columns if schema.find_id(c.field.id) is None)

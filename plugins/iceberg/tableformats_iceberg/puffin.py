@@ -31,8 +31,14 @@ FRAME = 12
 """Bytes of a blob that are no bitmap: length, magic, checksum."""
 
 
-def parse_deletion_vector(blob: bytes, path: str, offset: int, cardinality: int | None = None,
-                          record_count: int | None = None, limits: Limits = DEFAULT_LIMITS) -> BitMap64:  # fmt: skip
+def parse_deletion_vector(
+    blob: bytes,
+    path: str,
+    offset: int,
+    cardinality: int | None = None,
+    record_count: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> BitMap64:
     """The positions that a blob deletes.
 
     Parameters
@@ -52,8 +58,12 @@ def parse_deletion_vector(blob: bytes, path: str, offset: int, cardinality: int 
     from tableformats._core.bitmap import validate
 
     def fail(message: str, at: int = 0) -> CorruptMetadataError:
-        return CorruptMetadataError(f"a deletion vector is damaged: {message}", path=path, offset=offset + at,
-                                    hint="Restore the file, or read an older snapshot")  # fmt: skip
+        return CorruptMetadataError(
+            f"a deletion vector is damaged: {message}",
+            path=path,
+            offset=offset + at,
+            hint="Restore the file, or read an older snapshot",
+        )
 
     if len(blob) < FRAME:
         raise fail(f"it has {len(blob)} bytes")

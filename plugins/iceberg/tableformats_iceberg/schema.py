@@ -40,11 +40,23 @@ __all__ = ["NAME_MAPPING_PROPERTY", "field_ids", "parse_name_mapping", "parse_sc
 NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
 
 _PRIMITIVES = {
-    "boolean": "boolean", "int": "int", "long": "long", "float": "float", "double": "double", "date": "date",
-    "time": "time", "timestamp": "timestamp_ntz", "timestamptz": "timestamp", "timestamp_ns": "timestamp_ntz_ns",
-    "timestamptz_ns": "timestamp_ns", "string": "string", "uuid": "uuid", "binary": "binary", "variant": "variant",
+    "boolean": "boolean",
+    "int": "int",
+    "long": "long",
+    "float": "float",
+    "double": "double",
+    "date": "date",
+    "time": "time",
+    "timestamp": "timestamp_ntz",
+    "timestamptz": "timestamp",
+    "timestamp_ns": "timestamp_ntz_ns",
+    "timestamptz_ns": "timestamp_ns",
+    "string": "string",
+    "uuid": "uuid",
+    "binary": "binary",
+    "variant": "variant",
     "unknown": "unknown",
-}  # fmt: skip
+}
 _DECIMAL = re.compile(r"^decimal\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$")
 _FIXED = re.compile(r"^fixed\[\s*(\d{1,9})\s*\]$")
 _GEO = re.compile(r"^geo(metry|graphy)\b")
@@ -84,10 +96,14 @@ def field_ids(fields: Iterable[Field]) -> Iterator[int]:
 def _field(node: Node, depth: int) -> Field:
     kind = _type(node.child("type"), depth + 1)
     return Field(
-        node.integer("id", 32), node.text("name"), kind, node.boolean("required"),
-        initial_default=_default(node, "initial-default", kind), doc=node.optional_text("doc"),
+        node.integer("id", 32),
+        node.text("name"),
+        kind,
+        node.boolean("required"),
+        initial_default=_default(node, "initial-default", kind),
+        doc=node.optional_text("doc"),
         metadata=_geo_metadata(node.child("type").value),
-    )  # fmt: skip
+    )
 
 
 def _geo_metadata(text: Any) -> dict[str, Any]:
@@ -112,8 +128,9 @@ def _type(node: Node, depth: int) -> Type:
 def _part(node: Node, name: str, required: str | None, depth: int) -> Field:
     kind = _type(node.child(name), depth + 1)
     is_required = True if required is None else node.boolean(required)
-    return Field(node.integer(f"{name}-id", 32), name, kind, is_required,
-                 metadata=_geo_metadata(node.child(name).value))  # fmt: skip
+    return Field(
+        node.integer(f"{name}-id", 32), name, kind, is_required, metadata=_geo_metadata(node.child(name).value)
+    )
 
 
 def _primitive(node: Node) -> Type:
@@ -130,9 +147,11 @@ def _primitive(node: Node) -> Type:
     if _GEO.match(text):
         return primitive("binary")
     raise UnsupportedFeatureError(
-        f"the schema uses the type {text[:100]!r}", path=node.path, field=node.field,
+        f"the schema uses the type {text[:100]!r}",
+        path=node.path,
+        field=node.field,
         hint="A newer version may read it",
-    )  # fmt: skip
+    )
 
 
 # ---- default values -------------------------------------------------------------------------------------------------
@@ -156,8 +175,12 @@ def _default_value(node: Node, kind: Type) -> Any:
     if isinstance(kind, StructType):
         # Struct defaults are {} and the members bring their own; older writers spelt them by field id.
         members = node.mapping()
-        return {f.name: _default_value(Node(members.get(str(f.id)), node.path, node.field), f.type)
-                if str(f.id) in members else f.initial_default for f in kind.fields}  # fmt: skip
+        return {
+            f.name: _default_value(Node(members.get(str(f.id)), node.path, node.field), f.type)
+            if str(f.id) in members
+            else f.initial_default
+            for f in kind.fields
+        }
     if isinstance(kind, ListType):
         if not isinstance(value, list):
             raise TypeError

@@ -75,8 +75,10 @@ class IcebergSnapshot(FormatSnapshot):
         if text is not None and not (number and (int(text) or key == "read.split.open-file-cost")):
             raise CorruptMetadataError(
                 f"the table's property is no number of bytes or groups: {text[:50]!r}",
-                path=self.metadata.path, field=key, hint="Correct the property, or give the value in the call",
-            )  # fmt: skip
+                path=self.metadata.path,
+                field=key,
+                hint="Correct the property, or give the value in the call",
+            )
         return None if text is None else int(text)
 
     _columns_asked: tuple[int, ...] = ()
@@ -124,16 +126,30 @@ class IcebergSnapshot(FormatSnapshot):
         return self.entries_in(*self.files.read(manifest.path, "manifest"), manifest, columns, report, threads)
 
     def entries_in(
-        self, data: bytes | memoryview, path: str, manifest: Manifest, columns: Sequence[int],
-        report: ScanReport | None, threads: int = 1,
-    ) -> Entries:  # fmt: skip
+        self,
+        data: bytes | memoryview,
+        path: str,
+        manifest: Manifest,
+        columns: Sequence[int],
+        report: ScanReport | None,
+        threads: int = 1,
+    ) -> Entries:
         """The live entries of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
         from .entries import read_entries
 
         if report is not None:
             report.count_metadata(len(data))
-        return read_entries(data, path, manifest, self.specs, self.default_spec_id, columns, report,
-                            limits=self.files.storage.limits, threads=threads)  # fmt: skip
+        return read_entries(
+            data,
+            path,
+            manifest,
+            self.specs,
+            self.default_spec_id,
+            columns,
+            report,
+            limits=self.files.storage.limits,
+            threads=threads,
+        )
 
     def parts(self, request: ReadRequest) -> list[FilePart]:
         """See :meth:`tableformats.plugin.FormatSnapshot.parts`: the data manifests."""
@@ -175,9 +191,14 @@ class IcebergSnapshot(FormatSnapshot):
         yield _batch(self._read_entries(manifest, columns, report, threads), place)
 
     def batch_in(
-        self, data: bytes | memoryview, path: str, manifest: Manifest, place: int | None, columns: Sequence[int],
+        self,
+        data: bytes | memoryview,
+        path: str,
+        manifest: Manifest,
+        place: int | None,
+        columns: Sequence[int],
         report: ScanReport,
-    ) -> FileBatch:  # fmt: skip
+    ) -> FileBatch:
         """The batch of a part, of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
         return _batch(self.entries_in(data, path, manifest, columns, report), place)
 
@@ -210,9 +231,7 @@ class IcebergSnapshot(FormatSnapshot):
         from .manifest_reader import ManifestReader
         from .manifests import DELETES
 
-        return ManifestReader(self, ScanReport()).delete_index(
-            self.manifest_list.kept(DELETES, self.specs, None, None)
-        )
+        return ManifestReader(self, ScanReport()).delete_index(self.manifest_list.kept(DELETES, self.specs, None, None))
 
     @cached_property
     def _delete_reader(self) -> DeleteReader:

@@ -62,9 +62,11 @@ class Together:
         manifest, place = self._keys[number]
         if number not in self._decoded:
             left = self.undecoded(number)
-            yield from alone(report) if left is None else [
-                self._snapshot.batch_in(left.data, left.path, manifest, place, self._columns, report)
-            ]
+            yield from (
+                alone(report)
+                if left is None
+                else [self._snapshot.batch_in(left.data, left.path, manifest, place, self._columns, report)]
+            )
             return
         found, batch = self._decoded.pop(number)
         found.counted(manifest, report)

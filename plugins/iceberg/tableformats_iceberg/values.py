@@ -194,8 +194,9 @@ def decode_partition(raw: RawColumn, kind: Type, path: str, name: str) -> pa.Arr
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError, KeyError) as error:
         raise CorruptMetadataError(
             f"a partition value of Avro type {raw.avro['type']} is no {kind}: {str(error)[:200]}",
-            path=path, field=f"partition.{name}",
-        ) from None  # fmt: skip
+            path=path,
+            field=f"partition.{name}",
+        ) from None
 
 
 def _partition_values(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Array:

@@ -17,8 +17,13 @@ HERE = Path(__file__).parent
 CSRC = HERE.parents[2] / "csrc"
 KERNELS = tuple(sorted(path.stem for path in HERE.glob("*.c") if path.stem != "replay"))
 """The targets' names."""
-DICTIONARIES = {"avro": "avro.dict", "avro_blocks": "avro.dict", "json_texts": "json.dict", "json_values": "json.dict",
-                "roaring": "roaring.dict"}  # fmt: skip
+DICTIONARIES = {
+    "avro": "avro.dict",
+    "avro_blocks": "avro.dict",
+    "json_texts": "json.dict",
+    "json_values": "json.dict",
+    "roaring": "roaring.dict",
+}
 
 _SANITIZERS = "-fsanitize=address,undefined"
 _FLAGS = ["-std=c11", "-Wall", "-g", "-fno-omit-frame-pointer", f"-I{CSRC}"]

@@ -1,8 +1,8 @@
 /* Avro records into columns (tf_avro.h) against a plain reading of the same records by their schema.
  *
  * Input: the number of bytes that describe a schema, these bytes, flags (drop records, decode the block twice, a small
- * budget), the number of records (odd: what is decoded twice is joined), then the block. Reading and skipping are compared, and so is every row of every
- * column, by a hash of the rows.
+ * budget), the number of records (odd: what is decoded twice is joined), then the block. Reading and skipping are
+ * compared, and so is every row of every column, by a hash of the rows.
  */
 #include "avro_program.h"
 
@@ -17,7 +17,11 @@ typedef struct {
     fuzz_input in;
     int skips; /* nothing is wanted */
     plain_column columns[COLUMNS];
-    struct { int kind; int64_t number; fuzz_input bytes; } slots[COLUMNS]; /* of maps: 0 none, 1 a number, 2 bytes */
+    struct {
+        int kind;
+        int64_t number;
+        fuzz_input bytes;
+    } slots[COLUMNS]; /* of maps: 0 none, 1 a number, 2 bytes */
 } plain_reader;
 
 static uint64_t hash_bytes(uint64_t hash, const uint8_t *p, size_t size)
@@ -150,8 +154,10 @@ static int read_pair(plain_reader *r, const avro_node *node)
     fuzz_input bytes = {NULL, NULL};
     int32_t value = node->value & 0xff;
     for (int part = 0; part < 2; part++) {
-        int fine = part == node->value >> 8 ? read_long(r, &key) : value == 0 ? read_long(r, &number)
-                 : value == 1 ? read_octets(r, &bytes) : read_piece(r, value, &bytes);
+        int fine = part == node->value >> 8 ? read_long(r, &key)
+                   : value == 0             ? read_long(r, &number)
+                   : value == 1             ? read_octets(r, &bytes)
+                                            : read_piece(r, value, &bytes);
         if (!fine)
             return 0;
     }
@@ -169,7 +175,8 @@ static int read_pair(plain_reader *r, const avro_node *node)
 static int read_items(plain_reader *r, const avro_node *node)
 {
     int reads = !r->skips && node->wanted;
-    int32_t value = node->value & 0xff, least = node->kind == A_LIST ? avro_least(node->first) : 1 + (value > 1 ? value : 1);
+    int32_t value = node->value & 0xff,
+            least = node->kind == A_LIST ? avro_least(node->first) : 1 + (value > 1 ? value : 1);
     for (;;) {
         int64_t count, size = -1;
         if (!read_long(r, &count) || count == INT64_MIN)
@@ -218,12 +225,9 @@ static int read_node(plain_reader *r, const avro_node *node)
         add_nulls(r, node->first);
         return branch == 2 || read_long(r, &branch);
     case A_LIST:
-    case A_MAP:
-        return read_items(r, node);
-    case A_RECORD:
-        return read_node(r, node->first) && read_node(r, node->second);
-    default:
-        return read_scalar(r, node);
+    case A_MAP: return read_items(r, node);
+    case A_RECORD: return read_node(r, node->first) && read_node(r, node->second);
+    default: return read_scalar(r, node);
     }
 }
 
@@ -297,8 +301,13 @@ static tf_avro_guess guesses[WORDS];
 static void begin(tf_avro_decoder *d, avro_schema *s, int64_t limit)
 {
     memset(guesses, 0, sizeof guesses);
-    *d = (tf_avro_decoder){.columns = s->columns, .parents = s->parents, .column_count = s->column_count,
-                           .sparse_start = s->sparse_start, .drop_column = -1, .keys = WANTED, .key_count = KEYS,
+    *d = (tf_avro_decoder){.columns = s->columns,
+                           .parents = s->parents,
+                           .column_count = s->column_count,
+                           .sparse_start = s->sparse_start,
+                           .drop_column = -1,
+                           .keys = WANTED,
+                           .key_count = KEYS,
                            .guesses = guesses};
     d->program = s->words;
     d->program_length = s->word_count;

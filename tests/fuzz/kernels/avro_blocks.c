@@ -79,9 +79,16 @@ static int one_by_one(tf_avro_decoder *d, fuzz_input in, int32_t least, int64_t 
 static void begin(tf_avro_decoder *d, avro_schema *s, tf_avro_guess *guesses)
 {
     memset(guesses, 0, WORDS * sizeof *guesses);
-    *d = (tf_avro_decoder){.columns = s->columns, .parents = s->parents, .column_count = s->column_count,
-                           .sparse_start = s->sparse_start, .drop_column = -1, .keys = WANTED, .key_count = KEYS,
-                           .guesses = guesses, .program = s->words, .program_length = s->word_count};
+    *d = (tf_avro_decoder){.columns = s->columns,
+                           .parents = s->parents,
+                           .column_count = s->column_count,
+                           .sparse_start = s->sparse_start,
+                           .drop_column = -1,
+                           .keys = WANTED,
+                           .key_count = KEYS,
+                           .guesses = guesses,
+                           .program = s->words,
+                           .program_length = s->word_count};
     d->memory.limit = 1 << 22;
     tf_avro_begin(d);
 }

@@ -15,15 +15,30 @@ enum { NODES = 48, WORDS = 4096, COLUMNS = 64, KEYS = 5, DEPTH = 4 };
 /* Wanted keys of maps: of one byte, of two, and none that is there twice. */
 static const int32_t WANTED[KEYS] = {-3, 1, 2, 63, 130};
 
-typedef enum { A_LONG, A_INT, A_BOOL, A_FLOAT, A_DOUBLE, A_BYTES, A_TEXT, A_FIXED, A_ENUM, A_OPTIONAL, A_UNION, A_LIST,
-               A_MAP, A_RECORD, A_KINDS } avro_kind;
+typedef enum {
+    A_LONG,
+    A_INT,
+    A_BOOL,
+    A_FLOAT,
+    A_DOUBLE,
+    A_BYTES,
+    A_TEXT,
+    A_FIXED,
+    A_ENUM,
+    A_OPTIONAL,
+    A_UNION,
+    A_LIST,
+    A_MAP,
+    A_RECORD,
+    A_KINDS
+} avro_kind;
 
 typedef struct avro_node {
     avro_kind kind;
-    int wanted;               /* else it is skipped in both programs */
-    int32_t size;             /* of FIXED, symbols of ENUM; OPTIONAL: the branch of null */
-    int32_t value;            /* MAP: what its values are: 0 longs, 1 bytes, else fixed of that size; bit 8: value first */
-    int32_t column;           /* of scalars and lists; the first of a MAP */
+    int wanted;     /* else it is skipped in both programs */
+    int32_t size;   /* of FIXED, symbols of ENUM; OPTIONAL: the branch of null */
+    int32_t value;  /* MAP: what its values are: 0 longs, 1 bytes, else fixed of that size; bit 8: value first */
+    int32_t column; /* of scalars and lists; the first of a MAP */
     struct avro_node *first;  /* OPTIONAL, UNION, LIST, RECORD: what is inside */
     struct avro_node *second; /* RECORD: what follows the first */
 } avro_node;
@@ -52,12 +67,8 @@ static avro_node *avro_parse(avro_schema *s, fuzz_input *in, int depth, int want
     if (depth >= DEPTH && node->kind >= A_OPTIONAL)
         node->kind = A_LONG;
     switch (node->kind) {
-    case A_FIXED:
-        node->size = fuzz_byte(in) % 20;
-        break;
-    case A_ENUM:
-        node->size = 1 + fuzz_byte(in) % 5;
-        break;
+    case A_FIXED: node->size = fuzz_byte(in) % 20; break;
+    case A_ENUM: node->size = 1 + fuzz_byte(in) % 5; break;
     case A_MAP: /* a map within a list or a branch is no column of ours */
         node->wanted = wanted && !in_list && !in_branch;
         node->value = fuzz_byte(in) % 12 | (fuzz_byte(in) & 1) << 8;
@@ -66,18 +77,13 @@ static avro_node *avro_parse(avro_schema *s, fuzz_input *in, int depth, int want
         node->size = fuzz_byte(in) & 1;
         node->first = avro_parse(s, in, depth + 1, wanted, in_list, 1);
         break;
-    case A_UNION:
-        node->first = avro_parse(s, in, depth + 1, wanted, in_list, 1);
-        break;
-    case A_LIST:
-        node->first = avro_parse(s, in, depth + 1, wanted, 1, 0);
-        break;
+    case A_UNION: node->first = avro_parse(s, in, depth + 1, wanted, in_list, 1); break;
+    case A_LIST: node->first = avro_parse(s, in, depth + 1, wanted, 1, 0); break;
     case A_RECORD:
         node->first = avro_parse(s, in, depth + 1, wanted, in_list, in_branch);
         node->second = avro_parse(s, in, depth + 1, wanted, in_list, in_branch);
         break;
-    default:
-        break;
+    default: break;
     }
     /* A union in a union is no Avro. */
     if ((node->kind == A_OPTIONAL || node->kind == A_UNION) &&
@@ -92,16 +98,11 @@ static avro_node *avro_parse(avro_schema *s, fuzz_input *in, int depth, int want
 static int32_t avro_least(const avro_node *node)
 {
     switch (node->kind) {
-    case A_FLOAT:
-        return 4;
-    case A_DOUBLE:
-        return 8;
-    case A_FIXED:
-        return node->size;
-    case A_RECORD:
-        return avro_least(node->first) + avro_least(node->second);
-    default:
-        return 1;
+    case A_FLOAT: return 4;
+    case A_DOUBLE: return 8;
+    case A_FIXED: return node->size;
+    case A_RECORD: return avro_least(node->first) + avro_least(node->second);
+    default: return 1;
     }
 }
 
@@ -109,7 +110,8 @@ static int32_t avro_least(const avro_node *node)
 static void avro_number(avro_schema *s, avro_node *node, int32_t parent, int sparse)
 {
     int32_t kind = node->kind == A_BYTES || node->kind == A_FIXED ? TF_COLUMN_OCTETS
-                 : node->kind == A_TEXT ? TF_COLUMN_TEXT : TF_COLUMN_NUMBERS;
+                   : node->kind == A_TEXT                         ? TF_COLUMN_TEXT
+                                                                  : TF_COLUMN_NUMBERS;
     int32_t count = node->kind == A_MAP ? sparse * KEYS : node->kind < A_OPTIONAL || node->kind == A_LIST ? !sparse : 0;
     /* Items of no bytes are refused by the compiler, and so is what has more columns than we hold. */
     if (node->kind == A_LIST && !avro_least(node->first))
@@ -169,8 +171,8 @@ static void emit_value(avro_code *code, const avro_node *node);
 
 static void emit_scalar(avro_code *code, const avro_node *node)
 {
-    static const int32_t READ[] = {TF_AVRO_LONG, TF_AVRO_INT, TF_AVRO_BOOL, TF_AVRO_FLOAT, TF_AVRO_DOUBLE, TF_AVRO_BYTES,
-                                   TF_AVRO_BYTES, TF_AVRO_FIXED, TF_AVRO_ENUM};
+    static const int32_t READ[] = {TF_AVRO_LONG,  TF_AVRO_INT,   TF_AVRO_BOOL,  TF_AVRO_FLOAT, TF_AVRO_DOUBLE,
+                                   TF_AVRO_BYTES, TF_AVRO_BYTES, TF_AVRO_FIXED, TF_AVRO_ENUM};
     int32_t bytes = node->kind == A_BOOL ? 1 : node->kind == A_FLOAT ? 4 : node->kind == A_DOUBLE ? 8 : node->size;
     if (code->reads && node->wanted) {
         emit_two(code, READ[node->kind], node->column);
@@ -238,9 +240,7 @@ static void emit_value(avro_code *code, const avro_node *node)
         emit_value(code, node->first);
         code->words[head + 3] = code->count - start;
         break;
-    case A_UNION:
-        emit_union(code, node);
-        break;
+    case A_UNION: emit_union(code, node); break;
     case A_LIST:
         if (code->reads && node->wanted)
             emit_two(code, TF_AVRO_LIST, node->column);
@@ -251,15 +251,12 @@ static void emit_value(avro_code *code, const avro_node *node)
         emit_value(code, node->first);
         code->words[start - 1] = code->count - start;
         break;
-    case A_MAP:
-        emit_map(code, node);
-        break;
+    case A_MAP: emit_map(code, node); break;
     case A_RECORD:
         emit_value(code, node->first);
         emit_value(code, node->second);
         break;
-    default:
-        emit_scalar(code, node);
+    default: emit_scalar(code, node);
     }
 }
 

@@ -12,18 +12,10 @@
 enum { LINES = 16, MEMBERS = 32 };
 
 static const tf_json_member STATISTICS[] = {
-    {NAME(""), 1, 5, -1},
-    {NAME("numRecords"), 0, 0, 0},
-    {NAME("minValues"), 6, 2, 1},
-    {NAME("maxValues"), 9, 2, -1},
-    {NAME("nullCount"), 11, 2, -1},
-    {NAME("tightBounds"), 0, 0, 2},
-    {NAME("a"), 0, 0, 3},
-    {NAME("s"), 8, 1, -1},
-    {NAME("b"), 0, 0, 4},
-    {NAME("a"), 0, 0, 5},
-    {NAME("d"), 0, 0, 6},
-    {NAME("a"), 0, 0, 7},
+    {NAME(""), 1, 5, -1},          {NAME("numRecords"), 0, 0, 0},  {NAME("minValues"), 6, 2, 1},
+    {NAME("maxValues"), 9, 2, -1}, {NAME("nullCount"), 11, 2, -1}, {NAME("tightBounds"), 0, 0, 2},
+    {NAME("a"), 0, 0, 3},          {NAME("s"), 8, 1, -1},          {NAME("b"), 0, 0, 4},
+    {NAME("a"), 0, 0, 5},          {NAME("d"), 0, 0, 6},           {NAME("a"), 0, 0, 7},
     {NAME("d"), 0, 0, 8},
 };
 
@@ -237,12 +229,9 @@ static int value(plain_text *t, int32_t parent, int depth)
     if (!fuzz_left(&t->in))
         return 0;
     switch (*t->in.cur) {
-    case '{':
-        return several(t, parent, depth, "}");
-    case '[':
-        return several(t, -1, depth, "]");
-    case '"':
-        return string(t, &size);
+    case '{': return several(t, parent, depth, "}");
+    case '[': return several(t, -1, depth, "]");
+    case '"': return string(t, &size);
     default:
         return literal(t, "true") || literal(t, "false") || literal(t, "null") || literal(t, "NaN") ||
                literal(t, "Infinity") || number(t);
@@ -325,8 +314,10 @@ static void compare_line(table *warm, table *cold, int64_t row, const uint8_t *c
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static table warm, cold;
-    static const struct { const tf_json_member *members; int32_t columns; } TREES[] = {
-        {STATISTICS, 9}, {ACTIONS, 17}, {AWKWARD, 8}};
+    static const struct {
+        const tf_json_member *members;
+        int32_t columns;
+    } TREES[] = {{STATISTICS, 9}, {ACTIONS, 17}, {AWKWARD, 8}};
     if (size < 1)
         return 0;
     uint8_t tree = data[0] % 3, *base = fuzz_copy(data + 1, size - 1);

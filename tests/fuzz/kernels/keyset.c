@@ -24,7 +24,8 @@ static int is_known(const tf_key *known, size_t count, tf_key key)
 }
 
 /* A key's number is not negative, its own, and stays what it is. */
-static void check_numbers(tf_keyset *set, const tf_key *known, int64_t *numbers, size_t count, const tf_key *keys, size_t n)
+static void check_numbers(tf_keyset *set, const tf_key *known, int64_t *numbers, size_t count, const tf_key *keys,
+                          size_t n)
 {
     int64_t found[TF_KEYSET_BLOCK];
     tf_keyset_find(set, keys, n, found);
@@ -40,8 +41,8 @@ static void check_numbers(tf_keyset *set, const tf_key *known, int64_t *numbers,
     }
 }
 
-static void operate(
-    tf_keyset *set, tf_key *known, int64_t *numbers, size_t *count, const tf_key *keys, size_t n, int add)
+static void operate(tf_keyset *set, tf_key *known, int64_t *numbers, size_t *count, const tf_key *keys, size_t n,
+                    int add)
 {
     uint8_t answers[TF_KEYSET_BLOCK], unseen[TF_KEYSET_BLOCK];
     uint64_t hashes[TF_KEYSET_BLOCK];
@@ -72,7 +73,8 @@ static void operate(
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const uint64_t STRONG[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu, 0x2545f4914f6cdd1du};
+    static const uint64_t STRONG[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu,
+                                       0x2545f4914f6cdd1du};
     static const uint64_t WEAK[4] = {0};
     fuzz_input in = {data, data + size};
     tf_keyset set;

@@ -34,12 +34,18 @@ def sql(data: bytes) -> None:
 
 def sql_seeds() -> dict[str, bytes]:
     texts = {
-        "compare": "c = 1 AND s <> \"it's\" OR NOT (x >= 1.5e3)", "in": "c IN (1, 2, NULL) AND s NOT IN ('a')",
-        "between": "d BETWEEN DATE'2020-01-01' AND '2020-02-29'", "like": r"s LIKE 'a\%b%' OR s LIKE '_'",
-        "null": "c IS NOT NULL AND b IS TRUE AND x <=> NULL", "time": "t < TIMESTAMP'2020-01-01T00:00:00.5+02:00'",
-        "quoted": "`c` > -9223372036854775808 /* a */ -- b", "functions": "isnan(x) OR startswith(s, 'é')",
-        "cast": "CAST('1' AS BIGINT) = c", "hex": "y = X'00ff' OR 0.1BD < x", "columns": "c < x AND s = \"q\"",
-    }  # fmt: skip
+        "compare": 'c = 1 AND s <> "it\'s" OR NOT (x >= 1.5e3)',
+        "in": "c IN (1, 2, NULL) AND s NOT IN ('a')",
+        "between": "d BETWEEN DATE'2020-01-01' AND '2020-02-29'",
+        "like": r"s LIKE 'a\%b%' OR s LIKE '_'",
+        "null": "c IS NOT NULL AND b IS TRUE AND x <=> NULL",
+        "time": "t < TIMESTAMP'2020-01-01T00:00:00.5+02:00'",
+        "quoted": "`c` > -9223372036854775808 /* a */ -- b",
+        "functions": "isnan(x) OR startswith(s, 'é')",
+        "cast": "CAST('1' AS BIGINT) = c",
+        "hex": "y = X'00ff' OR 0.1BD < x",
+        "columns": 'c < x AND s = "q"',
+    }
     return {name: text.encode() for name, text in texts.items()}
 
 
@@ -62,10 +68,32 @@ def paths(data: bytes) -> None:
 
 def path_seeds() -> dict[str, bytes]:
     texts = (
-        "part-0.parquet", "p=a%20b/f", "../x", "%2e%2e/x", "%252e%252e/x", "/abs/f", "file:/x", "file:///x",
-        "file://host/x", "FILE:/x", "s3://bucket/t/f", "s3a://other/f", "http://x/y", "a/./b//c", "a:b/c", "%", "%zz",
-        "é%C3%A9", "a\0b", "C:\\x", "s3:/bucket", "%2Fetc/passwd", "a/..%2fb", "S3://bucket/f", "file:%2e%2e/x",
-    )  # fmt: skip
+        "part-0.parquet",
+        "p=a%20b/f",
+        "../x",
+        "%2e%2e/x",
+        "%252e%252e/x",
+        "/abs/f",
+        "file:/x",
+        "file:///x",
+        "file://host/x",
+        "FILE:/x",
+        "s3://bucket/t/f",
+        "s3a://other/f",
+        "http://x/y",
+        "a/./b//c",
+        "a:b/c",
+        "%",
+        "%zz",
+        "é%C3%A9",
+        "a\0b",
+        "C:\\x",
+        "s3:/bucket",
+        "%2Fetc/passwd",
+        "a/..%2fb",
+        "S3://bucket/f",
+        "file:%2e%2e/x",
+    )
     return {f"{i:02}": text.encode() for i, text in enumerate(texts)}
 
 

@@ -41,8 +41,14 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 COMMIT, CHECKPOINT = "_delta_log/{:020d}.json", "_delta_log/{:020d}.checkpoint.parquet"
 FEATURES = ["deletionVectors", "v2Checkpoint"]
 PROTOCOL = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": FEATURES, "writerFeatures": FEATURES}
-COLUMNS = [field("c", "long"), field("s", "string"), field("d", "decimal(9,2)"), field("t", "timestamp"),
-           field("n", {"type": "struct", "fields": [field("x", "double")]}), field("p", "integer")]  # fmt: skip
+COLUMNS = [
+    field("c", "long"),
+    field("s", "string"),
+    field("d", "decimal(9,2)"),
+    field("t", "timestamp"),
+    field("n", {"type": "struct", "fields": [field("x", "double")]}),
+    field("p", "integer"),
+]
 VECTOR = portable([1, 4])
 FILTER = "c BETWEEN 1 AND 5 OR s >= 'm' OR d < 3 OR n.x > 0.5 OR p = 2 OR t > TIMESTAMP'2020-01-01'"
 
@@ -92,8 +98,13 @@ def commit(data: bytes) -> None:
 
 
 def described(path: str = "a", **more: Any) -> dict[str, Any]:
-    text = stats(6, minValues={"c": 1, "s": "a", "d": 1.5, "n": {"x": 0.1}}, maxValues={"c": 9, "s": "z", "d": 99.25},
-                 nullCount={"c": 0, "n": {"x": 1}}, tightBounds=True)  # fmt: skip
+    text = stats(
+        6,
+        minValues={"c": 1, "s": "a", "d": 1.5, "n": {"x": 0.1}},
+        maxValues={"c": 9, "s": "z", "d": 99.25},
+        nullCount={"c": 0, "n": {"x": 1}},
+        tightBounds=True,
+    )
     return add(path, partitionValues={"p": "2"}, stats=text, **more)
 
 
@@ -107,8 +118,10 @@ def commit_seeds() -> dict[str, bytes]:
         "metadata": lines({"metaData": metadata(*COLUMNS[:3])}, {"protocol": PROTOCOL}),
         "domain": lines({"domainMetadata": {"domain": "d", "configuration": "{}", "removed": False}}, remove("é")),
         "escapes": lines(described()).replace(b'"path"', b'"p\\u0061th"').replace(b'"a"', b'"\\ud83d\\ude00"'),
-        "pretty": json.dumps(described(), indent=1).encode(), "empty": b"", "torn": lines(described())[:-9],
-    }  # fmt: skip
+        "pretty": json.dumps(described(), indent=1).encode(),
+        "empty": b"",
+        "torn": lines(described())[:-9],
+    }
     for path in sorted(GOLDEN.glob("tables_jvm/delta-change-feed/table/_delta_log/*.json"))[:4]:
         found[f"spark-{path.stem.lstrip('0') or '0'}"] = path.read_bytes()
     return found
@@ -127,13 +140,20 @@ def checkpoint_seeds() -> dict[str, bytes]:
 
     rows = [{"protocol": PROTOCOL}, {"metaData": metadata(*COLUMNS, partition=("p",))}, described(), described("b")]
     found = {}
-    for name, options in {"plain": {"write_statistics": False, "use_dictionary": False},
-                          "whole": {"row_group_size": 2}, "zstd": {"compression": "zstd"}}.items():  # fmt: skip
+    for name, options in {
+        "plain": {"write_statistics": False, "use_dictionary": False},
+        "whole": {"row_group_size": 2},
+        "zstd": {"compression": "zstd"},
+    }.items():
         kinds = {kind: KINDS[kind] for kind in ("add", "protocol", "metaData")}
         listed = [{k: {f.name: v.get(f.name) for f in KINDS[k]} for k, v in row.items()} for row in rows]
         out = io.BytesIO()
-        pq.write_table(pa.Table.from_pylist(listed, pa.schema(list(kinds.items()))), out, store_schema=False,
-                       **{"compression": "none", **options})  # fmt: skip
+        pq.write_table(
+            pa.Table.from_pylist(listed, pa.schema(list(kinds.items()))),
+            out,
+            store_schema=False,
+            **{"compression": "none", **options},
+        )
         found[name] = out.getvalue()
     return found
 
@@ -159,8 +179,15 @@ def checksum(data: bytes) -> None:
 
 
 def checksum_seeds() -> dict[str, bytes]:
-    content = {"tableSizeBytes": 0, "numFiles": 0, "numMetadata": 1, "numProtocol": 1, "protocol": PROTOCOL,
-               "metadata": metadata(*COLUMNS, partition=("p",)), "inCommitTimestampOpt": 5}  # fmt: skip
+    content = {
+        "tableSizeBytes": 0,
+        "numFiles": 0,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "protocol": PROTOCOL,
+        "metadata": metadata(*COLUMNS, partition=("p",)),
+        "inCommitTimestampOpt": 5,
+    }
     found = sorted(GOLDEN.glob("tables_jvm/delta-type-widening/table/_delta_log/*.crc"))[:2]
     return {"own": json.dumps(content).encode(), **{f"spark-{i}": path.read_bytes() for i, path in enumerate(found)}}
 
@@ -177,10 +204,18 @@ def statistics(data: bytes) -> None:
 
 def statistics_seeds() -> dict[str, bytes]:
     whole = json.loads(described()["add"]["stats"])
-    odd = {"numRecords": 3.0, "minValues": {"t": "2020-01-01T00:00:00.000Z", "c": "1", "d": 1e2, "s": None},
-           "maxValues": {"c": 2**63, "n": {"x": "NaN"}}, "nullCount": {"c": -1}}  # fmt: skip
-    return {"own": json.dumps(whole).encode(), "odd": json.dumps(odd).encode(), "empty": b"{}",
-            "numbers": b'{"numRecords":1e400,"minValues":{"n":{"x":NaN},"c":00}}'}  # fmt: skip
+    odd = {
+        "numRecords": 3.0,
+        "minValues": {"t": "2020-01-01T00:00:00.000Z", "c": "1", "d": 1e2, "s": None},
+        "maxValues": {"c": 2**63, "n": {"x": "NaN"}},
+        "nullCount": {"c": -1},
+    }
+    return {
+        "own": json.dumps(whole).encode(),
+        "odd": json.dumps(odd).encode(),
+        "empty": b"{}",
+        "numbers": b'{"numRecords":1e400,"minValues":{"n":{"x":NaN},"c":00}}',
+    }
 
 
 def schema(data: bytes) -> None:
@@ -189,11 +224,20 @@ def schema(data: bytes) -> None:
 
 
 def schema_seeds() -> dict[str, bytes]:
-    nested = field("m", {"type": "map", "keyType": "string", "valueContainsNull": True, "valueType": {
-        "type": "array", "elementType": "decimal(38,18)", "containsNull": False}})  # fmt: skip
+    nested = field(
+        "m",
+        {
+            "type": "map",
+            "keyType": "string",
+            "valueContainsNull": True,
+            "valueType": {"type": "array", "elementType": "decimal(38,18)", "containsNull": False},
+        },
+    )
     mapped = field("é", "date", {"delta.columnMapping.id": 4, "delta.columnMapping.physicalName": "col-4"})
-    return {"own": json.dumps({"type": "struct", "fields": [*COLUMNS, nested]}).encode(),
-            "mapped": json.dumps({"type": "struct", "fields": [mapped]}).encode()}  # fmt: skip
+    return {
+        "own": json.dumps({"type": "struct", "fields": [*COLUMNS, nested]}).encode(),
+        "mapped": json.dumps({"type": "struct", "fields": [mapped]}).encode(),
+    }
 
 
 def vector_in_file(data: bytes) -> None:
@@ -206,8 +250,13 @@ def vector_in_file(data: bytes) -> None:
 def vector_inline(data: bytes) -> None:
     """A size, a cardinality, then the text."""
     size, cardinality = struct.unpack("<hh", data[:4].ljust(4, b"\0"))
-    stored = {"path": None, "inline": data[4:].decode(errors="surrogateescape"), "offset": None, "size_bytes": size,
-              "cardinality": cardinality}  # fmt: skip
+    stored = {
+        "path": None,
+        "inline": data[4:].decode(errors="surrogateescape"),
+        "offset": None,
+        "size_bytes": size,
+        "cardinality": cardinality,
+    }
     check_positions(Memory({}), stored)
 
 
@@ -219,8 +268,11 @@ def check_positions(storage: Memory, stored: Mapping[str, Any]) -> None:
 
 
 def vector_seeds() -> dict[str, bytes]:
-    found = {f"{kind.__name__}-{len(rows)}": vector_file(kind(rows))[0]
-             for kind in (portable, native) for rows in ([1, 4], [0, 3, 7, 65_536, 2**32 + 5])}  # fmt: skip
+    found = {
+        f"{kind.__name__}-{len(rows)}": vector_file(kind(rows))[0]
+        for kind in (portable, native)
+        for rows in ([1, 4], [0, 3, 7, 65_536, 2**32 + 5])
+    }
     return {**found, "runs": vector_file(portable(list(range(5))))[0]}
 
 
@@ -236,8 +288,19 @@ def inline_text(data: bytes) -> str:
     return z85.encode(data + bytes(-len(data) % 4))
 
 
-PARTITION_TYPES = ("boolean", "integer", "long", "float", "double", "date", "timestamp", "timestamp_ntz", "string",
-                   "binary", "decimal(9,2)")  # fmt: skip
+PARTITION_TYPES = (
+    "boolean",
+    "integer",
+    "long",
+    "float",
+    "double",
+    "date",
+    "timestamp",
+    "timestamp_ntz",
+    "string",
+    "binary",
+    "decimal(9,2)",
+)
 
 
 def partition_value(data: bytes) -> None:
@@ -253,8 +316,20 @@ def partition_types() -> list[Type]:
 
 
 def partition_seeds() -> dict[str, bytes]:
-    values = ("true", "-7", "9223372036854775807", "1.5e-3", "NaN", "2020-02-29", "2020-01-01 00:00:00.123456",
-              "2020-01-01T00:00:00.000000Z", "+12345-01-01", "é", "12.30", "\\u0001")  # fmt: skip
+    values = (
+        "true",
+        "-7",
+        "9223372036854775807",
+        "1.5e-3",
+        "NaN",
+        "2020-02-29",
+        "2020-01-01 00:00:00.123456",
+        "2020-01-01T00:00:00.000000Z",
+        "+12345-01-01",
+        "é",
+        "12.30",
+        "\\u0001",
+    )
     return {f"{i}": value.encode() for i, value in enumerate(values)}
 
 

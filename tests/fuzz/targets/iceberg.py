@@ -49,48 +49,85 @@ FILTER = "c BETWEEN 1 AND 5 OR s >= 'm' OR p = 2"
 LIST, MANIFEST, DELETES, DELETE_FILE = "metadata/list.avro", "metadata/m.avro", "metadata/d.avro", "data/delete"
 ROOT = "/table"
 PARTITION = (("p", 1000, "int"),)
-SCHEMA = {"type": "struct", "schema-id": 0, "fields": [
-    {"id": 1, "name": "c", "required": False, "type": "long"},
-    {"id": 2, "name": "s", "required": False, "type": "string"},
-    {"id": 3, "name": "p", "required": False, "type": "int"},
-    {"id": 4, "name": "n", "required": False, "type": {"type": "struct", "fields": [
-        {"id": 5, "name": "x", "required": False, "type": "double"}]}}]}  # fmt: skip
+SCHEMA = {
+    "type": "struct",
+    "schema-id": 0,
+    "fields": [
+        {"id": 1, "name": "c", "required": False, "type": "long"},
+        {"id": 2, "name": "s", "required": False, "type": "string"},
+        {"id": 3, "name": "p", "required": False, "type": "int"},
+        {
+            "id": 4,
+            "name": "n",
+            "required": False,
+            "type": {"type": "struct", "fields": [{"id": 5, "name": "x", "required": False, "type": "double"}]},
+        },
+    ],
+}
 
 
 @cache
 def metadata_json(version: int = 2) -> bytes:
-    snapshot = {"snapshot-id": 5, "sequence-number": 2, "timestamp-ms": 1_700_000_000_000, "schema-id": 0,
-                "summary": {"operation": "append"}, "manifest-list": f"{ROOT}/{LIST}"}  # fmt: skip
+    snapshot = {
+        "snapshot-id": 5,
+        "sequence-number": 2,
+        "timestamp-ms": 1_700_000_000_000,
+        "schema-id": 0,
+        "summary": {"operation": "append"},
+        "manifest-list": f"{ROOT}/{LIST}",
+    }
     content = {
-        "format-version": version, "table-uuid": "00000000-0000-0000-0000-000000000001", "location": ROOT,
-        "last-sequence-number": 2, "last-updated-ms": 1_700_000_000_000, "last-column-id": 5, "schemas": [SCHEMA],
-        "current-schema-id": 0, "partition-specs": [{"spec-id": 0, "fields": [
-            {"name": "p", "transform": "identity", "source-id": 3, "field-id": 1000}]}],
-        "default-spec-id": 0, "last-partition-id": 1000, "properties": {}, "current-snapshot-id": 5,
+        "format-version": version,
+        "table-uuid": "00000000-0000-0000-0000-000000000001",
+        "location": ROOT,
+        "last-sequence-number": 2,
+        "last-updated-ms": 1_700_000_000_000,
+        "last-column-id": 5,
+        "schemas": [SCHEMA],
+        "current-schema-id": 0,
+        "partition-specs": [
+            {"spec-id": 0, "fields": [{"name": "p", "transform": "identity", "source-id": 3, "field-id": 1000}]}
+        ],
+        "default-spec-id": 0,
+        "last-partition-id": 1000,
+        "properties": {},
+        "current-snapshot-id": 5,
         "snapshots": [{**snapshot, "first-row-id": 0, "added-rows": 1} if version == 3 else snapshot],
         "refs": {"main": {"snapshot-id": 5, "type": "branch"}, "t": {"snapshot-id": 5, "type": "tag"}},
         "snapshot-log": [{"snapshot-id": 5, "timestamp-ms": 1_700_000_000_000}],
-        "metadata-log": [{"metadata-file": "metadata/v0.metadata.json", "timestamp-ms": 1}], "next-row-id": 10,
-        "sort-orders": [{"order-id": 0, "fields": []}], "default-sort-order-id": 0, "statistics": [],
-    }  # fmt: skip
+        "metadata-log": [{"metadata-file": "metadata/v0.metadata.json", "timestamp-ms": 1}],
+        "next-row-id": 10,
+        "sort-orders": [{"order-id": 0, "fields": []}],
+        "default-sort-order-id": 0,
+        "statistics": [],
+    }
     return json.dumps(content).encode()
 
 
 @cache
 def data_manifest() -> bytes:
-    bounds = {"lower_bounds": [{"key": 1, "value": struct.pack("<q", 1)}, {"key": 2, "value": b"a"}],
-              "upper_bounds": [{"key": 1, "value": struct.pack("<q", 9)}, {"key": 2, "value": "é".encode()}],
-              "value_counts": [{"key": 1, "value": 10}], "null_value_counts": [{"key": 1, "value": 0}]}  # fmt: skip
-    files = [entry(f"{ROOT}/data/{i}.parquet", partition={"p": i}, sequence_number=i, split_offsets=[4], **bounds)
-             for i in (1, 2, 3)]  # fmt: skip
+    bounds = {
+        "lower_bounds": [{"key": 1, "value": struct.pack("<q", 1)}, {"key": 2, "value": b"a"}],
+        "upper_bounds": [{"key": 1, "value": struct.pack("<q", 9)}, {"key": 2, "value": "é".encode()}],
+        "value_counts": [{"key": 1, "value": 10}],
+        "null_value_counts": [{"key": 1, "value": 0}],
+    }
+    files = [
+        entry(f"{ROOT}/data/{i}.parquet", partition={"p": i}, sequence_number=i, split_offsets=[4], **bounds)
+        for i in (1, 2, 3)
+    ]
     return manifest_bytes(files, PARTITION)
 
 
 @cache
 def delete_manifest(file_format: str = "PARQUET") -> bytes:
     path, stored = f"{ROOT}/{DELETE_FILE}", {"records": 3, "sequence_number": 9, "file_format": file_format}
-    vector = {"referenced_data_file": f"{ROOT}/data/1.parquet", "file_format": "PUFFIN", "content_offset": 0,
-              "content_size_in_bytes": len(blob([1, 4]))}  # fmt: skip
+    vector = {
+        "referenced_data_file": f"{ROOT}/data/1.parquet",
+        "file_format": "PUFFIN",
+        "content_offset": 0,
+        "content_size_in_bytes": len(blob([1, 4])),
+    }
     files = [
         entry(path, content=1, partition={"p": 2}, **stored),
         entry(path, content=2, partition={"p": 3}, equality_ids=[1, 2], **stored),
@@ -100,27 +137,65 @@ def delete_manifest(file_format: str = "PARQUET") -> bytes:
 
 
 LIST_SCHEMA = record(
-    ("manifest_path", 500, "string"), ("manifest_length", 501, "long"), ("partition_spec_id", 502, "int"),
-    ("content", 517, "int"), ("sequence_number", 515, "long"), ("min_sequence_number", 516, "long"),
-    ("added_snapshot_id", 503, "long"), ("added_files_count", 504, "int"), ("existing_files_count", 505, "int"),
-    ("deleted_files_count", 506, "int"), ("added_rows_count", 512, "long"), ("existing_rows_count", 513, "long"),
-    ("deleted_rows_count", 514, "long"), ("partitions", 507, ["null", {"type": "array", "items": record(
-        ("contains_null", 509, "boolean"), ("contains_nan", 518, ["null", "boolean"]),
-        ("lower_bound", 510, ["null", "bytes"]), ("upper_bound", 511, ["null", "bytes"]), name="r508")}]),
+    ("manifest_path", 500, "string"),
+    ("manifest_length", 501, "long"),
+    ("partition_spec_id", 502, "int"),
+    ("content", 517, "int"),
+    ("sequence_number", 515, "long"),
+    ("min_sequence_number", 516, "long"),
+    ("added_snapshot_id", 503, "long"),
+    ("added_files_count", 504, "int"),
+    ("existing_files_count", 505, "int"),
+    ("deleted_files_count", 506, "int"),
+    ("added_rows_count", 512, "long"),
+    ("existing_rows_count", 513, "long"),
+    ("deleted_rows_count", 514, "long"),
+    (
+        "partitions",
+        507,
+        [
+            "null",
+            {
+                "type": "array",
+                "items": record(
+                    ("contains_null", 509, "boolean"),
+                    ("contains_nan", 518, ["null", "boolean"]),
+                    ("lower_bound", 510, ["null", "bytes"]),
+                    ("upper_bound", 511, ["null", "bytes"]),
+                    name="r508",
+                ),
+            },
+        ],
+    ),
     name="manifest_file",
-)  # fmt: skip
+)
 
 
 @cache
 def manifest_list(deletes: bool = True, lengths: tuple[int, int] | None = None) -> bytes:
     def row(path: str, length: int, content: int) -> dict[str, Any]:
-        bound = {"contains_null": False, "contains_nan": None, "lower_bound": struct.pack("<i", 1),
-                 "upper_bound": struct.pack("<i", 3)}  # fmt: skip
-        counts = {f"{kind}_{what}_count": 3 if kind == "added" else 0
-                  for kind in ("added", "existing", "deleted") for what in ("files", "rows")}  # fmt: skip
-        return {"manifest_path": f"{ROOT}/{path}", "manifest_length": length, "partition_spec_id": 0,
-                "content": content, "sequence_number": 2, "min_sequence_number": 1, "added_snapshot_id": 5,
-                "partitions": [bound], **counts}  # fmt: skip
+        bound = {
+            "contains_null": False,
+            "contains_nan": None,
+            "lower_bound": struct.pack("<i", 1),
+            "upper_bound": struct.pack("<i", 3),
+        }
+        counts = {
+            f"{kind}_{what}_count": 3 if kind == "added" else 0
+            for kind in ("added", "existing", "deleted")
+            for what in ("files", "rows")
+        }
+        return {
+            "manifest_path": f"{ROOT}/{path}",
+            "manifest_length": length,
+            "partition_spec_id": 0,
+            "content": content,
+            "sequence_number": 2,
+            "min_sequence_number": 1,
+            "added_snapshot_id": 5,
+            "partitions": [bound],
+            **counts,
+        }
 
     sizes = lengths or (len(data_manifest()), len(delete_manifest()))
     rows = [row(MANIFEST, sizes[0], 0), row(DELETES, sizes[1], 1)][: 1 + deletes]
@@ -139,10 +214,12 @@ def read_all(**files: bytes) -> None:
     # The list says how long manifests are; here it always agrees.
     lengths = (len(files.get("manifest", data_manifest())), len(files.get("deletes", delete_manifest())))
     stored = {
-        LIST: files.get("list", manifest_list(True, lengths)), MANIFEST: files.get("manifest", data_manifest()),
-        DELETES: files.get("deletes", delete_manifest()), DELETE_FILE: files.get("delete", position_deletes()),
+        LIST: files.get("list", manifest_list(True, lengths)),
+        MANIFEST: files.get("manifest", data_manifest()),
+        DELETES: files.get("deletes", delete_manifest()),
+        DELETE_FILE: files.get("delete", position_deletes()),
         "data/v": files.get("vector", blob([1, 4])),
-    }  # fmt: skip
+    }
     storage = Memory(stored, ROOT)
     metadata = parse_metadata(files.get("metadata", metadata_json()), f"{ROOT}/metadata/v1.metadata.json")
     opened = IcebergTable(TableFiles(storage, metadata, ROOT, None, nothing_kept()), metadata)
@@ -169,16 +246,38 @@ def metadata_seeds() -> dict[str, bytes]:
     old = {key: value for key, value in whole.items() if key not in ("schemas", "partition-specs", "refs")}
     old |= {"format-version": 1, "schema": SCHEMA, "partition-spec": whole["partition-specs"][0]["fields"]}
     old["snapshots"] = [{"snapshot-id": 5, "timestamp-ms": 1, "manifests": [f"{ROOT}/{MANIFEST}"]}]
-    kinds = {"id": 9, "name": "é", "required": True, "type": {
-        "type": "map", "key-id": 10, "key": "decimal(9, 2)", "value-id": 11, "value-required": False,
-        "value": {"type": "list", "element-id": 12, "element": "fixed[16]", "element-required": True}}}  # fmt: skip
+    kinds = {
+        "id": 9,
+        "name": "é",
+        "required": True,
+        "type": {
+            "type": "map",
+            "key-id": 10,
+            "key": "decimal(9, 2)",
+            "value-id": 11,
+            "value-required": False,
+            "value": {"type": "list", "element-id": 12, "element": "fixed[16]", "element-required": True},
+        },
+    }
     third = json.loads(metadata_json(3))
-    third["schemas"][0]["fields"] += [kinds, {"id": 13, "name": "v", "required": False, "type": "timestamp_ns",
-                                              "initial-default": "2020-01-01T00:00:00.000000001"}]  # fmt: skip
+    third["schemas"][0]["fields"] += [
+        kinds,
+        {
+            "id": 13,
+            "name": "v",
+            "required": False,
+            "type": "timestamp_ns",
+            "initial-default": "2020-01-01T00:00:00.000000001",
+        },
+    ]
     third["properties"]["schema.name-mapping.default"] = json.dumps([{"field-id": 1, "names": ["c"]}])
     compressed = zlib.compressobj(wbits=31)
-    return {"v1": json.dumps(old).encode(), "v2": metadata_json(), "v3": json.dumps(third).encode(),
-            "gzip": compressed.compress(metadata_json()) + compressed.flush()}  # fmt: skip
+    return {
+        "v1": json.dumps(old).encode(),
+        "v2": metadata_json(),
+        "v3": json.dumps(third).encode(),
+        "gzip": compressed.compress(metadata_json()) + compressed.flush(),
+    }
 
 
 def listed(data: bytes) -> None:
@@ -222,11 +321,18 @@ def manifest_seeds(plain: Callable[[], bytes]) -> Callable[[], dict[str, bytes]]
 BOUNDS = (Want(126, ("key",)), Want(127, ("value",), "bytes"))
 WANTS = (
     Want(0, ("status",)),
-    Want(2, ("data_file",), "any", "record", (
-        Want(100, ("file_path",), "text"), Want(132, ("split_offsets",), "int", "list"),
-        Want(125, ("lower_bounds",), "any", "map", BOUNDS),
-    )),
-)  # fmt: skip
+    Want(
+        2,
+        ("data_file",),
+        "any",
+        "record",
+        (
+            Want(100, ("file_path",), "text"),
+            Want(132, ("split_offsets",), "int", "list"),
+            Want(125, ("lower_bounds",), "any", "map", BOUNDS),
+        ),
+    ),
+)
 
 
 def avro_schema(data: bytes) -> None:
@@ -241,8 +347,10 @@ def avro_schema(data: bytes) -> None:
 
 def avro_schema_seeds() -> dict[str, bytes]:
     # As many zeros as make a record of zeros, nulls and empty texts.
-    return {"entries": b"\x18" + json.dumps(entry_schema(PARTITION)).encode(),
-            "list": b"\x0e" + json.dumps(LIST_SCHEMA).encode()}  # fmt: skip
+    return {
+        "entries": b"\x18" + json.dumps(entry_schema(PARTITION)).encode(),
+        "list": b"\x0e" + json.dumps(LIST_SCHEMA).encode(),
+    }
 
 
 # ---- deletes --------------------------------------------------------------------------------------------------------
@@ -268,16 +376,22 @@ def vector_seeds() -> dict[str, bytes]:
     return {**found, "run-container": struct.pack(">I", len(plain)) + plain + struct.pack(">I", zlib.crc32(plain))}
 
 
-DELETED = {"file_path": [f"{ROOT}/data/2.parquet"] * 2 + ["x"], "pos": [0, 7, 3], "c": [1, None, 3],
-           "s": ["a", "é", None]}  # fmt: skip
+DELETED = {
+    "file_path": [f"{ROOT}/data/2.parquet"] * 2 + ["x"],
+    "pos": [0, 7, 3],
+    "c": [1, None, 3],
+    "s": ["a", "é", None],
+}
 IDS = {"file_path": 2147483546, "pos": 2147483545, "c": 1, "s": 2}
 
 
 @cache
 def position_deletes(**options: Any) -> bytes:
     """A file that is both: positions, and values of the columns c and s."""
-    fields = [pa.field(name, pa.string() if name in ("file_path", "s") else pa.int64(),
-                       metadata={"PARQUET:field_id": str(i)}) for name, i in IDS.items()]  # fmt: skip
+    fields = [
+        pa.field(name, pa.string() if name in ("file_path", "s") else pa.int64(), metadata={"PARQUET:field_id": str(i)})
+        for name, i in IDS.items()
+    ]
     out = io.BytesIO()
     table = pa.Table.from_pydict(DELETED, pa.schema(fields))
     pq.write_table(table, out, **{"compression": "none", "store_schema": False, **options})
@@ -296,8 +410,11 @@ def delete_file_seeds() -> dict[str, bytes]:
     rows = [dict(zip(DELETED, values, strict=True)) for values in zip(*DELETED.values(), strict=True)]
     out = io.BytesIO()
     fastavro.writer(out, fastavro.parse_schema(schema), rows, codec="null", sync_marker=SYNC)
-    return {"parquet": position_deletes(), "plain": position_deletes(use_dictionary=False, write_statistics=False),
-            "avro": out.getvalue()}  # fmt: skip
+    return {
+        "parquet": position_deletes(),
+        "plain": position_deletes(use_dictionary=False, write_statistics=False),
+        "avro": out.getvalue(),
+    }
 
 
 def orc_delete_file(data: bytes) -> None:
@@ -307,8 +424,11 @@ def orc_delete_file(data: bytes) -> None:
 def orc_delete_file_seeds() -> dict[str, bytes]:
     """As :func:`position_deletes`, but columns are found by name: Arrow writes no field ids."""
     written = {}
-    for name, options in {"plain": {}, "dictionary": {"dictionary_key_size_threshold": 1.0},
-                          "zstd": {"compression": "zstd"}}.items():  # fmt: skip
+    for name, options in {
+        "plain": {},
+        "dictionary": {"dictionary_key_size_threshold": 1.0},
+        "zstd": {"compression": "zstd"},
+    }.items():
         out = io.BytesIO()
         orc.write_table(pa.table(DELETED), out, **options)
         written[name] = out.getvalue()
