@@ -27,11 +27,11 @@ from .errors import (
 from .expressions import Expression, col
 from .limits import Limits
 from .schema import Field, Schema
-from .table import Snapshot, Table, open_table
+from .table.table import Snapshot, Table, open_table
 
 if TYPE_CHECKING:
     from . import spark
-    from .plugin.cache import MetadataCache
+    from .cache.metadata_cache import MetadataCache
 
 __version__ = "0.1.0"
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ..plugin.base import PartitionField
     from ..schema import Field
-    from ..table import Snapshot, Table
+    from ..table.table import Snapshot, Table
 
 __all__ = ["COMMANDS"]
 
@@ -258,7 +258,7 @@ def health(as_json: bool, **chosen: Any) -> None:
 @output_options
 def plugins(as_json: bool) -> None:
     """List the installed formats and what failed to load."""
-    from ..plugin.manager import host
+    from ..plugin.registry import host
 
     found: list[dict[str, Any]] = [
         {

@@ -4,6 +4,7 @@ A plugin implements :class:`TableFormat` and registers it through :func:`hookimp
 names in the entry-point group ``tableformats``.
 """
 
+from ..cache.metadata_cache import MetadataCache
 from .base import (
     DeleteFiles,
     FileBatch,
@@ -25,7 +26,6 @@ from .base import (
     partition_members,
     utc_datetime,
 )
-from .cache import MetadataCache
 from .changes import DELETE, INSERT, ChangeBatch, FormatChanges
 from .hookspecs import hookimpl
 from .statistics import Bounds, Statistics, StatisticsOfRows

@@ -16,9 +16,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..cache.metadata_cache import MetadataCache
 from ..errors import PluginContractError
 from ..schema import Field, Schema, Type
-from .cache import MetadataCache
 from .statistics import Statistics, StatisticsOfRows
 
 if TYPE_CHECKING:
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
 
-    from ..report import ScanReport
-    from ..storage import Storage
-    from ..transforms import Transform
+    from ..io.storage import Storage
+    from ..schema.transforms import Transform
     from .changes import FormatChanges
+    from .report import ScanReport
 
 __all__ = [
     "EQUALITY",
@@ -201,7 +201,7 @@ class ReadRequest:
     columns: tuple[Field, ...]
     report: ScanReport
     manifest_filter: Any = None
-    """None, or a :class:`tableformats.pruning.ManifestFilter`; ``decide(spec, ...)`` prunes a group of files at
+    """None, or a :class:`ManifestFilter`; ``decide(spec, ...)`` prunes a group of files at
     once, and says of which columns its files may be asked."""
     read_elsewhere: bool = False
     """Other processes will read the parts that add no keys: what means a look into many files is better done there.
@@ -288,7 +288,7 @@ class FilePart:
     size_bytes : about how many bytes are read for it; None: not known
     together : makes of neighbouring parts that have it ones that share the work of being read: of the same keys, with
         the same batches, to be read once each, in order and on one thread. Of columns that the request's filter says no
-        file of theirs needs (:meth:`tableformats.pruning.ManifestFilter.decide`) their statistics may know nothing.
+        file of theirs needs (:meth:`ManifestFilter.decide`) their statistics may know nothing.
         Called on any thread
     own : what the format wants to find again in ``together``
     """
@@ -352,8 +352,8 @@ class DeleteFiles:
         """The deletes of the surviving files ``rows`` (int64) alone, in that order."""
         import numpy as np
 
-        from .. import compute as pc
-        from ..arrays import to_arrow
+        from ..columnar import compute as pc
+        from ..columnar.arrays import to_arrow
 
         counts = np.diff(self.offsets)[rows]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -392,13 +392,13 @@ class FormatSnapshot(ABC):
         """What other processes need to read parts, or files that were planned here: the attributes above,
         :attr:`FilePart.read`, :meth:`resolve_paths`, :meth:`deleted_positions` and :meth:`equality_deletes`. What only
         the rest of planning needs stays behind. Whoever pickles a snapshot puts a
-        :class:`tableformats.storage.Storage` of their own in the place of the one that it holds, which may hold
+        :class:`tableformats.io.storage.Storage` of their own in the place of the one that it holds, which may hold
         credentials."""
         return dict(self.__dict__)
 
     @property
     def split_options(self) -> SplitOptions:
-        """What :meth:`tableformats.scan.ScanPlan.splits` takes where the caller says nothing.
+        """What :meth:`tableformats.table.scan.ScanPlan.splits` takes where the caller says nothing.
 
         Raises CorruptMetadataError where the table's properties cannot be used.
         """
@@ -438,7 +438,7 @@ class FormatSnapshot(ABC):
 
     @abstractmethod
     def resolve_paths(self, paths: pa.Array) -> pa.Array:
-        """Stored paths -> absolute, decoded ones (see :meth:`tableformats.storage.Storage.resolve`).
+        """Stored paths -> absolute, decoded ones (see :meth:`tableformats.io.storage.Storage.resolve`).
 
         Raises
         ------
@@ -589,7 +589,7 @@ class TableFormat(ABC):
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """How a table wants its plans cut and packed; see :meth:`tableformats.scan.ScanPlan.splits`. Sizes are bytes.
+    """How a table wants its plans cut and packed; see :meth:`tableformats.table.scan.ScanPlan.splits`. Sizes are bytes.
     The defaults are Iceberg's. Source: its documentation, "Configuration", "Read properties"."""
 
     target_size: int = 128 << 20

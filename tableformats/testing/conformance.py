@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from ..errors import SnapshotNotFoundError, TableFormatsError, TableNotFoundError, UnsupportedFeatureError
+from ..io.storage import Storage
 from ..plugin.base import (
     FormatSnapshot,
     FormatTable,
@@ -21,10 +22,9 @@ from ..plugin.base import (
     SnapshotSelector,
     TableFormat,
 )
-from ..report import ScanReport
+from ..plugin.report import ScanReport
 from ..schema import Schema, arrow_type
-from ..storage import Storage
-from ..table import Snapshot, Table
+from ..table.table import Snapshot, Table
 
 __all__ = ["FormatConformance"]
 

@@ -13,15 +13,15 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tableformats_delta import z85
+from tableformats_delta.deletes import z85
+from tableformats_delta.deletes.vector_column import vector_type
 from tableformats_delta.format import DeltaFormat
 from tableformats_delta.snapshot import DeltaSnapshot
 from tableformats_delta.table import DeltaTable
-from tableformats_delta.vector_column import vector_type
 
+from tableformats.io.storage import Storage
 from tableformats.plugin import FormatSnapshot, OpenOptions, ReadRequest, SnapshotSelector
-from tableformats.report import ScanReport
-from tableformats.storage import Storage
+from tableformats.plugin.report import ScanReport
 
 PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 WITH_VECTORS = {

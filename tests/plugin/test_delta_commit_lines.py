@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tableformats_delta import commits
-from tableformats_delta.commit_lines import CommitLines, read_lines
-from tableformats_delta.commits import Commit, parse_actions, read_commits
-from tableformats_delta.log import LogFile
-from tableformats_delta.texts import Texts
+from tableformats_delta.log import commits
+from tableformats_delta.log.commit_buffer import Texts
+from tableformats_delta.log.commit_lines import CommitLines, read_lines
+from tableformats_delta.log.commits import Commit, parse_actions, read_commits
+from tableformats_delta.log.listing import LogFile
 
 from tableformats.errors import CorruptMetadataError
-from tableformats.storage import Storage
+from tableformats.io.storage import Storage
 from tests.plugin.delta_support import add, first_actions, remove, stats, vector
 
 INFO = {"commitInfo": {"operation": "WRITE"}}

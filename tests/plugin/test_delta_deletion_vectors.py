@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
-from tableformats_delta import z85
-from tableformats_delta.deletion_vectors import NATIVE_MAGIC, PORTABLE_MAGIC, read_deletion_vector, stored_path
+from tableformats_delta.deletes import z85
+from tableformats_delta.deletes.deletion_vectors import NATIVE_MAGIC, PORTABLE_MAGIC, read_deletion_vector, stored_path
 
 from tableformats import open_table
 from tableformats.errors import CorruptMetadataError, PathNotAllowedError, TableFormatsError
-from tableformats.storage import Storage
+from tableformats.io.storage import Storage
 from tests.plugin.delta_support import (
     UUIDS,
     WITH_VECTORS,

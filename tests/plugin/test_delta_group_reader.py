@@ -10,7 +10,8 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from tableformats_delta import group_reader, snapshot
+from tableformats_delta import snapshot
+from tableformats_delta.checkpoints import group_reader
 
 from tableformats import CorruptMetadataError, open_table
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tableformats_delta.texts import Texts, texts_of_thread
+from tableformats_delta.log.commit_buffer import Texts, texts_of_thread
 
 from tableformats.errors import LimitExceededError
+from tableformats.io.storage import Storage
 from tableformats.limits import Limits
-from tableformats.storage import Storage
 
 GIVEN = [b"", b"one", b"two\n", b"x" * 5000, b""]
 

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from tableformats import expressions as ex
-from tableformats.binding import bind
+from tableformats.expressions import tree as ex
+from tableformats.expressions.binding import bind
+from tableformats.expressions.parse import parse_filter
 from tableformats.plugin import Bounds, PartitionField, PartitionSpec
-from tableformats.predicates import parse_filter
-from tableformats.pruning import ALL, NONE, SOME, ManifestFilter, Program
+from tableformats.pruning.compiled_predicate import ALL, NONE, SOME, ManifestFilter, Program
 from tableformats.schema import Field, Schema, arrow_type, primitive
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
 from tests.property.strategies import ModelFile, ModelTable, model_tables, order_key, predicates, to_array, type_of
 from tests.rowmodel import evaluate
 

@@ -11,10 +11,10 @@ import numpy as np
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from tableformats import expressions as ex
 from tableformats._core.masks import MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE
-from tableformats.pruning import NONE, Program
-from tableformats.residuals import _distinct, residual
+from tableformats.expressions import tree as ex
+from tableformats.planning.residuals import _distinct, residual
+from tableformats.pruning.compiled_predicate import NONE, Program
 from tests.predicates import bound, rows
 from tests.property.strategies import ModelTable
 from tests.property.test_pruning import partition_array, tables_and_predicates

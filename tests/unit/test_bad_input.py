@@ -20,15 +20,15 @@ import pytest
 
 import tableformats as tf
 from tableformats import plugin
-from tableformats.changes import Changes
 from tableformats.cli import main
 from tableformats.cli.commands import COMMANDS
 from tableformats.expressions import Column
 from tableformats.inspect.tables import Inspector
-from tableformats.plugin.manager import PluginHost
-from tableformats.report import ScanReport
-from tableformats.scan import Scan, ScanPlan
+from tableformats.plugin.registry import PluginHost
+from tableformats.plugin.report import ScanReport
 from tableformats.schema import primitive
+from tableformats.table.changes import Changes
+from tableformats.table.scan import Scan, ScanPlan
 from tests.golden.write import TABLES
 
 from .arrow_fakes import FakeSnapshot

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats import blocks, kept, planning
+from tableformats.planning import block_cache as kept
+from tableformats.planning import blocks
+from tableformats.planning import planner as planning
 from tableformats.plugin import (
     Bounds,
     DeleteFiles,
@@ -28,11 +30,11 @@ from tableformats.plugin import (
     ReadRequest,
     Statistics,
 )
-from tableformats.report import ScanReport
-from tableformats.scan import ScanPlan
+from tableformats.plugin.report import ScanReport
 from tableformats.schema import Field, Schema, primitive
-from tableformats.table import Snapshot
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
+from tableformats.table.scan import ScanPlan
+from tableformats.table.table import Snapshot
 
 COLUMNS = {"id": "long", "day": "int", "x": "long"}
 SCHEMA = Schema(tuple(Field(i, name, primitive(kind)) for i, (name, kind) in enumerate(COLUMNS.items(), 1)))

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import tableformats as tf
-from tableformats.plugin.manager import ENTRY_POINT_GROUP, PluginHost
+from tableformats.plugin.registry import ENTRY_POINT_GROUP, PluginHost
 from tableformats.testing import FormatConformance
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,13 +54,13 @@ def test_the_other_calls_of_the_readme_are_there() -> None:
     for name in re.findall(r"table\.(\w+)", code):
         assert hasattr(tf.Table, name)
     for name in re.findall(r"`(to_\w+)`", section("In Python")):
-        from tableformats.scan import Scan
+        from tableformats.table.scan import Scan
 
         assert hasattr(Scan, name)
 
 
 def test_the_delta_matrix_is_the_plugins_own() -> None:
-    from tableformats_delta.features import READER_FEATURES, WRITER_FEATURES
+    from tableformats_delta.schema.features import READER_FEATURES, WRITER_FEATURES
 
     for_readers = [
         f"| `{name}` | {'read' if feature.read else 'refused'} | {feature.note} |"
@@ -99,7 +99,7 @@ def plugin(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, "readme_plugin", module)
     host = PluginHost([EntryPoint("listed", "readme_plugin", ENTRY_POINT_GROUP)])
     assert [record.error for record in host.plugins] == [None]
-    monkeypatch.setattr("tableformats.plugin.manager.host", lambda: host)
+    monkeypatch.setattr("tableformats.plugin.registry.host", lambda: host)
     return module
 
 

@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tableformats.errors import LimitExceededError, PathNotAllowedError, TableNotFoundError
+from tableformats.io.storage import Scratch, Storage, common_move, normalize, normalize_all, scheme_of
 from tableformats.limits import DEFAULT_LIMITS, Limits
-from tableformats.storage import Scratch, Storage, common_move, normalize, normalize_all, scheme_of
 
 
 @pytest.mark.parametrize(

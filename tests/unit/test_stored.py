@@ -17,17 +17,17 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats import stored
-from tableformats.plugin.directory import CacheDirectory, telling_options
+from tableformats.cache.directory import CacheDirectory, telling_options
+from tableformats.planning import disk_cache as stored
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "asv_bench"))
 
 from benchmarks.generate import DeltaTable, IcebergTable, Spec, Table, build
 from benchmarks.generate.specs import questions
 from benchmarks.planners import sql
-from tableformats_delta.checkpoints import CheckpointFile
+from tableformats_delta.checkpoints.checkpoints import CheckpointFile
+from tableformats_iceberg.manifests.batch_reader import Together
 from tableformats_iceberg.snapshot import IcebergSnapshot
-from tableformats_iceberg.together import Together
 
 SPECS: list[Spec] = [
     DeltaTable(300),

@@ -9,7 +9,7 @@ from tableformats.errors import TableNotFoundError
 from tableformats.plugin import OpenOptions, TableFormat
 
 if TYPE_CHECKING:
-    from tableformats.storage import Storage
+    from tableformats.io.storage import Storage
 
     from .table import DeltaTable
 

@@ -10,34 +10,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tableformats.arrays import ZERO, scalar, strings, to_numpy
+from tableformats.columnar.arrays import ZERO, scalar, strings, to_numpy
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, MetadataCache, ReadRequest
-from tableformats.plugin.prefetch import runs, thread_count
+from tableformats.runtime.threads import runs, thread_count
 from tableformats.schema import Field
 
-from .actions import empty_rows
-from .checkpoints import CheckpointFile, Share, expand
-from .commits import Commit
-from .deletion_vectors import read_deletion_vector, stored_path
-from .file_keys import file_keys
-from .group_reader import CheckpointRows
-from .log import LogSegment
-from .partition_values import partition_struct
-from .replay import TableState
-from .row_groups import GroupFilter
-from .row_tracking import PLACE_COLUMNS, ROW_COLUMNS, row_columns
-from .schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
-from .statistics import LogStatistics, TextStatistics
-from .vector_column import has_vector, vectors_of
+from .checkpoints.checkpoints import CheckpointFile, Share, expand
+from .checkpoints.group_reader import CheckpointRows
+from .checkpoints.row_groups import GroupFilter
+from .deletes.deletion_vectors import read_deletion_vector, stored_path
+from .deletes.vector_column import has_vector, vectors_of
+from .log.actions import empty_rows
+from .log.commits import Commit
+from .log.file_keys import file_keys
+from .log.listing import LogSegment
+from .log.replay import TableState
+from .schema.row_tracking import PLACE_COLUMNS, ROW_COLUMNS, row_columns
+from .schema.schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
+from .statistics.partition_values import partition_struct
+from .statistics.statistics import LogStatistics, TextStatistics
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from pyroaring import BitMap64
 
-    from tableformats.report import ScanReport
-    from tableformats.storage import Storage
+    from tableformats.io.storage import Storage
+    from tableformats.plugin.report import ScanReport
 
 __all__ = ["DeltaSnapshot", "configuration"]
 
@@ -176,7 +176,7 @@ class DeltaSnapshot(FormatSnapshot):
     def _batch(self, rows: CheckpointRows, path: str, report: ScanReport) -> FileBatch:
         import pyarrow as pa
 
-        from tableformats import compute as pc
+        from tableformats.columnar import compute as pc
 
         actions = rows.rows
         partitioned = [field.id for field in self._partition_fields.values()]
@@ -248,8 +248,8 @@ class DeltaSnapshot(FormatSnapshot):
         return positions
 
     def inspect(self, name: str) -> pa.Table:
-        """See :func:`tableformats_delta.inspection.inspect_snapshot`."""
-        from .inspection import inspect_snapshot
+        """See :func:`tableformats_delta.log.inspection.inspect_snapshot`."""
+        from .log.inspection import inspect_snapshot
 
         return inspect_snapshot(name, self._storage, self.segment, self._checkpoint_files())
 
@@ -258,7 +258,7 @@ def _vector_paths(vectors: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArr
     """(path as stored, inline text), one of them null, of deletion vectors; many of them share a file."""
     import pyarrow as pa
 
-    from tableformats import compute as pc
+    from tableformats.columnar import compute as pc
 
     kind_and_place = vectors.column("storageType"), vectors.column("pathOrInlineDv")
     spelled = pc.binary_join_element_wise(*kind_and_place, scalar("\0", pa.string()))
@@ -277,7 +277,7 @@ class _Damage:
         self.found: list[tuple[np.ndarray, pa.Array | None, Field]] = []
 
     def add(self, rows: np.ndarray, texts: pa.Array | None, field: Field) -> None:
-        """See :func:`tableformats_delta.partition_values.partition_struct`."""
+        """See :func:`tableformats_delta.statistics.partition_values.partition_struct`."""
         if len(rows):
             self.found.append((rows, texts, field))
 

@@ -7,26 +7,26 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tableformats.concurrency import cached_property
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, ReadRequest, SplitOptions
-from tableformats.plugin.prefetch import in_order, thread_count
-from tableformats.report import ScanReport
+from tableformats.plugin.report import ScanReport
+from tableformats.runtime.concurrency import cached_property
+from tableformats.runtime.threads import in_order, thread_count
 from tableformats.schema import Schema
 
-from .metadata import Snapshot, TableMetadata
-from .metadata_columns import metadata_columns
-from .schema import parse_name_mapping
+from .metadata.metadata_columns import metadata_columns
+from .metadata.schema import parse_name_mapping
+from .metadata.table_metadata import Snapshot, TableMetadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
 
-    from .delete_files import DeleteReader
-    from .deletes import DeleteIndex
-    from .entries import Entries
-    from .files import TableFiles
-    from .manifests import Manifest, ManifestList
+    from .deletes.delete_files import DeleteReader
+    from .deletes.deletes import DeleteIndex
+    from .manifests.entries import Entries
+    from .manifests.manifest_list import Manifest, ManifestList
+    from .metadata.files import TableFiles
 
 __all__ = ["IcebergSnapshot"]
 
@@ -89,7 +89,7 @@ class IcebergSnapshot(FormatSnapshot):
     @cached_property
     def manifest_list(self) -> ManifestList:
         """The manifests of the snapshot; none where there is no snapshot."""
-        from .manifests import ManifestList, manifest_list_of_paths, parse_manifest_list
+        from .manifests.manifest_list import ManifestList, manifest_list_of_paths, parse_manifest_list
 
         if self.snapshot is None:
             return ManifestList([])
@@ -135,7 +135,7 @@ class IcebergSnapshot(FormatSnapshot):
         threads: int = 1,
     ) -> Entries:
         """The live entries of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
-        from .entries import read_entries
+        from .manifests.entries import read_entries
 
         if report is not None:
             report.count_metadata(len(data))
@@ -153,7 +153,7 @@ class IcebergSnapshot(FormatSnapshot):
 
     def parts(self, request: ReadRequest) -> list[FilePart]:
         """See :meth:`tableformats.plugin.FormatSnapshot.parts`: the data manifests."""
-        from .manifests import DATA
+        from .manifests.manifest_list import DATA
 
         report = request.report
         report.count_metadata(self.metadata.size_bytes)
@@ -178,7 +178,7 @@ class IcebergSnapshot(FormatSnapshot):
 
     def _together(self, columns: Sequence[int], parts: Sequence[FilePart]) -> list[FilePart]:
         """Parts that are decoded together, without the columns that none of their files needs."""
-        from .together import Together
+        from .manifests.batch_reader import Together
 
         keys: list[Any] = [part.key for part in parts]
         idle = frozenset.intersection(*(part.own for part in parts))
@@ -228,22 +228,22 @@ class IcebergSnapshot(FormatSnapshot):
     @cached_property
     def delete_index(self) -> DeleteIndex:
         """The snapshot's live deletes."""
-        from .manifest_reader import ManifestReader
-        from .manifests import DELETES
+        from .manifests.manifest_list import DELETES
+        from .manifests.manifest_reader import ManifestReader
 
         return ManifestReader(self, ScanReport()).delete_index(self.manifest_list.kept(DELETES, self.specs, None, None))
 
     @cached_property
     def _delete_reader(self) -> DeleteReader:
-        from .delete_files import DeleteReader
+        from .deletes.delete_files import DeleteReader
 
         return DeleteReader(self.files, self.metadata.find_field)
 
     def attach_deletes(self, files: pa.Table) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`: reads the delete manifests whose partitions
         meet those of ``files``, and what bounds say of the keys of equality deletes."""
-        from .delete_pruning import DeleteStatistics, PlannedPaths, needed_manifests, without_disjoint
-        from .manifest_reader import ManifestReader
+        from .deletes.delete_pruning import DeleteStatistics, PlannedPaths, needed_manifests, without_disjoint
+        from .manifests.manifest_reader import ManifestReader
 
         manifests, total = needed_manifests(self.manifest_list, files, self.specs)
         report = ScanReport(delete_manifests_total=total, delete_manifests_skipped=total - len(manifests))
@@ -269,14 +269,14 @@ class IcebergSnapshot(FormatSnapshot):
     # ---- metadata tables ----------------------------------------------------------------------------------------
 
     def inspect(self, name: str) -> pa.Table:
-        """Iceberg's metadata tables, see :func:`tableformats_iceberg.inspect.metadata_table`."""
-        from .inspect import metadata_table
+        """Iceberg's metadata tables, see :func:`tableformats_iceberg.inspect.tables.metadata_table`."""
+        from .inspect.tables import metadata_table
 
         return metadata_table(name, self)
 
 
 def _batch(entries: Entries, place: int | None) -> FileBatch:
-    from .entries import with_places
+    from .manifests.entries import with_places
 
     files = entries.files
     if place is not None:
