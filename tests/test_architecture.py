@@ -180,7 +180,7 @@ ALL_IMPORTS = [found for name, path in ALL_MODULES for found in imports(name, pa
 
 
 def unit_of(dotted: str) -> str | None:
-    """``pruning`` of ``tableformats.pruning.compiled_predicate``, ``arrow`` of ``tableformats.engines.arrow.reader``; None: not of the core."""
+    """The package of the core that a dotted name is in; None: none."""
     parts = dotted.split(".")
     return parts[1] if parts[0] == "tableformats" and len(parts) > 1 else None
 

@@ -26,7 +26,7 @@ from .output import is_number, print_json, print_table, rows_of, value_text, val
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..plugin.base import PartitionField
+    from ..plugin.partitions import PartitionField
     from ..schema import Field
     from ..table.table import Snapshot, Table
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from . import compute as pc
 from .arrays import to_numpy
 
-__all__ = ["Column", "Packed", "packed", "plain"]
+__all__ = ["Column", "Packed", "pack", "unpack"]
 
 _RUN = 1_024
 _WIDTHS = [np.dtype(kind) for kind in (np.uint8, np.uint16, np.uint32)]
@@ -45,7 +45,7 @@ class Packed:
         arrays = (self.least, self.above)
         return sum(a.nbytes for a in arrays if a is not None) + (0 if self.bitmap is None else self.bitmap.size)
 
-    def plain(self) -> pa.Array:
+    def unpack(self) -> pa.Array:
         """The array; what stands in the places of nulls is no value."""
         if self.above is None:
             values = np.full(self.n, self.least[0])
@@ -70,22 +70,22 @@ class PackedStruct:
         """Memory that the members hold."""
         return sum(int(member.nbytes) for member in self.members)
 
-    def plain(self) -> pa.StructArray:
+    def unpack(self) -> pa.StructArray:
         """The array."""
-        return pa.StructArray.from_arrays([plain(member) for member in self.members], fields=list(self.kind))
+        return pa.StructArray.from_arrays([unpack(member) for member in self.members], fields=list(self.kind))
 
 
 Column: TypeAlias = pa.Array | Packed | PackedStruct
 
 
-def packed(values: pa.Array) -> Column:
+def pack(values: pa.Array) -> Column:
     """``values`` ([n]) in as few bytes as this module knows of; ``values`` themselves where that are as many.
 
     Cost: O(n), four passes over the numbers.
     """
     kind = values.type
     if pa.types.is_struct(kind) and kind.num_fields and not values.null_count:
-        return PackedStruct(kind, [packed(values.field(i)) for i in range(kind.num_fields)])
+        return PackedStruct(kind, [pack(values.field(i)) for i in range(kind.num_fields)])
     if not (pa.types.is_integer(kind) or pa.types.is_temporal(kind)) or values.null_count == len(values):
         return values
     numbers, bitmap, valid = to_numpy(values), None, None
@@ -130,6 +130,6 @@ def _add(numbers: np.ndarray, to_runs: np.ndarray) -> None:
     numbers[whole * _RUN :] += to_runs[whole:]
 
 
-def plain(column: Column) -> pa.Array:
+def unpack(column: Column) -> pa.Array:
     """The array that was packed; an array as it is."""
-    return column if isinstance(column, pa.Array) else column.plain()
+    return column if isinstance(column, pa.Array) else column.unpack()

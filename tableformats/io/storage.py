@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FileInfo",
-    "Scratch",
+    "ReusableBuffer",
     "Storage",
     "missing_file",
     "normalize",
@@ -47,7 +47,7 @@ _STORE = re.compile(r"/|file:(?:///|/)|[A-Za-z][A-Za-z0-9+.-]+://[^/]*/")
 _OF_HOSTS = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "github"})
 """Schemes in which the authority is a host to connect to; in others it is a bucket of one store, or its name."""
 _MOST_SCRATCH = 8 << 20
-"""Bytes of a :class:`Scratch`, at most."""
+"""Bytes of a :class:`ReusableBuffer`, at most."""
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb", "gcs": "gs"}
 
 
@@ -120,7 +120,7 @@ def strip_trailing(path: str) -> str:
     return path.rstrip("/") or "/"
 
 
-class Scratch:
+class ReusableBuffer:
     """Memory for one file after the other, that one thread reads, decodes and lets go of.
 
     The system clears new memory before anybody has it, which takes as long as reading what then stands there.
@@ -129,7 +129,7 @@ class Scratch:
     def __init__(self) -> None:
         self._memory = _untouched(0)
 
-    def room(self, size: int) -> memoryview:
+    def reserve(self, size: int) -> memoryview:
         """uint8[size], to be written to; that which was given before is given again."""
         if size > _MOST_SCRATCH:
             return _untouched(size)

@@ -20,7 +20,8 @@ from .._core.filekeys import FileKeySet
 from ..cache.metadata_cache import MetadataCache
 from ..columnar import compute as pc
 from ..columnar.arrays import text_buffers, to_arrow
-from ..plugin.base import FileBatch, FilePart, PartitionSpec
+from ..plugin.files import FileBatch, MetadataPart
+from ..plugin.partitions import PartitionSpec
 from ..plugin.report import ScanReport
 from .blocks import BatchOf, Block, Source
 
@@ -120,7 +121,7 @@ class Reconciler:
         """Whether some key was added, so that keys of other rows are looked at."""
         return len(self._seen) > 0
 
-    def catch_up(self, adding: Sequence[FilePart]) -> None:
+    def catch_up(self, adding: Sequence[MetadataPart]) -> None:
         """Add the keys of those of these parts, the newest first, that were not read."""
         self.add(keys_of(adding[self._n_added :]))
         self._n_added = len(adding)
@@ -152,7 +153,7 @@ class Reconciler:
         first[unsure] = self._seen.probe_batch(*_buffers(pc.take(keys, to_arrow(unsure)))).view(bool)
         return first, hashes
 
-    def read(self, part: FilePart) -> None:
+    def read(self, part: MetadataPart) -> None:
         """All batches of a part that adds keys were given to :meth:`live`."""
         self._n_added += bool(part.adds)
 
@@ -160,7 +161,7 @@ class Reconciler:
 class Reread:
     """Batches of parts that were read before, read again when something else of them is asked for; for one thread."""
 
-    def __init__(self, parts: Mapping[Hashable, FilePart]) -> None:
+    def __init__(self, parts: Mapping[Hashable, MetadataPart]) -> None:
         self._parts = parts
         self._read: dict[Hashable, list[FileBatch]] = {}
 
@@ -179,7 +180,7 @@ class Kept:
         self._adds: tuple[Hashable, ...] = ()
         self._contexts: list[tuple[int, int]] = []  # (commits on top, what stands for the rest of them in keys)
         self._newest: dict[int, FileKeySet] = {}
-        self._waiting: list[tuple[FilePart, KeptPart]] = []
+        self._waiting: list[tuple[MetadataPart, KeptPart]] = []
         self._n_waiting = 0
 
     @property
@@ -191,7 +192,7 @@ class Kept:
         """For hashes of keys; None where none are kept."""
         return self._cache.seed if self.keeps else None
 
-    def look_at(self, parts: Sequence[FilePart]) -> None:
+    def look_at(self, parts: Sequence[MetadataPart]) -> None:
         """These are the parts of the snapshot."""
         self._adds = tuple(add for part in parts for add in part.adds)
         self._contexts = []
@@ -209,7 +210,7 @@ class Kept:
                 self._cache.keep(key, (rest, context), 256 + 64 * len(rest))
             self._contexts.append((more, context))
 
-    def find(self, part: FilePart, newer: Sequence[FilePart]) -> KeptPart | None:
+    def find(self, part: MetadataPart, newer: Sequence[MetadataPart]) -> KeptPart | None:
         """The entry of ``part``, below the ``newer`` ones of the snapshot that add keys."""
         for more, context in self._contexts if part.key is not None else ():
             found: KeptPart | None = self._cache.find(("part", part.key, context))
@@ -228,12 +229,12 @@ class Kept:
             return found
         return None
 
-    def keep(self, part: FilePart, kept: KeptPart, bytes_of: Callable[[Block], int] = attrgetter("nbytes")) -> None:
+    def keep(self, part: MetadataPart, kept: KeptPart, bytes_of: Callable[[Block], int] = attrgetter("nbytes")) -> None:
         """Keep what was made of ``part`` in this snapshot."""
         if part.key is not None and self._contexts:
             self._cache.keep(("part", part.key, self._contexts[0][1]), kept, kept.nbytes(bytes_of))
 
-    def gather(self, entries: Iterable[tuple[FilePart, KeptPart]]) -> None:
+    def gather(self, entries: Iterable[tuple[MetadataPart, KeptPart]]) -> None:
         """Keep what was made of these parts in this snapshot, their blocks joined with those of the parts before them.
         They are all parts that have files in these blocks."""
         for part, kept in entries:
@@ -255,7 +256,7 @@ class Kept:
         moved: dict[int, tuple[Block, int]] = {}
         sizes: dict[int, int] = {}  # a block is shared by many parts
         for run in runs:
-            joined = Block.joined(run)
+            joined = Block.concat(run)
             sizes[id(joined)] = joined.nbytes
             start = 0
             for block in run:
@@ -268,7 +269,7 @@ class Kept:
                 places.append(Place(block, place.start + start, place.stop + start, place.alive))
             self.keep(part, KeptPart(places, kept.report), lambda block: sizes[id(block)])
 
-    def measure(self, part: FilePart) -> None:
+    def measure(self, part: MetadataPart) -> None:
         """Count again what the entry of ``part`` takes."""
         found = self.find(part, ())
         if found is not None:
@@ -300,7 +301,7 @@ class Kept:
             if known is not None or _MANY * len(rows) >= source.stop - source.start:
                 found.append(self._all(source, places, batch, are_most, known is None))
                 continue
-            whole, first = batch.in_whole
+            whole, first = batch.in_parent
             if not (found and isinstance(found[-1], list) and found[-1][0].whole is whole):
                 found.append([])
             found[-1].append(_Few(source, places, whole, first))
@@ -347,7 +348,7 @@ class Kept:
         spec = self._specs.get(block.spec.id)
         return spec is not None and spec.fields == block.spec.fields
 
-    def _without(self, kept: KeptPart, part: FilePart, newer: Sequence[FilePart]) -> KeptPart:
+    def _without(self, kept: KeptPart, part: MetadataPart, newer: Sequence[MetadataPart]) -> KeptPart:
         """The entry without the files about which the parts ``newer`` decide."""
         keys = self._keys_of(newer)
         reread = Reread({part.key: part})
@@ -370,7 +371,7 @@ class Kept:
             places.append(Place(place.block, place.start, place.stop, alive))
         return KeptPart(places, kept.report)
 
-    def _keys_of(self, newer: Sequence[FilePart]) -> FileKeySet:
+    def _keys_of(self, newer: Sequence[MetadataPart]) -> FileKeySet:
         if len(newer) not in self._newest:
             keys = FileKeySet(seed=self._cache.seed)
             for some in keys_of(newer):
@@ -378,7 +379,7 @@ class Kept:
             self._newest[len(newer)] = keys
         return self._newest[len(newer)]
 
-    def _keys(self, part: FilePart, source: Source, rows: np.ndarray, reread: Reread) -> pa.BinaryArray:
+    def _keys(self, part: MetadataPart, source: Source, rows: np.ndarray, reread: Reread) -> pa.BinaryArray:
         """The keys of these rows of a block."""
         if part.keys_of is not None:
             (files,) = self.files([(source, rows)], reread)
@@ -393,7 +394,7 @@ def _kept_columns(batch: FileBatch) -> pa.RecordBatch:
     return batch.files.select([name for name in batch.files.schema.names if name not in _NOT_KEPT])
 
 
-def keys_of(parts: Iterable[FilePart]) -> Iterator[pa.BinaryArray]:
+def keys_of(parts: Iterable[MetadataPart]) -> Iterator[pa.BinaryArray]:
     """The keys that parts add, batch by batch."""
     for part in parts:
         for batch in part.read(ScanReport()):
@@ -401,7 +402,7 @@ def keys_of(parts: Iterable[FilePart]) -> Iterator[pa.BinaryArray]:
                 yield batch.keys
 
 
-def _covering(newer: Sequence[FilePart], more: int) -> Sequence[FilePart] | None:
+def _covering(newer: Sequence[MetadataPart], more: int) -> Sequence[MetadataPart] | None:
     """The first parts, with at least ``more`` commits; None where the parts have less."""
     commits = 0
     for i, part in enumerate(newer):

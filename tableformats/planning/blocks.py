@@ -18,12 +18,13 @@ import pyarrow as pa
 
 from ..columnar import compute as pc
 from ..columnar.arrays import ZERO, to_arrow, to_numpy
-from ..columnar.packed import Column, packed, plain
+from ..columnar.packed import Column, pack, unpack
 from ..errors import PluginContractError
-from ..plugin.base import FileBatch, PartitionSpec
-from ..plugin.statistics import Bounds, Statistics, StatisticsOfRows
+from ..plugin.files import FileBatch
+from ..plugin.partitions import PartitionSpec
+from ..plugin.statistics import Bounds, Statistics, StatisticsSlice
 from ..pruning.column_ranges import PackedRange, Range, ranges_of
-from ..pruning.compiled_predicate import ALL, NONE, Program
+from ..pruning.compiled_predicate import ALL, NONE, CompiledPredicate
 from ..runtime.concurrency import cached_property
 from ..schema import Field, arrow_type
 
@@ -76,11 +77,11 @@ class _Known:
 
     @property
     def range(self) -> Range:
-        return self.held if isinstance(self.held, Range) else self.held.plain()
+        return self.held if isinstance(self.held, Range) else self.held.unpack()
 
     @property
     def counts(self) -> pa.Array | None:
-        return None if self.held_counts is None else plain(self.held_counts)
+        return None if self.held_counts is None else unpack(self.held_counts)
 
     def places(self, rows: np.ndarray | None) -> np.ndarray | None:
         """Where ``rows`` stand; None where they are all that is known, in order. Only for rows that are covered."""
@@ -90,19 +91,19 @@ class _Known:
         return None if len(places) == len(self.rows) else places
 
     @staticmethod
-    def joined(parts: Sequence[_Known]) -> _Known:
+    def concat(parts: Sequence[_Known]) -> _Known:
         """Of one part, or of several that know of all of their files."""
         if len(parts) == 1:
-            return parts[0].packed()
+            return parts[0].pack()
         counts = [part.counts for part in parts]
         joined = None if counts[0] is None else pa.concat_arrays(counts)
-        range_ = Range.joined([part.range for part in parts])
-        return _Known(None, range_, joined, all(part.has_bounds for part in parts)).packed()
+        range_ = Range.concat([part.range for part in parts])
+        return _Known(None, range_, joined, all(part.has_bounds for part in parts)).pack()
 
-    def packed(self) -> _Known:
+    def pack(self) -> _Known:
         """The same in fewer bytes."""
         counts = self.counts
-        return replace(self, held=self.range.packed(), held_counts=None if counts is None else packed(counts))
+        return replace(self, held=self.range.pack(), held_counts=None if counts is None else pack(counts))
 
     def covers(self, rows: np.ndarray | None) -> bool:
         if self.rows is None or rows is self.rows:
@@ -145,17 +146,17 @@ class Block:
     @property
     def partition(self) -> pa.StructArray:
         """The partition values; members are called by field id, in the types of ``spec``'s fields."""
-        return plain(self.held_partition)
+        return unpack(self.held_partition)
 
     @property
     def sizes(self) -> np.ndarray:
         """int64[n], bytes"""
-        return to_numpy(plain(self.held_sizes))
+        return to_numpy(unpack(self.held_sizes))
 
     @property
     def record_count(self) -> pa.Array | None:
         """int64[n]; None: not known."""
-        return None if self.held_counts is None else plain(self.held_counts)
+        return None if self.held_counts is None else unpack(self.held_counts)
 
     @property
     def nbytes(self) -> int:
@@ -177,7 +178,7 @@ class Block:
         )
 
     @staticmethod
-    def joined(parts: Sequence[Block]) -> Block:
+    def concat(parts: Sequence[Block]) -> Block:
         """One block to be kept, of one or several that join, one after the other."""
         first = parts[0]
         starts = np.cumsum([0, *(len(block) for block in parts)]).tolist()
@@ -188,18 +189,18 @@ class Block:
         ]
         return Block(
             first.spec,
-            packed(pa.concat_arrays([block.partition for block in parts])),
-            packed(to_arrow(np.concatenate([block.sizes for block in parts]))),
-            None if first.held_counts is None else packed(pa.concat_arrays([block.record_count for block in parts])),
+            pack(pa.concat_arrays([block.partition for block in parts])),
+            pack(to_arrow(np.concatenate([block.sizes for block in parts]))),
+            None if first.held_counts is None else pack(pa.concat_arrays([block.record_count for block in parts])),
             sources,
             None if first.hashes is None else np.concatenate([block.hashes for block in parts]),  # type: ignore[misc]
-            {f: _Known.joined([block._known[f] for block in parts]) for f in first._known},
+            {f: _Known.concat([block._known[f] for block in parts]) for f in first._known},
             is_kept=True,
         )
 
     def prune(
         self,
-        program: Program | None,
+        program: CompiledPredicate | None,
         spec: PartitionSpec,
         alive: np.ndarray | None,
         batch_of: BatchOf,
@@ -222,11 +223,11 @@ class Block:
             return Pruned(self, every, np.ones(len(every), bool), _taken(self.record_count, every))
         columns, is_decided = program.columns, False
         rows = candidates.rows
-        evidence = program.evidence_of(spec, _taken(self.partition, rows))
+        evidence = program.range_sources(spec, _taken(self.partition, rows))
         if program.uses_partitions(spec):
             with report.stage("partitions"):
                 decision = program.decide(evidence)
-                columns = tuple(f for f in columns if decision.needs[f.id].any())
+                columns = tuple(f for f in columns if decision.undecided_columns[f.id].any())
                 is_decided = not columns
                 report.files_dropped_by_partition += candidates.keep(decision.keep, at_last=is_decided)
         if not candidates.n:
@@ -242,7 +243,7 @@ class Block:
                 candidates.settle()
             if rows is not candidates.rows:
                 rows = candidates.rows
-                evidence = program.evidence_of(spec, _taken(self.partition, rows))
+                evidence = program.range_sources(spec, _taken(self.partition, rows))
             ranges, counts = self._ranges(known, columns, program.counted, rows, batch_of)
             verdicts = program.verdicts_of(evidence, ranges)
             report.files_dropped_by_bounds += candidates.keep(verdicts != NONE, at_last=True)
@@ -294,7 +295,7 @@ class Block:
             for f in missing:
                 has_bounds = f.id not in counted or f.id in decoded.lower
                 known[f] = _Known(rows, found[f.id], decoded.record_count, has_bounds)
-                self._known[f] = known[f].packed() if self.is_kept else known[f]
+                self._known[f] = known[f].pack() if self.is_kept else known[f]
         ranges: dict[int, Range] = {}
         counts = _taken(self.record_count, rows)
         for f in columns:
@@ -360,7 +361,7 @@ def _asked(
     for _, group in groupby(parts, lambda part: id(getattr(part[0], "whole", None))):
         found = list(group)
         first = found[0][0]
-        if isinstance(first, StatisticsOfRows) and len(found) > 1:
+        if isinstance(first, StatisticsSlice) and len(found) > 1:
             places = np.concatenate([part.places(rows) for part, rows, _ in found])  # type: ignore[union-attr]
             found = [(first.whole, places, len(places))]
         yield from found
@@ -486,7 +487,7 @@ def _stretches(items: Sequence[Any]) -> Iterator[tuple[pa.RecordBatch, np.ndarra
         if len(run) == 1:
             yield batch.files, rows
         else:
-            whole, first = batch.in_whole
+            whole, first = batch.in_parent
             yield whole.files.slice(first, sum(item[2].files.num_rows for item in run)), None
 
 

@@ -18,7 +18,8 @@ import pyarrow as pa
 from ..cache.directory import ALIGNMENT, CacheDirectory
 from ..columnar import compute as pc
 from ..columnar.arrays import to_arrow, to_numpy
-from ..plugin.base import FileBatch, FilePart, PartitionSpec
+from ..plugin.files import FileBatch, MetadataPart
+from ..plugin.partitions import PartitionSpec
 from ..plugin.report import ScanReport
 from ..plugin.statistics import Bounds, Statistics
 from ..schema import Field
@@ -46,7 +47,7 @@ class StoredParts:
         self._specs = specs
         self._read: dict[Hashable, _Part] = {}
 
-    def read(self, part: FilePart, report: ScanReport, with_keys: bool) -> Iterator[FileBatch]:
+    def read(self, part: MetadataPart, report: ScanReport, with_keys: bool) -> Iterator[FileBatch]:
         """As ``part.read``. ``with_keys``: the keys of batches are looked at. Raises as it does."""
         key = self._key(part)
         if self._directory is None or key is None:
@@ -73,7 +74,7 @@ class StoredParts:
         if complete:
             self._read[part.key] = made
 
-    def write(self, parts: Iterable[FilePart]) -> None:
+    def write(self, parts: Iterable[MetadataPart]) -> None:
         """Store what was learned of these parts since they were read."""
         for part in parts:
             found = self._read.pop(part.key, None)
@@ -82,14 +83,14 @@ class StoredParts:
                 assert key is not None
                 self._directory.write(key, found.serialized(self._specs))
 
-    def _key(self, part: FilePart) -> str | None:
+    def _key(self, part: MetadataPart) -> str | None:
         """Texts are equal where parts are; None: no process can tell that they are, or the part is not stored."""
         text = repr(part.key)
         if part.key is None or part.adds or " at 0x" in text:
             return None
         return f"{_FORMAT} {pa.__version__} {self._scope} {text}"
 
-    def _found(self, key: str, part: FilePart) -> _Part | None:
+    def _found(self, key: str, part: MetadataPart) -> _Part | None:
         assert self._directory is not None
         payload = self._directory.read(key)
         if payload is None:
@@ -178,10 +179,10 @@ class _Batch:
     statistics: _Learning | None
 
     @classmethod
-    def of(cls, batch: FileBatch, part: FilePart) -> _Batch | None:
+    def of(cls, batch: FileBatch, part: MetadataPart) -> _Batch | None:
         """None where another process could not do without reading the batch."""
         again = batch.keys is None or (part.keys_of is not None and not batch.insert_keys)
-        if batch.live is not None or batch.check_live is not None or not again:
+        if batch.live is not None or batch.row_errors is not None or not again:
             return None
         statistics = None if batch.statistics is None else _Learning(lambda: batch.statistics)
         return cls(batch.files, batch.spec_id, statistics)
@@ -237,7 +238,7 @@ class _Part:
         return [head.ljust(padded - 1) + b"\n", *pieces]
 
     @classmethod
-    def of(cls, payload: memoryview, part: FilePart, specs: Mapping[int, PartitionSpec]) -> _Part:
+    def of(cls, payload: memoryview, part: MetadataPart, specs: Mapping[int, PartitionSpec]) -> _Part:
         """Raises ValueError and what else comes of an entry that this library did not write."""
         buffer = pa.py_buffer(payload)
         place = bytes(payload[: 1 << 20]).find(b"\n") + 1 or bytes(payload).index(b"\n") + 1
@@ -268,7 +269,7 @@ class _Part:
 class _Again:
     """The statistics of the ``number``-th batch of a part, read from the table when they are asked for."""
 
-    def __init__(self, part: FilePart, number: int) -> None:
+    def __init__(self, part: MetadataPart, number: int) -> None:
         self._part = part
         self._number = number
         self._found: FileBatch | None = None

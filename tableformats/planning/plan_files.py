@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from ..columnar import compute as pc
 from ..columnar.arrays import flat, to_arrow
-from ..plugin.base import deletes_type, partition_members
+from ..plugin.deletes import deletes_type
+from ..plugin.partitions import partition_members
 from ..schema import Field
 from ..table.scan import ScanPlan
 

@@ -17,18 +17,14 @@ import pyarrow as pa
 from ..columnar import compute as pc
 from ..columnar.arrays import repeated, scalar, strings, to_arrow, to_numpy
 from ..expressions import tree as ex
-from ..plugin.base import (
-    DeleteFiles,
-    FileBatch,
-    FilePart,
-    FormatSnapshot,
-    PartitionSpec,
-    ReadRequest,
-    partition_members,
-)
+from ..plugin.deletes import DeleteFiles
+from ..plugin.files import FileBatch, MetadataPart
+from ..plugin.partitions import PartitionSpec, partition_members
 from ..plugin.report import ScanReport
+from ..plugin.snapshot import FormatSnapshot, ReadRequest
 from ..plugin.statistics import Statistics
-from ..pruning.compiled_predicate import ManifestFilter, Program
+from ..pruning.compiled_predicate import CompiledPredicate
+from ..pruning.manifest_filter import PredicateManifestFilter
 from ..pruning.relevant_deletes import relevant_deletes
 from ..runtime.allocator import quick_allocator
 from ..runtime.threads import bundles, in_order, runs
@@ -61,7 +57,9 @@ def surviving_paths(scan: Scan, reader: PartReader | None = None) -> pa.StringAr
         return _Planner(scan, reader).paths()
 
 
-def read_parts(scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, FilePart]]) -> Iterator[Result]:
+def read_parts(
+    scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, MetadataPart]]
+) -> Iterator[Result]:
     """What a :class:`PartReader` makes of parts in another process, with a scan that was sent there.
 
     Parameters
@@ -85,7 +83,7 @@ class PartReader(Protocol):
     name: str
 
     def read(
-        self, scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, FilePart]]
+        self, scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, MetadataPart]]
     ) -> Iterator[Result]:
         """What :func:`read_parts` gives for all of the parts, in any order; raises as it does, and the first error."""
 
@@ -105,8 +103,8 @@ class Result:
 
     pieces: list[Piece] = field(default_factory=list)
     report: ScanReport = field(default_factory=ScanReport)
-    entries: list[tuple[FilePart, KeptPart]] = field(default_factory=list)
-    grown: list[FilePart] = field(default_factory=list)
+    entries: list[tuple[MetadataPart, KeptPart]] = field(default_factory=list)
+    grown: list[MetadataPart] = field(default_factory=list)
     """Parts whose blocks take more memory now."""
 
 
@@ -114,7 +112,7 @@ class _Reading:
     """Parts that are read together, each with its place in the snapshot; ``reports`` has what reading each counts, and
     ``timed`` how long it takes."""
 
-    def __init__(self, parts: Sequence[tuple[int, FilePart]]) -> None:
+    def __init__(self, parts: Sequence[tuple[int, MetadataPart]]) -> None:
         self.parts = parts
         self.reports = {part.key: ScanReport() for _, part in parts}
         self.timed = ScanReport()
@@ -125,13 +123,13 @@ class _Sorted:
     """The parts of a snapshot with their places in it: what is ``known`` of those that are kept; ``fresh`` ones that
     add keys, each with the number of those that are newer, of all that are ``adding`` some; and others ``below``."""
 
-    adding: list[FilePart] = field(default_factory=list)
+    adding: list[MetadataPart] = field(default_factory=list)
     known: list[tuple[int, KeptPart]] = field(default_factory=list)
-    fresh: list[tuple[int, FilePart, int]] = field(default_factory=list)
-    below: list[tuple[int, FilePart]] = field(default_factory=list)
+    fresh: list[tuple[int, MetadataPart, int]] = field(default_factory=list)
+    below: list[tuple[int, MetadataPart]] = field(default_factory=list)
 
     @staticmethod
-    def of(parts: Sequence[FilePart], kept: Kept) -> _Sorted:
+    def of(parts: Sequence[MetadataPart], kept: Kept) -> _Sorted:
         found = _Sorted()
         for order, part in enumerate(parts):
             known = kept.find(part, found.adding)
@@ -159,7 +157,7 @@ class _Planner:
             filter=None if scan.filter == ex.TRUE else str(scan.filter),
             engine=None if reader is None else reader.name,
         )
-        self.program = None if scan.filter == ex.TRUE else Program(scan.filter)
+        self.program = None if scan.filter == ex.TRUE else CompiledPredicate(scan.filter)
         for note in self.program.notes if self.program else ():
             self.report.note(note)
         self.partition_fields = partition_members(self.snapshot.specs)
@@ -194,11 +192,11 @@ class _Planner:
     def _pieces(self) -> Iterator[Piece]:
         """The survivors of all parts."""
         program, report = self.program, self.report
-        filter_manifests = ManifestFilter(program, self.snapshot.specs) if program else None
+        filter_manifests = PredicateManifestFilter(program, self.snapshot.specs) if program else None
         columns = program.columns if program else ()
         with report.stage("metadata"):
-            request = ReadRequest(columns, report, filter_manifests, read_elsewhere=self.reader is not None)
-            parts = self.snapshot.parts(request)
+            self.request = ReadRequest(columns, report, filter_manifests, read_elsewhere=self.reader is not None)
+            parts = self.snapshot.parts(self.request)
         self.kept.look_at(parts)
         sorted_out = _Sorted.of(parts, self.kept)
         for _, kept in sorted_out.known:
@@ -209,7 +207,7 @@ class _Planner:
             yield from self._taken(self.reader.read(self.scan, list(keys_of(sorted_out.adding)), sorted_out.below))
         self.kept.flush()
 
-    def _jobs(self, parts: Sequence[FilePart], sorted_out: _Sorted) -> Iterator[Callable[[], Iterator[Result]]]:
+    def _jobs(self, parts: Sequence[MetadataPart], sorted_out: _Sorted) -> Iterator[Callable[[], Iterator[Result]]]:
         """What any thread can do. Parts that add keys are read and reconciled as the next job is asked for, in their
         order, so that only their pruning is left; what is below them comes when all keys are known."""
         for order, part, newer in sorted_out.fresh:
@@ -237,7 +235,7 @@ class _Planner:
 
     # ---- jobs: on any thread --------------------------------------------------------------------------------------
 
-    def read(self, bundle: Sequence[tuple[int, FilePart]]) -> Iterator[Result]:
+    def read(self, bundle: Sequence[tuple[int, MetadataPart]]) -> Iterator[Result]:
         """Read parts, block by block; the last result has their entries."""
         reading = _Reading(bundle)
         return self._results(reading, self._blocks(reading))
@@ -279,20 +277,20 @@ class _Planner:
                     batch = next(batches, None)
                 if batch is None:
                     break
-                whole, _ = batch.in_whole
+                whole, _ = batch.in_parent
                 if whole is not checked:
                     check_batch(whole)
                     checked = whole
                 with reading.timed.stage("reconcile"):
                     rows, hashes = self.reconciler.live(batch)
-                if batch.check_live is not None:
-                    batch.check_live(rows)
+                if batch.row_errors is not None:
+                    batch.row_errors.raise_if_live(rows)
                 yield part.key, number, batch, rows, hashes
                 number += 1
             self.reconciler.read(part)
 
     def _prune_known(
-        self, order: int, block: Block, alive: np.ndarray | None, parts: dict[Hashable, FilePart]
+        self, order: int, block: Block, alive: np.ndarray | None, parts: dict[Hashable, MetadataPart]
     ) -> Iterator[Result]:
         result = Result()
         before = block.nbytes
@@ -338,9 +336,7 @@ class _Planner:
     # ---- the end --------------------------------------------------------------------------------------------------
 
     def _deletes(self, survivors: pa.Table) -> DeleteFiles:
-        found = self.snapshot.attach_deletes(survivors)
-        if found.read is not None:
-            self.report.add(found.read)
+        found = self.snapshot.attach_deletes(survivors, self.request)
         return found if self.program is None else relevant_deletes(self.program, found)
 
     def _apply_limit(
@@ -410,18 +406,18 @@ def _known_blocks(known: Sequence[tuple[int, KeptPart]]) -> Iterator[tuple[int, 
         yield order, block, alive
 
 
-def _sharing(bundle: Sequence[tuple[int, FilePart]]) -> Iterator[FilePart]:
+def _sharing(bundle: Sequence[tuple[int, MetadataPart]]) -> Iterator[MetadataPart]:
     """The same parts; those that make a block together share the work of being read where they can."""
     for run in runs(bundle, lambda part: part[1].n_files or TARGET_FILES, TARGET_FILES):
         parts = [part for _, part in run]
-        together = parts[0].together
-        if len(parts) > 1 and together is not None and all(part.together is not None for part in parts):
+        together = parts[0].read_many
+        if len(parts) > 1 and together is not None and all(part.read_many is not None for part in parts):
             yield from together(parts)
         else:
             yield from parts
 
 
-def _bundles(parts: Sequence[tuple[int, FilePart]]) -> Iterator[list[tuple[int, FilePart]]]:
+def _bundles(parts: Sequence[tuple[int, MetadataPart]]) -> Iterator[list[tuple[int, MetadataPart]]]:
     """Runs of parts that make a block together; one of which the files are not known, or that is not kept, alone."""
     return bundles(parts, lambda part: None if part[1].key is None else part[1].n_files, TARGET_FILES)
 

@@ -17,7 +17,7 @@ from ..columnar import compute as pc
 from ..columnar.arrays import distinct, to_arrow, to_numpy
 from ..expressions import Expression
 from ..expressions import tree as ex
-from ..pruning.compiled_predicate import Program
+from ..pruning.compiled_predicate import CompiledPredicate
 
 if TYPE_CHECKING:
     from ..table.scan import ScanPlan
@@ -37,7 +37,7 @@ def residuals(plan: ScanPlan) -> list[Expression]:
     if len(undecided):
         spec_ids = to_numpy(survivors["spec_id"])
         partition = survivors["partition"].combine_chunks()
-        program = Program(predicate)
+        program = CompiledPredicate(predicate)
         for spec_id in distinct(spec_ids[undecided]):
             rows = undecided[spec_ids[undecided] == spec_id]
             spec = plan.snapshot.format_snapshot.specs.get(spec_id)

@@ -18,7 +18,7 @@ import numpy as np
 from ..columnar import compute as pc
 from ..columnar.arrays import ZERO, to_numpy
 from ..limits import Limits
-from ..plugin.base import SplitOptions
+from ..plugin.snapshot import SplitOptions
 from ..table.scan import ScanPlan, ScanTask
 
 __all__ = ["splits"]

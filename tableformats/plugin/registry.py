@@ -17,7 +17,7 @@ import pluggy
 from ..errors import AmbiguousFormatError, PluginContractError, PluginLoadError, TableFormatsError, UnknownFormatError
 from ..io.storage import Storage
 from . import hookspecs
-from .base import OpenOptions, TableFormat
+from .format import OpenOptions, TableFormat
 
 __all__ = ["ENTRY_POINT_GROUP", "PluginHost", "PluginRecord", "host"]
 

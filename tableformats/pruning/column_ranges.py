@@ -17,25 +17,25 @@ import pyarrow as pa
 from .._core import pruning as kernels
 from ..columnar import compute as pc
 from ..columnar.arrays import FALSE, scalar, to_arrow, to_numpy
-from ..columnar.packed import Column, packed, plain
+from ..columnar.packed import Column, pack, unpack
 from ..expressions import BoundColumn
 from ..schema import Field, arrow_type
 from .literal_codes import Accepted, locate, validity_of
 
 if TYPE_CHECKING:
-    from ..plugin.base import ImpliedBounds, PartitionField, PartitionSpec
+    from ..plugin.partitions import ImpliedBounds, PartitionField, PartitionSpec
     from ..plugin.statistics import Bounds
 
 __all__ = [
-    "BoundsEvidence",
-    "Evidence",
-    "ImpliedEvidence",
+    "BoundsRangeSource",
+    "RangeSource",
+    "ImpliedRangeSource",
     "PackedRange",
-    "PartitionEvidence",
+    "PartitionRangeSource",
     "Range",
     "flag",
     "is_null",
-    "partition_evidence",
+    "partition_range_source",
     "ranges_of",
     "without_nan",
 ]
@@ -69,16 +69,16 @@ class Range:
         return Range(lower, upper, self.may_value[rows], self.may_null[rows], self.may_nan[rows])
 
     @staticmethod
-    def joined(parts: Sequence[Range]) -> Range:
+    def concat(parts: Sequence[Range]) -> Range:
         """The ranges of files, one after the other; each part without ``places``."""
         lower, upper = (pa.concat_arrays([getattr(part, side) for part in parts]) for side in ("lower", "upper"))
         flags = [np.concatenate([getattr(part, may) for part in parts]) for may in ("may_value", "may_null", "may_nan")]
         return Range(lower, upper, flags[0], flags[1], flags[2])
 
-    def packed(self) -> PackedRange:
+    def pack(self) -> PackedRange:
         """The same, without ``places``, in fewer bytes."""
-        flags = (packed(to_arrow(may)) for may in (self.may_value, self.may_null, self.may_nan))
-        return PackedRange((packed(self.lower), packed(self.upper), *flags))
+        flags = (pack(to_arrow(may)) for may in (self.may_value, self.may_null, self.may_nan))
+        return PackedRange((pack(self.lower), pack(self.upper), *flags))
 
     def codes(self, accepted: Accepted) -> tuple[np.ndarray, np.ndarray] | None:
         """int32[n], int32[n]: the codes of ``lower`` and ``upper``; the least and the greatest where unknown. None:
@@ -106,7 +106,7 @@ class Range:
         )
         return out
 
-    def spread(self, values: np.ndarray) -> np.ndarray:
+    def expand(self, values: np.ndarray) -> np.ndarray:
         """[n]: what each file's entry has."""
         return values if self.places is None else values[self.places]
 
@@ -122,12 +122,12 @@ class PackedRange:
         """Memory that the range holds."""
         return sum(int(column.nbytes) for column in self.columns)
 
-    def plain(self) -> Range:
-        lower, upper, *flags = map(plain, self.columns)
+    def unpack(self) -> Range:
+        lower, upper, *flags = map(unpack, self.columns)
         return Range(lower, upper, *map(to_numpy, flags))
 
 
-class Evidence:
+class RangeSource:
     """A source of masks for leaves, over ``n`` files."""
 
     n: int
@@ -141,7 +141,7 @@ class Evidence:
         return ()
 
 
-class ImpliedEvidence(Evidence):
+class ImpliedRangeSource(RangeSource):
     """What files' partition values say of the columns that the partition columns were computed from."""
 
     def __init__(self, spec: PartitionSpec, partition: pa.StructArray) -> None:
@@ -161,7 +161,7 @@ class ImpliedEvidence(Evidence):
         return Range(known.lower, known.upper, known.may_value, known.may_null, np.zeros(self.n, np.uint8))
 
 
-class BoundsEvidence(Evidence):
+class BoundsRangeSource(RangeSource):
     """The files' own bounds and counts."""
 
     def __init__(self, ranges: Mapping[int, Range], n: int) -> None:
@@ -223,7 +223,7 @@ def ranges_of(bounds: Bounds, record_count: pa.Array, columns: Sequence[Field]) 
     return {f.id: counted.range(f) for f in columns if not f.type.is_nested}
 
 
-class PartitionEvidence(Evidence):
+class PartitionRangeSource(RangeSource):
     """Partition values of files (least = greatest), or ranges of partition values of groups of files."""
 
     def __init__(self, spec: PartitionSpec, n: int, columns: Mapping[int, Range]) -> None:
@@ -265,16 +265,16 @@ class PartitionEvidence(Evidence):
         ]
 
 
-def partition_evidence(
+def partition_range_source(
     spec: PartitionSpec, partition: pa.StructArray, sources: Container[int] | None = None
-) -> PartitionEvidence:
-    """Evidence of files' own partition values, of those that come from the columns ``sources`` (None: any)."""
+) -> PartitionRangeSource:
+    """RangeSource of files' own partition values, of those that come from the columns ``sources`` (None: any)."""
     columns = {}
     for f in spec.fields:
         index = partition.type.get_field_index(str(f.id))
         if index >= 0 and (sources is None or f.source_id in sources):
             columns[f.id] = _of_values(partition.field(index))
-    return PartitionEvidence(spec, len(partition), columns)
+    return PartitionRangeSource(spec, len(partition), columns)
 
 
 def _of_values(values: pa.Array) -> Range:

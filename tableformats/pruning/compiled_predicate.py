@@ -1,15 +1,15 @@
-"""Decides which files a predicate needs, from columns of bounds.
+"""Decides which files a predicate undecided, from columns of bounds.
 
 The contract: **a file is dropped only if no live row of it can make the predicate TRUE.** For every file a
 predicate has a set of possible outcomes, a subset of {TRUE, FALSE, NULL}, as a bit mask (``_core/masks.py``):
 
-- a leaf (``a > 5``) gets its mask from each source of evidence that knows something of the column: partition
+- a leaf (``a > 5``) gets its mask from each source of sources that knows something of the column: partition
   values, turned back into bounds of the source column by their transform or by what the format says that they
   imply, and the file's own bounds and counts. Each source gives a superset of what occurs, so the masks are
   intersected; sources that exclude each other are not believed;
-- AND, OR and NOT combine masks by SQL's three-valued logic; nothing needs to be rewritten first;
+- AND, OR and NOT combine masks by SQL's three-valued logic; nothing undecided to be rewritten first;
 - unknown is the full set. NONE: TRUE is not in the set, the file is dropped. ALL: only TRUE is in it, so no row
-  needs to be checked. SOME: anything else.
+  undecided to be checked. SOME: anything else.
 
 Partition values and bounds take part in one pass, so ``part = 1 OR id > 9`` prunes on both. What cannot be decided
 (column against column, the middle of a LIKE pattern) is SOME and is said in the report. A group of files (a
@@ -31,49 +31,28 @@ import pyarrow as pa
 from .._core import pruning as kernels
 from .._core.masks import ALL, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOME
 from ..columnar import compute as pc
-from ..columnar.arrays import TRUE, distinct, scalar, to_arrow, to_numpy
+from ..columnar.arrays import distinct, scalar, to_numpy
 from ..expressions import BoundColumn, Expression
 from ..expressions import tree as ex
+from ..plugin.manifest_filter import Decision
 from ..schema import Field
 from .column_ranges import (
-    BoundsEvidence,
-    Evidence,
-    ImpliedEvidence,
-    PartitionEvidence,
+    BoundsRangeSource,
+    ImpliedRangeSource,
     Range,
-    flag,
-    is_null,
-    partition_evidence,
+    RangeSource,
+    partition_range_source,
     ranges_of,
-    without_nan,
 )
 from .literal_codes import Accepted, accept_comparison, accept_in, accept_prefix, into_domain
 
 if TYPE_CHECKING:
-    from ..plugin.base import PartitionField, PartitionSpec
+    from ..plugin.partitions import PartitionField, PartitionSpec
     from ..plugin.statistics import Bounds
 
-__all__ = ["ALL", "NONE", "SOME", "Decision", "ManifestFilter", "Program"]
+__all__ = ["ALL", "NONE", "SOME", "CompiledPredicate"]
 
 _NO_BUCKET = scalar(-1, pa.int64())
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What some evidence says of ``n`` files, or groups of files, and what else would say more.
-
-    ``verdicts``: uint8[n], NONE, SOME or ALL. ``needs``: by field id of the predicate's leaf columns bool[n], whether
-    more evidence of that column can make the verdict another. A part of the predicate that cannot be TRUE, or is
-    nothing else, is not looked at again: its other leaves say nothing that matters.
-    """
-
-    verdicts: np.ndarray
-    needs: dict[int, np.ndarray]
-
-    @property
-    def keep(self) -> np.ndarray:
-        """bool[n]: which may hold a row that matches."""
-        return self.verdicts != NONE
 
 
 @dataclass(frozen=True)
@@ -86,11 +65,11 @@ class _Leaf:
     values: tuple[Any, ...] = ()
     _buckets: dict[PartitionField, np.ndarray | None] = field(default_factory=dict, compare=False)
 
-    def mask(self, sources: Sequence[Evidence], n: int) -> np.ndarray:
+    def mask(self, sources: Sequence[RangeSource], n: int) -> np.ndarray:
         """uint8[n]: the outcomes that all sources allow."""
         ranges = [known for source in sources for known in source.ranges(self.column)]
         codes = [None if self.accepted is None else known.codes(self.accepted) for known in ranges]
-        masks = [known.spread(self._of_range(known, at)) for known, at in zip(ranges, codes, strict=True)]
+        masks = [known.expand(self._of_range(known, at)) for known, at in zip(ranges, codes, strict=True)]
         for source in sources if self.values else ():
             for partition, least, greatest in source.buckets(self.column):
                 masks.append(self._of_buckets(partition, least, greatest))
@@ -145,7 +124,7 @@ class _Leaf:
             return None
         out = np.empty(len(bucket), np.uint8)
         of_files = to_numpy(pc.fill_null(pc.cast(bucket, pa.int64()), _NO_BUCKET))
-        lower, upper = known.spread(codes[0]), known.spread(codes[1])
+        lower, upper = known.expand(codes[0]), known.expand(codes[1])
         kernels.bucket_hits(lower, upper, of_files, buckets, field.transform.width, out)
         return out * MAY_TRUE | MAY_FALSE | MAY_NULL
 
@@ -168,7 +147,7 @@ class _Leaf:
         return np.array(found, np.int32)
 
 
-class Program:
+class CompiledPredicate:
     """A bound predicate, ready to be evaluated over columns.
 
     Attributes
@@ -220,28 +199,28 @@ class Program:
             self.notes.append(f"{node} prunes by NULL counts only: values of type {column.type} have no bounds")
         return _Leaf(node, column, accepted, values)
 
-    def _outcomes_and_needs(
-        self, node: Expression, sources: Sequence[Evidence], n: int
+    def _outcomes_and_undecided(
+        self, node: Expression, sources: Sequence[RangeSource], n: int
     ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-        """uint8[n]: masks of a node. bool[n] by column: whether more evidence of it may change what follows from them:
+        """uint8[n]: masks of a node. bool[n] by column: whether more sources of it may change what follows from them:
         the node may be TRUE, and something else."""
-        needs: dict[int, Any] = {}
+        undecided: dict[int, Any] = {}
         if isinstance(node, (ex.And, ex.Or)):
 
             def masks() -> Iterator[np.ndarray]:
                 for child in node.children:
-                    found, below = self._outcomes_and_needs(child, sources, n)
-                    needs.update({column: needs.get(column, False) | need for column, need in below.items()})
+                    found, below = self._outcomes_and_undecided(child, sources, n)
+                    undecided.update({column: undecided.get(column, False) | need for column, need in below.items()})
                     yield found
 
             mask = _combined(node, masks())
         else:
             mask = self._evaluate(node, sources, n)
-            needs = {self._leaves[below].column.id: True for below in ex.walk(node) if below in self._leaves}
+            undecided = {self._leaves[below].column.id: True for below in ex.walk(node) if below in self._leaves}
         is_open = (mask & MAY_TRUE != 0) & (mask != MAY_TRUE)
-        return mask, {column: need & is_open for column, need in needs.items()}
+        return mask, {column: need & is_open for column, need in undecided.items()}
 
-    def _evaluate(self, node: Expression, sources: Sequence[Evidence], n: int) -> np.ndarray:
+    def _evaluate(self, node: Expression, sources: Sequence[RangeSource], n: int) -> np.ndarray:
         if isinstance(node, ex.Constant):
             return np.full(n, {True: MAY_TRUE, False: MAY_FALSE, None: MAY_NULL}[node.value], np.uint8)
         if isinstance(node, ex.Not):
@@ -252,7 +231,7 @@ class Program:
             return _combined(node, (self._evaluate(child, sources, n) for child in node.children))
         return self._leaf_outcomes(node, sources, n)
 
-    def _leaf_outcomes(self, node: Expression, sources: Sequence[Evidence], n: int) -> np.ndarray:
+    def _leaf_outcomes(self, node: Expression, sources: Sequence[RangeSource], n: int) -> np.ndarray:
         leaf = self._leaves.get(node)
         if leaf is None:
             return np.full(n, MAY_ANY, np.uint8)
@@ -261,39 +240,39 @@ class Program:
             kernels.not_mask(mask, mask)
         return mask
 
-    def evidence_of(self, spec: PartitionSpec, partition: pa.StructArray) -> list[Evidence]:
+    def range_sources(self, spec: PartitionSpec, partition: pa.StructArray) -> list[RangeSource]:
         """What partition values know. ``partition`` has members called by partition field id, in the fields' types;
         members of other specs are not looked at."""
-        evidence: list[Evidence] = [partition_evidence(spec, partition, {f.id for f in self.columns})]
-        return [*evidence, ImpliedEvidence(spec, partition)] if spec.implied else evidence
+        sources: list[RangeSource] = [partition_range_source(spec, partition, {f.id for f in self.columns})]
+        return [*sources, ImpliedRangeSource(spec, partition)] if spec.implied else sources
 
-    def decide(self, evidence: Sequence[Evidence]) -> Decision:
+    def decide(self, sources: Sequence[RangeSource]) -> Decision:
         """What one or more sources say, all of the same files. Cost: O(n) a leaf, GIL released."""
-        n = evidence[0].n
-        mask, needs = self._outcomes_and_needs(self.predicate, evidence, n)
+        n = sources[0].n
+        mask, undecided = self._outcomes_and_undecided(self.predicate, sources, n)
         verdicts = np.empty(n, np.uint8)
         kernels.verdicts(mask, verdicts)
         nowhere = np.zeros(n, bool)
-        return Decision(verdicts, {f.id: needs.get(f.id, nowhere) for f in self.columns})
+        return Decision(verdicts, {f.id: undecided.get(f.id, nowhere) for f in self.columns})
 
     def partition_outcomes(self, spec: PartitionSpec, partition: pa.StructArray) -> dict[Expression, np.ndarray]:
         """uint8[n] for each leaf: the outcomes that it may have in each file by the partition values alone, as masks.
-        Given as to :meth:`evidence_of`."""
-        sources = self.evidence_of(spec, partition)
+        Given as to :meth:`range_sources`."""
+        sources = self.range_sources(spec, partition)
         return {node: self._leaf_outcomes(node, sources, len(partition)) for node in self._leaves}
 
     def verdicts(
         self, spec: PartitionSpec, partition: pa.StructArray, bounds: Bounds, record_count: pa.Array
     ) -> np.ndarray:
         """uint8[n]: NONE, SOME or ALL by partition values and bounds together; see :meth:`verdicts_of`."""
-        return self.verdicts_of(self.evidence_of(spec, partition), ranges_of(bounds, record_count, self.columns))
+        return self.verdicts_of(self.range_sources(spec, partition), ranges_of(bounds, record_count, self.columns))
 
-    def verdicts_of(self, evidence: Sequence[Evidence], ranges: Mapping[int, Range]) -> np.ndarray:
+    def verdicts_of(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> np.ndarray:
         """uint8[n]: NONE, SOME or ALL by some evidence and ranges of columns together, without what is needed beside
         them. Cost: O(n) a leaf, GIL released."""
-        n = evidence[0].n
+        n = sources[0].n
         verdicts = np.empty(n, np.uint8)
-        kernels.verdicts(self._evaluate(self.predicate, [*evidence, BoundsEvidence(ranges, n)], n), verdicts)
+        kernels.verdicts(self._evaluate(self.predicate, [*sources, BoundsRangeSource(ranges, n)], n), verdicts)
         return verdicts
 
     def uses_partitions(self, spec: PartitionSpec) -> bool:
@@ -313,55 +292,3 @@ def _combined(node: ex.And | ex.Or, masks: Iterator[np.ndarray]) -> np.ndarray:
     for other in masks:
         combine(result, other, result)
     return result
-
-
-class ManifestFilter:
-    """Prunes groups of files by ranges of their partition values. Made by the core, called by a plugin.
-
-    Source of the rules: Iceberg spec, "Manifest Lists", ``field_summary``.
-    """
-
-    def __init__(self, program: Program, specs: Mapping[int, PartitionSpec]) -> None:
-        self._program = program
-        self._specs = specs
-
-    def decide(
-        self,
-        spec_id: int,
-        lower: Mapping[int, pa.Array],
-        upper: Mapping[int, pa.Array],
-        contains_null: Mapping[int, pa.Array],
-        contains_nan: Mapping[int, pa.Array],
-        bounds: Bounds | None = None,
-    ) -> Decision:
-        """Which of ``n`` groups may hold a file that is needed, and which columns the files of each group may be asked
-        for: one that no file of a group needs need not be decoded for it.
-
-        Parameters
-        ----------
-        spec_id : the spec of all groups
-        lower, upper : by partition field id, [n] in the field's type; null ``lower`` = no value but NULL and NaN
-        contains_null, contains_nan : by partition field id, bool[n]; null = unknown
-        bounds : what is known of the columns of all files of a group, [n]; there must be some, or some ``lower``
-        """
-        known = {**lower, **(bounds.lower if bounds is not None else {})}
-        n = len(next(iter(known.values())))
-        columns = {i: self._range(lower[i], upper[i], contains_null[i], contains_nan[i]) for i in lower}
-        sources: list[Evidence] = [PartitionEvidence(self._specs[spec_id], n, columns)]
-        if bounds is not None:
-            sources.append(BoundsEvidence(ranges_of(bounds, pa.nulls(n, pa.int64()), self._program.columns), n))
-        return self._program.decide(sources)
-
-    @staticmethod
-    def _range(lower: pa.Array, upper: pa.Array, contains_null: pa.Array, contains_nan: pa.Array) -> Range:
-        may_null = flag(pc.fill_null(contains_null, TRUE))
-        may_value = 1 - is_null(lower).view(np.uint8)
-        may_nan = np.zeros(len(lower), np.uint8)
-        if pa.types.is_floating(lower.type):
-            may_nan = flag(pc.fill_null(contains_nan, TRUE))
-            may_value |= may_nan
-            lower, upper = without_nan(lower), without_nan(upper)
-            upper = pc.if_else(to_arrow(may_nan.view(bool)), scalar(np.nan, upper.type), upper)
-        # Neither a value nor a NULL nor a NaN: the summary contradicts itself and proves nothing.
-        silent = (may_value | may_null) == 0
-        return Range(lower, upper, may_value | silent, may_null | silent, may_nan)

@@ -9,13 +9,14 @@ import pyarrow as pa
 
 from ..columnar import compute as pc
 from ..columnar.arrays import scalar, to_arrow
-from ..plugin.base import DeleteFiles, PartitionSpec
-from .compiled_predicate import NONE, Program
+from ..plugin.deletes import DeleteFiles
+from ..plugin.partitions import PartitionSpec
+from .compiled_predicate import NONE, CompiledPredicate
 
 __all__ = ["relevant_deletes"]
 
 
-def relevant_deletes(program: Program, deletes: DeleteFiles) -> DeleteFiles:
+def relevant_deletes(program: CompiledPredicate, deletes: DeleteFiles) -> DeleteFiles:
     """``deletes`` without those whose statistics rule the predicate out for every row that they delete.
 
     The rows that they would have deleted are left out by the predicate; their files lose nothing else.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ..errors import UnsupportedFeatureError
-from ..plugin.base import utc_datetime
+from ..plugin.format import utc_datetime
 from ..table.table import epoch_ms
 from .datasource import TaskReader, file_groups
 from .options import STREAM, ReadOptions

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from ..expressions import TRUE
-from ..plugin.base import EQUALITY, DeleteFiles, FileBatch, FormatSnapshot, PartitionField
+from ..plugin.deletes import EQUALITY, DeleteFiles
+from ..plugin.files import FileBatch
+from ..plugin.partitions import PartitionField
+from ..plugin.snapshot import FormatSnapshot
 from ..plugin.statistics import Bounds, Statistics
 from ..runtime.concurrency import cached_property
 from ..schema import Field, ListType, MapType, Schema, StructType, Type, arrow_type, primitive
@@ -28,8 +31,8 @@ if TYPE_CHECKING:
 
     from ..engines.arrow.matching import KeyMatcher
     from ..io.storage import Storage
-    from ..plugin.base import ReadRequest
     from ..plugin.changes import ChangeBatch, FormatChanges
+    from ..plugin.snapshot import ReadRequest
 
 __all__ = ["CHANGE_COLUMNS", "SELECTED", "Changes", "ChangesSnapshot"]
 
@@ -174,11 +177,11 @@ class ChangesSnapshot(FormatSnapshot):
         statistics = found.batch.statistics
         return FileBatch(files, spec_id, None if statistics is None else _TableStatistics(statistics))
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`; what selects rows is of kind SELECTED."""
         from ..columnar import compute as pc
 
-        found = _with_data_files(self.changes.attach_deletes(files), files)
+        found = _with_data_files(self.changes.attach_deletes(files, request), files)
         kind, selects = found.files["kind"], found.files["selects"]
         table = found.files.append_column("own_kind", kind)
         index = table.column_names.index("kind")

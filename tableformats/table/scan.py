@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     from ..planning.planner import PartReader
     from ..planning.record_counts import RecordCounts
-    from ..plugin.base import DeleteFiles, MetadataColumn
+    from ..plugin.columns import MetadataColumn
+    from ..plugin.deletes import DeleteFiles
     from ..plugin.report import ScanReport
     from .table import Snapshot
 
@@ -78,16 +79,16 @@ class Scan(Portable):
         from ..planning.planner import plan_scan
 
         if engine is None:
-            return plan_scan(self.at_home())
+            return plan_scan(self.reattached())
         from ..engines.spark.distributed.executors import Executors
 
-        return plan_scan(self.at_home(), Executors(engine))
+        return plan_scan(self.reattached(), Executors(engine))
 
     plan_files = plan
 
-    def at_home(self) -> Scan:
-        """This scan, of a snapshot that can plan: see :meth:`tableformats.Snapshot.at_home`."""
-        snapshot = self.snapshot.at_home()
+    def reattached(self) -> Scan:
+        """This scan, of a snapshot that can plan: see :meth:`tableformats.Snapshot.reattached`."""
+        snapshot = self.snapshot.reattached()
         return self if snapshot is self.snapshot else replace(self, snapshot=snapshot)
 
     def count(self) -> int:
@@ -283,7 +284,7 @@ class ScanPlan(Portable):
         from ..columnar.arrays import to_numpy
         from ..planning.planner import surviving_paths
 
-        narrower = surviving_paths(replace(self.scan.at_home().where(filter), limit=None), self._reader)
+        narrower = surviving_paths(replace(self.scan.reattached().where(filter), limit=None), self._reader)
         return to_numpy(pc.is_in(self.survivors["path"], value_set=narrower))
 
     def take(self, rows: np.ndarray) -> ScanPlan:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from ..cache.metadata_cache import MetadataCache
     from ..inspect.tables import Inspector
     from ..io.storage import Storage
-    from ..plugin.base import FormatSnapshot, FormatTable, PartitionField
+    from ..plugin.format import FormatTable
+    from ..plugin.partitions import PartitionField
+    from ..plugin.snapshot import FormatSnapshot
     from .changes import Changes
     from .scan import Scan
 
@@ -78,7 +80,7 @@ def open_table(
     from ..cache.directory import telling_options
     from ..cache.metadata_cache import MetadataCache
     from ..io.storage import Storage
-    from ..plugin.base import OpenOptions
+    from ..plugin.format import OpenOptions
     from ..plugin.registry import host
 
     _check_types(relocate=relocate, cache=cache, limits=limits)
@@ -197,7 +199,7 @@ class Table(Portable):
         ------
         SnapshotNotFoundError : there is no such version
         """
-        from ..plugin.base import SnapshotSelector
+        from ..plugin.format import SnapshotSelector
 
         given = [
             name
@@ -325,7 +327,7 @@ class Snapshot(Portable):
     def _state(self) -> dict[str, Any]:
         return {**self.__dict__, "_is_away": True}
 
-    def at_home(self) -> Snapshot:
+    def reattached(self) -> Snapshot:
         """This snapshot; where it came from another process, which kept what planning needs, the same one selected
         again here.
 
@@ -367,7 +369,7 @@ class Snapshot(Portable):
     @property
     def timestamp(self) -> dt.datetime | None:
         """When the version was committed, in UTC."""
-        from ..plugin.base import utc_datetime
+        from ..plugin.format import utc_datetime
 
         milliseconds = self.format_snapshot.timestamp_ms
         return None if milliseconds is None else utc_datetime(milliseconds)

@@ -17,7 +17,7 @@ from tableformats_iceberg.avro.columns import RawColumn
 from tableformats_iceberg.avro.container import AvroColumns, Want
 from tableformats_iceberg.avro.schema import Path
 
-from tableformats.plugin.base import EQUALITY
+from tableformats.plugin.deletes import EQUALITY
 from tableformats.table.scan import ScanPlan
 
 SYNC = bytes(range(16))

@@ -96,7 +96,7 @@ class FakeSnapshot(FormatSnapshot):
             )
             yield FileBatch(batch, file.spec_id)
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         by_path = {file.path: file.deletes() for file in self.files}
         lists = [by_path[path] for path in files["path"].to_pylist()]
         rows = [{name: row.get(name) for name in DELETE_COLUMNS.names} for rows in lists for row in rows]

@@ -163,7 +163,7 @@ TABLE: list[Case] = [
     ("Table.versions_after", lambda t: t.delta.versions_after("x"), MISSING, "is no version"),  # type: ignore[arg-type]
     ("Table.versions_after", lambda t: t.iceberg.versions_after(5), MISSING, "no snapshot 5"),
     ("Table.updated", lambda t: t.no_log.updated(t.delta.snapshot().format_snapshot), NOWHERE, "no commit"),
-    ("Snapshot.at_home", lambda t: away(t.delta.snapshot(), 99).at_home(), MISSING, "no version 99"),
+    ("Snapshot.reattached", lambda t: away(t.delta.snapshot(), 99).reattached(), MISSING, "no version 99"),
     ("Snapshot.update", lambda t: tf.Snapshot(t.no_log, t.delta.snapshot().format_snapshot).update(), NOWHERE, "log"),
     ("Snapshot.scan", lambda t: t.delta.snapshot().scan(limit=-1), ValueError, "number of rows, not -1"),
     ("Snapshot.bind", lambda t: t.delta.snapshot().bind("nope = 1"), REFUSED, "nope"),
@@ -193,7 +193,7 @@ SCAN: list[Case] = [
     ("Scan.plan", lambda t: t.no_manifests.scan().plan(), CORRUPT, "is missing"),
     ("Scan.plan", lambda t: t.delta.scan().plan("spark"), TypeError, "SparkSession"),  # type: ignore[arg-type]
     ("Scan.plan_files", lambda t: t.no_manifests.scan().plan_files(), CORRUPT, "is missing"),
-    ("Scan.at_home", lambda t: away(t.delta.snapshot(), 99).scan().at_home(), MISSING, "no version 99"),
+    ("Scan.reattached", lambda t: away(t.delta.snapshot(), 99).scan().reattached(), MISSING, "no version 99"),
     ("Scan.count", lambda t: t.no_manifests.scan().count(), CORRUPT, "is missing"),
     ("Scan.to_arrow", lambda t: t.no_data.scan().to_arrow(), CORRUPT, "is missing"),
     ("Scan.to_arrow_batch_reader", lambda t: [*t.no_data.scan().to_arrow_batch_reader()], CORRUPT, "is missing"),
@@ -244,7 +244,7 @@ PLUGINS: list[Case] = [
     ("plugin.utc_datetime", lambda t: plugin.utc_datetime(10**15), OverflowError, "out of range"),
     ("plugin.DeleteFiles.none", lambda t: plugin.DeleteFiles.none(-2), ValueError, "negative"),
     ("plugin.DeleteFiles.take", lambda t: plugin.DeleteFiles.none(1).take(np.array([9])), IndexError, "9"),
-    ("plugin.FileBatch.stretch", lambda t: keyed_batch().stretch(0, 1), tf.PluginContractError, "without keys"),
+    ("plugin.FileBatch.slice", lambda t: keyed_batch().slice(0, 1), tf.PluginContractError, "without keys"),
     ("plugin.FormatSnapshot.parts", lambda t: t.format_snapshot.parts(request()), tf.PluginContractError, "neither"),
     ("plugin.FormatSnapshot.read", lambda t: [*t.format_snapshot.read(request())], tf.PluginContractError, "neither"),
     (
@@ -282,9 +282,9 @@ NOTHING_WRONG = {
     "plugin.Statistics.record_counts": "knows nothing",
     "plugin.FileBatch.follows": "any batch",
     "plugin.Statistics.bounds_or_counts": "as bounds",
-    "plugin.StatisticsOfRows.bounds": "the whole does",
-    "plugin.StatisticsOfRows.places": "rows of its own",
-    "plugin.StatisticsOfRows.record_counts": "the whole does",
+    "plugin.StatisticsSlice.bounds": "the whole does",
+    "plugin.StatisticsSlice.places": "rows of its own",
+    "plugin.StatisticsSlice.record_counts": "the whole does",
 }
 """Public functions that refuse nothing, and why."""
 

@@ -105,7 +105,7 @@ class FakeChanges(FormatChanges):
             batch.batch.files = batch.batch.files.append_column("data_change", pa.array([True]))
             yield batch
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         rows: list[dict[str, Any]] = []
         offsets = [0]
         for number in files["number"].to_pylist() if files.num_rows else []:

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import TableNotFoundError
-from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, SnapshotSelector
+from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, SnapshotSelector, TableNotFoundError
 
 from .log.history import CommitTimes, history_table
 from .log.listing import LogListing, LogSegment, list_log
@@ -20,7 +19,7 @@ from .snapshot import DeltaSnapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import Storage
 
     from .changes.changes import DeltaChanges
 

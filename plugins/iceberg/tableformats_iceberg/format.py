@@ -9,7 +9,7 @@ from tableformats.plugin import OpenOptions, TableFormat
 from .metadata.locate import is_metadata_name
 
 if TYPE_CHECKING:
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import Storage
 
     from .table import IcebergTable
 

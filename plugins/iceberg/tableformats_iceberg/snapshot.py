@@ -7,12 +7,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import CorruptMetadataError
-from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, ReadRequest, SplitOptions
-from tableformats.plugin.report import ScanReport
-from tableformats.runtime.concurrency import cached_property
-from tableformats.runtime.threads import in_order, thread_count
-from tableformats.schema import Schema
+from tableformats.plugin import (
+    CorruptMetadataError,
+    DeleteFiles,
+    FileBatch,
+    FormatSnapshot,
+    MetadataPart,
+    ReadRequest,
+    ScanReport,
+    Schema,
+    SplitOptions,
+    cached_property,
+    in_order,
+    thread_count,
+)
 
 from .metadata.metadata_columns import metadata_columns
 from .metadata.schema import parse_name_mapping
@@ -81,9 +89,6 @@ class IcebergSnapshot(FormatSnapshot):
             )
         return None if text is None else int(text)
 
-    _columns_asked: tuple[int, ...] = ()
-    """Columns of the newest plan: its deletes will be asked for their bounds. For others manifests are read again."""
-
     # ---- files --------------------------------------------------------------------------------------------------
 
     @cached_property
@@ -151,13 +156,12 @@ class IcebergSnapshot(FormatSnapshot):
             threads=threads,
         )
 
-    def parts(self, request: ReadRequest) -> list[FilePart]:
+    def parts(self, request: ReadRequest) -> list[MetadataPart]:
         """See :meth:`tableformats.plugin.FormatSnapshot.parts`: the data manifests."""
         from .manifests.manifest_list import DATA
 
         report = request.report
         report.count_metadata(self.metadata.size_bytes)
-        self._columns_asked = tuple(f.id for f in request.columns)
         chosen = self.counted_list(report).chosen(DATA, self.specs, request.manifest_filter, report)
         manifests = self.manifest_list.manifests
         has_deletes = any(m.content != DATA for m in manifests)
@@ -170,19 +174,19 @@ class IcebergSnapshot(FormatSnapshot):
 
     def _part(
         self, manifest: Manifest, place: int | None, columns: Sequence[int], idle: frozenset[int], threads: int
-    ) -> FilePart:
+    ) -> MetadataPart:
         read = partial(self._read_part, manifest, place, columns, threads)
-        size, together = manifest.length if manifest.length > 0 else None, partial(self._together, columns)
+        size, read_many = manifest.length if manifest.length > 0 else None, partial(self._read_many, columns)
         n_files = manifest.live_files or None
-        return FilePart((manifest, place), read, n_files, size_bytes=size, together=together, own=idle)
+        return MetadataPart((manifest, place), read, n_files, size_bytes=size, read_many=read_many, plugin_data=idle)
 
-    def _together(self, columns: Sequence[int], parts: Sequence[FilePart]) -> list[FilePart]:
+    def _read_many(self, columns: Sequence[int], parts: Sequence[MetadataPart]) -> list[MetadataPart]:
         """Parts that are decoded together, without the columns that none of their files needs."""
-        from .manifests.batch_reader import Together
+        from .manifests.batch_reader import ManifestBatchReader
 
         keys: list[Any] = [part.key for part in parts]
-        idle = frozenset.intersection(*(part.own for part in parts))
-        shared = Together(self, [column for column in columns if column not in idle], keys)
+        idle = frozenset.intersection(*(part.plugin_data for part in parts))
+        shared = ManifestBatchReader(self, [column for column in columns if column not in idle], keys)
         return [replace(part, read=partial(shared.read, i, part.read)) for i, part in enumerate(parts)]
 
     def _read_part(
@@ -239,24 +243,26 @@ class IcebergSnapshot(FormatSnapshot):
 
         return DeleteReader(self.files, self.metadata.find_field)
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`: reads the delete manifests whose partitions
         meet those of ``files``, and what bounds say of the keys of equality deletes."""
         from .deletes.delete_pruning import DeleteStatistics, PlannedPaths, needed_manifests, without_disjoint
         from .manifests.manifest_reader import ManifestReader
 
         manifests, total = needed_manifests(self.manifest_list, files, self.specs)
-        report = ScanReport(delete_manifests_total=total, delete_manifests_skipped=total - len(manifests))
+        report = request.report
+        report.delete_manifests_total += total
+        report.delete_manifests_skipped += total - len(manifests)
         reader = ManifestReader(self, report)
         # Looking for all planned files in each manifest would cost more than it saves where they are many.
         are_few = files.num_rows < sum(m.live_files for m in manifests)
         planned = PlannedPaths(files["path"]) if are_few else None
-        index = reader.delete_index(manifests, self._columns_asked, planned)
+        index = reader.delete_index(manifests, [f.id for f in request.columns], planned)
         pairs = index.pairs(files)
         if index.files is not None:
             pairs = without_disjoint(pairs, files, index.files, self.metadata.find_field, reader.read)
         found = index.attached(pairs, files.num_rows)
-        return replace(found, read=report, statistics=DeleteStatistics(found.files, reader.read))
+        return replace(found, statistics=DeleteStatistics(found.files, reader.read))
 
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
         """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""

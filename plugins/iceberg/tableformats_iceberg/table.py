@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from tableformats.errors import SnapshotNotFoundError
-from tableformats.io.storage import Storage
-from tableformats.plugin import FormatSnapshot, FormatTable, OpenOptions, SnapshotSelector, utc_datetime
-from tableformats.schema import Schema
+from tableformats.plugin import (
+    FormatSnapshot,
+    FormatTable,
+    OpenOptions,
+    Schema,
+    SnapshotNotFoundError,
+    SnapshotSelector,
+    Storage,
+    utc_datetime,
+)
 
 from .metadata.files import TableFiles
 from .metadata.lineage import is_expired, snapshots_after, snapshots_from

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ...columnar import compute as pc
 from ...columnar.arrays import scalar, to_numpy
 from ...errors import CorruptMetadataError
-from ...plugin.base import EQUALITY
+from ...plugin.deletes import EQUALITY
 from ...table.scan import Scan, ScanPlan, ScanTask
 
 __all__ = ["count"]

@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from ...errors import CorruptMetadataError
-from ...plugin.base import EQUALITY, FormatSnapshot
+from ...plugin.deletes import EQUALITY
+from ...plugin.snapshot import FormatSnapshot
 from ...schema import Field, Schema, StructType
 from ...table.scan import ScanTask
 from .equality import KeySet

@@ -26,7 +26,7 @@ from .nodes import FileNode, Selection, file_tree, numbered_as
 
 if TYPE_CHECKING:
     from ...io.storage import Storage
-    from ...plugin.base import NameMapping
+    from ...plugin.columns import NameMapping
     from ...table.scan import ScanTask
 
 __all__ = ["BATCH_ROWS", "DataFile", "Part", "counted_rows", "empty_rows", "open_data_file", "open_stored", "reading"]

@@ -6,7 +6,7 @@ import numpy as np
 from pyroaring import BitMap64
 
 from ...io.storage import Storage
-from ...plugin.base import FormatSnapshot
+from ...plugin.snapshot import FormatSnapshot
 from ...schema import Schema
 from ...table.scan import ScanTask
 from .deletes import DeleteLoader

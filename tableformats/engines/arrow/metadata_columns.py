@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import CorruptMetadataError
-from ...plugin.base import MetadataColumn, NameMapping
+from ...plugin.columns import MetadataColumn, NameMapping
 from ...schema import Field, arrow_type
 from ...table.scan import ScanTask
 from .nodes import FileNode, Selection

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from ...errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
-from ...plugin.base import NameMapping
+from ...plugin.columns import NameMapping
 from ...schema import Field, ListType, MapType, StructType, Type, arrow_type
 from .casts import can_read, cast_values
 from .nodes import FileNode, Selection

@@ -14,7 +14,8 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from ...expressions import tree as ex
-from ...plugin.base import FormatSnapshot, PartitionSpec
+from ...plugin.partitions import PartitionSpec
+from ...plugin.snapshot import FormatSnapshot
 from ...schema import Field, StructType, arrow_field
 from ...table.scan import Scan, ScanPlan, ScanTask
 from .deletes import DeleteLoader, deleted_positions, positions_within

@@ -17,7 +17,7 @@ from .equality import equality_rows
 from .stored_columns import namings
 
 if TYPE_CHECKING:
-    from ...plugin.base import FormatSnapshot
+    from ...plugin.snapshot import FormatSnapshot
     from ...schema import Field
     from ...table.scan import ScanPlan
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import CorruptMetadataError, UnsupportedFeatureError
-from ...plugin.base import EQUALITY
+from ...plugin.deletes import EQUALITY
 from ...schema import Schema
 from .columns import HIDDEN, Naming, Path, check_readable, spark_struct
 from .output import renamed
@@ -26,7 +26,8 @@ from .output import renamed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ...plugin.base import DeleteFiles, FormatSnapshot
+    from ...plugin.deletes import DeleteFiles
+    from ...plugin.snapshot import FormatSnapshot
     from .native.jvm import Bridge
 
 __all__ = ["KeyGroup", "chains_of", "equality_rows", "keyed", "load_key_groups", "without_deleted"]

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ...columnar.arrays import flat
 from ...errors import UnsupportedFeatureError
-from ...plugin.base import MetadataColumn
+from ...plugin.columns import MetadataColumn
 from ...schema import arrow_type, primitive
 from .columns import HIDDEN, ROW_INDEX, Naming, logical_type, quoted
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ...errors import LimitExceededError
 from ...limits import DEFAULT_LIMITS, Limits
-from ...plugin.base import EQUALITY
+from ...plugin.deletes import EQUALITY
 from .columns import HIDDEN, ROW_INDEX
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from .columns import Naming, naming_by_id
 from .orc import check_orc
 
 if TYPE_CHECKING:
-    from ...plugin.base import FormatSnapshot
+    from ...plugin.snapshot import FormatSnapshot
     from ...table.scan import ScanPlan
 
 __all__ = ["namings"]

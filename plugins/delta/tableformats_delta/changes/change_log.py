@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import SnapshotNotFoundError, UnsupportedFeatureError
+from tableformats.plugin import SnapshotNotFoundError, UnsupportedFeatureError
 
 from ..log.actions import file_rows
 from ..log.commits import Actions, parse_actions
@@ -25,7 +25,7 @@ from .layouts import Layout
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import Storage
 
 __all__ = ["ChangeCommit", "check_range", "read_change_log"]
 

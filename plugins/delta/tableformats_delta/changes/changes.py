@@ -8,31 +8,31 @@ Source: Delta PROTOCOL.md, "Add CDC File", "Reader Requirements for AddCDCFile",
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import (
     DELETE,
     INSERT,
     ChangeBatch,
     DeleteFiles,
+    Field,
     FileBatch,
     FormatChanges,
+    PartitionField,
     PartitionSpec,
     ReadRequest,
+    ScanReport,
+    parse_transform,
 )
-from tableformats.plugin.base import PartitionField
-from tableformats.schema import Field
-from tableformats.schema.transforms import parse_transform
 
 from ..deletes.vector_column import has_vector
 from ..log.file_keys import file_keys, path_keys
 from ..log.listing import LogListing
 from ..schema.schema import FIRST_PARTITION_ID
 from ..snapshot import DeltaSnapshot
-from ..statistics.partition_values import partition_struct
+from ..statistics.partition_values import PartitionValueErrors, partition_struct
 from ..statistics.statistics import LogStatistics, TextStatistics
 from .change_log import ChangeCommit, read_change_log
 from .layouts import Layout
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import Storage
 
 __all__ = ["DeltaChanges"]
 
@@ -138,7 +138,7 @@ class DeltaChanges(FormatChanges):
 
     def _changes(self, commit: ChangeCommit) -> Iterator[_Rows]:
         """What one version changed, deletes before inserts."""
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         if commit.cdc.num_rows:
             yield _Rows(commit, commit.after, None, commit.cdc)
@@ -184,7 +184,7 @@ class DeltaChanges(FormatChanges):
         import numpy as np
         import pyarrow as pa
 
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         actions = _concat([rows.actions for rows in run])
         counts = [rows.actions.num_rows for rows in run]
@@ -198,9 +198,7 @@ class DeltaChanges(FormatChanges):
             "path": actions.column("path"),
             "size_bytes": pc.fill_null(actions.column("size"), 0),
             "record_count": records,
-            "partition": partition_struct(
-                actions.column("partition_values"), self._fields[spec_id], self._refusing(versions), request.report
-            ),
+            "partition": self._partition(actions, self._fields[spec_id], versions, request.report),
             "modification_time": actions.column("modification_time"),
             "deletion_vector": actions.column("deletion_vector"),
             _CHANGED: selecting.column("deletion_vector"),
@@ -222,29 +220,26 @@ class DeltaChanges(FormatChanges):
         source = TextStatistics(actions.column("stats"))
         return LogStatistics(self.snapshot.schema, source, has_vector(actions.column("deletion_vector")))
 
-    def _refusing(self, versions: np.ndarray) -> Callable[[np.ndarray, pa.Array | None, Field], None]:
-        paths = {commit.file.version: commit.file.path for commit in self._commits}
+    def _partition(
+        self, actions: pa.RecordBatch, fields: Mapping[int, Field], versions: np.ndarray, report: ScanReport
+    ) -> pa.StructArray:
+        """The partition values of ``actions``, which the ``versions`` (int64[n]) hold. Raises CorruptMetadataError."""
+        partition, bad = partition_struct(actions.column("partition_values"), fields, report)
+        if bad:
+            first = int(bad[0].rows[0])
+            paths = {commit.file.version: commit.file.path for commit in self._commits}
+            raise PartitionValueErrors(bad, paths[int(versions[first])]).error_of(first)
+        return partition
 
-        def refuse(rows: np.ndarray, texts: pa.Array | None, field: Field) -> None:
-            if not len(rows):
-                return
-            first = int(rows[0])
-            what = "a file has no partition values"
-            if texts is not None:
-                what = f"the partition value {texts[first].as_py()!r} is no {field.type}"
-            raise CorruptMetadataError(what, path=paths[int(versions[first])], field=field.name)
-
-        return refuse
-
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatChanges.attach_deletes`."""
         import numpy as np
         import pyarrow as pa
 
-        own = self.snapshot.attach_deletes(files)
+        own = self.snapshot.attach_deletes(files, request)
         changed = own
         if files.num_rows:
-            changed = self.snapshot.attach_deletes(pa.table({"deletion_vector": files[_CHANGED]}))
+            changed = self.snapshot.attach_deletes(pa.table({"deletion_vector": files[_CHANGED]}), request)
         vectors = pa.concat_tables([own.files, changed.files])
         selects = np.repeat([False, True], [own.files.num_rows, changed.files.num_rows])
         of_file = np.concatenate([np.repeat(np.arange(files.num_rows), np.diff(d.offsets)) for d in (own, changed)])

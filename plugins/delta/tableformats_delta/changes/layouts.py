@@ -11,9 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tableformats.errors import UnsupportedFeatureError
-from tableformats.limits import Limits
-from tableformats.schema import Field, ListType, MapType, PrimitiveType, Schema, StructType, Type
+from tableformats.plugin import (
+    Field,
+    Limits,
+    ListType,
+    MapType,
+    PrimitiveType,
+    Schema,
+    StructType,
+    Type,
+    UnsupportedFeatureError,
+)
 
 from ..schema.schema import mapping_mode, parse_schema, partition_spec
 from ..schema.type_changes import can_widen

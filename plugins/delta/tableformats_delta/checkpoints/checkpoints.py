@@ -11,10 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from tableformats.columnar import compute as pc
-from tableformats.errors import CorruptMetadataError
-from tableformats.io.storage import missing_file
-from tableformats.plugin import MetadataCache
+from tableformats.plugin import CorruptMetadataError, MetadataCache, missing_file
+from tableformats.plugin import compute as pc
 
 from ..format import LOG_DIRECTORY
 from ..log.actions import file_rows
@@ -29,10 +27,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from tableformats.io.storage import Storage
-    from tableformats.plugin.report import ScanReport
+    from tableformats.plugin import ScanReport, Storage
 
-__all__ = ["CheckpointFile", "Share", "expand", "read_metadata"]
+__all__ = ["CheckpointFile", "CheckpointSplit", "expand", "read_metadata"]
 
 T = TypeVar("T")
 _BUFFER_BYTES = 1 << 16
@@ -41,7 +38,7 @@ _ALL_COUNTED = "Files in skipped row groups of a checkpoint are counted, also th
 
 
 @dataclass(frozen=True)
-class Share:
+class CheckpointSplit:
     """The ``number``-th of ``count`` runs of a file's row groups, which together are all of them, in order."""
 
     number: int
@@ -102,7 +99,7 @@ class CheckpointFile:
                             yield value
 
     def needed_groups(
-        self, groups: GroupFilter, report: ScanReport, has_newer: bool, share: Share | None = None
+        self, groups: GroupFilter, report: ScanReport, has_newer: bool, share: CheckpointSplit | None = None
     ) -> list[tuple[int | None, int | None]]:
         """Those of :meth:`groups` (of a ``share``: that lie in it) that may hold a file which is needed; the others
         are counted with their files. ``has_newer``: newer commits have keys. Raises CorruptMetadataError."""

@@ -12,11 +12,16 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import FALSE, to_arrow, to_numpy
-from tableformats.errors import CorruptMetadataError, TableFormatsError
-from tableformats.runtime.concurrency import free_after_fork
-from tableformats.runtime.threads import ahead
+from tableformats.plugin import (
+    FALSE,
+    CorruptMetadataError,
+    TableFormatsError,
+    ahead,
+    free_after_fork,
+    to_arrow,
+    to_numpy,
+)
+from tableformats.plugin import compute as pc
 
 from ..deletes.vector_column import vector_column, vector_type
 from ..log.actions import file_schema
@@ -81,7 +86,7 @@ class RowGroupReader:
         self._kind = kind
         self._decode_ahead = decode_ahead and n_rows > _BATCH_ROWS
         self._last_batch = max(n_rows - 1, 0) // _BATCH_ROWS * _BATCH_ROWS
-        self._ways: dict[tuple[str, ...], _Way] = {}
+        self._ways: dict[tuple[str, ...], ForwardCursor] = {}
         self._lock = Lock()
         free_after_fork(self)
 
@@ -121,7 +126,7 @@ class RowGroupReader:
         with self._lock:
             way = self._ways.pop(key, None)
         if way is None or way.place > start:
-            way = _Way(self._open, self._number, columns, n_rows, self._decode_ahead)
+            way = ForwardCursor(self._open, self._number, columns, n_rows, self._decode_ahead)
         with guard(self._path):
             yield from way.pieces(start, stop)
         if way.place <= self._last_batch:  # nobody asks for what is behind the last batch
@@ -138,7 +143,7 @@ class RowGroupReader:
         return damaged_column(self._path, name)
 
 
-class _Way:
+class ForwardCursor:
     """A way through columns of a row group, forwards."""
 
     def __init__(self, open_file: Open, number: int, columns: Sequence[str], n_rows: int, decode_ahead: bool) -> None:

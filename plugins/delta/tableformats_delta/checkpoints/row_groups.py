@@ -17,11 +17,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import FALSE, ZERO, array_of, scalar, to_arrow, to_numpy
-from tableformats.plugin import Bounds, PartitionSpec, ReadRequest
-from tableformats.schema import DecimalType, Field, Schema, arrow_type
-from tableformats.schema.transforms import Transform
+from tableformats.plugin import (
+    FALSE,
+    ZERO,
+    Bounds,
+    DecimalType,
+    Field,
+    PartitionSpec,
+    ReadRequest,
+    Schema,
+    Transform,
+    array_of,
+    arrow_type,
+    scalar,
+    to_arrow,
+    to_numpy,
+)
+from tableformats.plugin import compute as pc
 
 from ..statistics.stats_json import Leaf, leaf_of
 from ..statistics.stats_values import FIRST_SURE_INSTANT, bound_pair, ends_of_int64, in_either_calendar

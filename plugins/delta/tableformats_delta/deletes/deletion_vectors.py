@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import UUID
 
-from tableformats.errors import CorruptMetadataError
-from tableformats.io.storage import missing_file
+from tableformats.plugin import CorruptMetadataError, missing_file
 
 from . import z85
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-    from tableformats.io.storage import Storage
-    from tableformats.limits import Limits
+    from tableformats.plugin import Limits, Storage
 
 __all__ = ["read_deletion_vector", "stored_path"]
 
@@ -129,7 +127,7 @@ def _positions(
 ) -> BitMap64:
     from pyroaring import BitMap64
 
-    from tableformats._core.bitmap import validate
+    from tableformats.plugin import validate
 
     (magic,) = struct.unpack("<I", data[:4])
     if magic == PORTABLE_MAGIC:

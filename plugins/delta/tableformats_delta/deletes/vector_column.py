@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import FALSE, scalar, to_arrow, to_numpy
+from tableformats.plugin import FALSE, scalar, to_arrow, to_numpy
+from tableformats.plugin import compute as pc
 
 if TYPE_CHECKING:
     import pyarrow as pa

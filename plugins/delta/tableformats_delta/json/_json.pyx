@@ -12,7 +12,7 @@ from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from tableformats._core.arrays cimport expect, expect_offsets
+from tableformats.plugin.arrays cimport expect, expect_offsets
 
 
 cdef extern from "tf_json.h" nogil:

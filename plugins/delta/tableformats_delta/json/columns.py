@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tableformats.columnar.arrays import strings, text_buffers, to_arrow, to_numpy
-from tableformats.schema import EXACT
+from tableformats.plugin import EXACT, strings, text_buffers, to_arrow, to_numpy
 
 from ._json import Cells, MemberColumns
 from .values import INT_RANGES, fit_decimal, parse_float
@@ -227,7 +226,7 @@ def _cast_left(members: MemberColumns, column: int, values: np.ndarray, cells: n
     import numpy as np
     import pyarrow as pa
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     rows = np.flatnonzero(cells == _LEFT)
     if np.isin(members.kinds(column)[rows], (TEXT, ESCAPED)).any():
@@ -246,7 +245,7 @@ def _texts(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """(offsets, data) of a string array; the kernel takes a null for an empty text, so it must be one."""
     import numpy as np
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     offsets, data = text_buffers(text)
     if text.null_count:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import decimal
 import re
 
-from tableformats.schema import datetimes
+from tableformats.plugin import datetimes
 
 __all__ = [
     "INT_RANGES",

@@ -6,7 +6,7 @@ import pyarrow as pa
 from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memchr, memcpy
 
-from tableformats._core.arrays cimport expect, expect_offsets
+from tableformats.plugin.arrays cimport expect, expect_offsets
 
 
 def holds_any(const uint8_t[::1] data not None, bytes octets not None):

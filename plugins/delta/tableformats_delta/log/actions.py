@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import CorruptMetadataError
+from tableformats.plugin import CorruptMetadataError
 
 from ..deletes.vector_column import vector_type
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import CorruptMetadataError
+from tableformats.plugin import CorruptMetadataError
 
 from .listing import LogFile, read_log_file
 
 if TYPE_CHECKING:
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import Storage
 
 __all__ = ["VersionChecksum", "read_checksum"]
 

@@ -1,4 +1,4 @@
-"""Texts of commits, read one behind the other into one piece of memory: :class:`Texts`.
+"""Texts of commits, read one behind the other into one piece of memory: :class:`CommitBuffer`.
 
 The system clears new memory before anybody has it, which takes as long as reading what then stands there; and texts
 that are looked through together would have to be copied together.
@@ -13,21 +13,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Texts", "texts_of_thread"]
+__all__ = ["CommitBuffer", "buffer_of_thread"]
 
 _MOST_KEPT = 8 << 20
 _local = local()
 
 
-class Texts:
-    """Texts, a line feed behind each and a zero behind them all. ``starts`` has where each begins, and where the next
-    one would."""
+class CommitBuffer:
+    """The texts of commits, a line feed behind each and a zero behind all of them.
+
+    ``starts`` has where each text begins, and where the next one would.
+    """
 
     def __init__(self, texts: Iterable[bytes] = ()) -> None:
         self._bytes = _memory(1)
         self.clear()
         for text in texts:
-            self.room(len(text))[:] = text
+            self.reserve(len(text))[:] = text
             self.end(len(text))
 
     def __len__(self) -> int:
@@ -40,9 +42,9 @@ class Texts:
 
     def expect(self, sizes: Sequence[int]) -> None:
         """Texts of about these sizes come: they fit into what is made now, if that is not more than usual."""
-        self.room(min(sum(sizes) + len(sizes), _MOST_KEPT))
+        self.reserve(min(sum(sizes) + len(sizes), _MOST_KEPT))
 
-    def room(self, size: int) -> memoryview:
+    def reserve(self, size: int) -> memoryview:
         """uint8[size], to be written to, behind the texts that are there: the next one, until another is asked for."""
         first = self.starts[-1]
         if first + size + 2 > len(self._bytes):
@@ -69,11 +71,11 @@ class Texts:
         self._bytes[0] = 0
 
 
-def texts_of_thread() -> Texts:
+def buffer_of_thread() -> CommitBuffer:
     """This thread's, empty."""
-    texts: Texts | None = getattr(_local, "texts", None)
+    texts: CommitBuffer | None = getattr(_local, "texts", None)
     if texts is None:
-        texts = _local.texts = Texts()
+        texts = _local.texts = CommitBuffer()
     texts.clear()
     return texts
 

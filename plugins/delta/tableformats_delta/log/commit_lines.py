@@ -13,8 +13,8 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import scalar, to_arrow, to_numpy
+from tableformats.plugin import compute as pc
+from tableformats.plugin import scalar, to_arrow, to_numpy
 
 from ..deletes.vector_column import vector_column, vector_type
 from ..json._json import line_starts
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from .commit_buffer import Texts
+    from .commit_buffer import CommitBuffer
 
 __all__ = ["CommitLines", "read_lines"]
 
@@ -55,7 +55,7 @@ class CommitLines:
     others: list[tuple[int, bytes]]
 
 
-def read_lines(files: Texts) -> list[CommitLines | None]:
+def read_lines(files: CommitBuffer) -> list[CommitLines | None]:
     """The lines of commits; None for a commit that is to be read action by action. Nothing of ``files`` stays in them.
 
     Notes
@@ -86,7 +86,7 @@ class _Lines:
     """The lines of several files in one buffer: of each its ``file``, and the place in ``_KINDS`` of what it seems to
     hold, or -1."""
 
-    def __init__(self, files: Texts) -> None:
+    def __init__(self, files: CommitBuffer) -> None:
         import numpy as np
         import pyarrow as pa
 

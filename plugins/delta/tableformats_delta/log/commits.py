@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import CorruptMetadataError
+from tableformats.plugin import CorruptMetadataError
 
 from .actions import BYTE_ORDER_MARK, file_rows, iter_actions
-from .commit_buffer import texts_of_thread
+from .commit_buffer import buffer_of_thread
 from .commit_lines import CommitLines, read_lines
 from .file_keys import file_keys
 from .listing import LogFile, read_log_file_into
@@ -21,7 +21,7 @@ from .listing import LogFile, read_log_file_into
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import Storage
 
 __all__ = ["Actions", "Commit", "parse_actions", "read_commits"]
 
@@ -87,7 +87,7 @@ def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
         file twice, so that it is not reconciled
     LimitExceededError : the limits ``metadata_bytes`` and ``entries``
     """
-    texts = texts_of_thread()
+    texts = buffer_of_thread()
     texts.expect([file.size for file in files])
     for file in files:
         texts.end(read_log_file_into(storage, file.path, texts.room))
@@ -138,7 +138,7 @@ def _check_reconciled(commit: Commit, root: str) -> None:
     """In a commit an add wins over a remove; here it may be the older of the two, and nothing tells."""
     import pyarrow as pa
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     path = commit.file.path
     keys = pa.chunked_array([file_keys(rows, root, path) for rows in (commit.adds, commit.removes)], pa.binary())

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 from uuid import UUID
 
-from tableformats.columnar.arrays import FALSE, scalar, strings, text_buffers, to_numpy
-from tableformats.errors import CorruptMetadataError
-from tableformats.io.storage import normalize
+from tableformats.plugin import FALSE, CorruptMetadataError, normalize, scalar, strings, text_buffers, to_numpy
 
 from ..deletes import z85
 from ..deletes.vector_column import has_vector, vectors_of
@@ -66,7 +64,7 @@ def _endings(vectors: pa.RecordBatch, root: str) -> pa.StringArray:
     """What the key of a file has behind its path for its deletion vector."""
     import pyarrow as pa
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     storage, stored, offset = (vectors.column(name) for name in ("storageType", "pathOrInlineDv", "offset"))
     nothing, at, end = _texts("", "@", "\0")
@@ -92,7 +90,7 @@ def path_keys(rows: pa.RecordBatch, log_path: str) -> pa.BinaryArray:
 
 
 def _paths(rows: pa.RecordBatch, log_path: str) -> pa.StringArray:
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     if _are_plain(rows.column("path")):
         return rows.column("path")
@@ -111,7 +109,7 @@ def _are_plain(paths: pa.StringArray) -> bool:
 
 
 def _canonical(paths: pa.StringArray) -> pa.StringArray:
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     awkward = pc.match_substring_regex(paths, _AWKWARD)
     if not pc.any(awkward).as_py():
@@ -122,7 +120,7 @@ def _canonical(paths: pa.StringArray) -> pa.StringArray:
 
 def _canonical_vectors(storage: pa.StringArray, stored: pa.StringArray, root: str) -> pa.StringArray:
     """Storage type and place in one string; ``p`` inside the root is spelled as ``u``."""
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     nothing, by_path = _texts("", "p")
     plain = pc.binary_join_element_wise(storage, stored, nothing)

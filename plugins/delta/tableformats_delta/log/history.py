@@ -10,9 +10,7 @@ import bisect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import CorruptMetadataError
-from tableformats.plugin import utc_datetime
-from tableformats.schema.datetimes import DATETIME_MS
+from tableformats.plugin import DATETIME_MS, CorruptMetadataError, utc_datetime
 
 from .actions import iter_actions
 from .listing import LogFile, LogListing, read_log_file
@@ -20,8 +18,7 @@ from .listing import LogFile, LogListing, read_log_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.errors import SnapshotNotFoundError
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import SnapshotNotFoundError, Storage
 
 __all__ = ["CommitTimes", "history_table"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.plugin import CorruptMetadataError, UnsupportedFeatureError
 
 from ..checkpoints.checkpoints import CheckpointFile
 from .actions import file_rows
@@ -22,7 +22,7 @@ from .listing import LogSegment, list_log, read_log_file
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import Storage
 
 __all__ = ["inspect_snapshot"]
 

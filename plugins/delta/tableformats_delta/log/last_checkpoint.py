@@ -15,7 +15,7 @@ from urllib.parse import quote
 from .listing import LogListing, read_log_file
 
 if TYPE_CHECKING:
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import Storage
 
 __all__ = ["LAST_CHECKPOINT", "canonical_form", "json_checksum", "review_hint"]
 

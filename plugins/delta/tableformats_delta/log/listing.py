@@ -12,16 +12,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError
-from tableformats.io.storage import missing_file
-from tableformats.runtime.concurrency import cached_property
+from tableformats.plugin import CorruptMetadataError, SnapshotNotFoundError, cached_property, missing_file
 
 from ..format import LOG_DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tableformats.io.storage import FileInfo, Storage
+    from tableformats.plugin import FileInfo, Storage
 
 __all__ = [
     "Checkpoint",

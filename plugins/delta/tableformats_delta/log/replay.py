@@ -10,9 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
-from tableformats.plugin import MetadataCache
-from tableformats.runtime.threads import in_order, runs
+from tableformats.plugin import CorruptMetadataError, MetadataCache, UnsupportedFeatureError, in_order, runs
 
 from ..checkpoints.checkpoints import read_metadata
 from ..schema.features import check_protocol
@@ -21,7 +19,7 @@ from .commits import Commit, read_commits
 from .listing import Checkpoint, LogFile, LogSegment
 
 if TYPE_CHECKING:
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import Storage
 
 __all__ = ["TableState", "load_state"]
 

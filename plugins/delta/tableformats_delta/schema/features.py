@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.plugin import CorruptMetadataError, UnsupportedFeatureError
 
 __all__ = ["READER_FEATURES", "WRITER_FEATURES", "Feature", "check_protocol"]
 

@@ -24,11 +24,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.columnar.arrays import FALSE, scalar, to_arrow, to_numpy
-from tableformats.plugin import Implied, ImpliedBounds, PartitionField
-from tableformats.schema import DecimalType, Field, Schema, Type, arrow_type
-from tableformats.schema.datetimes import DAY_US
-from tableformats.schema.transforms import Transform
+from tableformats.plugin import (
+    DAY_US,
+    FALSE,
+    DecimalType,
+    Field,
+    Implied,
+    ImpliedBounds,
+    PartitionField,
+    Schema,
+    Transform,
+    Type,
+    arrow_type,
+    scalar,
+    to_arrow,
+    to_numpy,
+)
 
 from .schema import GENERATION_EXPRESSION
 from .sql_expressions import Call, Column, Node, parse
@@ -213,7 +224,7 @@ class _Prefix(ImpliedBounds):
 
     def of(self, values: Sequence[pa.Array], source: Type) -> Implied:
         """See :meth:`tableformats.plugin.ImpliedBounds.of`."""
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         distinct = pc.dictionary_encode(values[0])
         sides = self.transform.preimage(distinct.dictionary, source)
@@ -247,7 +258,7 @@ class _Parts(_Time):
         import numpy as np
         import pyarrow as pa
 
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         numbers = [to_numpy(pc.fill_null(pc.cast(v, pa.int64()), scalar(-1, pa.int64()))) for v in values]
         return _civil(np.stack(numbers, axis=1))
@@ -263,7 +274,7 @@ class _Formatted(_Time):
         """See :meth:`_Time.stretches`."""
         import numpy as np
 
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         encoded = pc.dictionary_encode(values[0])
         width = re.compile(self.pattern).groups
@@ -302,7 +313,7 @@ def _micros(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     import numpy as np
     import pyarrow as pa
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     scale = DAY_US if pa.types.is_date32(values.type) else 1
     numbers = pc.cast(pc.cast(values, pa.int32()) if scale > 1 else values, pa.int64())
@@ -348,7 +359,7 @@ def _implied(
     import numpy as np
     import pyarrow as pa
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     first, last = start - margin, end - 1 + margin
     if str(source) == "date":
@@ -366,7 +377,7 @@ def _implied(
 def _nulls(values: Sequence[pa.Array]) -> np.ndarray:
     import numpy as np
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     return np.stack([to_numpy(pc.is_null(v)) for v in values])
 
@@ -374,7 +385,7 @@ def _nulls(values: Sequence[pa.Array]) -> np.ndarray:
 def _for_values(values: pa.Array, lower: pa.Array, upper: pa.Array, null_means_null: bool) -> Implied:
     import numpy as np
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     null = to_numpy(pc.is_null(values)).astype(np.uint8)
     may_value = np.asarray(1 - null if null_means_null else np.ones_like(null))

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tableformats.plugin import MetadataColumn
-from tableformats.schema import Field, primitive
+from tableformats.plugin import Field, MetadataColumn, primitive
 
 __all__ = ["PLACE_COLUMNS", "ROW_COLUMNS", "row_columns"]
 

@@ -13,21 +13,25 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
-from tableformats.limits import DEFAULT_LIMITS, Limits
-from tableformats.plugin import NameMapping, PartitionField, PartitionSpec
-from tableformats.schema import (
+from tableformats.plugin import (
+    DEFAULT_LIMITS,
+    CorruptMetadataError,
     DecimalType,
     Field,
+    Limits,
     ListType,
     MapType,
+    NameMapping,
+    PartitionField,
+    PartitionSpec,
     Schema,
     StructType,
     Type,
+    UnsupportedFeatureError,
     number_fields,
+    parse_transform,
     primitive,
 )
-from tableformats.schema.transforms import parse_transform
 
 from .type_changes import check_type_changes
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tableformats.errors import UnsupportedFeatureError
+from tableformats.plugin import UnsupportedFeatureError
 
 __all__ = ["can_widen", "check_type_changes"]
 

@@ -6,14 +6,26 @@ Source: Delta PROTOCOL.md, "Partition Value Serialization".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tableformats.columnar.arrays import FALSE, array_of, scalar, to_arrow, to_numpy
-from tableformats.errors import UnsupportedFeatureError
-from tableformats.schema import DecimalType, Field, PrimitiveType, Type, arrow_type
+from tableformats.plugin import (
+    FALSE,
+    CorruptMetadataError,
+    DecimalType,
+    Field,
+    PrimitiveType,
+    RowErrors,
+    Type,
+    UnsupportedFeatureError,
+    array_of,
+    arrow_type,
+    scalar,
+    to_arrow,
+    to_numpy,
+)
 
 from ..json.values import INT_RANGES, parse_date, parse_decimal, parse_float, parse_instant, parse_int, parse_local
 
@@ -21,15 +33,42 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-    from tableformats.plugin.report import ScanReport
+    from tableformats.plugin import ScanReport
 
-__all__ = ["PartitionColumn", "parse_partition_values", "partition_struct"]
-
-Refuse = Callable[["np.ndarray", "pa.Array | None", Field], None]
+__all__ = ["BadRows", "PartitionColumn", "PartitionValueErrors", "parse_partition_values", "partition_struct"]
 
 _MOST_TEXTS = 4096
 """Of a dictionary whose values are remembered."""
 _BOOLEANS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class BadRows:
+    """Rows (int64[k], ascending) of a batch whose ``texts`` (string[n_files]; None: they are absent) are no values of
+    the column ``field``."""
+
+    rows: np.ndarray
+    texts: pa.Array | None
+    field: Field
+
+
+class PartitionValueErrors(RowErrors):
+    """Rows of a batch without usable partition values; ``path`` is the file of the log that holds them."""
+
+    def __init__(self, bad: Sequence[BadRows], path: str) -> None:
+        import numpy as np
+
+        self._bad = bad
+        self._path = path
+        self.rows = np.unique(np.concatenate([some.rows for some in bad]))
+
+    def error_of(self, row: int) -> CorruptMetadataError:
+        """See :meth:`tableformats.plugin.RowErrors.error_of`."""
+        found = next(some for some in self._bad if row in some.rows)
+        what = "a file has no partition values"
+        if found.texts is not None:
+            what = f"the partition value {found.texts[row].as_py()!r} is no {found.field.type}"
+        return CorruptMetadataError(what, path=self._path, field=found.field.name)
 
 
 @dataclass
@@ -46,41 +85,42 @@ class PartitionColumn:
 
 
 def partition_struct(
-    values: pa.MapArray, fields: Mapping[int, Field], refuse: Refuse, report: ScanReport
-) -> pa.StructArray:
+    values: pa.MapArray, fields: Mapping[int, Field], report: ScanReport
+) -> tuple[pa.StructArray, list[BadRows]]:
     """The partition column of a batch of files.
 
     Parameters
     ----------
     values : map<string, string>[n_files] of physical names to texts; either may be encoded by a dictionary
     fields : the table's columns by the id of their partition field
-    refuse : called with the rows (int64[]) that have no partition values (texts None), or a text that is no value of
-        the field; raises where that is damage
     report : takes a note where timestamps have no zone
 
     Returns
     -------
-    struct[n_files] with members called by partition field id, in the columns' types
+    partition : struct[n_files]
+        With members called by partition field id, in the columns' types.
+    bad : list of BadRows
+        The rows that have no partition values, or a text that is no value of the field; NULL stands there.
     """
     import numpy as np
     import pyarrow as pa
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     if not fields:
-        return pa.StructArray.from_buffers(pa.struct([]), len(values), [None])
+        return pa.StructArray.from_buffers(pa.struct([]), len(values), [None]), []
     absent = np.flatnonzero(to_numpy(pc.is_null(values)))
-    refuse(absent, None, next(iter(fields.values())))
+    bad = [BadRows(absent, None, next(iter(fields.values())))]
     arrays = []
     for field in fields.values():
         texts = _texts_of(values, field.stored_name)
         column = parse_partition_values(texts, field)
-        refuse(column.bad, texts, field)
+        bad.append(BadRows(column.bad, texts, field))
         if column.without_zone:
             report.note(f"Timestamps of partition column {field.name!r} have no zone and are read as UTC")
         arrays.append(column.values)
     members = [pa.field(str(field_id), arrow_type(f.type)) for field_id, f in fields.items()]
-    return pa.StructArray.from_arrays(arrays, fields=members)
+    return pa.StructArray.from_arrays(arrays, fields=members), [some for some in bad if len(some.rows)]
 
 
 def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
@@ -88,7 +128,7 @@ def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
     import numpy as np
     import pyarrow as pa
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     keys = values.keys if pa.types.is_dictionary(values.type.key_type) else pc.dictionary_encode(values.keys)
     named = to_numpy(pc.fill_null(pc.equal(keys.dictionary, scalar(name, pa.string())), FALSE))
@@ -122,7 +162,7 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
     """
     import numpy as np
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     encoded = pc.dictionary_encode(texts)
     distinct = tuple(encoded.dictionary.to_pylist())

@@ -11,9 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from tableformats.columnar.arrays import TRUE, flat, scalar, to_arrow, to_numpy
-from tableformats.plugin import Bounds, Statistics
-from tableformats.schema import Field, Schema, arrow_type
+from tableformats.plugin import TRUE, Bounds, Field, Schema, Statistics, arrow_type, flat, scalar, to_arrow, to_numpy
 
 from ..json.columns import Path
 from .stats_json import PIECE_ROWS, Leaf, RawStatistics, leaf_of, scan
@@ -90,7 +88,7 @@ class LogStatistics(Statistics):
         """int64: ``numRecords`` of ``rows`` (None: all), null = unknown."""
         import pyarrow as pa
 
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         counts = _member(self._source.parsed([_RECORDS], rows), _RECORDS, pa.int64())
         if counts is None:
@@ -107,7 +105,7 @@ class LogStatistics(Statistics):
         """See :meth:`tableformats.plugin.Statistics.bounds_or_counts`."""
         import pyarrow as pa
 
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         named = [f for f in columns if f.id not in self._without]
         leaves = [leaf for f in named if (leaf := leaf_of(self._schema, f)) is not None]
@@ -149,7 +147,7 @@ class _Evidence:
         a text. No text is read where nobody needs it."""
         import pyarrow as pa
 
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         sides = [(side, *leaf.path) for leaf in leaves for side in leaf.sides]
         parsed = source.parsed([_RECORDS, _TIGHT, *sides], rows)
@@ -168,7 +166,7 @@ class _Evidence:
 
     def either(self, ours: Callable[[RawStatistics], pa.Array], path: Path, kind: pa.DataType) -> pa.Array | None:
         """One column, from the text by ``ours`` or parsed at ``path``; None: nothing is known."""
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         other = _member(self.parsed, path, kind)
         if self.raw is None or other is None:
@@ -186,7 +184,7 @@ class _Evidence:
         """Lower and upper bound of a leaf, in its type."""
         import pyarrow as pa
 
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         low, high = (_member(self.parsed, (side, *leaf.path), None) for side in ("minValues", "maxValues"))
         if self.raw is None:
@@ -203,7 +201,7 @@ def _member(parsed: pa.StructArray | None, path: Sequence[str], kind: pa.DataTyp
     """The leaf ``path`` below ``stats_parsed`` as ``kind``; None where it is absent or of another type."""
     import pyarrow as pa
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     for name in path:
         if parsed is None or not pa.types.is_struct(parsed.type) or parsed.type.get_field_index(name) < 0:
@@ -226,7 +224,7 @@ def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: np.ndarray)
     """Counts that can be believed: 0 to numRecords; under wide bounds only 0 or numRecords."""
     import pyarrow as pa
 
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     if nulls.null_count == len(nulls) or records.null_count == len(records):
         return pa.nulls(len(nulls), pa.int64())
@@ -240,7 +238,7 @@ def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: np.ndarray)
 
 def _where(counts: pa.Int64Array, believed: np.ndarray) -> pa.Int64Array:
     """Unknown where they are not ``believed`` (bool[n], of nulls anything)."""
-    from tableformats.columnar import compute as pc
+    from tableformats.plugin import compute as pc
 
     if believed.all():
         return counts

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import FALSE, to_arrow
-from tableformats.schema import DecimalType, Field, PrimitiveType, Schema, StructType, Type
+from tableformats.plugin import FALSE, DecimalType, Field, PrimitiveType, Schema, StructType, Type, to_arrow
+from tableformats.plugin import compute as pc
 
 from ..json.columns import JsonTable, Path
 from ..json.values import INT_RANGES

@@ -23,10 +23,20 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import FALSE, array_of, scalar, to_arrow
-from tableformats.schema import DecimalType, PrimitiveType, arrow_type
-from tableformats.schema.datetimes import DAY_US, FIRST_GREGORIAN_DAY, YEAR_1900_S, days_from_civil
+from tableformats.plugin import (
+    DAY_US,
+    FALSE,
+    FIRST_GREGORIAN_DAY,
+    YEAR_1900_S,
+    DecimalType,
+    PrimitiveType,
+    array_of,
+    arrow_type,
+    days_from_civil,
+    scalar,
+    to_arrow,
+)
+from tableformats.plugin import compute as pc
 
 from ..json.values import INT_RANGES, fit_decimal, parse_date, parse_instant, parse_local
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tableformats.errors import CorruptMetadataError
-from tableformats.limits import Limits
+from tableformats.plugin import CorruptMetadataError, Limits
 
 __all__ = ["inflated"]
 
@@ -22,7 +21,7 @@ def inflated(codec: str, block: memoryview, limits: Limits, path: str, offset: i
     CorruptMetadataError : the block is truncated, damaged, or followed by other bytes
     LimitExceededError : it inflates to more than ``limits.inflated_bytes``
     """
-    from tableformats.io.compression import DAMAGE, inflate_avro
+    from tableformats.plugin import DAMAGE, inflate_avro
 
     try:
         plain = inflate_avro(codec, block, limits.inflated_bytes)

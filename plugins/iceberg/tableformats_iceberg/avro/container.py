@@ -13,9 +13,7 @@ from functools import lru_cache, partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NoReturn
 
-from tableformats.errors import CorruptMetadataError, LimitExceededError
-from tableformats.limits import DEFAULT_LIMITS, Limits
-from tableformats.runtime.threads import in_order
+from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, LimitExceededError, Limits, in_order
 
 from ..metadata.jsontext import parse_json
 from ._avro import NOT_UTF8, AvroDecodeError, BlockDecoder, Inflater, read_metadata, read_varint
@@ -137,7 +135,7 @@ def read_header(data: bytes | memoryview, path: str) -> Header:
     ------
     CorruptMetadataError : no Avro file, a truncated or damaged header, no schema, an unknown codec
     """
-    from tableformats.io.compression import AVRO_CODECS
+    from tableformats.plugin import AVRO_CODECS
 
     if data[:4] != MAGIC:
         hint = "It may be encrypted" if data[:4] == b"AGS1" else "The file is damaged or of another kind"
@@ -243,7 +241,7 @@ def read_columns_together(
 
 def decodes_at_once(header: Header) -> bool:
     """Whether all blocks of such a file are inflated and decoded in one call."""
-    from tableformats.io.compression import libdeflate
+    from tableformats.plugin import libdeflate
 
     return header.codec == "null" or (header.codec == "deflate" and libdeflate() is not None)
 
@@ -350,7 +348,7 @@ def _cuts(data: bytes | memoryview, header: Header, parts: int) -> list[int]:
 
 def _inflater() -> Inflater:
     """This thread's."""
-    from tableformats.io.compression import libdeflate
+    from tableformats.plugin import libdeflate
 
     inflater: Inflater | None = getattr(_local, "inflater", None)
     if inflater is None or inflater.capacity > _KEPT_BYTES:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from tableformats.errors import CorruptMetadataError
+from tableformats.plugin import CorruptMetadataError
 
 __all__ = ["ELEMENT", "ColumnSpec", "Path", "Program", "Want", "compile_program"]
 

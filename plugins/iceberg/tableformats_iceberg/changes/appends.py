@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tableformats.plugin import DeleteFiles, FileBatch, FilePart, ReadRequest
-from tableformats.plugin.report import ScanReport
+from tableformats.plugin import DeleteFiles, FileBatch, MetadataPart, ReadRequest, ScanReport
 
 from ..manifests.entries import ADDED, Entries
 from ..manifests.manifest_list import DATA
@@ -45,7 +44,7 @@ class AppendedFiles(IcebergSnapshot):
         super().__init__(ending.files, ending.metadata, ending.snapshot, ending.schema)
         self._appends = appends
 
-    def parts(self, request: ReadRequest) -> list[FilePart]:
+    def parts(self, request: ReadRequest) -> list[MetadataPart]:
         """See :meth:`tableformats.plugin.FormatSnapshot.parts`."""
 
         def read(report: ScanReport) -> Iterator[FileBatch]:
@@ -55,8 +54,8 @@ class AppendedFiles(IcebergSnapshot):
                     yield FileBatch(entries.files, entries.spec_id, entries.statistics)
 
         request.report.count_metadata(self.metadata.size_bytes)
-        return [FilePart(None, read, adds=(None,))]
+        return [MetadataPart(None, read, adds=(None,))]
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         """None: rows are given as they were appended, whatever deleted them later."""
         return DeleteFiles.none(files.num_rows)

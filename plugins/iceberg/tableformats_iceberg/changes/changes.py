@@ -15,9 +15,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tableformats.columnar import compute as pc
-from tableformats.errors import SnapshotNotFoundError
-from tableformats.plugin import DELETE, INSERT, ChangeBatch, DeleteFiles, FileBatch, FormatChanges, ReadRequest
+from tableformats.plugin import (
+    DELETE,
+    INSERT,
+    ChangeBatch,
+    DeleteFiles,
+    FileBatch,
+    FormatChanges,
+    ReadRequest,
+    SnapshotNotFoundError,
+)
+from tableformats.plugin import compute as pc
 
 from ..deletes.deletes import no_deletes
 from ..manifests.entries import Entries
@@ -167,7 +175,7 @@ class IcebergChanges(FormatChanges):
             self._same = _identities(self._table)
         return rows, deletes + self._first_row.get(snapshot.version, 0)
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatChanges.attach_deletes`."""
         owners, numbers = [], []
         for name in (_OWN, _SELECTING) if files.num_rows else ():

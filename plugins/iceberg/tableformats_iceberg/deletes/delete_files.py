@@ -14,13 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import strings, to_numpy
-from tableformats.errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
-from tableformats.io.orc_tail import OrcTail
-from tableformats.io.storage import missing_file
-from tableformats.limits import Limits
-from tableformats.schema import Field, Type, arrow_type
+from tableformats.plugin import (
+    CorruptMetadataError,
+    Field,
+    Limits,
+    OrcTail,
+    TableFormatsError,
+    Type,
+    UnsupportedFeatureError,
+    arrow_type,
+    missing_file,
+    strings,
+    to_numpy,
+)
+from tableformats.plugin import compute as pc
 
 from ..avro.container import Want, read_columns
 from ..manifests.entries import FILE_PATH_ID
@@ -171,7 +178,7 @@ class _Column:
 
 
 def _reserved() -> tuple[_Column, _Column]:
-    from tableformats.schema import primitive
+    from tableformats.plugin import primitive
 
     return _Column(FILE_PATH_ID, "file_path", primitive("string")), _Column(POS_ID, "pos", primitive("long"))
 

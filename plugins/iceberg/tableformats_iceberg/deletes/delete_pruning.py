@@ -16,11 +16,24 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tableformats._core.filekeys import FileKeySet
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import FALSE, TRUE, ZERO, distinct, flat, scalar, text_buffers, to_arrow, to_numpy
-from tableformats.plugin import Bounds, PartitionSpec, Statistics
-from tableformats.schema import Field, arrow_type
+from tableformats.plugin import (
+    FALSE,
+    TRUE,
+    ZERO,
+    Bounds,
+    Field,
+    FileKeySet,
+    PartitionSpec,
+    Statistics,
+    arrow_type,
+    distinct,
+    flat,
+    scalar,
+    text_buffers,
+    to_arrow,
+    to_numpy,
+)
+from tableformats.plugin import compute as pc
 
 from ..manifests.entries import Entries
 from ..manifests.manifest_list import DELETES, Manifest, ManifestList, Summaries

@@ -23,11 +23,19 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tableformats._core.filekeys import FileKeySet
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import distinct, flat, scalar, text_buffers, to_arrow, to_numpy
-from tableformats.errors import CorruptMetadataError
-from tableformats.plugin import DeleteFiles, PartitionSpec
+from tableformats.plugin import (
+    CorruptMetadataError,
+    DeleteFiles,
+    FileKeySet,
+    PartitionSpec,
+    distinct,
+    flat,
+    scalar,
+    text_buffers,
+    to_arrow,
+    to_numpy,
+)
+from tableformats.plugin import compute as pc
 
 from ..manifests.entries import EQUALITY_DELETES, Entries, places_of
 from ..metadata.paths import comparable

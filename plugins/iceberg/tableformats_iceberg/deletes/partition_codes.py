@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import FALSE, scalar, to_numpy
+from tableformats.plugin import FALSE, scalar, to_numpy
+from tableformats.plugin import compute as pc
 
 __all__ = ["places", "row_codes"]
 

@@ -18,8 +18,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from tableformats.errors import CorruptMetadataError
-from tableformats.limits import DEFAULT_LIMITS, Limits
+from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -55,7 +54,7 @@ def parse_deletion_vector(
     """
     from pyroaring import BitMap64
 
-    from tableformats._core.bitmap import validate
+    from tableformats.plugin import validate
 
     def fail(message: str, at: int = 0) -> CorruptMetadataError:
         return CorruptMetadataError(

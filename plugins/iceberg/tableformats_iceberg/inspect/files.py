@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tableformats.plugin import Bounds, partition_members
-from tableformats.schema import Field, arrow_type
+from tableformats.plugin import Bounds, Field, arrow_type, partition_members
 
 from ..avro.container import ELEMENT, AvroColumns, Want, read_columns
 from ..manifests.entries import (

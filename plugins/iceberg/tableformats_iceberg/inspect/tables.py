@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from tableformats.errors import UnsupportedFeatureError
-from tableformats.plugin import PartitionField, PartitionSpec
+from tableformats.plugin import PartitionField, PartitionSpec, UnsupportedFeatureError
 
 from ..manifests.entries import DATA_FILE, EQUALITY_DELETES, POSITION_DELETES
 from ..manifests.manifest_list import DATA, DELETES, Manifest, ManifestList

@@ -12,28 +12,24 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from tableformats.errors import TableFormatsError
-from tableformats.io.storage import Scratch
-from tableformats.plugin import FileBatch
-from tableformats.runtime.threads import in_order
+from tableformats.plugin import FileBatch, ReusableBuffer, TableFormatsError, in_order
 
 from ..avro.container import Header, decodes_at_once, read_header
 from .entries import check_counts, check_length, manifest_spec_id, read_entries_together, with_places
 
 if TYPE_CHECKING:
-    from tableformats.plugin import PartitionSpec
-    from tableformats.plugin.report import ScanReport
+    from tableformats.plugin import PartitionSpec, ScanReport
 
     from ..snapshot import IcebergSnapshot
     from .entries import Entries
     from .manifest_list import Manifest
 
-__all__ = ["Alike", "Decoded", "Together"]
+__all__ = ["DecodedManifests", "Decoded", "ManifestBatchReader"]
 
 _local = threading.local()
 
 
-class Together:
+class ManifestBatchReader:
     """The parts with these keys, (manifest, its place or None) each; decoded when the first of them is read.
 
     Parameters
@@ -58,7 +54,9 @@ class Together:
         CorruptMetadataError, LimitExceededError : see :func:`tableformats_iceberg.manifests.entries.read_entries`
         """
         if self._decoded is None:
-            self._decoded = {found[0].number: found for alike in self.alike() for found in self._batches(alike)}
+            self._decoded = {
+                found[0].number: found for alike in self.decoded_manifests() for found in self._batches(alike)
+            }
         manifest, place = self._keys[number]
         if number not in self._decoded:
             left = self.undecoded(number)
@@ -72,7 +70,7 @@ class Together:
         found.counted(manifest, report)
         yield batch
 
-    def _batches(self, alike: Alike) -> Iterator[tuple[Decoded, FileBatch]]:
+    def _batches(self, alike: DecodedManifests) -> Iterator[tuple[Decoded, FileBatch]]:
         """Each of some manifests with its batch."""
         entries, found = alike
         files = entries.files
@@ -81,9 +79,9 @@ class Together:
             files = with_places(files, places, [one.stop - one.start for one in found])
         whole = FileBatch(files, entries.spec_id, entries.statistics)
         for one in found:
-            yield one, whole.stretch(one.start, one.stop)
+            yield one, whole.slice(one.start, one.stop)
 
-    def alike(self) -> Iterator[Alike]:
+    def decoded_manifests(self) -> Iterator[DecodedManifests]:
         """Manifests that were decoded as one. Those that are in none have to be read alone."""
         try:
             for (spec_id, _), reads in groupby(self._read_all(), lambda read: (read.spec_id, read.header.schema)):
@@ -109,13 +107,13 @@ class Together:
             else:
                 self._undecoded[read.number] = read._replace(data=bytes(read.data))
 
-    def _read(self, number: int, scratch: Scratch | None = None) -> Read:
+    def _read(self, number: int, scratch: ReusableBuffer | None = None) -> Read:
         manifest = self._keys[number][0]
         data, path = self._snapshot.files.read(manifest.path, "manifest", scratch)
         header = read_header(data, path)
         return Read(number, data, path, header, manifest_spec_id(header, manifest, self._snapshot.default_spec_id))
 
-    def _decode(self, reads: Iterable[Read], spec: PartitionSpec) -> Alike | None:
+    def _decode(self, reads: Iterable[Read], spec: PartitionSpec) -> DecodedManifests | None:
         """Manifests of one schema and spec; None where one of them is odd."""
         seen: list[tuple[int, str, int]] = []
 
@@ -131,14 +129,14 @@ class Together:
             return None
         entries, ends = decoded
         stretches = zip(seen, [0, *ends], ends, strict=False)
-        return Alike(entries, [Decoded(*read, start, stop) for read, start, stop in stretches])
+        return DecodedManifests(entries, [Decoded(*read, start, stop) for read, start, stop in stretches])
 
 
-def _scratch() -> Scratch:
+def _scratch() -> ReusableBuffer:
     """This thread's."""
-    scratch: Scratch | None = getattr(_local, "scratch", None)
+    scratch: ReusableBuffer | None = getattr(_local, "scratch", None)
     if scratch is None:
-        scratch = _local.scratch = Scratch()
+        scratch = _local.scratch = ReusableBuffer()
     return scratch
 
 
@@ -168,7 +166,7 @@ class Decoded(NamedTuple):
         check_counts(manifest, self.stop - self.start, self.path, report)
 
 
-class Alike(NamedTuple):
+class DecodedManifests(NamedTuple):
     """``manifests`` of one spec, decoded as one, one behind the other."""
 
     entries: Entries

@@ -15,13 +15,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import FALSE, repeated, scalar, to_arrow
-from tableformats.errors import CorruptMetadataError, TableFormatsError
-from tableformats.limits import DEFAULT_LIMITS, Limits
-from tableformats.plugin import Bounds, PartitionSpec, Statistics
-from tableformats.runtime.concurrency import cached_property
-from tableformats.schema import Field
+from tableformats.plugin import (
+    DEFAULT_LIMITS,
+    FALSE,
+    Bounds,
+    CorruptMetadataError,
+    Field,
+    Limits,
+    PartitionSpec,
+    Statistics,
+    TableFormatsError,
+    cached_property,
+    repeated,
+    scalar,
+    to_arrow,
+)
+from tableformats.plugin import compute as pc
 
 from ..avro.columns import RawColumn
 from ..avro.container import ELEMENT, AvroColumns, Header, Want, read_columns, read_columns_together, read_header
@@ -30,7 +39,7 @@ from .manifest_list import DATA, Manifest
 from .values import decode_bounds, decode_partition
 
 if TYPE_CHECKING:
-    from tableformats.plugin.report import ScanReport
+    from tableformats.plugin import ScanReport
 
 __all__ = [
     "Entries",

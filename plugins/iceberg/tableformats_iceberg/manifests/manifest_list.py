@@ -13,20 +13,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import to_arrow, to_numpy
-from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
-from tableformats.limits import DEFAULT_LIMITS, Limits
-from tableformats.plugin import PartitionField, PartitionSpec
-from tableformats.runtime.concurrency import cached_property
-from tableformats.schema import Field, arrow_type
+from tableformats.plugin import (
+    DEFAULT_LIMITS,
+    CorruptMetadataError,
+    Field,
+    Limits,
+    PartitionField,
+    PartitionSpec,
+    UnsupportedFeatureError,
+    arrow_type,
+    cached_property,
+    to_arrow,
+    to_numpy,
+)
+from tableformats.plugin import compute as pc
 
 from ..avro.columns import RawColumn
 from ..avro.container import AvroColumns, Want, read_columns
 from .values import decode_bounds
 
 if TYPE_CHECKING:
-    from tableformats.plugin.report import ScanReport
+    from tableformats.plugin import ScanReport
 
 __all__ = ["DATA", "DELETES", "Manifest", "ManifestList", "manifest_list_of_paths", "parse_manifest_list"]
 
@@ -202,7 +209,7 @@ class ManifestList:
         )
         keep[summaries.rows] = ~summaries.sound | decision.keep
         kept = np.flatnonzero(keep[summaries.rows] & summaries.sound)
-        needs = [(column, need[kept].tolist()) for column, need in decision.needs.items()]
+        needs = [(column, need[kept].tolist()) for column, need in decision.undecided_columns.items()]
         return keep, {
             row: frozenset(column for column, need in needs if not need[i])
             for i, row in enumerate(rows[summaries.rows[kept]].tolist())

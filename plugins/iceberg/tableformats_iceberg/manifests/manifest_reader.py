@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tableformats.plugin.report import ScanReport
-from tableformats.runtime.threads import bundles, in_order
+from tableformats.plugin import ScanReport, bundles, in_order
 
 from ..deletes.deletes import DeleteIndex, DeletesOf, Stretch, deletes_of
-from .batch_reader import Together
+from .batch_reader import ManifestBatchReader
 from .entries import FILE_PATH_ID, Entries
 
 if TYPE_CHECKING:
@@ -81,8 +80,8 @@ class ManifestReader:
         order but for those that are read alone, which come last."""
         left, together = dict(enumerate(manifests)), None
         if len(manifests) > 1 and not any(map(self._snapshot.has_entries, manifests)):
-            together = Together(self._snapshot, columns, [(manifest, None) for manifest in manifests])
-            for whole, decoded in together.alike():
+            together = ManifestBatchReader(self._snapshot, columns, [(manifest, None) for manifest in manifests])
+            for whole, decoded in together.decoded_manifests():
                 each = []
                 for one in decoded:
                     manifest, report = left.pop(one.number), ScanReport()

@@ -15,11 +15,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import strings, to_arrow
-from tableformats.errors import CorruptMetadataError
-from tableformats.schema import DecimalType, Field, FixedType, PrimitiveType, Type, arrow_type
-from tableformats.schema.datetimes import DAY_US
+from tableformats.plugin import (
+    DAY_US,
+    CorruptMetadataError,
+    DecimalType,
+    Field,
+    FixedType,
+    PrimitiveType,
+    Type,
+    arrow_type,
+    strings,
+    to_arrow,
+)
+from tableformats.plugin import compute as pc
 
 from ..avro._avro import widen_decimals
 from ..avro.columns import RawColumn

@@ -6,14 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tableformats.errors import UnsupportedFeatureError
-from tableformats.io.storage import Storage, common_move, missing_file, normalize, strip_trailing
+from tableformats.plugin import Storage, UnsupportedFeatureError, common_move, missing_file, normalize, strip_trailing
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.io.storage import Scratch
-    from tableformats.plugin import MetadataCache
+    from tableformats.plugin import MetadataCache, ReusableBuffer
 
     from .table_metadata import TableMetadata
 
@@ -70,7 +68,7 @@ class TableFiles:
 
     def resolve(self, stored: pa.Array) -> pa.Array:
         """Stored paths made absolute. Raises PathNotAllowedError."""
-        from tableformats.columnar import compute as pc
+        from tableformats.plugin import compute as pc
 
         start = _ABSOLUTE.match(stored[0].as_py()) if len(stored) and stored[0].is_valid else None
         if start is not None and pc.all(pc.starts_with(stored, start.group()), min_count=0).as_py():
@@ -88,7 +86,7 @@ class TableFiles:
     def _absolute(self, stored: str) -> str:
         return stored if _ABSOLUTE.match(stored) else f"{self.directory}/{stored}"
 
-    def read(self, stored: str, what: str, scratch: Scratch | None = None) -> tuple[bytes | memoryview, str]:
+    def read(self, stored: str, what: str, scratch: ReusableBuffer | None = None) -> tuple[bytes | memoryview, str]:
         """The bytes of a metadata file (in ``scratch``, where that is given), and its absolute path.
 
         Raises

@@ -11,8 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from tableformats.errors import CorruptMetadataError
-from tableformats.limits import DEFAULT_LIMITS, Limits
+from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits
 
 __all__ = ["Node", "parse_json"]
 

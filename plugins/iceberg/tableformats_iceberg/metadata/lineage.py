@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from tableformats.errors import SnapshotNotFoundError
+from tableformats.plugin import SnapshotNotFoundError
 
 from .table_metadata import Snapshot, TableMetadata
 

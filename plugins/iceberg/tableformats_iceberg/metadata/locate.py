@@ -13,10 +13,10 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tableformats.errors import CorruptMetadataError, TableNotFoundError
+from tableformats.plugin import CorruptMetadataError, TableNotFoundError
 
 if TYPE_CHECKING:
-    from tableformats.io.storage import FileInfo, Storage
+    from tableformats.plugin import FileInfo, Storage
 
 __all__ = ["Located", "is_metadata_name", "locate"]
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tableformats.plugin import MetadataColumn, PartitionSpec, partition_members
-from tableformats.schema import Field, Schema, StructType, primitive
+from tableformats.plugin import Field, MetadataColumn, PartitionSpec, Schema, StructType, partition_members, primitive
 
 __all__ = ["metadata_columns"]
 

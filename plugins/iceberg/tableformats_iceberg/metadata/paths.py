@@ -11,9 +11,8 @@ import re
 
 import pyarrow as pa
 
-from tableformats.columnar import compute as pc
-from tableformats.columnar.arrays import flat
-from tableformats.io.storage import normalize, normalize_all, scheme_of
+from tableformats.plugin import compute as pc
+from tableformats.plugin import flat, normalize, normalize_all, scheme_of
 
 __all__ = ["comparable", "spelled_from", "without_authority"]
 

@@ -15,23 +15,24 @@ import uuid
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tableformats.errors import UnsupportedFeatureError
-from tableformats.limits import DEFAULT_LIMITS, Limits
-from tableformats.plugin import NameMapping
-from tableformats.schema import (
+from tableformats.plugin import (
+    DAY_S,
+    DEFAULT_LIMITS,
     EXACT,
     DecimalType,
     Field,
     FixedType,
+    Limits,
     ListType,
     MapType,
+    NameMapping,
     PrimitiveType,
     Schema,
     StructType,
     Type,
+    UnsupportedFeatureError,
     primitive,
 )
-from tableformats.schema.datetimes import DAY_S
 
 from .jsontext import Node, parse_json
 

@@ -11,18 +11,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tableformats.errors import CorruptMetadataError, TableNotFoundError, UnsupportedFeatureError
-from tableformats.limits import DEFAULT_LIMITS, Limits
-from tableformats.plugin import PartitionField, PartitionSpec
-from tableformats.schema import Field, Schema, Type, primitive
-from tableformats.schema.datetimes import DATETIME_MS
-from tableformats.schema.transforms import Transform, parse_transform
+from tableformats.plugin import (
+    DATETIME_MS,
+    DEFAULT_LIMITS,
+    CorruptMetadataError,
+    Field,
+    Limits,
+    PartitionField,
+    PartitionSpec,
+    Schema,
+    TableNotFoundError,
+    Transform,
+    Type,
+    UnsupportedFeatureError,
+    parse_transform,
+    primitive,
+)
 
 from .jsontext import Node, parse_json
 from .schema import field_ids, parse_schema
 
 if TYPE_CHECKING:
-    from tableformats.io.storage import Storage
+    from tableformats.plugin import Storage
 
 __all__ = ["Reference", "Snapshot", "TableMetadata", "parse_metadata", "read_metadata"]
 

@@ -22,7 +22,7 @@ from .... import errors
 from ....errors import TableFormatsError, UnsupportedFeatureError
 from ....planning.planner import Piece, Result, read_parts
 from ....planning.record_counts import RecordCounts
-from ....plugin.base import FilePart
+from ....plugin.files import MetadataPart
 from ....plugin.report import ScanReport
 from ....runtime.threads import runs
 from ..session import check_session
@@ -53,7 +53,7 @@ class Executors:
         self._spark = spark
 
     def read(
-        self, scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, FilePart]]
+        self, scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, MetadataPart]]
     ) -> Iterator[Result]:
         """See :class:`tableformats.planning.planner.PartReader`.
 
@@ -95,7 +95,7 @@ def _version() -> str:
     return __version__
 
 
-def _weight(part: tuple[int, FilePart]) -> int:
+def _weight(part: tuple[int, MetadataPart]) -> int:
     return (part[1].size_bytes or 0) + _OPEN_BYTES
 
 

@@ -16,14 +16,15 @@ from ....cache.metadata_cache import MetadataCache
 from ....errors import UnsupportedFeatureError
 from ....io.storage import Storage
 from ....limits import DEFAULT_LIMITS, Limits
-from ....plugin.base import FilePart, FormatTable, SnapshotSelector
+from ....plugin.files import MetadataPart
+from ....plugin.format import FormatTable, SnapshotSelector
 from ....table.scan import Scan
 from ....table.table import Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ....plugin.base import FormatSnapshot
+    from ....plugin.snapshot import FormatSnapshot
 
 __all__ = ["Access", "PackedScan", "pack", "pack_parts", "unpack", "unpack_parts"]
 
@@ -69,7 +70,7 @@ def unpack(packed: PackedScan, access: Access) -> Scan:
     return scan
 
 
-def pack_parts(scan: Scan, parts: Sequence[tuple[int, FilePart]]) -> bytes:
+def pack_parts(scan: Scan, parts: Sequence[tuple[int, MetadataPart]]) -> bytes:
     """Parts of the scan's snapshot, each with its place there, for processes that have the scan.
 
     Raises
@@ -89,10 +90,10 @@ def pack_parts(scan: Scan, parts: Sequence[tuple[int, FilePart]]) -> bytes:
     return out.getvalue()
 
 
-def unpack_parts(scan: Scan, data: bytes) -> Sequence[tuple[int, FilePart]]:
+def unpack_parts(scan: Scan, data: bytes) -> Sequence[tuple[int, MetadataPart]]:
     """The parts again, for a scan that was unpacked."""
     own = {_STORAGE: scan.snapshot.storage, _TABLE: scan.snapshot.table, _SNAPSHOT: scan.snapshot.format_snapshot}
-    parts: Sequence[tuple[int, FilePart]] = _Unpickler(io.BytesIO(data), own).load()
+    parts: Sequence[tuple[int, MetadataPart]] = _Unpickler(io.BytesIO(data), own).load()
     return parts
 
 

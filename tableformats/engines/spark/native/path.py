@@ -38,7 +38,7 @@ from .pushdown import FilterReader, PlanPruner
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from ....plugin.base import MetadataColumn
+    from ....plugin.columns import MetadataColumn
     from ....table.scan import Scan, ScanPlan
 
 __all__ = ["frame_of", "to_spark"]
