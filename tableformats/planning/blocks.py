@@ -358,12 +358,12 @@ def _asked(
     parts: Iterator[tuple[Statistics | None, np.ndarray | None, int]],
 ) -> Iterator[tuple[Statistics | None, np.ndarray | None, int]]:
     """As given, but neighbours that are rows of the same statistics together."""
-    for _, group in groupby(parts, lambda part: id(getattr(part[0], "whole", None))):
+    for _, group in groupby(parts, lambda part: id(getattr(part[0], "parent", None))):
         found = list(group)
         first = found[0][0]
         if isinstance(first, StatisticsSlice) and len(found) > 1:
-            places = np.concatenate([part.places(rows) for part, rows, _ in found])  # type: ignore[union-attr]
-            found = [(first.whole, places, len(places))]
+            places = np.concatenate([part.rows_in_parent(rows) for part, rows, _ in found])  # type: ignore[union-attr]
+            found = [(first.parent, places, len(places))]
         yield from found
 
 

@@ -24,7 +24,7 @@ class RowErrors(ABC):
     Attributes
     ----------
     rows : int64[k]
-        The damaged rows of the batch, ascending.
+        The damaged rows of the batch, ascending; a row may stand here more than once.
     """
 
     rows: np.ndarray

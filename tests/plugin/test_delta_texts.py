@@ -65,9 +65,9 @@ def test_cleared_texts_begin_again(size: int) -> None:
 def test_a_thread_has_its_own_which_are_empty(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abc")
     storage, texts = Storage(tmp_path), buffer_of_thread()
-    texts.end(len(storage.read_into(storage.join("a"), texts.room)))
+    texts.end(len(storage.read_into(storage.join("a"), texts.reserve)))
     assert texts[0] == b"abc"
     assert buffer_of_thread() is texts
     assert len(texts) == 0
     with pytest.raises(LimitExceededError):
-        Storage(tmp_path, limits=Limits(metadata_bytes=2)).read_into(storage.join("a"), texts.room)
+        Storage(tmp_path, limits=Limits(metadata_bytes=2)).read_into(storage.join("a"), texts.reserve)

@@ -233,12 +233,12 @@ def test_reading_into_scratch(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"0123456789" * 7)
     storage, scratch = Storage(tmp_path), ReusableBuffer()
     for name, data in [("a", b""), ("b", b"0123456789" * 7), ("a", b"")]:
-        assert storage.read_into(storage.join(name), scratch.room) == data
+        assert storage.read_into(storage.join(name), scratch.reserve) == data
     with pytest.raises(FileNotFoundError):
-        storage.read_into(storage.join("missing"), scratch.room)
+        storage.read_into(storage.join("missing"), scratch.reserve)
     small = Storage(tmp_path, limits=replace(DEFAULT_LIMITS, metadata_bytes=69))
     with pytest.raises(LimitExceededError, match="70"):
-        small.read_into(storage.join("b"), scratch.room)
+        small.read_into(storage.join("b"), scratch.reserve)
 
 
 def test_nothing_at_the_root(tmp_path: Path) -> None:

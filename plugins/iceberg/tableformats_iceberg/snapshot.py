@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tableformats.plugin import (
     CorruptMetadataError,
@@ -185,7 +185,7 @@ class IcebergSnapshot(FormatSnapshot):
         from .manifests.batch_reader import ManifestBatchReader
 
         keys: list[Any] = [part.key for part in parts]
-        idle = frozenset.intersection(*(part.plugin_data for part in parts))
+        idle = frozenset.intersection(*(cast("frozenset[int]", part.plugin_data) for part in parts))
         shared = ManifestBatchReader(self, [column for column in columns if column not in idle], keys)
         return [replace(part, read=partial(shared.read, i, part.read)) for i, part in enumerate(parts)]
 

@@ -8,7 +8,7 @@ Source: Delta PROTOCOL.md, "Add CDC File", "Reader Requirements for AddCDCFile",
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 

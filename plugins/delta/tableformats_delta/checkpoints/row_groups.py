@@ -137,6 +137,7 @@ class GroupFilter:
         if not lower and not bounds.lower:
             return None
         nan = dict.fromkeys(lower, pa.nulls(len(others), pa.bool_()))
+        assert self._filter is not None, "can_skip is asked first"
         decision = self._filter.decide(self._spec.id, lower, upper, has_null, nan, bounds)
         return np.asarray(decision.keep | ~sure)
 

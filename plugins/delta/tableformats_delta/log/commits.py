@@ -90,7 +90,7 @@ def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
     texts = buffer_of_thread()
     texts.expect([file.size for file in files])
     for file in files:
-        texts.end(read_log_file_into(storage, file.path, texts.room))
+        texts.end(read_log_file_into(storage, file.path, texts.reserve))
     commits = []
     for number, (file, lines) in enumerate(zip(files, read_lines(texts), strict=True)):
         commit = None if lines is None else _of_lines(file, lines)

@@ -60,7 +60,8 @@ class PartitionValueErrors(RowErrors):
 
         self._bad = bad
         self._path = path
-        self.rows = np.unique(np.concatenate([some.rows for some in bad]))
+        # Removed files often have no partition values, so this is no rare case: np.unique would import numpy.ma.
+        self.rows = np.sort(np.concatenate([some.rows for some in bad]))
 
     def error_of(self, row: int) -> CorruptMetadataError:
         """See :meth:`tableformats.plugin.RowErrors.error_of`."""

@@ -96,7 +96,7 @@ class TableFiles:
         """
         path = self.locate(stored)
         try:
-            data = self.storage.read_bytes(path) if scratch is None else self.storage.read_into(path, scratch.room)
+            data = self.storage.read_bytes(path) if scratch is None else self.storage.read_into(path, scratch.reserve)
         except FileNotFoundError:
             raise missing_file(f"the {what}", path) from None
         if data[: len(ENCRYPTED)] == ENCRYPTED:
