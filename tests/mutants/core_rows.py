@@ -102,8 +102,8 @@ MUTANTS = (
     Mutant(
         "kept-for-any-spec",
         "core:Kept._fits",
-        "return spec is not None and spec.fields == block.spec.fields",
-        "return True",
+        "spec is not None and spec.fields == block.spec.fields",
+        "True",
         "partition values are kept in the type that they had",
         _KEPT,
     ),
