@@ -73,15 +73,15 @@ MUTANTS = (
     ),
     Mutant(
         "columns-of-other-arms-forgotten",
-        "core:Program._outcomes_and_needs",
-        "needs.get(column, False) | need",
+        "core:CompiledPredicate._outcomes_and_undecided",
+        "undecided.get(column, False) | need",
         "need",
         "a column is not looked at where one part of the predicate does not need it",
         (f"{_BOUNDS}::test_bounds_that_are_not_needed_change_no_verdict",),
     ),
     Mutant(
         "certain-parts-need-more",
-        "core:Program._outcomes_and_needs",
+        "core:CompiledPredicate._outcomes_and_undecided",
         "is_open = (mask & MAY_TRUE != 0) & (mask != MAY_TRUE)",
         "is_open = mask & MAY_TRUE != 0",
         "bounds are decoded that decide nothing",
@@ -89,7 +89,7 @@ MUTANTS = (
     ),
     Mutant(
         "not-equal-is-equal-for-null",
-        "core:Program._leaf_outcomes",
+        "core:CompiledPredicate._leaf_outcomes",
         'isinstance(node, ex.Comparison) and node.op == "!="',
         "False",
         "!= prunes like =",
@@ -226,7 +226,7 @@ MUTANTS = (
     ),
     Mutant(
         "summary-null-unknown-is-none",
-        "core:ManifestFilter._range",
+        "core:PredicateManifestFilter._range",
         "fill_null(contains_null, TRUE)",
         "fill_null(contains_null, False)",
         "a summary that does not say whether there are NULLs says no",
@@ -234,7 +234,7 @@ MUTANTS = (
     ),
     Mutant(
         "summary-nan-unknown-is-none",
-        "core:ManifestFilter._range",
+        "core:PredicateManifestFilter._range",
         "fill_null(contains_nan, TRUE)",
         "fill_null(contains_nan, False)",
         "a summary that does not say whether there are NaNs says no",
@@ -242,7 +242,7 @@ MUTANTS = (
     ),
     Mutant(
         "summary-nan-below-upper",
-        "core:ManifestFilter._range",
+        "core:PredicateManifestFilter._range",
         "scalar(np.nan, upper.type)",
         "upper",
         "a NaN partition stays below its summary's upper bound",
@@ -250,7 +250,7 @@ MUTANTS = (
     ),
     Mutant(
         "unknown-transform-prunes",
-        "core:PartitionEvidence.__init__",
+        "core:PartitionRangeSource.__init__",
         '("void", "unknown")',
         '("void",)',
         "values of an unknown transform say something",
@@ -258,7 +258,7 @@ MUTANTS = (
     ),
     Mutant(
         "void-transform-prunes",
-        "core:PartitionEvidence.__init__",
+        "core:PartitionRangeSource.__init__",
         '("void", "unknown")',
         '("unknown",)',
         "a void (dropped) partition field says that its column is NULL",

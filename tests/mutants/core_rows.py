@@ -53,8 +53,8 @@ MUTANTS = (
     ),
     Mutant(
         "ranges-of-some-files-kept-for-all",
-        "core:_Known.joined",
-        "return parts[0].packed()",
+        "core:_Known.concat",
+        "return parts[0].pack()",
         "return replace(parts[0].packed(), rows=None)",
         "what is known of some of a block's files is kept as if it were known of all",
         ("test_kept.py",),
@@ -77,7 +77,7 @@ MUTANTS = (
     ),
     Mutant(
         "nulls-are-numbers",
-        "core:packed",
+        "core/packed:pack",
         "_ends(numbers, valid)",
         "_ends(numbers, None)",
         "what stands in the places of nulls makes numbers that are kept wider",
@@ -118,8 +118,8 @@ MUTANTS = (
     Mutant(
         "neighbours-are-all-that-come-next",
         "core:FileBatch.follows",
-        "and self.first == other.first + len(other.files)",
-        "",
+        "self.offset == other.offset + len(other.files)",
+        "True",
         "files between two stretches of a batch are taken for theirs",
         ("test_kept.py",),
     ),

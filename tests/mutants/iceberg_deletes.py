@@ -30,7 +30,7 @@ MUTANTS = (
     ),
     Mutant(
         "bytes-of-other-manifests",
-        "iceberg:Together._read_all",
+        "iceberg:ManifestBatchReader._read_all",
         "read._replace(data=bytes(read.data))",
         "read",
         "a manifest that waits to be decoded is read where another one stands by then",

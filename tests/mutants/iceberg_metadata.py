@@ -97,7 +97,7 @@ MUTANTS = (
     ),
     Mutant(
         "bounds-of-the-neighbour",
-        "core:StatisticsOfRows.places",
+        "core:StatisticsSlice.rows_in_parent",
         "rows + self.start",
         "rows",
         "bounds of manifests that are decoded together are the first one's",
