@@ -26,9 +26,10 @@ from .output import is_number, print_json, print_table, rows_of, value_text, val
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ..planning.handle import SnapshotHandle
     from ..plugin.partitions import PartitionField
     from ..schema import Field
-    from ..table.table import Snapshot, Table
+    from ..table.table import Table
 
 __all__ = ["COMMANDS"]
 
@@ -63,8 +64,8 @@ def describe(as_json: bool, **chosen: Any) -> None:
         return
     partitioning = ", ".join(_partition_text(f, snapshot) for f in snapshot.partition_fields)
     facts = [
-        ("Location", location_text(snapshot.table.location)),
-        ("Format", snapshot.table.format),
+        ("Location", location_text(snapshot.location)),
+        ("Format", snapshot.table_format),
         ("Version", "no snapshot yet" if snapshot.version == -1 else str(snapshot.version)),
         ("Time", time_text(snapshot.timestamp)),
         ("Partitioned by", partitioning or "nothing"),
@@ -281,15 +282,16 @@ def plugins(as_json: bool) -> None:
 COMMANDS = (describe, schema, history, files, plan, count, read, diff, health, plugins)
 
 
-def _identity(snapshot: Snapshot) -> dict[str, Any]:
-    return {**_table_identity(snapshot.table), **_version(snapshot)}
+def _identity(snapshot: SnapshotHandle) -> dict[str, Any]:
+    identity = {"format": snapshot.table_format, "location": location_text(snapshot.location)}
+    return {**identity, **_version(snapshot)}
 
 
 def _table_identity(table: Table) -> dict[str, Any]:
     return {"format": table.format, "location": location_text(table.location)}
 
 
-def _version(snapshot: Snapshot) -> dict[str, Any]:
+def _version(snapshot: SnapshotHandle) -> dict[str, Any]:
     return {"version": snapshot.version, "timestamp": snapshot.timestamp}
 
 
@@ -308,17 +310,17 @@ def _column_text(field: Field) -> str:
     return printable(f"{field.name}: {field.type}{' not null' if field.required else ''}")
 
 
-def _partition_field(field: PartitionField, snapshot: Snapshot) -> dict[str, Any]:
+def _partition_field(field: PartitionField, snapshot: SnapshotHandle) -> dict[str, Any]:
     return {"id": field.id, "name": field.name, "transform": str(field.transform), "source": _source(field, snapshot)}
 
 
-def _partition_text(field: PartitionField, snapshot: Snapshot) -> str:
+def _partition_text(field: PartitionField, snapshot: SnapshotHandle) -> str:
     source = _source(field, snapshot) or f"dropped column {field.source_id}"
     transform = str(field.transform)
     return source if transform == "identity" else f"{transform}({source})"
 
 
-def _source(field: PartitionField, snapshot: Snapshot) -> str | None:
+def _source(field: PartitionField, snapshot: SnapshotHandle) -> str | None:
     path = [] if snapshot.schema.find_id(field.source_id) is None else snapshot.schema.path_of(field.source_id)
     return ".".join(f.name for f in path) or None
 

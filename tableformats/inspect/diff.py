@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .files import files_of
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ..planning.handle import SnapshotHandle
     from ..schema import Field
-    from ..table.table import Snapshot
 
 __all__ = ["Difference", "SnapshotDiff", "diff"]
 
@@ -34,8 +36,8 @@ class Difference:
 class SnapshotDiff:
     """What ``last`` has and ``first`` has not, and the other way round."""
 
-    first: Snapshot
-    last: Snapshot
+    first: SnapshotHandle
+    last: SnapshotHandle
     added: pa.Table
     """Files that only ``last`` has, as in ``plan.files``."""
     removed: pa.Table
@@ -46,11 +48,11 @@ class SnapshotDiff:
     """Columns, partitioning and properties."""
 
 
-def diff(first: Snapshot, last: Snapshot) -> SnapshotDiff:
+def diff(first: SnapshotHandle, last: SnapshotHandle) -> SnapshotDiff:
     """Compare two snapshots of one table. Raises as planning does."""
     import pyarrow.compute as pc
 
-    before, after = first.scan().plan().files, last.scan().plan().files
+    before, after = files_of(first), files_of(last)
     added = after.filter(pc.invert(pc.is_in(after["path"], before["path"])))
     removed = before.filter(pc.invert(pc.is_in(before["path"], after["path"])))
     return SnapshotDiff(first, last, added, removed, _deletes_changed(before, after), list(_metadata(first, last)))
@@ -74,7 +76,7 @@ def _deletes(files: pa.Table) -> dict[str, frozenset[tuple[object, ...]]]:
     return {row["path"]: frozenset(tuple(d.values()) for d in row["deletes"]) for row in some.to_pylist()}
 
 
-def _metadata(first: Snapshot, last: Snapshot) -> Iterator[Difference]:
+def _metadata(first: SnapshotHandle, last: SnapshotHandle) -> Iterator[Difference]:
     by_id = all(snapshot.format_snapshot.name_mapping.by == "id" for snapshot in (first, last))
     yield from _differences("column", _columns(first, by_id), _columns(last, by_id))
     yield from _differences("partitioning", {"": _partitioning(first)}, {"": _partitioning(last)})
@@ -87,22 +89,22 @@ def _differences(kind: str, before: dict[Any, str], after: dict[Any, str]) -> It
             yield Difference(kind, before.get(key), after.get(key))
 
 
-def _columns(snapshot: Snapshot, by_id: bool) -> dict[Any, str]:
+def _columns(snapshot: SnapshotHandle, by_id: bool) -> dict[Any, str]:
     def text(f: Field) -> str:
         return f"{f.name}: {f.type}{' not null' if f.required else ''}"
 
     return {f.id if by_id else f.stored_name: text(f) for f in snapshot.schema}
 
 
-def _partitioning(snapshot: Snapshot) -> str:
+def _partitioning(snapshot: SnapshotHandle) -> str:
     """``day(ts), identity(country)``"""
     return ", ".join(f"{f.transform}({_source(snapshot, f.source_id)})" for f in snapshot.partition_fields) or "none"
 
 
-def _source(snapshot: Snapshot, column: int) -> str:
+def _source(snapshot: SnapshotHandle, column: int) -> str:
     found = snapshot.schema.find_id(column)
     return f"dropped column {column}" if found is None else found.name
 
 
-def _properties(snapshot: Snapshot) -> dict[Any, str]:
+def _properties(snapshot: SnapshotHandle) -> dict[Any, str]:
     return {name: f"{name} = {value}" for name, value in snapshot.properties.items()}

@@ -13,15 +13,15 @@ from ..expressions import TRUE
 from .text import bytes_text, count_text, location_text, percent_text, printable, time_text
 
 if TYPE_CHECKING:
+    from ..planning.plan import FilePlan
     from ..plugin.report import ScanReport
-    from ..table.scan import ScanPlan
 
 __all__ = ["explain"]
 
 _Row = tuple[str, str, str]
 
 
-def explain(plan: ScanPlan) -> str:
+def explain(plan: FilePlan) -> str:
     """The funnel of ``plan`` as aligned lines of text, without a line break at the end."""
     sections = [
         _heading(plan),
@@ -36,12 +36,12 @@ def explain(plan: ScanPlan) -> str:
     return "\n\n".join("\n".join(section) for section in sections)
 
 
-def _heading(plan: ScanPlan) -> list[str]:
+def _heading(plan: FilePlan) -> list[str]:
     report = plan.report
     snapshot = plan.snapshot
     version = "no snapshot yet" if report.version == -1 else f"version {report.version}"
     return [
-        f"Table   {location_text(snapshot.table.location)}",
+        f"Table   {location_text(snapshot.location)}",
         f"        {printable(report.format)}, {version}, {time_text(snapshot.timestamp)}",
         f"Filter  {'none' if report.filter is None else printable(report.filter)}",
     ]

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .files import plan_of
 from .text import bytes_text, count_text, percent_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ..planning.handle import SnapshotHandle
     from ..plugin.report import ScanReport
-    from ..table.table import Snapshot
 
 __all__ = ["Finding", "health"]
 
@@ -41,10 +42,12 @@ class Finding:
     advice: str | None = None
 
 
-def health(snapshot: Snapshot) -> list[Finding]:
+def health(snapshot: SnapshotHandle) -> list[Finding]:
     """Look at all files of ``snapshot``; no data file is opened. Raises as planning does."""
-    plan = snapshot.scan().plan()
-    files, report = plan.files, plan.report
+    from ..planning.public_files import public_files
+
+    plan = plan_of(snapshot)
+    files, report = public_files(plan), plan.report
     return [*_sizes(files), *_deletes(files, report), *_counts(files), *_metadata(report)]
 
 

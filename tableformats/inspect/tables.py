@@ -8,20 +8,32 @@ are a format's own, and refused by name where it has none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from .files import files_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..table.table import Snapshot, Table
+    from ..planning.handle import SnapshotHandle
 
 __all__ = ["Inspector"]
+
+
+class InspectedTable(Protocol):
+    """What the metadata tables need of a table."""
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        """See :meth:`tableformats.Table.history`."""
+
+    def snapshot(self, version: int | str | None = None) -> SnapshotHandle:
+        """See :meth:`tableformats.Table.snapshot`."""
 
 
 class Inspector:
     """Metadata tables of one table. Each method raises UnsupportedFeatureError where the format has no such table."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: InspectedTable) -> None:
         self._table = table
 
     def files(self, version: int | str | None = None) -> pa.Table:
@@ -30,7 +42,7 @@ class Inspector:
         files as in ``plan.files``."""
         snapshot = self._table.snapshot(version)
         own = self._defined("files", snapshot)
-        return snapshot.scan().plan().files if own is None else own
+        return files_of(snapshot) if own is None else own
 
     def data_files(self, version: int | str | None = None) -> pa.Table:
         """The data files among :meth:`files` (Iceberg)."""
@@ -67,7 +79,7 @@ class Inspector:
         ``partition``, ``spec_id``, ``file_count``, ``record_count``, ``total_size_bytes``."""
         snapshot = self._table.snapshot(version)
         own = self._defined("partitions", snapshot)
-        return _partitions(snapshot.scan().plan().files) if own is None else own
+        return _partitions(files_of(snapshot)) if own is None else own
 
     def entries(self, version: int | str | None = None) -> pa.Table:
         """The manifest entries of a version, those of removed files included (Iceberg)."""
@@ -96,7 +108,7 @@ class Inspector:
     def _own(self, name: str, version: int | str | None = None) -> pa.Table:
         return self._table.snapshot(version).format_snapshot.inspect(name)
 
-    def _defined(self, name: str, snapshot: Snapshot | None = None) -> pa.Table | None:
+    def _defined(self, name: str, snapshot: SnapshotHandle | None = None) -> pa.Table | None:
         """The format's own table of that name, or None."""
         found = (snapshot or self._table.snapshot()).format_snapshot
         return found.inspect(name) if name in found.own_metadata_tables else None

@@ -1,181 +1,152 @@
-"""The pipeline from a scan to its plan: read -> reconcile -> partitions -> bounds -> deletes -> paths.
+"""The pipeline from a request to its plan: read -> reconcile -> prune -> attach deletes -> plan.
 
-Every step is a pass over the columns of a block of files; no step makes a Python object per file. Blocks are read and
-pruned on several threads, and what a step drops is counted in the report, so that ``explain`` can show the funnel.
+Each stage is a pass over the columns of a block of files; no stage makes a Python object per file.
+
+- *read*: parts of the metadata that the block cache lacks, as batches of columns;
+- *reconcile*: the live rows of each batch, newest batch first;
+- *prune*: batches become blocks, blocks lose the files that cannot match, survivors get all of their columns;
+- *attach deletes*: to the survivors of all blocks, at the end.
+
+Jobs on several threads read and prune; their results are taken in the order of the snapshot. What a stage drops is
+counted in the report, so that ``explain`` can show the funnel.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from .. import expressions as ex
 from ..columnar import compute as pc
 from ..columnar.arrays import repeated, scalar, strings, to_arrow, to_numpy
-from ..expressions import tree as ex
 from ..plugin.deletes import DeleteFiles
-from ..plugin.files import FileBatch, MetadataPart
-from ..plugin.partitions import PartitionSpec, partition_members
+from ..plugin.files import MetadataPart
+from ..plugin.partitions import partition_members
 from ..plugin.report import ScanReport
 from ..plugin.snapshot import FormatSnapshot, ReadRequest
-from ..plugin.statistics import Statistics
 from ..pruning.compiled_predicate import CompiledPredicate
 from ..pruning.manifest_filter import PredicateManifestFilter
 from ..pruning.relevant_deletes import relevant_deletes
 from ..runtime.allocator import quick_allocator
 from ..runtime.threads import bundles, in_order, runs
 from ..schema import Field, arrow_type
-from ..table.scan import Scan, ScanPlan
-from .block_cache import Kept, KeptPart, Place, Reconciler, Reread, keys_of
-from .blocks import TARGET_FILES, BatchOf, Block, Pruned, Source, blocks_of, check_batch, empty_struct
-from .disk_cache import StoredParts
+from .batch_reloader import BatchReloader
+from .block_cache import BlockCache, BlockSlice, CachedPart, cached_blocks
+from .block_pruning import BlockContext, PruneResult, prune_block
+from .blocks import (
+    TARGET_FILES,
+    BatchRows,
+    Block,
+    BlockBuilder,
+    FreshBlock,
+    ReadBatch,
+    check_batch,
+    empty_struct,
+    take_rows,
+)
+from .disk_cache import DiskPartCache
+from .jobs import JobResult, NumberedPart, PartClassification, PartReadContext, PartReader, Survivors
+from .plan import FilePlan
+from .reconciler import Reconciler, keys_of
 from .record_counts import RecordCounts
+from .request import ScanRequest
 
-__all__ = ["PartReader", "Piece", "Result", "plan_scan", "read_parts", "surviving_paths"]
+__all__ = ["plan_scan", "prune_parts", "surviving_paths"]
 
 _FEW_FILES = 256
-"""Fewer survivors of a batch are copied into one chunk with others; more share the memory of what is kept."""
+"""Fewer survivors of a batch are copied into one chunk with others; more share the memory of what is cached."""
 _PARQUET = scalar("parquet", pa.string())
 
+Counts = list["pa.Array | tuple[object, np.ndarray]"]
 
-def plan_scan(scan: Scan, reader: PartReader | None = None) -> ScanPlan:
-    """Plan ``scan``; see :meth:`tableformats.table.scan.Scan.plan`."""
+
+def plan_scan(scan: ScanRequest, reader: PartReader | None = None) -> FilePlan:
+    """Plan ``scan``; ``reader`` reads the parts that add no keys, in the place of threads of this process.
+
+    Raises
+    ------
+    CorruptMetadataError, UnsupportedFeatureError, PathNotAllowedError
+        As the metadata is read.
+    """
     with quick_allocator():
         return _Planner(scan, reader).plan()
 
 
-def surviving_paths(scan: Scan, reader: PartReader | None = None) -> pa.StringArray:
-    """The stored paths of the files that ``scan`` needs, without a look at their deletes or at the scan's limit.
+def surviving_paths(scan: ScanRequest, reader: PartReader | None = None) -> pa.StringArray:
+    """string[n]: the stored paths of the files that ``scan`` needs, before its deletes and its limit.
 
-    Cheap where the snapshot was planned before and what was read is kept. Raises as :func:`plan_scan` does.
+    Cheap where the snapshot was planned before and its metadata is cached. Raises as :func:`plan_scan` does.
     """
     with quick_allocator():
-        return _Planner(scan, reader).paths()
+        chunks = [chunk for found in _Planner(scan, reader).survivors() for chunk in found.files["path"].chunks]
+        return pa.concat_arrays(chunks) if chunks else strings([])
 
 
-def read_parts(
-    scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, MetadataPart]]
-) -> Iterator[Result]:
-    """What a :class:`PartReader` makes of parts in another process, with a scan that was sent there.
+def prune_parts(
+    scan: ScanRequest, keys: Sequence[pa.BinaryArray], parts: Sequence[NumberedPart]
+) -> Iterator[JobResult]:
+    """What a :class:`PartReader` does with parts in another process, for a request that was sent there.
 
     Parameters
     ----------
-    keys : those of newer parts, which decide
-    parts : each with its place in the snapshot
+    scan : ScanRequest
+    keys : sequence of binary arrays
+        The keys of newer parts, which decide.
+    parts : sequence of (position in the snapshot, MetadataPart)
 
     Raises
     ------
-    CorruptMetadataError, UnsupportedFeatureError : as the parts are read
+    CorruptMetadataError, UnsupportedFeatureError
+        As the parts are read.
     """
     planner = _Planner(scan)
     planner.reconciler.add(keys)
     with quick_allocator():
-        yield from planner.read(parts)
-
-
-class PartReader(Protocol):
-    """Reads and prunes parts elsewhere than on threads of this process; ``name`` is for the report."""
-
-    name: str
-
-    def read(
-        self, scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, MetadataPart]]
-    ) -> Iterator[Result]:
-        """What :func:`read_parts` gives for all of the parts, in any order; raises as it does, and the first error."""
-
-
-@dataclass
-class Piece:
-    """Survivors of one block: ``order`` is the place of its first part in the snapshot."""
-
-    order: int
-    files: pa.Table
-    counts: list[pa.Array | tuple[Statistics, np.ndarray]]
-
-
-@dataclass
-class Result:
-    """What one job gave: survivors, and the entries of the parts that it read."""
-
-    pieces: list[Piece] = field(default_factory=list)
-    report: ScanReport = field(default_factory=ScanReport)
-    entries: list[tuple[MetadataPart, KeptPart]] = field(default_factory=list)
-    grown: list[MetadataPart] = field(default_factory=list)
-    """Parts whose blocks take more memory now."""
-
-
-class _Reading:
-    """Parts that are read together, each with its place in the snapshot; ``reports`` has what reading each counts, and
-    ``timed`` how long it takes."""
-
-    def __init__(self, parts: Sequence[tuple[int, MetadataPart]]) -> None:
-        self.parts = parts
-        self.reports = {part.key: ScanReport() for _, part in parts}
-        self.timed = ScanReport()
-
-
-@dataclass
-class _Sorted:
-    """The parts of a snapshot with their places in it: what is ``known`` of those that are kept; ``fresh`` ones that
-    add keys, each with the number of those that are newer, of all that are ``adding`` some; and others ``below``."""
-
-    adding: list[MetadataPart] = field(default_factory=list)
-    known: list[tuple[int, KeptPart]] = field(default_factory=list)
-    fresh: list[tuple[int, MetadataPart, int]] = field(default_factory=list)
-    below: list[tuple[int, MetadataPart]] = field(default_factory=list)
-
-    @staticmethod
-    def of(parts: Sequence[MetadataPart], kept: Kept) -> _Sorted:
-        found = _Sorted()
-        for order, part in enumerate(parts):
-            known = kept.find(part, found.adding)
-            if known is not None:
-                found.known.append((order, known))
-            elif part.adds:
-                found.fresh.append((order, part, len(found.adding)))
-            else:
-                found.below.append((order, part))
-            if part.adds:
-                found.adding.append(part)
-        return found
+        yield from planner.read_and_prune(parts)
 
 
 class _Planner:
-    """One planning run: the scan, its compiled predicate, and the report that every step writes to."""
+    """One planning run: the request, its compiled predicate, the caches, and the report that every stage counts in."""
 
-    def __init__(self, scan: Scan, reader: PartReader | None = None) -> None:
+    def __init__(self, scan: ScanRequest, reader: PartReader | None = None) -> None:
+        handle = scan.snapshot
         self.scan = scan
         self.reader = reader
-        self.snapshot: FormatSnapshot = scan.snapshot.format_snapshot
+        self.snapshot: FormatSnapshot = handle.format_snapshot
+        self.predicate = None if scan.filter == ex.TRUE else CompiledPredicate(scan.filter)
         self.report = ScanReport(
-            format=scan.snapshot.table.format,
+            format=handle.table_format,
             version=self.snapshot.version,
-            filter=None if scan.filter == ex.TRUE else str(scan.filter),
+            filter=None if self.predicate is None else str(scan.filter),
             engine=None if reader is None else reader.name,
         )
-        self.program = None if scan.filter == ex.TRUE else CompiledPredicate(scan.filter)
-        for note in self.program.notes if self.program else ():
+        for note in self.predicate.notes if self.predicate else ():
             self.report.note(note)
-        self.partition_fields = partition_members(self.snapshot.specs)
-        self.kept = Kept(scan.snapshot.table.cache, self.snapshot.specs)
-        self.reconciler = Reconciler(self.kept.seed)
-        cache = scan.snapshot.table.cache
-        self.stored = StoredParts(cache.directory, cache.place, self.snapshot.specs)
+        specs = self.snapshot.specs
+        self.request = ReadRequest(
+            self.predicate.columns if self.predicate else (),
+            self.report,
+            PredicateManifestFilter(self.predicate, specs) if self.predicate else None,
+            read_elsewhere=reader is not None,
+        )
+        self.partition_fields = partition_members(specs)
+        self.block_cache = BlockCache(handle.cache, specs)
+        self.disk_cache = DiskPartCache(handle.cache.directory, handle.cache.place, specs)
+        self.reconciler = Reconciler(self.block_cache.seed)
 
-    def plan(self) -> ScanPlan:
+    def plan(self) -> FilePlan:
         report = self.report
         with report.stage("total"):
-            pieces = sorted(self._pieces(), key=lambda piece: piece.order)
+            found = sorted(self.survivors(), key=lambda survivors: survivors.order)
             self.snapshot.verify(report)
-            survivors = _concat([piece.files for piece in pieces]) if pieces else self._no_files()
-            counts = RecordCounts([part for piece in pieces for part in piece.counts])
-            del pieces
+            survivors = _concat([some.files for some in found]) if found else self._no_files()
+            counts = RecordCounts([part for some in found for part in some.counts])
+            del found
             with report.stage("deletes"):
-                delete_files = self._deletes(survivors)
+                delete_files = self._attach_deletes(survivors)
             survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
         report.files_planned = survivors.num_rows
         report.files_fully_matched = pc.sum(survivors["fully_matched"]).as_py() or 0
@@ -183,161 +154,160 @@ class _Planner:
         report.delete_files = delete_files.files.num_rows
         report.bytes_planned = pc.sum(survivors["size_bytes"]).as_py() or 0
         report.count_planned = counts.total
-        return ScanPlan(self.scan, survivors, delete_files, report, counts, self.reader)
+        return FilePlan(self.scan, survivors, delete_files, report, counts, self.reader)
 
-    def paths(self) -> pa.StringArray:
-        chunks = [chunk for piece in self._pieces() for chunk in piece.files["path"].chunks]
-        return pa.concat_arrays(chunks) if chunks else strings([])
-
-    def _pieces(self) -> Iterator[Piece]:
-        """The survivors of all parts."""
-        program, report = self.program, self.report
-        filter_manifests = PredicateManifestFilter(program, self.snapshot.specs) if program else None
-        columns = program.columns if program else ()
-        with report.stage("metadata"):
-            self.request = ReadRequest(columns, report, filter_manifests, read_elsewhere=self.reader is not None)
+    def survivors(self) -> Iterator[Survivors]:
+        """The survivors of all parts, block by block, in any order."""
+        with self.report.stage("metadata"):
             parts = self.snapshot.parts(self.request)
-        self.kept.look_at(parts)
-        sorted_out = _Sorted.of(parts, self.kept)
-        for _, kept in sorted_out.known:
-            report.add(kept.report)
-        for results in in_order(lambda job: list(job()), self._jobs(parts, sorted_out)):
-            yield from self._taken(results)
-        if sorted_out.below and self.reader is not None:
-            yield from self._taken(self.reader.read(self.scan, list(keys_of(sorted_out.adding)), sorted_out.below))
-        self.kept.flush()
+        self.block_cache.bind_snapshot(parts)
+        classified = PartClassification.of(parts, self.block_cache)
+        for _, entry in classified.cached:
+            self.report.add(entry.report)
+        for results in in_order(lambda job: list(job()), self._jobs(parts, classified)):
+            yield from self._collect(results)
+        if classified.below and self.reader is not None:
+            keys = list(keys_of(classified.adding))
+            yield from self._collect(self.reader.read(self.scan, keys, classified.below))
+        self.block_cache.commit_pending()
 
-    def _jobs(self, parts: Sequence[MetadataPart], sorted_out: _Sorted) -> Iterator[Callable[[], Iterator[Result]]]:
-        """What any thread can do. Parts that add keys are read and reconciled as the next job is asked for, in their
-        order, so that only their pruning is left; what is below them comes when all keys are known."""
-        for order, part, newer in sorted_out.fresh:
+    def _jobs(
+        self, parts: Sequence[MetadataPart], classified: PartClassification
+    ) -> Iterator[Callable[[], Iterator[JobResult]]]:
+        """Jobs for any thread, the first ones first.
+
+        Parts that add keys are read and reconciled here, one by one and in order, as the next job is asked for; only
+        their pruning is left for a thread. Parts below them come when all keys are known.
+        """
+        for order, part, newer in classified.fresh:
             with self.report.stage("reconcile"):
-                self.reconciler.catch_up(sorted_out.adding[:newer])
-            reading = _Reading([(order, part)])
-            yield partial(self._results, reading, list(self._blocks(reading)))
+                self.reconciler.catch_up(classified.adding[:newer])
+            context = PartReadContext([(order, part)])
+            yield partial(self._prune_fresh, context, list(self._read(context)))
         by_key = {part.key: part for part in parts if part.key is not None}
-        for order, block, alive in _known_blocks(sorted_out.known):
-            yield partial(self._prune_known, order, block, alive, by_key)
-        if sorted_out.below and self.reader is None:
+        for order, block, live_mask in cached_blocks(classified.cached):
+            yield partial(self._prune_cached, order, block, live_mask, by_key)
+        if classified.below and self.reader is None:
             with self.report.stage("reconcile"):
-                self.reconciler.catch_up(sorted_out.adding)
-            for bundle in _bundles(sorted_out.below):
-                yield partial(self.read, bundle)
+                self.reconciler.catch_up(classified.adding)
+            for bundle in _bundles(classified.below):
+                yield partial(self.read_and_prune, bundle)
 
-    def _taken(self, results: Iterable[Result]) -> Iterator[Piece]:
-        """The pieces of a job, once what it counted is counted and what it read is kept."""
+    def _collect(self, results: Iterable[JobResult]) -> Iterator[Survivors]:
+        """The survivors that jobs found, once their counts are added and their blocks are handed to the cache."""
         for result in results:
             self.report.add(result.report)
-            self.kept.gather(result.entries)
+            self.block_cache.add_pending(result.entries)
             for part in result.grown:
-                self.kept.measure(part)
-            yield from result.pieces
+                self.block_cache.refresh_size(part)
+            yield from result.survivors
 
-    # ---- jobs: on any thread --------------------------------------------------------------------------------------
+    # ---- read and reconcile -----------------------------------------------------------------------------------------
 
-    def read(self, bundle: Sequence[tuple[int, MetadataPart]]) -> Iterator[Result]:
-        """Read parts, block by block; the last result has their entries."""
-        reading = _Reading(bundle)
-        return self._results(reading, self._blocks(reading))
+    def read_and_prune(self, parts: Sequence[NumberedPart]) -> Iterator[JobResult]:
+        """Read parts, and prune them block by block. On any thread. The last result has their cache entries."""
+        context = PartReadContext(parts)
+        return self._prune_fresh(context, self._read(context))
 
-    def _results(self, reading: _Reading, blocks: Iterable[tuple[Block, list[FileBatch]]]) -> Iterator[Result]:
-        """Prune the blocks of parts as they come; the last result has the entries of the parts."""
-        orders = {part.key: order for order, part in reading.parts}
-        places: dict[Hashable, list[Place]] = {key: [] for key in orders}
-        for block, batches in blocks:
-            result = Result()
-            for source in block.sources if self.kept.keeps else ():
-                places[source.key].append(Place(block, source.start, source.stop))
-            at_hand = {id(source): batch for source, batch in zip(block.sources, batches, strict=True)}
-            self._prune(block, None, orders[block.sources[0].key], lambda s, b=at_hand: b[id(s)], None, result)  # type: ignore[misc]
-            yield result
-        self.stored.write(part for _, part in reading.parts)
-        last = Result(report=reading.timed)
-        for report in reading.reports.values():
+    def _read(self, context: PartReadContext) -> Iterator[FreshBlock]:
+        """The live files of the parts, as blocks. Raises as the parts do, and for batches that break the contract."""
+        builder = BlockBuilder(self.snapshot.specs)
+        checked = None
+        for part in _sharing_reads(context.parts):
+            cached = self.disk_cache.cached(part, self.reconciler.has_keys)
+            batches = iter(cached.read(context.reports[part.key]))
+            for number in range(2**63):
+                with context.timed.stage("metadata"):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                parent, _ = batch.in_parent
+                if parent is not checked:
+                    check_batch(parent)
+                    checked = parent
+                with context.timed.stage("reconcile"):
+                    rows, hashes = self.reconciler.live(batch)
+                full = builder.add(ReadBatch(part.key, number, batch, rows, hashes))
+                if full is not None:
+                    yield full
+            self.reconciler.finish(part)
+        last = builder.finish()
+        if last is not None:
+            yield last
+
+    # ---- prune ------------------------------------------------------------------------------------------------------
+
+    def _prune_fresh(self, context: PartReadContext, blocks: Iterable[FreshBlock]) -> Iterator[JobResult]:
+        """Prune the blocks of parts that were read; the last result has the cache entries of the parts."""
+        slices: dict[Hashable, list[BlockSlice]] = {key: [] for key in context.orders}
+        for fresh in blocks:
+            block = fresh.block
+            for rows in block.batches if self.block_cache.is_enabled else ():
+                slices[rows.key].append(BlockSlice(block, rows.start, rows.stop))
+            own = self._context(block, None, fresh)
+            yield self._prune(own, context.orders[block.batches[0].key])
+        self.disk_cache.write(part for _, part in context.parts)
+        last = JobResult(report=context.timed)
+        for report in context.reports.values():
             last.report.add(report)
         last.entries = [
-            (part, KeptPart(places[part.key], reading.reports[part.key]))
-            for _, part in reading.parts
+            (part, CachedPart(slices[part.key], context.reports[part.key]))
+            for _, part in context.parts
             if part.key is not None
         ]
         yield last
 
-    def _blocks(self, reading: _Reading) -> Iterator[tuple[Block, list[FileBatch]]]:
-        return blocks_of(self._batches(reading), self.snapshot.specs)
-
-    def _batches(
-        self, reading: _Reading
-    ) -> Iterator[tuple[Hashable, int, FileBatch, np.ndarray | None, np.ndarray | None]]:
-        checked = None
-        for part in _sharing(reading.parts):
-            batches = iter(self.stored.read(part, reading.reports[part.key], self.reconciler.has_keys))
-            number = 0
-            while True:
-                with reading.timed.stage("metadata"):
-                    batch = next(batches, None)
-                if batch is None:
-                    break
-                whole, _ = batch.in_parent
-                if whole is not checked:
-                    check_batch(whole)
-                    checked = whole
-                with reading.timed.stage("reconcile"):
-                    rows, hashes = self.reconciler.live(batch)
-                if batch.row_errors is not None:
-                    batch.row_errors.raise_if_live(rows)
-                yield part.key, number, batch, rows, hashes
-                number += 1
-            self.reconciler.read(part)
-
-    def _prune_known(
-        self, order: int, block: Block, alive: np.ndarray | None, parts: dict[Hashable, MetadataPart]
-    ) -> Iterator[Result]:
-        result = Result()
+    def _prune_cached(
+        self, order: int, block: Block, live_mask: np.ndarray | None, parts: Mapping[Hashable, MetadataPart]
+    ) -> Iterator[JobResult]:
+        """Prune a block of the cache; batches are read again where more of them is needed."""
         before = block.nbytes
-        self._prune(block, alive, order, Reread(parts), Reread(parts), result)
-        if block.nbytes != before:  # it learned the ranges of further columns
-            result.grown = [parts[source.key] for source in block.sources if source.key in parts]
+        reloader, later = BatchReloader(parts), BatchReloader(parts)
+        context = self._context(block, live_mask, reloader)
+        result = self._prune(context, order, later)
+        if block.nbytes != before:  # ranges of further columns were added
+            result.grown = [parts[rows.key] for rows in block.batches if rows.key in parts]
         yield result
 
-    def _prune(
-        self,
-        block: Block,
-        alive: np.ndarray | None,
-        order: int,
-        batch_of: BatchOf,
-        counting: Reread | None,
-        result: Result,
-    ) -> None:
-        """Add to ``result`` what survives of a block; ``counting`` gives batches to count rows of, later."""
+    def _context(self, block: Block, live_mask: np.ndarray | None, batches: FreshBlock | BatchReloader) -> BlockContext:
         spec = self.snapshot.specs.get(block.spec.id, block.spec)
-        pruned = block.prune(self.program, spec, alive, batch_of, result.report)
-        if len(pruned.rows):
-            with result.report.stage("metadata"):
-                files = self._files(pruned, spec, batch_of)
-                counts = [pruned.counts] if pruned.counts is not None else _uncounted(pruned, batch_of, counting)
-            with result.report.stage("paths"):
-                for paths in files["path"].chunks:
-                    self.snapshot.check_paths(paths)
-            result.pieces.append(Piece(order, files, counts))
+        if isinstance(batches, FreshBlock):
+            return BlockContext(block, spec, live_mask, batches.batch_of)
+        return BlockContext(block, spec, live_mask, lambda rows: batches.batch(rows.key, rows.number))
 
-    def _files(self, pruned: Pruned, spec: PartitionSpec, batch_of: BatchOf) -> pa.Table:
+    def _prune(self, context: BlockContext, order: int, later: BatchReloader | None = None) -> JobResult:
+        """The survivors of a block. Record counts that are not known now are asked of its batches, or of ``later``."""
+        result = JobResult()
+        pruned = prune_block(context, self.predicate, result.report)
+        if not len(pruned.rows):
+            return result
+        with result.report.stage("metadata"):
+            files = self._files(context, pruned)
+            counts = [pruned.counts] if pruned.counts is not None else _deferred_counts(context, pruned, later)
+        with result.report.stage("paths"):
+            for paths in files["path"].chunks:
+                self.snapshot.check_paths(paths)
+        result.survivors.append(Survivors(order, files, counts))
+        return result
+
+    def _files(self, context: BlockContext, pruned: PruneResult) -> pa.Table:
         """The survivors of a block with all of their columns."""
-        block, rows = pruned.block, pruned.rows
+        block, rows = context.block, pruned.rows
         are_most = 2 * len(rows) > len(block)
-        taken = self.kept.files(block.of_sources(rows), batch_of, are_most)
+        taken = self.block_cache.file_columns.take(block.of_batches(rows), context.batch_of, are_most)
         table = _concat([pa.Table.from_batches([files]) for files in taken])
         if len(rows) < _FEW_FILES * len(taken):
             table = table.combine_chunks()
-        partition = block.partition if len(rows) == len(block) else pc.take(block.partition, to_arrow(rows))
+        partition = take_rows(block.partition, None if len(rows) == len(block) else rows)
         table = table.append_column("partition", _widen(partition, self.partition_fields))
-        table = table.append_column("spec_id", repeated(scalar(spec.id, pa.int32()), len(rows)))
+        table = table.append_column("spec_id", repeated(scalar(context.spec.id, pa.int32()), len(rows)))
         return _with_formats(table).append_column("fully_matched", to_arrow(pruned.matched))
 
-    # ---- the end --------------------------------------------------------------------------------------------------
+    # ---- attach deletes, apply the limit ----------------------------------------------------------------------------
 
-    def _deletes(self, survivors: pa.Table) -> DeleteFiles:
+    def _attach_deletes(self, survivors: pa.Table) -> DeleteFiles:
         found = self.snapshot.attach_deletes(survivors, self.request)
-        return found if self.program is None else relevant_deletes(self.program, found)
+        return found if self.predicate is None else relevant_deletes(self.predicate, found)
 
     def _apply_limit(
         self, survivors: pa.Table, delete_files: DeleteFiles, counts: RecordCounts
@@ -352,7 +322,7 @@ class _Planner:
             return survivors, delete_files, counts
         self.report.note(f"limit {limit} is filled by the first {needed} of {survivors.num_rows} files")
         survivors = survivors.slice(0, needed)
-        return survivors, self._deletes(survivors), counts.first(needed)
+        return survivors, self._attach_deletes(survivors), counts.first(needed)
 
     def _no_files(self) -> pa.Table:
         columns: dict[str, pa.Array] = {"path": pa.nulls(0, pa.string()), "size_bytes": pa.nulls(0, pa.int64())}
@@ -363,71 +333,43 @@ class _Planner:
         return pa.table(columns)
 
 
-class _Uncounted(Statistics):
-    """A batch's statistics where the batch must be read again for them."""
+def _deferred_counts(context: BlockContext, pruned: PruneResult, later: BatchReloader | None) -> list:
+    """For the survivors of each batch, the statistics that know their record counts, with the rows to ask for.
 
-    def __init__(self, source: Source, batch_of: BatchOf) -> None:
-        self._source = source
-        self._batch_of = batch_of
+    ``later``: reads batches again when counts are asked for; None: the batches are at hand.
+    """
 
-    def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Any:
-        raise NotImplementedError("only rows are counted")
+    def counts_of(batch: BatchRows, own: np.ndarray) -> object:
+        if later is not None:
+            return later.statistics(batch.key, batch.number), batch.in_batch(own)
+        statistics = context.batch_of(batch).statistics
+        return pa.nulls(len(own), pa.int64()) if statistics is None else (statistics, batch.in_batch(own))
 
-    def record_counts(self, rows: np.ndarray) -> pa.Int64Array:
-        statistics = self._batch_of(self._source).statistics
-        return super().record_counts(rows) if statistics is None else statistics.record_counts(rows)
-
-
-def _uncounted(pruned: Pruned, batch_of: BatchOf, counting: Reread | None) -> list[Any]:
-    """The statistics that know the survivors' record counts, with the rows of each."""
-    found: list[Any] = []
-    for source, own in pruned.block.of_sources(pruned.rows):
-        if counting is not None:
-            found.append((_Uncounted(source, counting), source.places(own)))
-            continue
-        statistics = batch_of(source).statistics
-        found.append(pa.nulls(len(own), pa.int64()) if statistics is None else (statistics, source.places(own)))
-    return found
+    return [counts_of(batch, own) for batch, own in context.block.of_batches(pruned.rows)]
 
 
-def _known_blocks(known: Sequence[tuple[int, KeptPart]]) -> Iterator[tuple[int, Block, np.ndarray | None]]:
-    """The blocks of these parts: (order of the first part, block, bool[n] files that are in the snapshot or None)."""
-    blocks: dict[int, tuple[int, Block, list[Place]]] = {}
-    for order, kept in known:
-        for place in kept.places:
-            blocks.setdefault(id(place.block), (order, place.block, []))[2].append(place)
-    for order, block, places in blocks.values():
-        if all(p.alive is None for p in places) and sum(p.stop - p.start for p in places) == len(block):
-            yield order, block, None
-            continue
-        alive = np.zeros(len(block), bool)
-        for place in places:
-            alive[place.start : place.stop] = True if place.alive is None else place.alive
-        yield order, block, alive
-
-
-def _sharing(bundle: Sequence[tuple[int, MetadataPart]]) -> Iterator[MetadataPart]:
+def _sharing_reads(parts: Sequence[NumberedPart]) -> Iterator[MetadataPart]:
     """The same parts; those that make a block together share the work of being read where they can."""
-    for run in runs(bundle, lambda part: part[1].n_files or TARGET_FILES, TARGET_FILES):
-        parts = [part for _, part in run]
-        together = parts[0].read_many
-        if len(parts) > 1 and together is not None and all(part.read_many is not None for part in parts):
-            yield from together(parts)
+    for run in runs(parts, lambda part: part[1].n_files or TARGET_FILES, TARGET_FILES):
+        neighbours = [part for _, part in run]
+        read_many = neighbours[0].read_many
+        if len(neighbours) > 1 and read_many is not None and all(p.read_many is not None for p in neighbours):
+            yield from read_many(neighbours)
         else:
-            yield from parts
+            yield from neighbours
 
 
-def _bundles(parts: Sequence[tuple[int, MetadataPart]]) -> Iterator[list[tuple[int, MetadataPart]]]:
-    """Runs of parts that make a block together; one of which the files are not known, or that is not kept, alone."""
+def _bundles(parts: Sequence[NumberedPart]) -> Iterator[list[NumberedPart]]:
+    """Runs of parts that make a block together; a part of unknown size, or that is not cached, alone."""
     return bundles(parts, lambda part: None if part[1].key is None else part[1].n_files, TARGET_FILES)
 
 
 def _with_formats(files: pa.Table) -> pa.Table:
     """``files`` with the format of each: Parquet where a batch did not say."""
-    at = files.schema.get_field_index("file_format")
-    if at < 0:
+    index = files.schema.get_field_index("file_format")
+    if index < 0:
         return files.append_column("file_format", repeated(_PARQUET, files.num_rows))
-    return files.set_column(at, "file_format", pc.fill_null(files.column(at), _PARQUET))
+    return files.set_column(index, "file_format", pc.fill_null(files.column(index), _PARQUET))
 
 
 def _concat(tables: Sequence[pa.Table]) -> pa.Table:

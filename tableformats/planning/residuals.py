@@ -8,7 +8,6 @@ residual. Source: Iceberg's ResidualEvaluator, by the same rules as pruning.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,14 +17,12 @@ from ..columnar.arrays import distinct, to_arrow, to_numpy
 from ..expressions import Expression
 from ..expressions import tree as ex
 from ..pruning.compiled_predicate import CompiledPredicate
-
-if TYPE_CHECKING:
-    from ..table.scan import ScanPlan
+from .plan import FilePlan
 
 __all__ = ["residuals"]
 
 
-def residuals(plan: ScanPlan) -> list[Expression]:
+def residuals(plan: FilePlan) -> list[Expression]:
     """The residual of each file of ``plan``, over the same columns as its filter; TRUE where every row matches.
 
     Cost: O(files x leaves), and one tree for each distinct set of outcomes.

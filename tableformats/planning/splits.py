@@ -19,7 +19,8 @@ from ..columnar import compute as pc
 from ..columnar.arrays import ZERO, to_numpy
 from ..limits import Limits
 from ..plugin.snapshot import SplitOptions
-from ..table.scan import ScanPlan, ScanTask
+from .plan import FilePlan
+from .tasks import ScanTask, tasks_of
 
 __all__ = ["splits"]
 
@@ -27,9 +28,9 @@ SPLITTABLE = frozenset({"parquet", "orc", "avro"})
 
 
 def splits(
-    plan: ScanPlan, target_size: str | int | None, open_cost: str | int | None, lookback: int | None
+    plan: FilePlan, target_size: str | int | None, open_cost: str | int | None, lookback: int | None
 ) -> list[list[ScanTask]]:
-    """``plan.splits()``; see :meth:`tableformats.table.scan.ScanPlan.splits`."""
+    """The files of ``plan`` in parts, packed into groups; see :meth:`tableformats.ScanPlan.splits`."""
     given = None not in (target_size, open_cost, lookback)
     defaults = SplitOptions() if given else plan.snapshot.format_snapshot.split_options
     target = defaults.target_size if target_size is None else size_in_bytes(target_size)
@@ -37,7 +38,7 @@ def splits(
     window = defaults.lookback if lookback is None else lookback
     if target <= 0 or cost < 0 or window <= 0:
         raise ValueError("target_size and lookback are greater than 0, and open_cost is not below it")
-    tasks = list(plan.tasks())
+    tasks = list(tasks_of(plan))
     deletes = _weights_of_deletes(plan)
     counts = np.diff(plan.delete_files.offsets).tolist()
     limits = plan.snapshot.storage.limits
@@ -123,14 +124,14 @@ def _merged(parts: list[_Part]) -> Iterator[_Part]:
     yield last
 
 
-def _split_offsets(plan: ScanPlan) -> list[list[int]]:
+def _split_offsets(plan: FilePlan) -> list[list[int]]:
     """Where the row groups of each file begin; empty where the metadata does not say."""
     if "split_offsets" not in plan.survivors.column_names:
         return [[]] * len(plan)
     return [offsets or [] for offsets in plan.survivors["split_offsets"].to_pylist()]
 
 
-def _weights_of_deletes(plan: ScanPlan) -> list[int]:
+def _weights_of_deletes(plan: FilePlan) -> list[int]:
     """Bytes of the deletes of each file."""
     deletes = plan.delete_files
     if "size_bytes" not in deletes.files.column_names or not len(deletes.indices):

@@ -1,21 +1,54 @@
-"""The files of a plan as Python values, one by one, for whoever runs a plan file by file."""
+"""The files of a plan as Python values, one by one: :class:`ScanTask`, for engines that read file by file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from ..columnar import compute as pc
 from ..columnar.arrays import to_arrow
-from ..table.scan import ScanPlan, ScanTask
+from ..expressions import Expression
+from ..runtime.pickling import Portable
+from .plan import FilePlan
 from .residuals import residuals
 
-__all__ = ["tasks_of"]
+__all__ = ["ScanTask", "tasks_of"]
 
 
-def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
-    """``plan.tasks()``; see :meth:`tableformats.table.scan.ScanPlan.tasks`."""
+@dataclass(frozen=True)
+class ScanTask(Portable):
+    """One file of a plan, or a part of it, as Python values.
+
+    A task stands for the row groups (stripes, blocks) that lie in the ``length`` bytes from ``start`` on: a Parquet
+    row group by its middle, others by where they begin. One that reaches the end (by ``size_bytes``) takes all that
+    follows.
+
+    ``path`` is absolute, ``stored_path`` as the metadata spells it. ``partition`` maps partition field ids to
+    ``pyarrow.Scalar``. ``deletes`` are the rows of :attr:`DeleteFiles.files` that apply. ``residual`` is what is
+    left to check on its rows (TRUE if all match). ``file_values`` are what its metadata columns start from.
+    """
+
+    index: int
+    path: str
+    stored_path: str
+    size_bytes: int
+    start: int
+    length: int
+    record_count: int | None
+    file_format: str
+    spec_id: int
+    partition: dict[int, pa.Scalar]
+    deletes: pa.Table
+    residual: Expression
+    data_sequence_number: int | None = None
+    first_row_id: int | None = None
+    file_values: Mapping[str, int | None] = field(default_factory=dict)
+
+
+def tasks_of(plan: FilePlan) -> Iterator[ScanTask]:
+    """The files of ``plan`` as Python values, one by one, in its order."""
     survivors, deletes = plan.survivors, plan.delete_files
     delete_files = deletes.files.combine_chunks()  # Arrow would join the chunks for every task
     # A slice would be pickled with all that it was cut from, and Arrow's own empty table imports pandas.
@@ -24,9 +57,9 @@ def tasks_of(plan: ScanPlan) -> Iterator[ScanTask]:
     members = {int(f.name): partition.field(i) for i, f in enumerate(partition.type)}
     optional = [n for n in ("data_sequence_number", "first_row_id") if n in survivors.column_names]
     names = ["path", "size_bytes", "file_format", "spec_id", *optional]
-    asked = [name for c in plan.metadata_columns for name in (c.per_file, c.null_without)]
+    sources = [name for c in plan.metadata_columns for name in (c.per_file, c.null_without)]
     numbers = {f.name for f in survivors.schema if f.type == pa.int64()}
-    per_file = [name for name in asked if name is not None and name in numbers]
+    per_file = [name for name in sources if name is not None and name in numbers]
     columns = {name: survivors[name].to_pylist() for name in dict.fromkeys([*names, *per_file])}
     columns["record_count"] = plan.record_counts.to_pylist()
     for i, (path, residual) in enumerate(zip(plan.paths.to_pylist(), residuals(plan), strict=True)):

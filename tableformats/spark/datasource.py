@@ -16,7 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from ..engines.spark.batches import SparkBatches, spark_schema_json
-from ..engines.spark.distributed.transport import Access, PackedScan, pack, unpack
+from ..engines.spark.distributed.transport import Access, PackedScan, pack_scan, unpack_scan
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
 from ..expressions import tree as ex
 from .options import ReadOptions
@@ -94,7 +94,7 @@ def check_schema(scan: Scan, schema: StructType) -> None:
         raise UnsupportedFeatureError(
             f"the rows have the columns {own.simpleString()}, not {schema.simpleString()}",
             field="schema",
-            path=scan.snapshot.table.location,
+            path=scan.snapshot.location,
             hint="Give no schema. If the table's schema has just changed, read or start the query again",
         )
 
@@ -115,7 +115,7 @@ def file_groups(plan: ScanPlan, options: ReadOptions) -> list[InputPartition]:
     """The files of ``plan``, packed as the options and the table say."""
     sizes = {"target_size": options.size("split-size"), "open_cost": options.size("file-open-cost")}
     given = {name: size for name, size in sizes.items() if size is not None}
-    scan = pack(plan.scan)
+    scan = pack_scan(plan.scan)
     return [FileGroup(scan, tasks) for tasks in plan.splits(**given)]
 
 
@@ -131,7 +131,7 @@ class TaskReader:
 
         if not isinstance(partition, FileGroup):
             return
-        scan = unpack(partition.scan, self._access)
+        scan = unpack_scan(partition.scan, self._access)
         batches = SparkBatches(scan.schema)
         yield from map(batches.convert, read_tasks(scan, partition.tasks))
 

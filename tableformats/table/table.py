@@ -11,17 +11,11 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import (
-    InvalidPredicateError,
-    SnapshotNotFoundError,
-    TableFormatsError,
-    TableNotFoundError,
-    UnsupportedFeatureError,
-)
+from ..errors import SnapshotNotFoundError
 from ..expressions import tree as ex
 from ..limits import DEFAULT_LIMITS, Limits
+from ..planning.handle import SnapshotHandle
 from ..runtime.pickling import Portable
-from ..schema import Schema
 from ..schema.datetimes import DATETIME_MS
 
 if TYPE_CHECKING:
@@ -31,7 +25,6 @@ if TYPE_CHECKING:
     from ..inspect.tables import Inspector
     from ..io.storage import Storage
     from ..plugin.format import FormatTable
-    from ..plugin.partitions import PartitionField
     from ..plugin.snapshot import FormatSnapshot
     from .changes import Changes
     from .scan import Scan
@@ -85,7 +78,9 @@ def open_table(
 
     _check_types(relocate=relocate, cache=cache, limits=limits)
     if catalog is not None:
-        location = _from_catalog(catalog, os.fspath(location))
+        from ..catalog.pyiceberg import metadata_location
+
+        location = metadata_location(catalog, os.fspath(location))
     storage = Storage(location, storage_options, allow_paths, limits)
     if isinstance(cache, bool):
         kept = MetadataCache() if cache else MetadataCache(0)
@@ -119,32 +114,6 @@ def _check_types(*, relocate: Any, cache: Any, limits: Any) -> None:
 
 def _frozen(options: Any) -> Any:
     return tuple(sorted((str(k), repr(v)) for k, v in options.items())) if isinstance(options, Mapping) else options
-
-
-def _from_catalog(catalog: Any, identifier: str) -> str:
-    if not isinstance(catalog, str) and not hasattr(catalog, "load_table"):
-        raise TypeError(f"catalog is a PyIceberg catalog or the name of one, not {catalog!r}")
-    try:
-        if isinstance(catalog, str):
-            from pyiceberg.catalog import load_catalog
-
-            catalog = load_catalog(catalog)
-        return str(catalog.load_table(identifier).metadata_location)
-    except ImportError as error:
-        raise TableFormatsError(
-            f"opening a table by catalog name needs PyIceberg: {error}", hint="pip install 'tableformats[catalogs]'"
-        ) from error
-    except Exception as error:
-        if type(error).__name__.startswith("NoSuch"):
-            raise TableNotFoundError(
-                "the catalog has no such table", path=identifier, hint="Give its name with that of its namespace"
-            ) from error
-        raise TableFormatsError(
-            # Not its own words: what configures a catalog, and so may stand in them, are credentials too.
-            f"the catalog does not give the table: {type(error).__name__}",
-            path=identifier,
-            hint="Check PyIceberg's configuration",
-        ) from error
 
 
 class Table(Portable):
@@ -248,11 +217,12 @@ class Table(Portable):
         UnsupportedFeatureError : the format does not offer changes, or the schema changed so that older rows cannot
             be given by the ending version's schema (``field`` names the column)
         """
-        from .changes import Changes, ChangesSnapshot
+        from .changes import Changes
+        from .changes_snapshot import ChangesSnapshot
 
         found = self._opened.changes(starting_version, ending_version)
-        asked = {"starting_version": found.starting_version, "ending_version": found.ending_version}
-        snapshot = Snapshot(self, ChangesSnapshot(found, self.storage), asked)
+        selection = {"starting_version": found.starting_version, "ending_version": found.ending_version}
+        snapshot = Snapshot(self, ChangesSnapshot(found, self.storage), selection)
         return Changes(snapshot, ex.TRUE, snapshot.schema)
 
     def incremental_append_scan(
@@ -282,10 +252,15 @@ class Table(Portable):
         SnapshotNotFoundError : a snapshot is not there, or the first is no ancestor of the last
         UnsupportedFeatureError : the format does not offer this (``table.changes`` may)
         """
+        snapshot = self._appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive)
+        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
+
+    def _appends(
+        self, from_snapshot_id_exclusive: int | None = None, to_snapshot_id_inclusive: int | None = None
+    ) -> Snapshot:
         found = self._opened.appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive)
         asked = {"from_snapshot_id_exclusive": from_snapshot_id_exclusive, "to_snapshot_id_inclusive": found.version}
-        snapshot = Snapshot(self, found, {k: v for k, v in asked.items() if v is not None})
-        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
+        return Snapshot(self, found, {k: v for k, v in asked.items() if v is not None})
 
     def versions_after(self, version: int | None) -> list[int]:
         """The versions behind ``version`` (None: all that there are) up to the current one, oldest first; of Iceberg
@@ -309,96 +284,75 @@ class Table(Portable):
         return Inspector(self)
 
 
-class Snapshot(Portable):
+class Snapshot(SnapshotHandle):
     """One version of a table: immutable.
 
     A pickled one reads the files of plans that were made elsewhere; asked for a plan, it is selected again.
 
-    ``asked`` are the arguments, by name, of the method of :class:`Table` that gave it: :meth:`Table.snapshot`,
-    :meth:`Table.changes` or :meth:`Table.incremental_append_scan`.
+    Attributes
+    ----------
+    table : Table
+    selection : dict
+        The arguments, by name, of the method of :class:`Table` that gave it: :meth:`Table.snapshot`,
+        :meth:`Table.changes` or :meth:`Table.incremental_append_scan`.
     """
 
-    def __init__(self, table: Table, format_snapshot: FormatSnapshot, asked: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, table: Table, format_snapshot: FormatSnapshot, selection: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(table.format, table.location, table.storage, table.cache, format_snapshot, selection)
         self.table = table
-        self.format_snapshot = format_snapshot
-        self.asked = dict(asked or {})
-        self._is_away = False
+        self._is_unpickled = False
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.location!r}, version={self.version})"
 
     def _state(self) -> dict[str, Any]:
-        return {**self.__dict__, "_is_away": True}
+        return {**self.__dict__, "_is_unpickled": True}
 
     def reattached(self) -> Snapshot:
-        """This snapshot; where it came from another process, which kept what planning needs, the same one selected
-        again here.
+        """This snapshot; if it was unpickled, the same one selected again, for what planning needs was not pickled.
 
         Raises
         ------
-        SnapshotNotFoundError : it is not there any more, or is read by another schema now
+        SnapshotNotFoundError
+            It does not exist any more, or is read by another schema now.
         """
-        if not self._is_away:
+        if not self._is_unpickled:
             return self
         found = self._selected_again()
         if (found.version, found.schema) != (self.version, self.schema):
             raise SnapshotNotFoundError(
                 f"version {self.version} is read by another schema now",
-                path=self.table.location,
+                path=self.location,
                 hint="Open the table again",
             )
         return found
 
     def _selected_again(self) -> Snapshot:
-        if "starting_version" in self.asked:
-            return self.table.changes(**self.asked).snapshot
-        if "to_snapshot_id_inclusive" in self.asked:
-            return self.table.incremental_append_scan(**self.asked).snapshot
-        found = self.table.snapshot(**self.asked)
+        if "starting_version" in self.selection:
+            changes = self.table.changes(**self.selection)
+            return Snapshot(self.table, changes.snapshot.format_snapshot, self.selection)
+        if "to_snapshot_id_inclusive" in self.selection:
+            return self.table._appends(**self.selection)
+        found = self.table.snapshot(**self.selection)
         return found if found.version == self.version else self.table.snapshot(self.version)
 
-    def __repr__(self) -> str:
-        return f"Snapshot({self.table.location!r}, version={self.version})"
-
-    @property
-    def storage(self) -> Storage:
-        return self.table.storage
-
-    @property
-    def version(self) -> int:
-        """Delta version, or Iceberg snapshot id (-1: the table has no snapshot yet)."""
-        return self.format_snapshot.version
-
-    @property
-    def timestamp(self) -> dt.datetime | None:
-        """When the version was committed, in UTC."""
-        from ..plugin.format import utc_datetime
-
-        milliseconds = self.format_snapshot.timestamp_ms
-        return None if milliseconds is None else utc_datetime(milliseconds)
-
-    @property
-    def schema(self) -> Schema:
-        return self.format_snapshot.schema
-
-    @property
-    def partition_fields(self) -> list[PartitionField]:
-        """The fields of the spec that new files get."""
-        spec = self.format_snapshot.specs.get(self.format_snapshot.default_spec_id)
-        return list(spec.fields) if spec else []
-
-    @property
-    def properties(self) -> dict[str, str]:
-        """The table's properties (Delta: ``configuration``)."""
-        return dict(self.format_snapshot.properties)
+    def has_schema_of_version(self) -> bool:
+        """See :meth:`SnapshotHandle.has_schema_of_version`: the current schema may be newer than the version's."""
+        return self.table.snapshot(self.version).schema == self.schema
 
     def update(self) -> Snapshot:
-        """The table's newest version, reading only what is new; this very snapshot where nothing is.
+        """The newest version of the table, reading only what is new; this very snapshot where nothing is.
 
         An Iceberg table that was opened at its directory moves on to the newest metadata file there, and so do
-        :meth:`Table.snapshot` and the other methods of ``table``; one that was opened at a metadata file, or through a
+        :meth:`Table.snapshot` and the other methods of ``table``. One that was opened at a metadata file, or through a
         catalog, stays at that file.
 
         Raises
         ------
-        CorruptMetadataError, UnsupportedFeatureError : as found in what is new
+        CorruptMetadataError, UnsupportedFeatureError
+            As found in what is new.
         """
         newest = self.table.updated(self.format_snapshot)
         return self if newest is self.format_snapshot else Snapshot(self.table, newest)
@@ -415,69 +369,30 @@ class Snapshot(Portable):
 
         Parameters
         ----------
-        filter : SQL text in Spark's dialect, ``tf.col("a") > 1``, DNF tuples ``[("a", ">", 1)]``, a PyIceberg
-            expression, or None
-        columns : names of top-level columns, in the order wanted, and of metadata columns where the table has them
-            (Delta with row tracking: ``_metadata.row_id``, ``_metadata.row_commit_version``; Iceberg: ``_file`` as in
+        filter : str, Expression, list of tuples, PyIceberg expression, optional
+            SQL text in Spark's dialect, ``tf.col("a") > 1``, or DNF tuples ``[("a", ">", 1)]``.
+        columns : sequence of str, optional
+            Names of top-level columns, in the order wanted, and of metadata columns where the table has them (Delta
+            with row tracking: ``_metadata.row_id``, ``_metadata.row_commit_version``; Iceberg: ``_file`` as in
             ``plan.files``, ``_pos``, ``_spec_id``, ``_partition``, and in version 3 ``_row_id`` and
-            ``_last_updated_sequence_number``); None means all but these
-        case_sensitive : whether names in ``filter`` and ``columns`` must match in case
-        limit : at most so many rows
+            ``_last_updated_sequence_number``). None means all but the metadata columns.
+        case_sensitive : bool
+            Whether names in ``filter`` and ``columns`` must match in case.
+        limit : int, optional
+            At most so many rows.
 
         Raises
         ------
-        InvalidPredicateError : the filter does not parse or names no column (the message lists near names)
-        ValueError : ``limit`` is no number of rows
+        InvalidPredicateError
+            The filter does not parse, or names no column (the message lists near names).
+        ValueError
+            ``limit`` is no number of rows.
         """
         from .scan import Scan
 
         _check_limit(limit, "rows")
         schema = self.schema if columns is None else self.project(columns, case_sensitive)
         return Scan(self, self.bind(filter, case_sensitive), schema, case_sensitive, limit)
-
-    def bind(self, filter: Any, case_sensitive: bool = False) -> ex.Expression:
-        """``filter`` in any accepted form, bound to this snapshot's schema. Raises InvalidPredicateError, and
-        UnsupportedFeatureError for metadata columns."""
-        from ..expressions.binding import bind
-        from ..expressions.parse import parse_filter
-
-        parsed = parse_filter(filter)
-        if parsed is None:
-            return ex.TRUE
-        self._refuse_metadata_columns(parsed, case_sensitive)
-        return bind(parsed, self.schema, case_sensitive)
-
-    def _refuse_metadata_columns(self, parsed: ex.Expression, case_sensitive: bool) -> None:
-        metadata = Schema(tuple(c.field for c in self.format_snapshot.metadata_columns))
-        for column in ex.columns_of(parsed):
-            if not isinstance(column, ex.Reference) or self.schema.resolve(column.parts, case_sensitive):
-                continue
-            name = ".".join(column.parts)
-            if metadata.resolve([name], case_sensitive) or metadata.resolve(column.parts, case_sensitive):
-                raise UnsupportedFeatureError(
-                    f"the metadata column {name!r} can be selected, but no filter names it yet",
-                    path=self.table.location,
-                    field=name,
-                    hint="Select the column and filter the rows",
-                )
-
-    def project(self, columns: Sequence[str], case_sensitive: bool = False) -> Schema:
-        """The schema of these top-level and metadata columns. Raises InvalidPredicateError for other names."""
-        if isinstance(columns, str):
-            columns = [columns]
-        metadata = Schema(tuple(c.field for c in self.format_snapshot.metadata_columns))
-        fields = []
-        for name in columns:
-            if not isinstance(name, str):
-                raise InvalidPredicateError(f"{name!r} is no column's name", hint="Give names, as text")
-            path = self.schema.resolve([name], case_sensitive) or metadata.resolve([name], case_sensitive)
-            if path is None:
-                near = ", ".join(self.schema.near_names(name)) or ", ".join(self.schema.names[:5])
-                raise InvalidPredicateError(
-                    f"no column {name!r}", path=self.table.location, field=name, hint=f"Near names: {near}"
-                )
-            fields.append(path[0])
-        return Schema(tuple(fields), self.schema.id)
 
 
 def _check_limit(limit: int | None, what: str) -> None:

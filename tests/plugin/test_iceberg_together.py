@@ -293,7 +293,7 @@ def test_plans_are_those_of_manifests_alone(tmp_path: Path, seed: int, monkeypat
     found = [paths(text) for text in texts]
     assert max(read_together) > 2
     assert len(found[0]) < len(found[2]) < len(found[4])
-    monkeypatch.setattr("tableformats.planning.planner._sharing", lambda bundle: [part for _, part in bundle])
+    monkeypatch.setattr("tableformats.planning.planner._sharing_reads", lambda bundle: [part for _, part in bundle])
     assert found == [paths(text) for text in texts]
 
 

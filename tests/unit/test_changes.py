@@ -29,7 +29,7 @@ from tableformats.plugin import (
     Statistics,
 )
 from tableformats.schema import Field, ListType, MapType, StructType, primitive
-from tableformats.table import changes as module
+from tableformats.table import changes_snapshot as module
 from tableformats.table.changes import CHANGE_COLUMNS, Changes, ChangesSnapshot
 from tableformats.table.table import Snapshot
 from tests.unit.arrow_fakes import DELETE_COLUMNS, identity_spec, snapshot_of, with_id, write

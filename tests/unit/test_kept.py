@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.planning import block_cache as kept
-from tableformats.planning import blocks
-from tableformats.planning import planner as planning
+from tableformats.columnar.sparse_rows import SparseRows
+from tableformats.planning import block_cache, block_pruning, blocks, file_columns, planner
+from tableformats.planning.file_columns import CachedFiles
 from tableformats.plugin import (
     Bounds,
     DeleteFiles,
@@ -235,7 +235,7 @@ def test_plans_after_plans(
     cache = MetadataCache(budget)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "TARGET_FILES", 3 if few else 1000)
-        patch.setattr(kept, "_MANY", 1 if alone else 8)
+        patch.setattr(file_columns, "_FEW", 1 if alone else 8)
         for version, filter in asked:
             version = min(version, len(commits))
             plan = planned(log, version, filter, cache)
@@ -316,11 +316,11 @@ def test_few_survivors_are_kept_alone_until_others_are_asked_for() -> None:
 @pytest.mark.parametrize("most", [1, 2, 1000])
 def test_a_block_of_several_parts_is_kept_once(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """However few files are enough for a block: parts that were read together stay together."""
-    monkeypatch.setattr(kept, "_KEPT_FILES", most)
+    monkeypatch.setattr(block_cache, "_COMMIT_FILES", most)
     monkeypatch.setattr(blocks, "TARGET_FILES", 15)
-    monkeypatch.setattr(planning, "_bundles", lambda parts: iter([list(parts)]))
+    monkeypatch.setattr(planner, "_bundles", lambda parts: iter([list(parts)]))
     seen: list[list[int]] = []
-    known_blocks = planning._known_blocks
+    known_blocks = planner.cached_blocks
 
     def spy(known: Any) -> Any:
         found = list(known_blocks(known))
@@ -328,7 +328,7 @@ def test_a_block_of_several_parts_is_kept_once(monkeypatch: pytest.MonkeyPatch, 
         assert all(alive is None for *_, alive in found)
         return iter(found)
 
-    monkeypatch.setattr(planning, "_known_blocks", spy)
+    monkeypatch.setattr(planner, "cached_blocks", spy)
     log, cache = Log([[File(f"{i:02}", True, 1, i, 0) for i in range(20)]], checkpoint=1), MetadataCache()
     planned(log, 1, "id > 1", cache)
     planned(log, 1, "id > 1", cache)
@@ -379,14 +379,14 @@ def test_a_plan_of_other_rows_between_two_steps(monkeypatch: pytest.MonkeyPatch,
     """What another thread learns of a block, of other rows or less, is not taken for what this one read."""
     log, cache = some_log(), MetadataCache()
     planned(log, 4, None, cache)
-    taken, waiting = blocks._taken, [other]
+    taken, waiting = block_pruning.take_rows, [other]
 
     def interrupted(values: Any, rows: Any) -> Any:
         if values is None and waiting:
             planned(log, 4, waiting.pop(), cache)
         return taken(values, rows)
 
-    monkeypatch.setattr(blocks, "_taken", interrupted)
+    monkeypatch.setattr(block_pruning, "take_rows", interrupted)
     found = answers(planned(log, 4, ours, cache))
     assert not waiting
     assert found == answers(planned(log, 4, ours, MetadataCache(0)))
@@ -407,10 +407,10 @@ def test_errors_while_reading_are_not_kept() -> None:
 
 def test_files_that_are_kept_hold_no_memory_of_others() -> None:
     every = pa.RecordBatch.from_pydict({"path": [f"{i:0100}" for i in range(1000)], "size_bytes": list(range(1000))})
-    some = kept._Files(every.slice(100, 50), None)
+    some = CachedFiles(every.slice(100, 50), SparseRows())
     assert some.files.get_total_buffer_size() > 10 * some.nbytes
-    assert some.alone().files == some.files and some.alone().files.get_total_buffer_size() <= 2 * some.nbytes
-    assert kept._Files(every, None).alone().files is every
+    assert some.copied().files == some.files and some.copied().files.get_total_buffer_size() <= 2 * some.nbytes
+    assert CachedFiles(every, SparseRows()).copied().files is every
 
 
 def test_what_is_kept_is_about_all_commits() -> None:
@@ -421,10 +421,10 @@ def test_what_is_kept_is_about_all_commits() -> None:
 
     cache = MetadataCache()
     for adds in (("c", "b", "a"), ("c", "b"), ("c", "x", "a"), ("c",)):
-        below = kept.Kept(cache, {})
-        below.look_at([part(*adds)])
+        below = block_cache.BlockCache(cache, {})
+        below.bind_snapshot([part(*adds)])
         assert below.find(part(*adds), ()) is None
-        below.keep(part(*adds), kept.KeptPart([]))
-        again = kept.Kept(cache, {})
-        again.look_at([part(*adds)])
+        below.put(part(*adds), block_cache.CachedPart([]))
+        again = block_cache.BlockCache(cache, {})
+        again.bind_snapshot([part(*adds)])
         assert again.find(part(*adds), ()) is not None

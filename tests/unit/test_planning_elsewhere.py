@@ -9,16 +9,18 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.engines.spark.distributed.transport import Access, pack, pack_parts, unpack, unpack_parts
-from tableformats.planning.planner import Result, plan_scan, read_parts
+from tableformats.engines.spark.distributed.transport import Access, pack_parts, pack_scan, unpack_parts, unpack_scan
+from tableformats.planning.handle import SnapshotHandle
+from tableformats.planning.jobs import JobResult
+from tableformats.planning.planner import plan_scan, prune_parts
+from tableformats.planning.request import ScanRequest
 from tableformats.plugin import MetadataPart
-from tableformats.table.scan import Scan
+from tableformats.table.scan import Scan, ScanPlan
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 NAMES = [
@@ -41,13 +43,13 @@ class Elsewhere:
 
     def read(
         self, scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, MetadataPart]]
-    ) -> Iterator[Result]:
-        packed = pack(scan), [pack_parts(scan, [part]) for part in reversed(parts)]
+    ) -> Iterator[JobResult]:
+        packed = pack_scan(scan), [pack_parts(scan, [part]) for part in reversed(parts)]
         for data in packed[1]:
-            sent = unpack(packed[0], Access())
+            sent = unpack_scan(packed[0], Access())
             self.parts_read += 1
             # What was kept there stays there.
-            yield from (replace(r, entries=[], grown=[]) for r in read_parts(sent, keys, unpack_parts(sent, data)))
+            yield from (replace(r, entries=[], grown=[]) for r in prune_parts(sent, keys, unpack_parts(sent, data)))
 
 
 def opened(name: str) -> tf.Table:
@@ -59,7 +61,7 @@ def test_the_plan_is_the_same(name: str) -> None:
     columns = opened(name).snapshot().schema.names
     elsewhere = Elsewhere()
     for filter in (None, f"`{columns[0]}` IS NOT NULL", f"`{columns[0]}` IS NULL"):
-        plan, expected = plan_scan(opened(name).scan(filter), elsewhere), opened(name).scan(filter).plan()
+        plan, expected = ScanPlan.of(plan_scan(opened(name).scan(filter), elsewhere)), opened(name).scan(filter).plan()
         assert plan.files.to_pylist() == expected.files.to_pylist()
         assert plan.report.engine == "elsewhere"
         for counter in ("files_total", "files_planned", "rows_planned", "bytes_planned", "files_with_deletes"):
@@ -79,8 +81,7 @@ def test_an_error_of_a_part_is_the_error_of_the_plan(tmp_path: Path) -> None:
     assert caught.value.path is not None and "-m" in caught.value.path
 
 
-def test_what_was_sent_plans_nothing() -> None:
-    sent: Any = unpack(pack(opened(NAMES[0]).scan()), Access())
-    for call in (sent.snapshot.table.history, lambda: sent.snapshot.table.snapshot(0)):
-        with pytest.raises(TypeError, match="planned elsewhere"):
-            call()
+def test_what_was_sent_holds_no_table_and_no_cache() -> None:
+    sent = unpack_scan(pack_scan(opened(NAMES[0]).scan()), Access())
+    assert type(sent) is ScanRequest and type(sent.snapshot) is SnapshotHandle
+    assert sent.snapshot.cache.budget_bytes == 0

@@ -121,7 +121,7 @@ def test_what_was_counted_is_counted_again(table: Table, tmp_path: Path) -> None
 def test_stored_numbers_are_aligned(table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A processor may refuse others, and C says that there are none."""
     seen: list[pa.RecordBatch] = []
-    read = stored._Batch.batch
+    read = stored._StoredBatch.batch
 
     def batch(self: Any, *arguments: Any) -> Any:
         columns = self.statistics.columns.values() if self.statistics is not None else ()
@@ -129,7 +129,7 @@ def test_stored_numbers_are_aligned(table: Table, tmp_path: Path, monkeypatch: p
         return read(self, *arguments)
 
     one_plan(table, tmp_path, "P2")
-    monkeypatch.setattr(stored._Batch, "batch", batch)
+    monkeypatch.setattr(stored._StoredBatch, "batch", batch)
     one_plan(table, tmp_path, "P2")
     buffers = [buffer for files in seen for column in files.columns for buffer in column.buffers() if buffer]
     assert buffers

@@ -13,16 +13,17 @@ import pyarrow as pa
 from ...columnar import compute as pc
 from ...columnar.arrays import scalar, to_numpy
 from ...errors import CorruptMetadataError
+from ...planning.plan import FilePlan
+from ...planning.tasks import ScanTask, tasks_of
 from ...plugin.deletes import EQUALITY
-from ...table.scan import Scan, ScanPlan, ScanTask
 
 __all__ = ["count"]
 
 _UNKNOWN = scalar(-1, pa.int64())
 
 
-def count(scan: Scan) -> int:
-    """The number of rows of ``scan``, at most its limit.
+def count(plan: FilePlan) -> int:
+    """The number of rows of ``plan``, at most its limit.
 
     Raises
     ------
@@ -33,15 +34,14 @@ def count(scan: Scan) -> int:
     -----
     Cost: O(planned files) without any read where metadata says it all.
     """
-    plan = scan.plan()
     live = _rows_by_metadata(plan)
     total = int(live[live >= 0].sum())
-    if scan.limit is not None and total >= scan.limit:
-        return scan.limit
-    return _add_unknown(plan.take(np.flatnonzero(live < 0)), total, scan.limit)
+    if plan.limit is not None and total >= plan.limit:
+        return plan.limit
+    return _add_unknown(plan.take(np.flatnonzero(live < 0)), total, plan.limit)
 
 
-def _rows_by_metadata(plan: ScanPlan) -> np.ndarray:
+def _rows_by_metadata(plan: FilePlan) -> np.ndarray:
     """int64[n_files]: live rows of each file; -1 where the metadata alone does not say."""
     survivors, deletes = plan.survivors, plan.delete_files
     physical = to_numpy(pc.fill_null(plan.record_counts, _UNKNOWN)).astype(np.int64)
@@ -65,7 +65,7 @@ def _cardinalities(deletes: pa.Table) -> np.ndarray:
     return to_numpy(pc.fill_null(cardinality, _UNKNOWN)).astype(np.int64)
 
 
-def _check_cardinalities(plan: ScanPlan, files: np.ndarray, physical: np.ndarray, taken: np.ndarray) -> None:
+def _check_cardinalities(plan: FilePlan, files: np.ndarray, physical: np.ndarray, taken: np.ndarray) -> None:
     wrong = np.flatnonzero(taken > physical)
     if len(wrong):
         first = int(wrong[0])
@@ -76,12 +76,12 @@ def _check_cardinalities(plan: ScanPlan, files: np.ndarray, physical: np.ndarray
         )
 
 
-def _add_unknown(plan: ScanPlan, total: int, limit: int | None) -> int:
+def _add_unknown(plan: FilePlan, total: int, limit: int | None) -> int:
     """``total`` and the rows of the files of ``plan``, until ``limit`` is reached."""
     from . import count_rows
 
     undecided = []
-    for task in plan.tasks():
+    for task in tasks_of(plan):
         if _is_counted_by_positions(task):
             total += _rows_without_positions(plan, task)
         else:
@@ -103,7 +103,7 @@ def _is_counted_by_positions(task: ScanTask) -> bool:
     )
 
 
-def _rows_without_positions(plan: ScanPlan, task: ScanTask) -> int:
+def _rows_without_positions(plan: FilePlan, task: ScanTask) -> int:
     from .deletes import deleted_positions
 
     assert task.record_count is not None

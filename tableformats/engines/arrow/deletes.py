@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from ...errors import CorruptMetadataError
+from ...planning.tasks import ScanTask
 from ...plugin.deletes import EQUALITY
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Field, Schema, StructType
-from ...table.scan import ScanTask
 from .equality import KeySet
 from .nodes import FileNode, Selection
 from .projection import Projection, Resolver

@@ -26,8 +26,8 @@ from .nodes import FileNode, Selection, file_tree, numbered_as
 
 if TYPE_CHECKING:
     from ...io.storage import Storage
+    from ...planning.tasks import ScanTask
     from ...plugin.columns import NameMapping
-    from ...table.scan import ScanTask
 
 __all__ = ["BATCH_ROWS", "DataFile", "Part", "counted_rows", "empty_rows", "open_data_file", "open_stored", "reading"]
 

@@ -6,9 +6,9 @@ import numpy as np
 from pyroaring import BitMap64
 
 from ...io.storage import Storage
+from ...planning.tasks import ScanTask
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Schema
-from ...table.scan import ScanTask
 from .deletes import DeleteLoader
 from .files import open_data_file, reading
 from .projection import Resolver

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import CorruptMetadataError
+from ...planning.tasks import ScanTask
 from ...plugin.columns import MetadataColumn, NameMapping
 from ...schema import Field, arrow_type
-from ...table.scan import ScanTask
 from .nodes import FileNode, Selection
 from .projection import Resolver
 

@@ -14,10 +14,12 @@ import pyarrow as pa
 from pyroaring import BitMap64
 
 from ...expressions import tree as ex
+from ...planning.plan import FilePlan
+from ...planning.request import ScanRequest
+from ...planning.tasks import ScanTask, tasks_of
 from ...plugin.partitions import PartitionSpec
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Field, StructType, arrow_field
-from ...table.scan import Scan, ScanPlan, ScanTask
 from .deletes import DeleteLoader, deleted_positions, positions_within
 from .files import DataFile, open_data_file, reading
 from .filters import evaluate
@@ -27,7 +29,7 @@ from .projection import Resolver
 __all__ = ["count_rows", "read_batches", "read_tasks"]
 
 
-def read_batches(plan: ScanPlan, tasks: Iterable[ScanTask] | None = None) -> pa.RecordBatchReader:
+def read_batches(plan: FilePlan, tasks: Iterable[ScanTask] | None = None) -> pa.RecordBatchReader:
     """The rows of ``tasks`` of the plan as a stream, in their order; a file is opened when the stream reaches it.
 
     Without ``tasks`` these are all, in the order of ``plan.files``.
@@ -42,19 +44,19 @@ def read_batches(plan: ScanPlan, tasks: Iterable[ScanTask] | None = None) -> pa.
     CorruptMetadataError : while the stream is read: a file is missing or damaged, or contradicts the metadata
     TypeError : something among ``tasks`` is no task
     """
-    batches = read_tasks(plan.scan, plan.tasks() if tasks is None else tasks)
+    batches = read_tasks(plan.scan, tasks_of(plan) if tasks is None else tasks)
     if plan.limit is not None:
         batches = _first_rows(batches, plan.limit)
     return pa.RecordBatchReader.from_batches(plan.schema.to_arrow(), batches)
 
 
-def read_tasks(scan: Scan, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
+def read_tasks(scan: ScanRequest, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
     """The rows of some ``tasks`` of a plan of ``scan``, whose snapshot need not be able to plan. Raises as
     :func:`read_batches` does."""
     return _Reader(scan, scan.schema.fields).batches(tasks)
 
 
-def count_rows(plan: ScanPlan, tasks: Iterable[ScanTask]) -> Iterator[int]:
+def count_rows(plan: FilePlan, tasks: Iterable[ScanTask]) -> Iterator[int]:
     """The numbers of rows that :func:`read_batches` would give for ``tasks`` of the plan, batch by batch.
 
     Reads what the filter and the deletes need and nothing else. Raises as :func:`read_batches` does.
@@ -65,7 +67,7 @@ def count_rows(plan: ScanPlan, tasks: Iterable[ScanTask]) -> Iterator[int]:
 class _Reader:
     """One run of a plan of ``scan``, giving ``fields``."""
 
-    def __init__(self, scan: Scan, fields: Sequence[Field]) -> None:
+    def __init__(self, scan: ScanRequest, fields: Sequence[Field]) -> None:
         self._fields = fields
         self._metadata = {c.field.id: c for c in scan.metadata_columns if c.field in fields}
         self._storage = scan.snapshot.storage

@@ -17,9 +17,9 @@ from .equality import equality_rows
 from .stored_columns import namings
 
 if TYPE_CHECKING:
+    from ...planning.plan import FilePlan
     from ...plugin.snapshot import FormatSnapshot
     from ...schema import Field
-    from ...table.scan import ScanPlan
 
 __all__ = ["Branch", "split"]
 
@@ -45,7 +45,7 @@ class Branch:
     has_keys: bool
 
 
-def split(plan: ScanPlan, fields: Sequence[Field], version: tuple[int, int]) -> list[Branch]:
+def split(plan: FilePlan, fields: Sequence[Field], version: tuple[int, int]) -> list[Branch]:
     """The branches of ``plan`` as far as ``fields``, top-level columns, are read; one without files where it has none.
 
     Raises
@@ -102,7 +102,7 @@ def _identity_columns(snapshot: FormatSnapshot, spec_id: int) -> dict[int, int]:
     return found
 
 
-def _kinds_of_deletes(plan: ScanPlan) -> tuple[np.ndarray, np.ndarray]:
+def _kinds_of_deletes(plan: FilePlan) -> tuple[np.ndarray, np.ndarray]:
     """bool[n_files] twice: files with deleted positions, files with equality deletes."""
     deletes = plan.delete_files
     if not len(deletes.indices):

@@ -21,7 +21,7 @@ from .columns import HIDDEN, ROW_INDEX, Naming, logical_type, quoted
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from ...table.scan import ScanPlan
+    from ...planning.plan import FilePlan
 
 __all__ = ["check_metadata_columns", "file_constants", "metadata_column", "stored_fields"]
 
@@ -60,7 +60,7 @@ def _stored_name(column: MetadataColumn, naming: Naming) -> str | None:
 
 
 def file_constants(
-    columns: Iterable[MetadataColumn], plan: ScanPlan, rows: np.ndarray
+    columns: Iterable[MetadataColumn], plan: FilePlan, rows: np.ndarray
 ) -> Iterator[tuple[dict[str, Any], pa.Array]]:
     """What the files ``rows`` of the plan give to their rows: hidden columns, in Spark's JSON, and their values."""
     for column in columns:
@@ -72,7 +72,7 @@ def file_constants(
             yield stored, _per_file(plan, source).take(pa.array(rows)).cast(arrow_type(kind))
 
 
-def _per_file(plan: ScanPlan, source: str) -> pa.Array:
+def _per_file(plan: FilePlan, source: str) -> pa.Array:
     if source == "path":
         return plan.paths
     if source not in plan.survivors.column_names:  # a plan without files has no columns of the format's own

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyroaring import BitMap64
     from pyspark.sql import Column
 
-    from ...table.scan import ScanPlan
+    from ...planning.plan import FilePlan
 
 __all__ = [
     "PLACE",
@@ -99,7 +99,7 @@ class LiveTest:
     condition: Any
 
 
-def deleted_pages(plan: ScanPlan, rows: np.ndarray) -> Iterator[Pages]:
+def deleted_pages(plan: FilePlan, rows: np.ndarray) -> Iterator[Pages]:
     """Of the plan's files ``rows`` (int64[n]), one by one.
 
     Raises

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ...columnar.arrays import to_numpy
 
 if TYPE_CHECKING:
-    from ...table.scan import ScanPlan
+    from ...planning.plan import FilePlan
     from .positions import Pages
 
 __all__ = ["UNKNOWN", "RowCounter"]
@@ -25,7 +25,7 @@ UNKNOWN = -1
 class RowCounter:
     """Counts the rows of the plan's files ``rows`` (int64[n]); asks for record counts only where it is asked itself."""
 
-    def __init__(self, plan: ScanPlan, rows: np.ndarray) -> None:
+    def __init__(self, plan: FilePlan, rows: np.ndarray) -> None:
         self._plan = plan
         self._rows = rows
         self._deleted = np.zeros(len(rows), np.int64)

@@ -16,14 +16,14 @@ from .portable import path as portable
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ...table.scan import Scan
+    from ...planning.request import ScanRequest
 
 __all__ = ["check_session", "to_spark"]
 
 _LOG = logging.getLogger("tableformats.spark")
 
 
-def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None, staging: str | None = None) -> DataFrame:
+def to_spark(scan: ScanRequest, spark: SparkSession, mode: str | None = None, staging: str | None = None) -> DataFrame:
     """The rows of ``scan`` as a DataFrame of ``spark``.
 
     Parameters
@@ -46,7 +46,7 @@ def to_spark(scan: Scan, spark: SparkSession, mode: str | None = None, staging: 
         raise UnsupportedFeatureError(
             f"there is no mode {mode!r}", field=f"mode {mode}", hint='Use mode="native" or mode="portable"'
         )
-    name = f"{scan.snapshot.table.location} at version {scan.snapshot.version}"
+    name = f"{scan.snapshot.location} at version {scan.snapshot.version}"
     why = f"mode={mode!r} was asked for"
     if mode is None:
         mode, why = _choose(spark)

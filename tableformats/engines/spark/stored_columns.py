@@ -25,8 +25,8 @@ from .columns import Naming, naming_by_id
 from .orc import check_orc
 
 if TYPE_CHECKING:
+    from ...planning.plan import FilePlan
     from ...plugin.snapshot import FormatSnapshot
-    from ...table.scan import ScanPlan
 
 __all__ = ["namings"]
 
@@ -35,7 +35,7 @@ _FORMAT_NAMES = {"orc": "ORC", "avro": "Avro"}
 _ID_KEYS = {"parquet": b"PARQUET:field_id", "orc": b"iceberg.id"}
 
 
-def namings(plan: ScanPlan, fields: Sequence[Field], version: tuple[int, int]) -> tuple[list[Naming], np.ndarray]:
+def namings(plan: FilePlan, fields: Sequence[Field], version: tuple[int, int]) -> tuple[list[Naming], np.ndarray]:
     """The plan's namings and, as int64[n_files], which of them each file is read by.
 
     Parameters
@@ -53,7 +53,7 @@ def namings(plan: ScanPlan, fields: Sequence[Field], version: tuple[int, int]) -
 
 @dataclass
 class _Namings:
-    plan: ScanPlan
+    plan: FilePlan
     fields: Sequence[Field]
     version: tuple[int, int]
 

@@ -1,7 +1,7 @@
 """Plan on Spark: executors read, reconcile and prune the parts of a table's metadata, and survivors come back as Arrow.
 
 A task has a bin of neighbouring parts and does with them what threads of the driver would
-(:func:`read_parts`), so the plan is the same. Parts travel as data, functions by their names: the
+(:func:`prune_parts`), so the plan is the same. Parts travel as data, functions by their names: the
 package must be installed for the Python of the executors. Credentials travel with the function, as Spark's own
 closures do, and stand in no plan. Works with classic sessions and with Spark Connect.
 """
@@ -20,18 +20,18 @@ import pyarrow as pa
 
 from .... import errors
 from ....errors import TableFormatsError, UnsupportedFeatureError
-from ....planning.planner import Piece, Result, read_parts
+from ....planning.jobs import JobResult, NumberedPart, Survivors
+from ....planning.planner import prune_parts
 from ....planning.record_counts import RecordCounts
-from ....plugin.files import MetadataPart
 from ....plugin.report import ScanReport
 from ....runtime.threads import runs
 from ..session import check_session
-from .transport import Access, PackedScan, pack, pack_parts, unpack, unpack_parts
+from .transport import Access, PackedScan, pack_parts, pack_scan, unpack_parts, unpack_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ....table.scan import Scan
+    from ....planning.request import ScanRequest
 
 __all__ = ["Executors"]
 
@@ -44,7 +44,7 @@ _SPARK_ANSWER = "place int, files binary, report string, error string"
 
 
 class Executors:
-    """The executors of a session as a :class:`tableformats.planning.planner.PartReader`."""
+    """The executors of a session as a :class:`tableformats.planning.jobs.PartReader`."""
 
     name = "spark"
 
@@ -53,9 +53,9 @@ class Executors:
         self._spark = spark
 
     def read(
-        self, scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, MetadataPart]]
-    ) -> Iterator[Result]:
-        """See :class:`tableformats.planning.planner.PartReader`.
+        self, scan: ScanRequest, keys: Sequence[pa.BinaryArray], parts: Sequence[NumberedPart]
+    ) -> Iterator[JobResult]:
+        """See :class:`tableformats.planning.jobs.PartReader`.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class Executors:
         storage = scan.snapshot.storage
         bins = [zlib.compress(pack_parts(scan, some), 1) for some in runs(parts, _weight, _BIN_BYTES)]
         access = Access(dict(storage.options), storage.allow_paths, storage.limits)
-        job = _Job(_version(), pack(scan), access, list(keys), bins)
+        job = _Job(_version(), pack_scan(scan), access, list(keys), bins)
         frame = self._spark.range(0, len(bins), 1, len(bins)).mapInArrow(partial(_read_bins, job), _SPARK_ANSWER)
         try:
             answers = sorted(frame.collect(), key=lambda row: row.place)
@@ -95,7 +95,7 @@ def _version() -> str:
     return __version__
 
 
-def _weight(part: tuple[int, MetadataPart]) -> int:
+def _weight(part: NumberedPart) -> int:
     return (part[1].size_bytes or 0) + _OPEN_BYTES
 
 
@@ -121,11 +121,11 @@ def _read_bin(job: _Job, packed: bytes) -> Iterator[dict[str, Any]]:
             field="engine",
             hint="Install the same version for the Python of the executors",
         )
-    scan = unpack(job.scan, job.access)
+    scan = unpack_scan(job.scan, job.access)
     parts = unpack_parts(scan, zlib.decompress(packed))
-    for result in read_parts(scan, job.keys, parts):
-        for piece in result.pieces:
-            yield {"place": piece.order, "files": _stream_of(piece)}
+    for result in prune_parts(scan, job.keys, parts):
+        for survivors in result.survivors:
+            yield {"place": survivors.order, "files": _stream_of(survivors)}
         yield {"place": parts[0][0], "report": _report_text(result.report)}
 
 
@@ -135,9 +135,9 @@ def _row(place: int, files: bytes | None = None, report: str | None = None, erro
     )
 
 
-def _stream_of(piece: Piece) -> bytes:
+def _stream_of(survivors: Survivors) -> bytes:
     """The survivors with their record counts, as an Arrow stream."""
-    files = piece.files.append_column(_COUNT, RecordCounts(piece.counts).array)
+    files = survivors.files.append_column(_COUNT, RecordCounts(survivors.counts).array)
     sink = pa.BufferOutputStream()
     codec = "lz4" if pa.Codec.is_available("lz4") else None
     with pa.ipc.new_stream(sink, files.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as stream:
@@ -159,11 +159,11 @@ def _text_of(error: TableFormatsError) -> str:
 # ---- on the driver --------------------------------------------------------------------------------------------------
 
 
-def _result_of(answer: Any) -> Result:
+def _result_of(answer: Any) -> JobResult:
     if answer.report is not None:
-        return Result(report=ScanReport(**json.loads(answer.report)))
+        return JobResult(report=ScanReport(**json.loads(answer.report)))
     files = pa.ipc.open_stream(pa.py_buffer(answer.files)).read_all()
-    return Result([Piece(answer.place, files.drop_columns([_COUNT]), files[_COUNT].chunks)])
+    return JobResult([Survivors(answer.place, files.drop_columns([_COUNT]), files[_COUNT].chunks)])
 
 
 def _error_of(text: str) -> TableFormatsError:
@@ -172,9 +172,9 @@ def _error_of(text: str) -> TableFormatsError:
     return kind(said.pop("message"), **said)
 
 
-def _failed(error: Exception, scan: Scan) -> TableFormatsError:
+def _failed(error: Exception, scan: ScanRequest) -> TableFormatsError:
     """What it means that the job failed."""
-    path, said = scan.snapshot.table.location, str(error)
+    path, said = scan.snapshot.location, str(error)
     if "No module named 'tableformats" in said:
         return UnsupportedFeatureError(
             "the Python of the executors has no package tableformats",

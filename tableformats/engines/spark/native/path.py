@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from ....columnar.arrays import flat
 from ....errors import TableFormatsError, UnsupportedFeatureError
 from ....expressions import tree as ex
+from ....planning.planner import plan_scan
 from ....runtime.concurrency import cached_property
 from ....schema import Field, arrow_type
 from ..branches import Branch, split
@@ -38,8 +39,9 @@ from .pushdown import FilterReader, PlanPruner
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from ....planning.plan import FilePlan
+    from ....planning.request import ScanRequest
     from ....plugin.columns import MetadataColumn
-    from ....table.scan import Scan, ScanPlan
 
 __all__ = ["frame_of", "to_spark"]
 
@@ -60,7 +62,7 @@ _OPTIONS = {
 }
 
 
-def to_spark(scan: Scan, spark: SparkSession) -> DataFrame:
+def to_spark(scan: ScanRequest, spark: SparkSession) -> DataFrame:
     """The rows of ``scan`` as a DataFrame of a classic session.
 
     Parameters
@@ -79,11 +81,11 @@ def to_spark(scan: Scan, spark: SparkSession) -> DataFrame:
     _check_session(spark)
     bridge = Bridge(spark)
     with bridge.preparing():
-        plan = scan.plan()
+        plan = plan_scan(scan.reattached())
     return frame_of(plan, bridge)
 
 
-def frame_of(plan: ScanPlan, bridge: Bridge) -> DataFrame:
+def frame_of(plan: FilePlan, bridge: Bridge) -> DataFrame:
     """The rows of ``plan`` out of what ``bridge`` makes of its files. Raises as :func:`to_spark`."""
     wanted = _wanted_columns(plan)
     check_metadata_columns(plan.metadata_columns)
@@ -106,7 +108,7 @@ def _check_session(spark: SparkSession) -> None:
         )
 
 
-def _wanted_columns(plan: ScanPlan) -> tuple[Field, ...]:
+def _wanted_columns(plan: FilePlan) -> tuple[Field, ...]:
     """The scan's columns, each once, then those that only its residual filter names."""
     wanted = {f.id: f for f in plan.schema.fields}
     for column in ex.columns_of(plan.residual):
@@ -119,7 +121,7 @@ def _wanted_columns(plan: ScanPlan) -> tuple[Field, ...]:
 class _Assembly:
     """A plan on its way to a DataFrame with the columns ``wanted``."""
 
-    plan: ScanPlan
+    plan: FilePlan
     bridge: Bridge
     wanted: tuple[Field, ...]
     groups: list[KeyGroup] = field(default_factory=list)
@@ -214,8 +216,8 @@ class _Assembly:
     def _label(self, branch: Branch) -> str:
         """What EXPLAIN shows as the location; a path of Hadoop's, so without ':' and '/'."""
         snapshot = self.plan.snapshot
-        name = os.path.basename(snapshot.table.location.rstrip("/")) or snapshot.table.format
-        table = f"{snapshot.table.format} {name.replace(':', '_')}@v{snapshot.version}"
+        name = os.path.basename(snapshot.location.rstrip("/")) or snapshot.table_format
+        table = f"{snapshot.table_format} {name.replace(':', '_')}@v{snapshot.version}"
         return f"{table}, {len(branch.rows)} of {self.plan.report.files_total} files"
 
     def _constants(self, f: Field, partition_field: int, rows: np.ndarray) -> pa.Array:
@@ -280,7 +282,7 @@ def _hidden(name: str, kind: Any) -> dict[str, Any]:
     return {"name": name, "type": kind, "nullable": True, "metadata": {}}
 
 
-def _file_table(plan: ScanPlan, rows: np.ndarray) -> pa.Table:
+def _file_table(plan: FilePlan, rows: np.ndarray) -> pa.Table:
     """``path`` and ``size`` of some of the plan's files.
 
     Raises TableFormatsError where the metadata's size cannot be true and the store does not know it either: Spark
@@ -293,7 +295,7 @@ def _file_table(plan: ScanPlan, rows: np.ndarray) -> pa.Table:
     return pa.table({"path": hadoop_paths(paths), "size": pa.array(sizes)})
 
 
-def _real_size(plan: ScanPlan, path: str) -> int:
+def _real_size(plan: FilePlan, path: str) -> int:
     try:
         with plan.snapshot.storage.open_file(path) as source:
             return int(source.size())

@@ -13,13 +13,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ....expressions import tree as ex
+from ....planning.narrowing import keep_mask
 from ....schema import Field, StructType
 from ..columns import Naming
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ....table.scan import ScanPlan
+    from ....planning.plan import FilePlan
 
 __all__ = ["FilterReader", "PlanPruner"]
 
@@ -119,7 +120,7 @@ def _conjuncts(expression: ex.Expression) -> tuple[ex.Expression, ...]:
 class PlanPruner:
     """The surviving files of one plan, narrowed by further predicates; answers are kept for the next query."""
 
-    def __init__(self, plan: ScanPlan) -> None:
+    def __init__(self, plan: FilePlan) -> None:
         self._plan = plan
         self._known = set(_conjuncts(plan.scan.filter))
         self._masks: dict[frozenset[ex.Expression], np.ndarray | None] = {}
@@ -147,7 +148,7 @@ class PlanPruner:
         if key not in self._masks:
             if len(self._masks) >= _MAX_MASKS:
                 self._masks.clear()
-            self._masks[key] = self._plan.keep_mask(ex.conjunction(*new))
+            self._masks[key] = keep_mask(self._plan, ex.conjunction(*new))
         return self._masks[key]
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ....errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from ....expressions import tree as ex
 from ....limits import DEFAULT_LIMITS
+from ....planning.planner import plan_scan
 from ..batches import spark_schema_json
 from ..columns import quoted
 from ..filters import to_spark_column
@@ -26,15 +27,15 @@ from .staged import StagedFiles, staging_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from ....table.scan import Scan
-    from ....table.table import Snapshot
+    from ....planning.handle import SnapshotHandle
+    from ....planning.request import ScanRequest
 
 __all__ = ["to_spark"]
 
 _NOT_FOUND = "DATA_SOURCE_NOT_FOUND"
 
 
-def to_spark(scan: Scan, spark: SparkSession, staging: str | None = None) -> tuple[DataFrame, str]:
+def to_spark(scan: ScanRequest, spark: SparkSession, staging: str | None = None) -> tuple[DataFrame, str]:
     """The rows of ``scan`` as a DataFrame, and a sentence that says how they are read. All columns are nullable.
 
     Parameters
@@ -54,7 +55,7 @@ def to_spark(scan: Scan, spark: SparkSession, staging: str | None = None) -> tup
         why_not = "no staging directory was given"
     else:
         try:
-            frame = frame_of(scan.plan(), StagedFiles(spark, place))
+            frame = frame_of(plan_scan(scan.reattached()), StagedFiles(spark, place))
             # Asks the session, which says here what it cannot do.
             if frame.columns == scan.schema.names:
                 return frame, "Spark's own reader reads the files, which a staged log names"
@@ -79,7 +80,7 @@ def _check_version(spark: SparkSession) -> None:
         )
 
 
-def _by_data_source(scan: Scan, spark: SparkSession) -> DataFrame:
+def _by_data_source(scan: ScanRequest, spark: SparkSession) -> DataFrame:
     wanted = spark_schema_json(scan.schema)
     try:
         frame = spark.read.format("tableformats").options(**_options(scan)).load(scan.snapshot.storage.root)
@@ -97,12 +98,12 @@ def _by_data_source(scan: Scan, spark: SparkSession) -> DataFrame:
     return frame if scan.limit is None else frame.limit(scan.limit)
 
 
-def _options(scan: Scan) -> dict[str, str]:
+def _options(scan: ScanRequest) -> dict[str, str]:
     """What makes the data source give the rows of ``scan``, but for what is done to its DataFrame."""
     snapshot = scan.snapshot
     storage = snapshot.storage
     options: dict[str, Any] = {
-        "format": snapshot.table.format,
+        "format": snapshot.table_format,
         "caseSensitive": "true",
         **_selection(snapshot),
         "filter": _filter_text(scan),
@@ -128,26 +129,26 @@ _OPTIONS = {
 """Arguments of :class:`tableformats.Table`'s methods as options of the data source."""
 
 
-def _selection(snapshot: Snapshot) -> dict[str, Any]:
+def _selection(snapshot: SnapshotHandle) -> dict[str, Any]:
     """The options that select ``snapshot``, by its version wherever that says all.
 
     The current snapshot, and that of a branch, may be read by another schema than the version itself. Then they are
     asked for as they were, and must not have moved on.
     """
-    asked = {_OPTIONS[name]: value for name, value in snapshot.asked.items()}
+    asked = {_OPTIONS[name]: value for name, value in snapshot.selection.items()}
     version = snapshot.version
-    if "starting_version" in snapshot.asked:
+    if "starting_version" in snapshot.selection:
         return {"readChangeFeed": "true", **asked}
-    if "to_snapshot_id_inclusive" in snapshot.asked:
+    if "to_snapshot_id_inclusive" in snapshot.selection:
         return asked
     if version == -1:
         return {}
-    if asked.keys() <= {"branch"} and snapshot.table.snapshot(version).schema != snapshot.schema:
+    if asked.keys() <= {"branch"} and not snapshot.has_schema_of_version():
         return {**asked, "expectedVersion": version}
     return {"versionAsOf": version}
 
 
-def _needed(scan: Scan) -> list[str]:
+def _needed(scan: ScanRequest) -> list[str]:
     """The scan's columns, then those that Spark needs to filter the rows."""
     names = list(scan.schema.names)
     if _filter_text(scan) is None:
@@ -156,7 +157,7 @@ def _needed(scan: Scan) -> list[str]:
     return names
 
 
-def _filter_text(scan: Scan) -> str | None:
+def _filter_text(scan: ScanRequest) -> str | None:
     """The filter as SQL that means the same again; None where there is none, or none that does."""
     if scan.filter == ex.TRUE:
         return None
@@ -179,7 +180,7 @@ def _json(name: str, values: Mapping[str, Any]) -> str | None:
         ) from None
 
 
-def _check_columns(scan: Scan, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+def _check_columns(scan: ScanRequest, found: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Compare the columns of the session's DataFrame with those of the scan, both as Spark's JSON."""
     from pyspark.sql.types import StructType
 
@@ -193,14 +194,14 @@ def _check_columns(scan: Scan, found: dict[str, Any], wanted: dict[str, Any]) ->
         return
     raise UnsupportedFeatureError(
         "the session sees other columns than the scan has: the version is read by another schema there",
-        path=scan.snapshot.table.location,
+        path=scan.snapshot.location,
         field="schema",
         hint="Open the table again, or ask for a version",
     )
 
 
-def _refused(scan: Scan, said: str) -> TableFormatsError:
-    path = scan.snapshot.table.location
+def _refused(scan: ScanRequest, said: str) -> TableFormatsError:
+    path = scan.snapshot.location
     if _NOT_FOUND in said:
         return UnsupportedFeatureError(
             "the session does not know the data source 'tableformats'",

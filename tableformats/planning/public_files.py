@@ -13,13 +13,13 @@ from ..columnar.arrays import flat, to_arrow
 from ..plugin.deletes import deletes_type
 from ..plugin.partitions import partition_members
 from ..schema import Field
-from ..table.scan import ScanPlan
+from .plan import FilePlan
 
 __all__ = ["public_files"]
 
 
-def public_files(plan: ScanPlan) -> pa.Table:
-    """``plan.files``; see :attr:`tableformats.table.scan.ScanPlan.files`."""
+def public_files(plan: FilePlan) -> pa.Table:
+    """``plan.files``; see :attr:`tableformats.ScanPlan.files`."""
     snapshot, survivors = plan.snapshot.format_snapshot, plan.survivors
     columns: dict[str, Any] = {
         "path": plan.paths,
@@ -41,7 +41,7 @@ def _named_partition(partition: pa.StructArray, fields: Sequence[Field]) -> pa.S
     return pa.StructArray.from_arrays(arrays, names=[f.name for f in fields])
 
 
-def _public_deletes(plan: ScanPlan) -> pa.Array:
+def _public_deletes(plan: FilePlan) -> pa.Array:
     files, kind = plan.delete_files.files, deletes_type()
     columns = {name: flat(files[name]) for name in ("kind", "path", "offset", "cardinality")}
     known = pc.drop_null(columns["path"])

@@ -1,0 +1,1 @@
+"""Catalogs: from the name of a table to its location."""

@@ -1,0 +1,66 @@
+"""What is planned: :class:`ScanRequest`, the rows of one snapshot for which a predicate is TRUE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from .. import expressions as ex
+from ..expressions import Expression
+from ..runtime.pickling import Portable
+from ..schema import Schema
+from .handle import SnapshotHandle
+
+if TYPE_CHECKING:
+    from ..plugin.columns import MetadataColumn
+
+__all__ = ["ScanRequest"]
+
+
+@dataclass(frozen=True)
+class ScanRequest(Portable):
+    """The rows of one snapshot for which ``filter`` is TRUE, restricted to the columns of ``schema``.
+
+    Attributes
+    ----------
+    snapshot : SnapshotHandle
+    filter : Expression
+        Bound to the snapshot's schema.
+    schema : Schema
+        The columns of the result, in order.
+    case_sensitive : bool
+        Whether further filters and columns are matched by case.
+    limit : int, optional
+        At most so many rows.
+    """
+
+    snapshot: SnapshotHandle
+    filter: Expression
+    schema: Schema
+    case_sensitive: bool = False
+    limit: int | None = None
+
+    @staticmethod
+    def all_rows(snapshot: SnapshotHandle) -> ScanRequest:
+        """All rows and columns of ``snapshot``."""
+        return ScanRequest(snapshot, ex.TRUE, snapshot.schema)
+
+    @property
+    def metadata_columns(self) -> list[MetadataColumn]:
+        """Those of the columns that no data file's schema holds."""
+        known = {c.field.id: c for c in self.snapshot.format_snapshot.metadata_columns}
+        return [known[f.id] for f in self.schema if f.id in known]
+
+    def narrowed(self, filter: Any) -> ScanRequest:
+        """The same request with ``filter`` added by AND, and without a limit. Raises InvalidPredicateError."""
+        more = self.snapshot.bind(filter, self.case_sensitive)
+        return replace(self, filter=ex.conjunction(self.filter, more), limit=None)
+
+    def reattached(self) -> ScanRequest:
+        """This request for a snapshot that can be planned; see :meth:`SnapshotHandle.reattached`."""
+        snapshot = self.snapshot.reattached()
+        return self if snapshot is self.snapshot else replace(self, snapshot=snapshot)
+
+    def detached(self) -> ScanRequest:
+        """This request as other processes get it; see :meth:`SnapshotHandle.detached`."""
+        return ScanRequest(self.snapshot.detached(), self.filter, self.schema, self.case_sensitive, self.limit)
