@@ -27,11 +27,11 @@ from .errors import (
 from .expressions import Expression, col
 from .limits import Limits
 from .schema import Field, Schema
-from .table import Snapshot, Table, open_table
+from .table.table import Snapshot, Table, open_table
 
 if TYPE_CHECKING:
     from . import spark
-    from .plugin.cache import MetadataCache
+    from .cache.metadata_cache import MetadataCache
 
 __version__ = "0.1.0"
 
@@ -65,7 +65,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # tf.spark imports nothing of Spark until it is used.
     if name == "MetadataCache":
-        return import_module(".plugin.cache", __name__).MetadataCache
+        return import_module(".cache.metadata_cache", __name__).MetadataCache
     if name == "spark":
         return import_module(".spark", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from tableformats.binding import bind
 from tableformats.expressions import (
     And,
     BoundColumn,
@@ -27,7 +26,8 @@ from tableformats.expressions import (
     Reference,
     StartsWith,
 )
-from tableformats.literals import INTEGER_RANGES
+from tableformats.expressions.binding import bind
+from tableformats.expressions.literals import INTEGER_RANGES
 from tableformats.schema import DecimalType, Field, FixedType, Schema, StructType, Type, arrow_type, primitive
 
 _TYPES: dict[str, Type] = {

@@ -1,6 +1,6 @@
 """What a bound predicate means for one row, in plain Python: the oracle of the property tests.
 
-A row maps field ids to canonical values (see ``tableformats.expressions.Literal``) or None. Written from the rules
+A row maps field ids to canonical values (see ``tableformats.expressions.tree.Literal``) or None. Written from the rules
 alone, without any engine: SQL's three-valued logic, and Spark's order in which NaN equals NaN and is the greatest.
 """
 

@@ -91,13 +91,13 @@ OPTIONAL: dict[str, tuple[set[str], set[str]]] = {
     "rich": ({"tableformats.cli"}, {"tableformats.cli"}),
     "pyspark": (SUBCLASSES_SPARK, {"tableformats.spark", "tableformats.cli.demo"}),
     "py4j": (set(), {"tableformats.spark"}),
-    "sqlglot": (set(), {"tableformats.predicates.sql"}),
+    "sqlglot": (set(), {"tableformats.expressions.parse.sql"}),
     "pandas": (set(), {ANYWHERE}),
-    "polars": (set(), {"tableformats.scan"}),
-    "duckdb": (set(), {"tableformats.scan"}),
-    "fsspec": (set(), {"tableformats.storage"}),
+    "polars": (set(), {"tableformats.table.scan"}),
+    "duckdb": (set(), {"tableformats.table.scan"}),
+    "fsspec": (set(), {"tableformats.io.storage"}),
     "deltalake": (set(), {"tableformats.cli.demo"}),
-    "pyiceberg": (set(), {"tableformats.table", "tableformats.predicates", "tableformats.cli.demo"}),
+    "pyiceberg": (set(), {"tableformats.table.table", "tableformats.expressions.parse", "tableformats.cli.demo"}),
 }
 
 FORMAT_NAMES = {"delta", "iceberg"}
@@ -180,7 +180,7 @@ ALL_IMPORTS = [found for name, path in ALL_MODULES for found in imports(name, pa
 
 
 def unit_of(dotted: str) -> str | None:
-    """``pruning`` of ``tableformats.pruning``, ``arrow`` of ``tableformats.arrow.reader``; None: not of the core."""
+    """The package of the core that a dotted name is in; None: none."""
     parts = dotted.split(".")
     return parts[1] if parts[0] == "tableformats" and len(parts) > 1 else None
 
@@ -196,12 +196,12 @@ def complain(broken: list[Import], rule: str) -> None:
 def test_reads_the_imports_that_are_there() -> None:
     """The other tests say nothing if this file cannot see."""
     seen = {(found.importer, found.target, found.called) for found in ALL_IMPORTS}
-    assert ("tableformats.planning", "tableformats.pruning", False) in seen
-    assert ("tableformats.scan", "tableformats.planning", True) in seen
-    assert ("tableformats.kept", "tableformats._core.filekeys", False) in seen
+    assert ("tableformats.planning.planner", "tableformats.pruning.compiled_predicate", False) in seen
+    assert ("tableformats.table.scan", "tableformats.planning.planner", True) in seen
+    assert ("tableformats.planning.block_cache", "tableformats._core.filekeys", False) in seen
     assert ("tableformats.cli.app", "click", False) in seen
     assert not any(
-        found.importer == "tableformats.schema" and found.target == "pyarrow" and not found.called
+        found.importer == "tableformats.schema.types" and found.target == "pyarrow" and not found.called
         for found in ALL_IMPORTS
     )
     assert set(PLUGINS) == {"tableformats_delta", "tableformats_iceberg"}
@@ -333,7 +333,7 @@ def test_decimals_are_not_rounded_by_the_process() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
         if node.func.attr in ROUNDING and len(node.args) + len(node.keywords) < ROUNDING[node.func.attr]
     ]
-    assert not broken, "give it the context tableformats.schema.EXACT:\n" + "\n".join(broken)
+    assert not broken, "give it the context tableformats.schema.types.EXACT:\n" + "\n".join(broken)
 
 
 def test_no_file_is_too_long() -> None:

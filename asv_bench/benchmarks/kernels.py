@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
-from tableformats_delta.stats_json import leaf_of, scan
-from tableformats_iceberg.avro import AvroColumns, Want, read_columns
+from tableformats_delta.statistics.stats_json import leaf_of, scan
+from tableformats_iceberg.avro.container import AvroColumns, Want, read_columns
 
 from tableformats._core.bitmap import live_mask, positions
 from tableformats._core.filekeys import FileKeySet

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tableformats.allocator import quick_allocator
+from tableformats.runtime.allocator import quick_allocator
 
 from .generate import Table, tables_folder
 from .generate.avro import SYNC

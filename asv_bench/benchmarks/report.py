@@ -1,4 +1,5 @@
-"""The table of docs/performance.md, measured: ``python -m benchmarks.report --write`` in ``asv_bench``.
+"""Measures planning: ``python -m benchmarks.report --write`` in ``asv_bench`` writes docs/measured/planning.md and
+docs/measured/limits.md.
 
 Every measurement is a process of its own; rounds go through all cases and planners in turn, so that what disturbs one
 disturbs all, and medians are given. What takes very long is measured once. When ``--minutes`` are over, no further
@@ -26,7 +27,8 @@ from .planners import OURS, PEERS, Planner, version
 from .processes import run_module, run_worker
 from .results import Results
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "performance.md"
+PLANNING, LIMITS = "planning.md", "limits.md"
+"""The pages in docs/measured that are written here."""
 RUNS = 5
 
 VERY_LONG = (
@@ -155,7 +157,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=11.0, help="after which nothing begins but the first round")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument("--no-measure", action="store_true", help="print what is there")
-    parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
+    parser.add_argument("--write", action="store_true", help=f"put the tables into {PLANNING} and {LIMITS}")
     arguments = parser.parse_args()
 
     path = tables_folder() / f"results-{arguments.files}.jsonl"
@@ -171,9 +173,12 @@ def main() -> None:
     if not any(results.median(case, OURS.name) for case in everything):
         raise SystemExit(f"nothing is measured yet in {path}")
     text = table_text.text(everything, results, machine(), versions())
-    print(text)
+    costs = table_text.limits_text(results) if results.steps else ""
+    print(text, costs, sep="\n\n")
     if arguments.write:
-        DOCUMENT.write_text(table_text.document_with(DOCUMENT.read_text("utf-8"), text), "utf-8")
+        table_text.write(PLANNING, text)
+        if costs:
+            table_text.write(LIMITS, costs)
     wrong = table_text.wrong(everything, results)
     if wrong:
         raise SystemExit("\n".join(wrong))

@@ -1,4 +1,4 @@
-"""Spark beside Spark: ``python -m benchmarks.spark --write`` in ``asv_bench`` measures what docs/performance.md shows.
+"""Spark beside Spark: ``python -m benchmarks.spark --write`` in ``asv_bench`` writes docs/measured/spark.md.
 
 Four parts, each in rounds that go through all readers in turn, so that what disturbs one disturbs all; every
 measurement has a DataFrame of its own, and medians are given. *Scans*: queries over the same data files, by
@@ -27,15 +27,16 @@ from typing import Any
 
 import tableformats as tf
 
-from . import QUICK, spark_text
+from . import QUICK, spark_text, table_text
 from .generate import DeltaTable, IcebergTable, build
 from .generate.specs import id_range
 from .processes import run_module
-from .report import DOCUMENT, machine
+from .report import machine
 from .spark_session import JARS, Cost, jobs, peers_missing, plan_query, session, timed
 from .spark_tables import SMALL, RowTables, live_rows, many_files, row_tables
-from .table_text import document_with
 
+PAGE = "spark.md"
+"""The page in docs/measured that is written here."""
 ROWS = 1_000_000 if QUICK else 20_000_000
 ROUNDS = 1 if QUICK else 7
 PLAN_ROUNDS = 1 if QUICK else 15
@@ -159,8 +160,8 @@ def first_query(cores: int, warm: bool) -> dict[str, float]:
 
     ``frame``, ``job``: of the count, from the end of planning; ``query``: from the DataFrame to its tasks.
     """
-    from tableformats.spark.jvm import Bridge
-    from tableformats.spark.native import frame_of
+    from tableformats.engines.spark.native.jvm import Bridge
+    from tableformats.engines.spark.native.path import frame_of
 
     path = many_files(MANY)["delta"]
     spark = session(cores, with_peers=False)
@@ -350,7 +351,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=ROWS, help="a multiple of a million")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--cores", type=int, default=min(os.cpu_count() or 1, 8), help="threads of Spark")
-    parser.add_argument("--write", action="store_true", help=f"put the tables into {DOCUMENT.name}")
+    parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE}")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     sizes = (arguments.rows, arguments.rounds, arguments.cores)
@@ -360,8 +361,7 @@ def main() -> None:
     text = spark_text.text(measure(*sizes))
     print(text)
     if arguments.write:
-        marks = (spark_text.BEGIN, spark_text.END)
-        DOCUMENT.write_text(document_with(DOCUMENT.read_text("utf-8"), text, marks), "utf-8")
+        table_text.write(PAGE, text)
     for line in spark_text.missed(text):
         say(f"goal missed: {line}")
 

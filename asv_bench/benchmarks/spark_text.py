@@ -8,7 +8,6 @@ from typing import Any
 
 from .table_text import markdown
 
-BEGIN, END = "<!-- measured with Spark: begin -->", "<!-- measured with Spark: end -->"
 CLEAN_GOAL, DELETES_GOAL = 1.05, 1.5
 """Times of ``spark.read.parquet`` over the same files, for queries that read columns."""
 FIRST_JOB_GOAL, HAND_OVER_GOAL = 1.0, 3.0

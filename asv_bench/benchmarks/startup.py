@@ -10,4 +10,4 @@ class ImportTime:
         return "import tableformats"
 
     def timeraw_load_plugins(self) -> str:
-        return "from tableformats.plugin.manager import host; host()"
+        return "from tableformats.plugin.registry import host; host()"

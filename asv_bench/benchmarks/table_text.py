@@ -1,4 +1,4 @@
-"""Measurements as Markdown: the table of cases, where our time goes, how cost grows, what peers did otherwise."""
+"""Measurements as Markdown, for docs/measured: all cases, where our time goes, how cost grows, where peers differ."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from .cases import HOWS, Case
 from .generate import build
 from .planners import OURS, PEERS
 
+MEASURED = Path(__file__).parents[2] / "docs" / "measured"
+"""The pages whose tables are written here, each between the marks BEGIN and END."""
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 STAGES = ("metadata", "reconcile", "partitions", "bounds", "deletes", "paths")
 
@@ -29,36 +32,44 @@ class Measured(Protocol):
 
 
 def text(cases: Sequence[Case], results: Measured, machine: str, versions: str) -> str:
-    """All of it."""
+    """The tables of docs/measured/planning.md."""
     ours = [case for case in cases if results.median(case, OURS.name)]
     plans = [case for case in ours if case.how == "plan"]
     others = [case for case in ours if case.how != "plan"]
     parts = [
         f"{when(ours, results)}, {machine}. {versions}.",
         markdown(MAIN_HEAD, [main_row(case, results) for case in plans]),
-        "Not all files are kept by all, and not all plan all:",
+        "Where the planners' answers differ:",
         "\n".join([*dict.fromkeys(remarks(ours, results)), *silent(ours, results)]) or "- nothing to remark",
-        "### Again, after a commit, and as a whole process",
+        "### Second plans, plans after a commit, whole processes",
         "\n".join(f"- {how}: {meaning}" for how, meaning in HOWS.items() if how != "plan"),
         markdown(OTHER_HEAD, [other_row(case, results) for case in others]),
         "### Where our time goes",
-        "Stages count the time of all threads; `plan.files` is built afterwards, when it is asked for.",
+        "The stages count the time of all threads. `plan.files` is built later, when it is asked for.",
         markdown(STAGE_HEAD, [stage_row(case, results) for case in plans]),
-        "Shares of the time in which threads were at work, by our innermost function:",
+        "Shares of the threads' working time, by our innermost function:",
         markdown(("case", "functions"), list(profile_rows(plans, results))),
-        "### What the bytes cost",
-        markdown(STEP_HEAD, [[format_, name, seconds(wall), note] for format_, name, wall, note in results.steps]),
-        "### How cost grows",
+        "### How cost grows with the number of files",
         markdown(SLOPE_HEAD, list(slopes(plans, results))),
     ]
     return "\n\n".join(parts)
 
 
-def document_with(document: str, measured: str, marks: tuple[str, str] = (BEGIN, END)) -> str:
-    """``document`` with what stands between two marks replaced."""
-    begin, end = marks
-    before, rest = document.split(begin, 1)
-    return f"{before}{begin}\n{measured}\n{end}{rest.split(end, 1)[1]}"
+def limits_text(results: Measured) -> str:
+    """The table of docs/measured/limits.md: what the bytes cost, step by step."""
+    return markdown(STEP_HEAD, [[format_, name, seconds(wall), note] for format_, name, wall, note in results.steps])
+
+
+def document_with(document: str, measured: str) -> str:
+    """``document`` with the text between the marks replaced."""
+    before, rest = document.split(BEGIN, 1)
+    return f"{before}{BEGIN}\n{measured}\n{END}{rest.split(END, 1)[1]}"
+
+
+def write(page: str, measured: str) -> None:
+    """Put ``measured`` between the marks of the page of this name in docs/measured."""
+    path = MEASURED / page
+    path.write_text(document_with(path.read_text("utf-8"), measured), "utf-8")
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

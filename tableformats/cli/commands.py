@@ -26,9 +26,9 @@ from .output import is_number, print_json, print_table, rows_of, value_text, val
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..plugin.base import PartitionField
+    from ..plugin.partitions import PartitionField
     from ..schema import Field
-    from ..table import Snapshot, Table
+    from ..table.table import Snapshot, Table
 
 __all__ = ["COMMANDS"]
 
@@ -258,7 +258,7 @@ def health(as_json: bool, **chosen: Any) -> None:
 @output_options
 def plugins(as_json: bool) -> None:
     """List the installed formats and what failed to load."""
-    from ..plugin.manager import host
+    from ..plugin.registry import host
 
     found: list[dict[str, Any]] = [
         {

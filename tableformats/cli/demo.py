@@ -25,7 +25,7 @@ from ..inspect.text import printable
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..scan import Scan
+    from ..table.scan import Scan
 
 __all__ = ["PREDICATE", "demo", "demo_rows", "write_tables"]
 
@@ -53,7 +53,7 @@ def demo(directory: Path) -> int:
     _prepare(directory)
     with _step(f"Writing {directory / 'delta'} and {directory / 'iceberg'}"):
         locations = write_tables(directory)
-    from ..table import open_table
+    from ..table.table import open_table
 
     scans = {name: open_table(location).scan(PREDICATE) for name, location in locations.items()}
     for name, scan in scans.items():

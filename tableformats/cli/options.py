@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from ..scan import Scan
-    from ..table import Snapshot, Table
+    from ..table.scan import Scan
+    from ..table.table import Snapshot, Table
 
 __all__ = [
     "as_number",
@@ -115,7 +115,7 @@ scan_options = _stacked(
 
 def opened_table(chosen: Mapping[str, Any]) -> Table:
     """The table of :data:`table_options`. Raises what ``open_table`` raises."""
-    from ..table import open_table
+    from ..table.table import open_table
 
     return open_table(
         chosen["location"],

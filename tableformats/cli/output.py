@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..datetimes import format_date, format_timestamp
 from ..errors import TableFormatsError
 from ..inspect.text import location_text, printable
+from ..schema.datetimes import format_date, format_timestamp
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..schema import Field
-    from ..table import Snapshot
+    from ..table.table import Snapshot
 
 __all__ = ["Difference", "SnapshotDiff", "diff"]
 

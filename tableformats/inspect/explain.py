@@ -1,6 +1,6 @@
 """``plan.explain()``: the funnel of one plan as text, from metadata files to planned files.
 
-The figures are those of :class:`tableformats.report.ScanReport`; nothing is counted here. Names and locations come
+The figures are those of :class:`ScanReport`; nothing is counted here. Names and locations come
 from the table and are shown escaped, locations without credentials.
 """
 
@@ -13,8 +13,8 @@ from ..expressions import TRUE
 from .text import bytes_text, count_text, location_text, percent_text, printable, time_text
 
 if TYPE_CHECKING:
-    from ..report import ScanReport
-    from ..scan import ScanPlan
+    from ..plugin.report import ScanReport
+    from ..table.scan import ScanPlan
 
 __all__ = ["explain"]
 

@@ -15,8 +15,8 @@ from .text import bytes_text, count_text, percent_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..report import ScanReport
-    from ..table import Snapshot
+    from ..plugin.report import ScanReport
+    from ..table.table import Snapshot
 
 __all__ = ["Finding", "health"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..table import Snapshot, Table
+    from ..table.table import Snapshot, Table
 
 __all__ = ["Inspector"]
 

@@ -1,62 +1,194 @@
-"""The interface for plugin authors: everything that a format needs stands here.
+"""The interface for plugin authors: all that a format needs is imported from here.
 
-A plugin implements :class:`TableFormat` and registers it through :func:`hookimpl` in a module that its distribution
-names in the entry-point group ``tableformats``.
+A plugin implements :class:`TableFormat` and registers it through :func:`hookimpl`, in a module that its distribution
+names in the entry-point group ``tableformats``. Beside the contract stand the helpers that the formats of this
+project use themselves: schemas and transforms, storage, errors, array helpers, threads and kernels.
 """
 
-from .base import (
-    DeleteFiles,
-    FileBatch,
-    FilePart,
-    FormatSnapshot,
-    FormatTable,
-    Implied,
-    ImpliedBounds,
-    MetadataColumn,
-    NameMapping,
-    OpenOptions,
-    PartitionField,
-    PartitionSpec,
-    ReadRequest,
-    SnapshotSelector,
-    SplitOptions,
-    TableFormat,
-    deletes_type,
-    partition_members,
-    utc_datetime,
+from .._core.bitmap import validate
+from .._core.filekeys import FileKeySet
+from ..cache.metadata_cache import MetadataCache
+from ..columnar import compute
+from ..columnar.arrays import (
+    FALSE,
+    TRUE,
+    ZERO,
+    array_of,
+    distinct,
+    flat,
+    repeated,
+    scalar,
+    strings,
+    text_buffers,
+    to_arrow,
+    to_numpy,
 )
-from .cache import MetadataCache
+from ..errors import (
+    AmbiguousFormatError,
+    CorruptMetadataError,
+    InvalidPredicateError,
+    LimitExceededError,
+    PathNotAllowedError,
+    PluginContractError,
+    PluginLoadError,
+    SnapshotNotFoundError,
+    TableFormatsError,
+    TableNotFoundError,
+    UnknownFormatError,
+    UnsupportedFeatureError,
+)
+from ..io.compression import AVRO_CODECS, DAMAGE, inflate_avro, libdeflate
+from ..io.orc_tail import OrcTail
+from ..io.storage import (
+    FileInfo,
+    ReusableBuffer,
+    Storage,
+    common_move,
+    missing_file,
+    normalize,
+    normalize_all,
+    scheme_of,
+    strip_trailing,
+)
+from ..limits import DEFAULT_LIMITS, Limits
+from ..runtime.concurrency import cached_property, free_after_fork
+from ..runtime.threads import ahead, bundles, in_order, runs, thread_count
+from ..schema import (
+    EXACT,
+    DecimalType,
+    Field,
+    FixedType,
+    ListType,
+    MapType,
+    PrimitiveType,
+    Schema,
+    StructType,
+    Type,
+    arrow_field,
+    arrow_type,
+    datetimes,
+    number_fields,
+    primitive,
+)
+from ..schema.datetimes import DATETIME_MS, DAY_S, DAY_US, FIRST_GREGORIAN_DAY, YEAR_1900_S, days_from_civil
+from ..schema.transforms import Transform, parse_transform
 from .changes import DELETE, INSERT, ChangeBatch, FormatChanges
+from .columns import MetadataColumn, NameMapping
+from .deletes import EQUALITY, DeleteFiles, deletes_type
+from .files import FileBatch, MetadataPart, RowErrors
+from .format import FormatTable, OpenOptions, SnapshotSelector, TableFormat, utc_datetime
 from .hookspecs import hookimpl
-from .statistics import Bounds, Statistics, StatisticsOfRows
+from .manifest_filter import Decision, ManifestFilter
+from .partitions import Implied, ImpliedBounds, PartitionField, PartitionSpec, partition_members
+from .report import ScanReport
+from .snapshot import FormatSnapshot, ReadRequest, SplitOptions
+from .statistics import Bounds, Statistics, StatisticsSlice
 
 __all__ = [
-    "DELETE",
-    "INSERT",
+    "AVRO_CODECS",
+    "AmbiguousFormatError",
     "Bounds",
     "ChangeBatch",
+    "CorruptMetadataError",
+    "DAMAGE",
+    "DATETIME_MS",
+    "DAY_S",
+    "DAY_US",
+    "DEFAULT_LIMITS",
+    "DELETE",
+    "DecimalType",
+    "Decision",
     "DeleteFiles",
+    "EQUALITY",
+    "EXACT",
+    "FALSE",
+    "FIRST_GREGORIAN_DAY",
+    "Field",
     "FileBatch",
-    "FilePart",
+    "FileInfo",
+    "FileKeySet",
+    "FixedType",
     "FormatChanges",
     "FormatSnapshot",
     "FormatTable",
+    "INSERT",
     "Implied",
     "ImpliedBounds",
+    "InvalidPredicateError",
+    "LimitExceededError",
+    "Limits",
+    "ListType",
+    "ManifestFilter",
+    "MapType",
     "MetadataCache",
     "MetadataColumn",
+    "MetadataPart",
     "NameMapping",
     "OpenOptions",
+    "OrcTail",
     "PartitionField",
     "PartitionSpec",
+    "PathNotAllowedError",
+    "PluginContractError",
+    "PluginLoadError",
+    "PrimitiveType",
     "ReadRequest",
+    "ReusableBuffer",
+    "RowErrors",
+    "ScanReport",
+    "Schema",
+    "SnapshotNotFoundError",
     "SnapshotSelector",
     "SplitOptions",
     "Statistics",
-    "StatisticsOfRows",
+    "StatisticsSlice",
+    "Storage",
+    "StructType",
+    "TRUE",
     "TableFormat",
+    "TableFormatsError",
+    "TableNotFoundError",
+    "Transform",
+    "Type",
+    "UnknownFormatError",
+    "UnsupportedFeatureError",
+    "YEAR_1900_S",
+    "ZERO",
+    "ahead",
+    "array_of",
+    "arrow_field",
+    "arrow_type",
+    "bundles",
+    "cached_property",
+    "common_move",
+    "compute",
+    "datetimes",
+    "days_from_civil",
     "deletes_type",
+    "distinct",
+    "flat",
+    "free_after_fork",
     "hookimpl",
+    "in_order",
+    "inflate_avro",
+    "libdeflate",
+    "missing_file",
+    "normalize",
+    "normalize_all",
+    "number_fields",
+    "parse_transform",
     "partition_members",
+    "primitive",
+    "repeated",
+    "runs",
+    "scalar",
+    "scheme_of",
+    "strings",
+    "strip_trailing",
+    "text_buffers",
+    "thread_count",
+    "to_arrow",
+    "to_numpy",
     "utc_datetime",
+    "validate",
 ]

@@ -19,7 +19,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .base import DeleteFiles, FileBatch, FormatSnapshot, PartitionSpec, ReadRequest
+    from .deletes import DeleteFiles
+    from .files import FileBatch
+    from .partitions import PartitionSpec
+    from .snapshot import FormatSnapshot, ReadRequest
 
 __all__ = ["DELETE", "INSERT", "ChangeBatch", "FormatChanges"]
 
@@ -78,7 +81,7 @@ class FormatChanges(ABC):
         ``data_change`` (bool): false where the commit only rearranged rows. Raises as :meth:`read` does."""
 
     @abstractmethod
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         """The deletes of ``files``, rows of what :meth:`read` gave, as
         :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`. ``DeleteFiles.files`` has a further column
         ``selects`` (bool): where a file has deletes for which it is true, only the rows that these delete changed;

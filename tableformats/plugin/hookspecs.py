@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from .base import TableFormat
+    from .format import TableFormat
 
 __all__ = ["PROJECT", "hookimpl", "hookspec"]
 

@@ -1,7 +1,7 @@
 """Run a plan with Spark: :func:`to_spark` gives a DataFrame over a plan's files, :func:`read` opens a table first.
 
-Nothing is installed into Spark: no JAR, no session setting. See :mod:`tableformats.spark.native` for sessions with a
-JVM, :mod:`tableformats.spark.portable` for Spark Connect, and docs/spark.md for SQL and streams.
+Nothing is installed into Spark: no JAR, no session setting. See :mod:`path` for sessions with a
+JVM, :mod:`tableformats.engines.spark.portable.path` for Spark Connect, and docs/spark.md for SQL and streams.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .modes import to_spark
+from ..engines.spark.session import to_spark
 
 if TYPE_CHECKING:
     import os
@@ -38,7 +38,7 @@ def read(
     ``scan`` are the arguments of :meth:`tableformats.Table.scan` (``filter``, ``columns``, ``version``, ...); the
     others are those of :func:`tableformats.open_table`, and so are the errors of all three.
     """
-    from ..table import open_table
+    from ..table.table import open_table
 
     table = open_table(
         location,

@@ -1,7 +1,7 @@
 """The Python data source ``tableformats``: tables for ``spark.read.format("tableformats")`` and SQL, on any session.
 
 Spark plans in one Python process and reads in others. Here the plan is made where the session's driver is; executors
-get packed groups of files and read them with pyarrow (:mod:`tableformats.arrow`). No JAR and no Py4J is needed, so
+get packed groups of files and read them with pyarrow (:mod:`arrow`). No JAR and no Py4J is needed, so
 Spark Connect and serverless sessions are served too; where there is a classic session, the native path is faster.
 Imported only by processes that use PySpark 4.0 or later.
 """
@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from .. import expressions as ex
+from ..engines.spark.batches import SparkBatches, spark_schema_json
+from ..engines.spark.distributed.transport import Access, PackedScan, pack, unpack
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
-from .batches import SparkBatches, spark_schema_json
+from ..expressions import tree as ex
 from .options import ReadOptions
-from .transport import Access, PackedScan, pack, unpack
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..scan import Scan, ScanPlan, ScanTask
+    from ..table.scan import Scan, ScanPlan, ScanTask
     from .streaming import StreamReader
 
 __all__ = ["FileGroup", "TableFormatsDataSource", "TaskReader", "check_schema", "file_groups"]
@@ -127,7 +127,7 @@ class TaskReader:
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         """The rows of the group's files; of anything else none, for Spark makes up a partition where there is none."""
-        from ..arrow import read_tasks
+        from ..engines.arrow import read_tasks
 
         if not isinstance(partition, FileGroup):
             return

@@ -12,14 +12,14 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..concurrency import cached_property
+from ..engines.spark.distributed.transport import Access
 from ..errors import SnapshotNotFoundError, TableFormatsError, UnsupportedFeatureError
 from ..limits import Limits
-from .transport import Access
+from ..runtime.concurrency import cached_property
 
 if TYPE_CHECKING:
-    from ..scan import Scan
-    from ..table import Snapshot, Table
+    from ..table.scan import Scan
+    from ..table.table import Snapshot, Table
 
 __all__ = ["BATCH", "STREAM", "ReadOptions"]
 
@@ -112,7 +112,7 @@ class ReadOptions:
 
     def size(self, name: str) -> int | None:
         """Bytes. Raises TableFormatsError."""
-        from ..splits import size_in_bytes
+        from ..planning.splits import size_in_bytes
 
         text = self._texts.get(name)
         try:
@@ -160,7 +160,7 @@ class ReadOptions:
 
     def open_table(self) -> Table:
         """The table. Raises as :func:`tableformats.open_table`, and TableFormatsError without a path."""
-        from ..table import open_table
+        from ..table.table import open_table
 
         location = self._texts.get("path")
         if location is None:
@@ -249,7 +249,7 @@ class ReadOptions:
 
     def restrict(self, rows: Snapshot | Scan) -> Scan:
         """``rows`` with the filter and the columns that were asked for. Raises InvalidPredicateError."""
-        from ..table import Snapshot
+        from ..table.table import Snapshot
 
         case_sensitive = self.flag("caseSensitive")
         if isinstance(rows, Snapshot):

@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .. import expressions as ex
-from ..changes import CHANGE_COLUMNS
 from ..errors import UnsupportedFeatureError
+from ..expressions import tree as ex
+from ..table.changes import CHANGE_COLUMNS
 from .datasource import check_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-    from ..scan import Scan, ScanPlan
-    from ..table import Table
+    from ..table.scan import Scan, ScanPlan
+    from ..table.table import Table
     from .options import ReadOptions
 
 __all__ = ["ALL", "AppendedFiles", "InitialFiles", "StreamFiles"]

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ..errors import UnsupportedFeatureError
-from ..plugin.base import utc_datetime
-from ..table import epoch_ms
+from ..plugin.format import utc_datetime
+from ..table.table import epoch_ms
 from .datasource import TaskReader, file_groups
 from .options import STREAM, ReadOptions
 from .stream_files import ALL, AppendedFiles, InitialFiles, StreamFiles
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-    from ..table import Table
+    from ..table.table import Table
 
 try:
     from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles, SupportsTriggerAvailableNow

@@ -12,19 +12,13 @@ import pyarrow as pa
 import pytest
 
 from ..errors import SnapshotNotFoundError, TableFormatsError, TableNotFoundError, UnsupportedFeatureError
-from ..plugin.base import (
-    FormatSnapshot,
-    FormatTable,
-    OpenOptions,
-    PartitionSpec,
-    ReadRequest,
-    SnapshotSelector,
-    TableFormat,
-)
-from ..report import ScanReport
+from ..io.storage import Storage
+from ..plugin.format import FormatTable, OpenOptions, SnapshotSelector, TableFormat
+from ..plugin.partitions import PartitionSpec
+from ..plugin.report import ScanReport
+from ..plugin.snapshot import FormatSnapshot, ReadRequest
 from ..schema import Schema, arrow_type
-from ..storage import Storage
-from ..table import Snapshot, Table
+from ..table.table import Snapshot, Table
 
 __all__ = ["FormatConformance"]
 
@@ -151,8 +145,8 @@ class FormatConformance:
     def test_parts_are_the_same_when_they_are_read_together(self, snapshot: FormatSnapshot) -> None:
         """Where parts share the work of being read, each has the files and the bounds that it has alone."""
         columns = tuple(path[-1] for path in snapshot.schema.leaves())
-        parts = [p for p in snapshot.parts(ReadRequest(columns, ScanReport())) if p.together is not None]
-        shared = parts[0].together(parts) if parts and parts[0].together is not None else []
+        parts = [p for p in snapshot.parts(ReadRequest(columns, ScanReport())) if p.read_many is not None]
+        shared = parts[0].read_many(parts) if parts and parts[0].read_many is not None else []
         assert [part.key for part in shared] == [part.key for part in parts]
         for part, alone in zip(shared, parts, strict=True):
             reports = ScanReport(), ScanReport()

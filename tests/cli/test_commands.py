@@ -246,7 +246,7 @@ def test_debug_shows_the_traceback(shell: Shell, tmp_path: Path) -> None:
 
 
 def test_a_defect_is_one_line_too(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tableformats.table.Table.history", lambda *_: 1 / 0)
+    monkeypatch.setattr("tableformats.table.table.Table.history", lambda *_: 1 / 0)
     err = shell.fails(1, "history", DELTA)
     assert err.splitlines() == [
         "Error: ZeroDivisionError: division by zero",

@@ -12,7 +12,7 @@ import pytest
 import tableformats as tf
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.plugin import ReadRequest
-from tableformats.report import ScanReport
+from tableformats.plugin.report import ScanReport
 from tests.conformance import ROOT, needs_tables
 from tests.plugin.iceberg_support import read_deletes
 

@@ -11,7 +11,7 @@ import pytest
 
 from tableformats import open_table
 from tableformats.errors import CorruptMetadataError
-from tableformats.inflate import DAMAGE, inflate_avro
+from tableformats.io.compression import DAMAGE, inflate_avro
 from tests.plugin.delta_support import DeltaLog
 from tests.plugin.iceberg_support import compress
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import tableformats as tf
-from tableformats import expressions as ex
-from tableformats.splits import _pack, _Part
+from tableformats.expressions import tree as ex
+from tableformats.planning.splits import _pack, _Part
 
 from .test_java_plans import convert, simplified
 

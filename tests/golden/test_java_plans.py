@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 import tableformats as tf
-from tableformats import expressions as ex
 from tableformats._core.masks import MAY_FALSE
-from tableformats.residuals import residual
-from tableformats.scan import ScanTask
+from tableformats.expressions import tree as ex
+from tableformats.planning.residuals import residual
 from tableformats.schema import Schema
+from tableformats.table.scan import ScanTask
 from tests.conformance import ROOT, has_data, needs_tables
 
 pytestmark = [needs_tables, pytest.mark.conformance]
@@ -86,7 +86,7 @@ def kinds_in(filter: Any) -> set[str]:
 
 def matching_rows(snapshot: tf.Snapshot, predicate: ex.Expression) -> int:
     """Rows that match, with no file pruned: everything is read, then filtered."""
-    from tableformats.arrow.filters import keep_matching
+    from tableformats.engines.arrow.filters import keep_matching
 
     batches = snapshot.scan().to_arrow().combine_chunks().to_batches()
     return sum(keep_matching(snapshot.bind(predicate), batch).num_rows for batch in batches)

@@ -1,7 +1,8 @@
 """Seeded mutants: known causes of wrong answers, each put into a copy of the code, which the tests must then refuse.
 
-:mod:`.core`, :mod:`.delta` and :mod:`.iceberg` list them; ``python -m tests.mutants`` runs them. A mutant replaces a
-text that stands exactly once in a file, so that the list fails loudly when code moves.
+The modules ``core_*``, ``delta_*`` and ``iceberg_*`` list them; ``python -m tests.mutants`` runs them. A mutant names a
+definition and replaces tokens that stand there exactly once. So the list follows code that moves or is formatted anew,
+and fails loudly when the code itself changes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from .mutant import Mutant
 
 def every() -> list[Mutant]:
     """All mutants, in the order of the table in docs/correctness.md."""
-    from . import core, delta, iceberg
+    from . import core_pruning, core_rows, delta_files, delta_log, iceberg_deletes, iceberg_metadata
 
-    return [*core.MUTANTS, *delta.MUTANTS, *iceberg.MUTANTS]
+    lists = (core_pruning, core_rows, delta_log, delta_files, iceberg_deletes, iceberg_metadata)
+    return [mutant for module in lists for mutant in module.MUTANTS]
 
 
 __all__ = ["Mutant", "every"]

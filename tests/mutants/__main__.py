@@ -14,17 +14,17 @@ from .runner import FALLBACK, kept_results, run, table
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     options.add_argument("--list", action="store_true", help="print the mutants and do nothing")
-    options.add_argument("--only", default="", help="judge those whose names or files contain this")
+    options.add_argument("--only", default="", help="judge those whose names or anchors contain this")
     options.add_argument("--missing", action="store_true", help="judge those that no earlier run has killed")
     options.add_argument("--quick", action="store_true", help="ask nobody but the tests that each mutant names")
     options.add_argument("--write", type=Path, help="put the kill table of all mutants between the marks of this file")
     given = options.parse_args()
-    chosen = [m for m in every() if given.only in m.name or given.only in m.file]
+    chosen = [m for m in every() if given.only in m.name or given.only in m.where]
     if given.missing:
         kept = kept_results()
         chosen = [m for m in chosen if m.name not in kept or kept[m.name].outcome != "killed"]
     if given.list:
-        print("\n".join(f"{m.name}: {m.cause} ({m.file})" for m in chosen))
+        print("\n".join(f"{m.name}: {m.cause} ({m.where})" for m in chosen))
         return
     results = run(chosen, () if given.quick else FALLBACK)
     survivors = [name for name, result in results.items() if result.outcome != "killed"]

@@ -22,7 +22,10 @@ from pathlib import Path
 
 from .mutant import ROOT, Mutant
 
-FALLBACK = ("tests/property", "tests/core", "tests/plugin", "tests/unit")
+_NOT_ASKED = {"cli", "fuzz", "golden", "mutants", "property", "spark"}
+_SUBJECTS = sorted(path.name for path in (ROOT / "tests").glob("[a-z]*") if path.is_dir())
+FALLBACK = ("tests/property", *(f"tests/{name}" for name in _SUBJECTS if name not in _NOT_ASKED))
+"""Folders of tests that are asked where a mutant's killers do not notice it."""
 TIMEOUT = 600
 TABLES = 30
 """How many tables each laboratory makes for a mutant."""
@@ -61,7 +64,7 @@ class Copy:
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[str]:
         """The tree with the mutant in it; gives what went wrong in building it."""
-        target = self.root / mutant.file
+        target = self.root / mutant.located(self.root).file
         sound = target.read_text()
         built = {path: path.read_bytes() for path in self.root.rglob("*.so")} if mutant.is_native else {}
         target.write_text(mutant.mutated(self.root))
@@ -126,7 +129,7 @@ def judge(copy: Copy, mutant: Mutant, fallback: Sequence[str]) -> Result:
     """Put ``mutant`` into the copy and see who notices: its killers, else the tests ``fallback``."""
     start = time.monotonic()
     with copy.mutated(mutant) as wrong:
-        outcome, by = ("broken", wrong) if wrong else copy.test(mutant.killers)
+        outcome, by = ("broken", wrong) if wrong else copy.test(mutant.killing_tests(copy.root))
         if outcome == "survived" and fallback:
             outcome, by = copy.test(fallback)
     return Result(outcome, by, round(time.monotonic() - start, 1))

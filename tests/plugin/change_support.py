@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
-from tableformats_delta import z85
-from tableformats_delta.deletion_vectors import PORTABLE_MAGIC
+from tableformats_delta.deletes import z85
+from tableformats_delta.deletes.deletion_vectors import PORTABLE_MAGIC
 
 import tableformats as tf
 from tests.plugin.delta_support import DeltaLog, add, field

@@ -13,15 +13,15 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from tableformats_delta import z85
+from tableformats_delta.deletes import z85
+from tableformats_delta.deletes.vector_column import vector_type
 from tableformats_delta.format import DeltaFormat
 from tableformats_delta.snapshot import DeltaSnapshot
 from tableformats_delta.table import DeltaTable
-from tableformats_delta.vector_column import vector_type
 
+from tableformats.io.storage import Storage
 from tableformats.plugin import FormatSnapshot, OpenOptions, ReadRequest, SnapshotSelector
-from tableformats.report import ScanReport
-from tableformats.storage import Storage
+from tableformats.plugin.report import ScanReport
 
 PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 WITH_VECTORS = {
@@ -227,13 +227,13 @@ def live_files(snapshot: FormatSnapshot, asked: ReadRequest | None = None) -> li
             if batch.live is None or batch.live[i]:
                 live.append(i)
                 found.append(row)
-        if batch.check_live is not None:
-            batch.check_live(np.array(live, np.int64))
+        if batch.row_errors is not None:
+            batch.row_errors.raise_if_live(np.array(live, np.int64))
     return found
 
 
 def deleted(snapshot: FormatSnapshot, row: dict[str, Any], record_count: int | None = None) -> list[int]:
     """The deleted positions of one live file."""
     vectors = pa.array([[row["vector"]] if row["vector"] else []], vector_type())
-    deletes = snapshot.attach_deletes(pa.table({"deletion_vector": vectors}))
+    deletes = snapshot.attach_deletes(pa.table({"deletion_vector": vectors}), request())
     return list(snapshot.deleted_positions(row["path"], record_count, deletes.files))

@@ -13,12 +13,12 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
-from tableformats_iceberg.avro import AvroColumns, Want
-from tableformats_iceberg.avro_schema import Path
-from tableformats_iceberg.columns import RawColumn
+from tableformats_iceberg.avro.columns import RawColumn
+from tableformats_iceberg.avro.container import AvroColumns, Want
+from tableformats_iceberg.avro.schema import Path
 
-from tableformats.plugin.base import EQUALITY
-from tableformats.scan import ScanPlan
+from tableformats.plugin.deletes import EQUALITY
+from tableformats.table.scan import ScanPlan
 
 SYNC = bytes(range(16))
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tableformats_delta.checksums import read_checksum
-from tableformats_delta.log import list_log
+from tableformats_delta.log.checksums import read_checksum
+from tableformats_delta.log.listing import list_log
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, TableFormatsError
-from tableformats.report import ScanReport
-from tableformats.storage import Storage
+from tableformats.io.storage import Storage
+from tableformats.plugin.report import ScanReport
 from tests.conformance import delta_cases, needs_tables
 from tests.plugin.delta_support import (
     PROTOCOL,

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tableformats_delta import commits
-from tableformats_delta.commit_lines import CommitLines, read_lines
-from tableformats_delta.commits import Commit, parse_actions, read_commits
-from tableformats_delta.log import LogFile
-from tableformats_delta.texts import Texts
+from tableformats_delta.log import commits
+from tableformats_delta.log.commit_buffer import CommitBuffer
+from tableformats_delta.log.commit_lines import CommitLines, read_lines
+from tableformats_delta.log.commits import Commit, parse_actions, read_commits
+from tableformats_delta.log.listing import LogFile
 
 from tableformats.errors import CorruptMetadataError
-from tableformats.storage import Storage
+from tableformats.io.storage import Storage
 from tests.plugin.delta_support import add, first_actions, remove, stats, vector
 
 INFO = {"commitInfo": {"operation": "WRITE"}}
@@ -44,7 +44,7 @@ def by_action(data: bytes) -> Commit:
 
 
 def by_line(data: bytes, *more: bytes) -> Commit | None:
-    lines = read_lines(Texts([*more, data, *more]))[len(more)]
+    lines = read_lines(CommitBuffer([*more, data, *more]))[len(more)]
     return None if lines is None else commits._of_lines(FILE, lines)
 
 
@@ -194,8 +194,8 @@ def test_many_files_at_once(tmp_path: Path) -> None:
 
 
 def test_no_file_and_empty_files() -> None:
-    assert read_lines(Texts()) == []
-    lines = read_lines(Texts([b"", text_of(BARE)]))
+    assert read_lines(CommitBuffer()) == []
+    lines = read_lines(CommitBuffer([b"", text_of(BARE)]))
     assert isinstance(lines[0], CommitLines)
     assert commits._of_lines(FILE, lines[0]) is None
     assert isinstance(lines[1], CommitLines)

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tableformats_delta.actions import iter_actions
 from tableformats_delta.format import DeltaFormat
+from tableformats_delta.log.actions import iter_actions
 
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError, TableFormatsError
+from tableformats.io.storage import Storage
 from tableformats.plugin import OpenOptions, SnapshotSelector
-from tableformats.storage import Storage
 from tests.conformance import delta_cases, needs_tables
 from tests.plugin.delta_support import (
     WITH_VECTORS,

@@ -18,8 +18,8 @@ from tableformats_delta.snapshot import DeltaSnapshot
 from tableformats_delta.table import DeltaTable
 
 from tableformats import errors
+from tableformats.io.storage import Storage
 from tableformats.plugin import OpenOptions, SnapshotSelector
-from tableformats.storage import Storage
 from tests.conformance import OUTCOMES, DeltaCase, delta_cases, needs_tables
 
 from .delta_support import deleted, live_files

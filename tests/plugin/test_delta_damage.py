@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tableformats_delta.log import list_log
-from tableformats_delta.replay import load_state
+from tableformats_delta.log.listing import list_log
+from tableformats_delta.log.replay import load_state
 
 from tableformats.errors import CorruptMetadataError, TableFormatsError
+from tableformats.io.storage import Storage
 from tableformats.plugin import Bounds
-from tableformats.storage import Storage
 from tests.plugin.delta_support import (
     WITH_VECTORS,
     DeltaLog,

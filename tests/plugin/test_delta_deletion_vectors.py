@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
-from tableformats_delta import z85
-from tableformats_delta.deletion_vectors import NATIVE_MAGIC, PORTABLE_MAGIC, read_deletion_vector, stored_path
+from tableformats_delta.deletes import z85
+from tableformats_delta.deletes.deletion_vectors import NATIVE_MAGIC, PORTABLE_MAGIC, read_deletion_vector, stored_path
 
 from tableformats import open_table
 from tableformats.errors import CorruptMetadataError, PathNotAllowedError, TableFormatsError
-from tableformats.storage import Storage
+from tableformats.io.storage import Storage
 from tests.plugin.delta_support import (
     UUIDS,
     WITH_VECTORS,
@@ -143,7 +143,7 @@ def test_attached_deletes(log: DeltaLog) -> None:
     snapshot = log.snapshot()
     (batch,) = snapshot.read(request())
     files = pa.Table.from_batches([batch.files])
-    found = snapshot.attach_deletes(files)
+    found = snapshot.attach_deletes(files, request())
     assert found.offsets.tolist() == [0, 1, 1, 2]
     assert found.indices.tolist() == [0, 1]
     assert found.files.column("kind").to_pylist() == ["deletion_vector"] * 2
@@ -152,8 +152,8 @@ def test_attached_deletes(log: DeltaLog) -> None:
         f"{log.root}/p%q/deletion_vector_{UUIDS[0]}.bin",
         f"{log.root}/deletion_vector_{UUIDS[1]}.bin",
     ]
-    assert snapshot.attach_deletes(files.slice(1, 1)).offsets.tolist() == [0, 0]
-    assert snapshot.attach_deletes(files.slice(0, 0).select(["path"])).files.num_rows == 0
+    assert snapshot.attach_deletes(files.slice(1, 1), request()).offsets.tolist() == [0, 0]
+    assert snapshot.attach_deletes(files.slice(0, 0).select(["path"]), request()).files.num_rows == 0
 
 
 class TestDamage:

@@ -10,7 +10,8 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from tableformats_delta import group_reader, snapshot
+from tableformats_delta import snapshot
+from tableformats_delta.checkpoints import group_reader
 
 from tableformats import CorruptMetadataError, open_table
 
@@ -87,8 +88,8 @@ def test_adds_in_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adds: Seq
 @pytest.mark.parametrize("batch", [5, 7, 8])
 def test_statistics_of_all_batches_are_decoded_once(log: DeltaLog, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     monkeypatch.setattr(group_reader, "_BATCH_ROWS", batch)
-    ways = mock.Mock(wraps=group_reader._Way)
-    monkeypatch.setattr(group_reader, "_Way", ways)
+    ways = mock.Mock(wraps=group_reader.ForwardCursor)
+    monkeypatch.setattr(group_reader, "ForwardCursor", ways)
     table = open_table(log.root)
     assert len(table.scan("id >= 0").plan()) == sum(i % 3 > 0 for i in range(ROWS))
     assert ways.call_count == 1

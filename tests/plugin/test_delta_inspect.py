@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tableformats_delta.last_checkpoint import canonical_form, json_checksum
+from tableformats_delta.log.last_checkpoint import canonical_form, json_checksum
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError

@@ -14,8 +14,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tableformats_delta import _json, json_columns, json_reference
-from tableformats_delta.json_columns import JsonColumns, JsonTable, member_tree
+from tableformats_delta.json import _json
+from tableformats_delta.json import columns as json_columns
+from tableformats_delta.json import reference as json_reference
+from tableformats_delta.json.columns import JsonColumns, JsonTable, member_tree
 
 PATHS: list[tuple[str, ...]] = [("a",), ("n", "x"), ("n", "y.z"), ("m", "x"), ("é\n\U0001f600",)]
 BY_HAND = json.dumps({"skip": [1, {"a": []}, '\\"', None], "a": 1, "n": {"x": 2.5, "q": {}, "y.z": "s\né"}, "m": {}})

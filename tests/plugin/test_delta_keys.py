@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tableformats_delta import _keys
-from tableformats_delta.actions import file_rows
-from tableformats_delta.file_keys import file_keys, path_keys
+from tableformats_delta.log import _keys
+from tableformats_delta.log.actions import file_rows
+from tableformats_delta.log.file_keys import file_keys, path_keys
 
 from tableformats.errors import CorruptMetadataError
 from tests.plugin.delta_support import add, vector

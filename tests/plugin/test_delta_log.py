@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tableformats_delta.format import DeltaFormat
 
-from tableformats.datetimes import DATETIME_MS
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError, TableNotFoundError
+from tableformats.io.storage import Storage
 from tableformats.plugin import OpenOptions, SnapshotSelector
-from tableformats.storage import Storage
+from tableformats.schema.datetimes import DATETIME_MS
 
 from .delta_support import PROTOCOL, DeltaLog, add, first_actions, live_files, metadata, remove
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tableformats_delta._thrift import check_chunks, read_struct
-from tableformats_delta.parquet_footers import _leaves, _Struct, has_sound_chunks
+from tableformats_delta.checkpoints._thrift import check_chunks, read_struct
+from tableformats_delta.checkpoints.parquet_footers import _leaves, _Struct, has_sound_chunks
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tableformats_delta.features import READER_FEATURES, WRITER_FEATURES
+from tableformats_delta.schema.features import READER_FEATURES, WRITER_FEATURES
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 

@@ -15,8 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tableformats_delta import _json, commits, json_columns, json_reference, statistics, stats_json
-from tableformats_delta.statistics import LogStatistics
+from tableformats_delta.json import _json
+from tableformats_delta.json import columns as json_columns
+from tableformats_delta.json import reference as json_reference
+from tableformats_delta.log import commits
+from tableformats_delta.statistics import statistics, stats_json
+from tableformats_delta.statistics.statistics import LogStatistics
 
 from tableformats import open_table
 from tableformats.plugin import Bounds

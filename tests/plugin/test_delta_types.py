@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tableformats_delta.features import READER_FEATURES
+from tableformats_delta.schema.features import READER_FEATURES
 
 from tableformats import CorruptMetadataError, InvalidPredicateError, UnsupportedFeatureError, open_table
 from tests.conformance import ROOT, needs_tables

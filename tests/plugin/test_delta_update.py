@@ -10,15 +10,15 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tableformats_delta import log as log_module
-from tableformats_delta import statistics
 from tableformats_delta.format import DeltaFormat
+from tableformats_delta.log import listing as log_module
+from tableformats_delta.statistics import statistics
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError
+from tableformats.io.storage import FileInfo, Storage
 from tableformats.plugin import MetadataCache, OpenOptions
-from tableformats.storage import FileInfo, Storage
-from tableformats.table import Table
+from tableformats.table.table import Table
 from tests.plugin.delta_support import (
     ADD_FIELDS,
     VECTOR_TYPE,

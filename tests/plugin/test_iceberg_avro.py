@@ -13,17 +13,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tableformats_iceberg._avro import AvroDecodeError, read_varint
-from tableformats_iceberg.avro import Want, read_columns, read_header
-from tableformats_iceberg.avro_schema import compile_program
-from tableformats_iceberg.entries import _wants
-from tableformats_iceberg.manifests import _WANTS as LIST_WANTS
+from tableformats_iceberg.avro._avro import AvroDecodeError, read_varint
+from tableformats_iceberg.avro.container import Want, read_columns, read_header
+from tableformats_iceberg.avro.schema import compile_program
+from tableformats_iceberg.manifests.entries import _wants
+from tableformats_iceberg.manifests.manifest_list import _WANTS as LIST_WANTS
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.limits import Limits
 from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import primitive
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
 from tests.conformance import ROOT, needs_tables
 
 from .iceberg_support import (

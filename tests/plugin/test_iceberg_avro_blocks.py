@@ -7,11 +7,11 @@ import zlib
 from typing import Any
 
 import pytest
-from tableformats_iceberg import avro
-from tableformats_iceberg.avro import Want, read_columns
+from tableformats_iceberg.avro import container as avro
+from tableformats_iceberg.avro.container import Want, read_columns
 
-from tableformats import inflate
 from tableformats.errors import CorruptMetadataError, LimitExceededError
+from tableformats.io import compression as inflate
 from tableformats.limits import Limits
 
 from .iceberg_support import (

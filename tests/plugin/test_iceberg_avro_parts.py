@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tableformats_iceberg import avro, snapshot
-from tableformats_iceberg.avro import read_columns, read_header
-from tableformats_iceberg.entries import _wants
+from tableformats_iceberg import snapshot
+from tableformats_iceberg.avro import container as avro
+from tableformats_iceberg.avro.container import read_columns, read_header
+from tableformats_iceberg.manifests.entries import _wants
 
-from tableformats import inflate
 from tableformats.errors import TableFormatsError
+from tableformats.io import compression as inflate
 from tableformats.limits import Limits
 from tableformats.plugin import ReadRequest, SnapshotSelector
-from tableformats.report import ScanReport
+from tableformats.plugin.report import ScanReport
 
 from .iceberg_support import blocks_of, container, entry, entry_schema, manifest_bytes, record, varint
 from .test_iceberg_avro import check_against_oracle, manifests, spec_of

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 from tableformats_iceberg.format import IcebergFormat
-from tableformats_iceberg.locate import locate
-from tableformats_iceberg.metadata import parse_metadata
+from tableformats_iceberg.metadata.locate import locate
+from tableformats_iceberg.metadata.table_metadata import parse_metadata
 from tableformats_iceberg.snapshot import IcebergSnapshot
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.io.storage import Storage
 from tableformats.plugin import OpenOptions, ReadRequest, SnapshotSelector
-from tableformats.report import ScanReport
-from tableformats.storage import Storage
+from tableformats.plugin.report import ScanReport
 from tests.conformance import ROOT, IcebergCase, has_data, iceberg_cases, needs_tables
 
 pytestmark = [pytest.mark.conformance, needs_tables]

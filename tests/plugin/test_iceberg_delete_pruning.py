@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tableformats_iceberg.delete_pruning import Range, _apart
+from tableformats_iceberg.deletes.delete_pruning import Range, _apart
 
 import tableformats as tf
 from tests.conformance import ROOT, needs_tables

@@ -18,22 +18,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
-from tableformats_iceberg.delete_files import DeleteReader
-from tableformats_iceberg.delete_pruning import PlannedPaths
-from tableformats_iceberg.deletes import DeleteIndex, DeletesOf, Stretch, _in, _rows_of, _taken, deletes_of
-from tableformats_iceberg.entries import FILE_PATH_ID, read_entries
-from tableformats_iceberg.files import TableFiles
-from tableformats_iceberg.manifests import DELETES, Manifest
-from tableformats_iceberg.paths import comparable
-from tableformats_iceberg.puffin import parse_deletion_vector
+from tableformats_iceberg.deletes.delete_files import DeleteReader
+from tableformats_iceberg.deletes.delete_pruning import PlannedPaths
+from tableformats_iceberg.deletes.deletes import DeleteIndex, DeletesOf, Stretch, _in, _rows_of, _taken, deletes_of
+from tableformats_iceberg.deletes.puffin import parse_deletion_vector
+from tableformats_iceberg.manifests.entries import FILE_PATH_ID, read_entries
+from tableformats_iceberg.manifests.manifest_list import DELETES, Manifest
+from tableformats_iceberg.metadata.files import TableFiles
+from tableformats_iceberg.metadata.paths import comparable
 
 from tableformats._core.filekeys import FileKeySet
 from tableformats.errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
+from tableformats.io.storage import Storage
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import DeleteFiles, MetadataCache, PartitionField, PartitionSpec
 from tableformats.schema import Field, primitive
-from tableformats.storage import Storage
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
 from tests.conformance import ROOT, needs_tables
 
 from .iceberg_support import entry, manifest_bytes, record

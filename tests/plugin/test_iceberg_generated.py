@@ -21,7 +21,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 
 import tableformats as tf
-from tableformats import expressions as ex
+from tableformats.expressions import tree as ex
 from tableformats.schema import arrow_type
 from tests.rowmodel import is_kept
 

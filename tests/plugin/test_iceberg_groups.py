@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tableformats_iceberg.avro import Want, read_columns
-from tableformats_iceberg.columns import RawColumn
-from tableformats_iceberg.groups import places, row_codes
-from tableformats_iceberg.paths import comparable
+from tableformats_iceberg.avro.columns import RawColumn
+from tableformats_iceberg.avro.container import Want, read_columns
+from tableformats_iceberg.deletes.partition_codes import places, row_codes
+from tableformats_iceberg.metadata.paths import comparable
 
 from tableformats.errors import CorruptMetadataError
 

@@ -13,10 +13,10 @@ import fastavro
 import pyarrow as pa
 import pytest
 from tableformats_iceberg.format import IcebergFormat
-from tableformats_iceberg.jsontext import parse_json
-from tableformats_iceberg.locate import is_metadata_name, locate
-from tableformats_iceberg.metadata import TableMetadata, parse_metadata
-from tableformats_iceberg.schema import parse_name_mapping
+from tableformats_iceberg.metadata.jsontext import parse_json
+from tableformats_iceberg.metadata.locate import is_metadata_name, locate
+from tableformats_iceberg.metadata.schema import parse_name_mapping
+from tableformats_iceberg.metadata.table_metadata import TableMetadata, parse_metadata
 from tableformats_iceberg.table import IcebergTable
 
 import tableformats as tf
@@ -27,10 +27,10 @@ from tableformats.errors import (
     TableNotFoundError,
     UnsupportedFeatureError,
 )
+from tableformats.io.storage import Storage
 from tableformats.plugin import OpenOptions, ReadRequest, SnapshotSelector
-from tableformats.report import ScanReport
+from tableformats.plugin.report import ScanReport
 from tableformats.schema import arrow_type
-from tableformats.storage import Storage
 
 from .iceberg_support import SYNC, entry, manifest_bytes, record
 

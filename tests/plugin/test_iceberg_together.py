@@ -11,14 +11,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
-from tableformats_iceberg.entries import FILE_PATH_ID, ManifestStatistics
-from tableformats_iceberg.files import TableFiles
-from tableformats_iceberg.together import Together
+from tableformats_iceberg.manifests.batch_reader import ManifestBatchReader
+from tableformats_iceberg.manifests.entries import FILE_PATH_ID, ManifestStatistics
+from tableformats_iceberg.metadata.files import TableFiles
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, TableFormatsError
-from tableformats.plugin import FilePart, ReadRequest, SnapshotSelector
-from tableformats.report import ScanReport
+from tableformats.plugin import MetadataPart, ReadRequest, SnapshotSelector
+from tableformats.plugin.report import ScanReport
 from tableformats.schema import Field, PrimitiveType
 
 from .iceberg_support import entry, manifest_bytes
@@ -73,17 +73,17 @@ def mixed(seed: int) -> list[Manifest]:
     return made
 
 
-def parts_of(folder: Path) -> list[FilePart]:
+def parts_of(folder: Path) -> list[MetadataPart]:
     snapshot = open_table(folder, relocate=True).snapshot(SnapshotSelector())
     return list(snapshot.parts(ReadRequest((COLUMN,), ScanReport())))
 
 
-def together(parts: Sequence[FilePart]) -> Sequence[FilePart]:
-    assert parts[0].together is not None
-    return parts[0].together(parts)
+def together(parts: Sequence[MetadataPart]) -> Sequence[MetadataPart]:
+    assert parts[0].read_many is not None
+    return parts[0].read_many(parts)
 
 
-def read(part: FilePart) -> Any:
+def read(part: MetadataPart) -> Any:
     """Files, bounds and what was counted; or the error."""
     report = ScanReport()
     try:
@@ -206,7 +206,7 @@ def test_a_plan_asks_neighbours_at_once(tmp_path: Path, monkeypatch: pytest.Monk
         return found
 
     monkeypatch.setattr(ManifestStatistics, "bounds", counted)
-    monkeypatch.setattr("tableformats.planning._bundles", lambda parts: [list(parts)])
+    monkeypatch.setattr("tableformats.planning.planner._bundles", lambda parts: [list(parts)])
     plan = tf.open_table(folder, relocate=True).scan("a >= 0").plan()
     assert sorted(plan.survivors["path"].to_pylist()) == expected
     assert asked == [len(expected)], "once, for all files"
@@ -244,7 +244,7 @@ def test_columns_that_no_file_needs_are_not_decoded(
 ) -> None:
     folder = by_partition(tmp_path, 0, 0, 1, 1)
     monkeypatch.setattr(
-        "tableformats.planning._bundles",
+        "tableformats.planning.planner._bundles",
         lambda parts: [
             [part for part in parts if part[1].key[0].path in paths]
             for paths in (  # type: ignore[index]
@@ -253,13 +253,13 @@ def test_columns_that_no_file_needs_are_not_decoded(
         ],
     )
     found: dict[int, set[int]] = {}
-    decode = Together._decode
+    decode = ManifestBatchReader._decode
 
-    def counted(self: Together, alike: Any, spec: Any) -> Any:
+    def counted(self: ManifestBatchReader, alike: Any, spec: Any) -> Any:
         found[2 * self._keys[0][0].path.endswith("m2.avro")] = set(self._columns)
         return decode(self, alike, spec)
 
-    monkeypatch.setattr(Together, "_decode", counted)
+    monkeypatch.setattr(ManifestBatchReader, "_decode", counted)
     table = tf.open_table(folder, relocate=True)
     table.scan(text).plan()
     assert [found.get(i, set()) for i in (0, 2)] == decoded
@@ -280,20 +280,20 @@ def test_plans_are_those_of_manifests_alone(tmp_path: Path, seed: int, monkeypat
         return sorted(plan.survivors["path"].to_pylist())
 
     texts = [f"a < {limit}" for limit in (0, 3, 20, 50, 99)] + ["a IN (7, 8)", "a IS NULL OR a = 11"]
-    monkeypatch.setattr("tableformats.planning._bundles", lambda parts: [list(parts)])
+    monkeypatch.setattr("tableformats.planning.planner._bundles", lambda parts: [list(parts)])
     read_together: list[int] = []
-    decode = Together._decode
+    decode = ManifestBatchReader._decode
 
-    def counted(self: Together, reads: Any, spec: Any) -> Any:
+    def counted(self: ManifestBatchReader, reads: Any, spec: Any) -> Any:
         decoded = decode(self, reads, spec)
         read_together.append(0 if decoded is None else len(decoded.manifests))
         return decoded
 
-    monkeypatch.setattr(Together, "_decode", counted)
+    monkeypatch.setattr(ManifestBatchReader, "_decode", counted)
     found = [paths(text) for text in texts]
     assert max(read_together) > 2
     assert len(found[0]) < len(found[2]) < len(found[4])
-    monkeypatch.setattr("tableformats.planning._sharing", lambda bundle: [part for _, part in bundle])
+    monkeypatch.setattr("tableformats.planning.planner._sharing", lambda bundle: [part for _, part in bundle])
     assert found == [paths(text) for text in texts]
 
 
@@ -345,7 +345,7 @@ def test_deletes_are_those_of_manifests_alone(
 
     together = planned()
     assert any(together[0])
-    monkeypatch.setattr("tableformats_iceberg.manifest_reader._AT_ONCE", 1)
+    monkeypatch.setattr("tableformats_iceberg.manifests.manifest_reader._AT_ONCE", 1)
     assert planned() == together
 
 

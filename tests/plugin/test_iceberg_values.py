@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tableformats_iceberg.columns import RawColumn
-from tableformats_iceberg.entries import read_entries
-from tableformats_iceberg.manifests import DATA, Manifest, parse_manifest_list
-from tableformats_iceberg.values import decode_bounds, decode_partition
+from tableformats_iceberg.avro.columns import RawColumn
+from tableformats_iceberg.manifests.entries import read_entries
+from tableformats_iceberg.manifests.manifest_list import DATA, Manifest, parse_manifest_list
+from tableformats_iceberg.manifests.values import decode_bounds, decode_partition
 
 from tableformats.errors import CorruptMetadataError
 from tableformats.plugin import PartitionField, PartitionSpec
-from tableformats.pruning import NONE, Decision
-from tableformats.report import ScanReport
+from tableformats.plugin.report import ScanReport
+from tableformats.pruning.compiled_predicate import NONE, Decision
 from tableformats.schema import DecimalType, Field, FixedType, Type, arrow_type, primitive
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
 
 from .iceberg_support import container, entry, manifest_bytes, record, text, varint
 

@@ -20,9 +20,9 @@ from tableformats.errors import (
     TableNotFoundError,
     UnknownFormatError,
 )
+from tableformats.io.storage import Storage
 from tableformats.plugin import OpenOptions, TableFormat, hookspecs
-from tableformats.plugin.manager import ENTRY_POINT_GROUP, PluginHost, PluginRecord, host
-from tableformats.storage import Storage
+from tableformats.plugin.registry import ENTRY_POINT_GROUP, PluginHost, PluginRecord, host
 from tests.conformance import ROOT, needs_tables
 
 Install = Callable[..., EntryPoint]

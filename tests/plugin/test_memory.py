@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 from pyroaring import BitMap64
-from tableformats_delta.commit_lines import read_lines
-from tableformats_delta.commits import parse_actions
-from tableformats_delta.deletion_vectors import _positions
-from tableformats_delta.parquet_footers import has_sound_chunks
-from tableformats_delta.schema import parse_schema
-from tableformats_delta.texts import Texts
-from tableformats_iceberg.avro import Want, read_columns
-from tableformats_iceberg.manifests import parse_manifest_list
-from tableformats_iceberg.metadata import parse_metadata
-from tableformats_iceberg.puffin import parse_deletion_vector
+from tableformats_delta.checkpoints.parquet_footers import has_sound_chunks
+from tableformats_delta.deletes.deletion_vectors import _positions
+from tableformats_delta.log.commit_buffer import CommitBuffer
+from tableformats_delta.log.commit_lines import read_lines
+from tableformats_delta.log.commits import parse_actions
+from tableformats_delta.schema.schema import parse_schema
+from tableformats_iceberg.avro.container import Want, read_columns
+from tableformats_iceberg.deletes.puffin import parse_deletion_vector
+from tableformats_iceberg.manifests.manifest_list import parse_manifest_list
+from tableformats_iceberg.metadata.table_metadata import parse_metadata
 
 from tableformats.errors import TableFormatsError
 from tableformats.limits import DEFAULT_LIMITS
@@ -73,7 +73,7 @@ PARSERS: dict[str, tuple[Callable[[], bytes], Callable[[bytes], object]]] = {
     "commit, by action": (lambda: smallest("tables/delta-*/table/_delta_log/*.json"), lambda d: parse_actions(d, "p")),
     "commit, in columns": (
         lambda: smallest("tables/delta-*/table/_delta_log/*.json"),
-        lambda d: read_lines(Texts([d, d])),
+        lambda d: read_lines(CommitBuffer([d, d])),
     ),
     "schema of a log": (lambda: SCHEMA, lambda d: parse_schema(d.decode(errors="replace"), "none", "p")),
     "vector of a log": (lambda: BITMAP, log_vector),

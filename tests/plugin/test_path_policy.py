@@ -19,7 +19,7 @@ from pyarrow import fs
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, PathNotAllowedError
-from tableformats.storage import Storage
+from tableformats.io.storage import Storage
 
 from .delta_support import UUIDS, WITH_VECTORS, DeltaLog, add, first_actions, metadata
 from .iceberg_history import LIST, History

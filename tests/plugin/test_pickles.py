@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats import pickling
 from tableformats.limits import Limits
+from tableformats.runtime import pickling
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 TABLES = [

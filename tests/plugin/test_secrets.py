@@ -19,8 +19,8 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import tableformats as tf
-from tableformats.secrets import HiddenOptions, Scrubber, without_secrets
-from tableformats.storage import Storage
+from tableformats.io.secrets import HiddenOptions, Scrubber, without_secrets
+from tableformats.io.storage import Storage
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 CANARY = "c4nary+S3cret/=="

@@ -2,7 +2,7 @@
 
 The model holds rows as {field id: value} and does to them what an operation means, without any file. A writer
 (:mod:`tests.property.lab_delta`, :mod:`tests.property.lab_iceberg`) puts the same operation into the table's metadata
-and data files by the format's specification alone. Values are canonical (``tableformats.expressions.Literal``).
+and data files by the format's specification alone. Values are canonical (``tableformats.expressions.tree.Literal``).
 """
 
 from __future__ import annotations

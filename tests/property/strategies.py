@@ -1,6 +1,6 @@
 """Random schemas, files with rows, statistics and partition values, and predicates over them (hypothesis).
 
-Values are canonical (see ``tableformats.expressions.Literal``). What a file's metadata says is derived here from
+Values are canonical (see ``tableformats.expressions.tree.Literal``). What a file's metadata says is derived here from
 its rows, by its own plain code and PyIceberg's transforms, never by the library's.
 """
 
@@ -17,10 +17,10 @@ import pyiceberg.transforms as iceberg_transforms
 import pyiceberg.types as iceberg_types
 from hypothesis import strategies as st
 
-from tableformats import expressions as ex
+from tableformats.expressions import tree as ex
 from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import DecimalType, Field, Schema, arrow_type, primitive
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
 
 EXACT = Context(prec=80)
 _MICROS_A_DAY = 86_400_000_000

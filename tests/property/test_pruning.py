@@ -13,13 +13,14 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from tableformats import expressions as ex
-from tableformats.binding import bind
+from tableformats.expressions import tree as ex
+from tableformats.expressions.binding import bind
+from tableformats.expressions.parse import parse_filter
 from tableformats.plugin import Bounds, PartitionField, PartitionSpec
-from tableformats.predicates import parse_filter
-from tableformats.pruning import ALL, NONE, SOME, ManifestFilter, Program
+from tableformats.pruning.compiled_predicate import ALL, NONE, SOME, CompiledPredicate
+from tableformats.pruning.manifest_filter import PredicateManifestFilter
 from tableformats.schema import Field, Schema, arrow_type, primitive
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
 from tests.property.strategies import ModelFile, ModelTable, model_tables, order_key, predicates, to_array, type_of
 from tests.rowmodel import evaluate
 
@@ -65,10 +66,10 @@ def check(file: ModelFile, verdict: int, predicate: ex.Expression) -> None:
 @given(tables_and_predicates())
 def test_no_file_with_a_matching_row_is_dropped(case: tuple[ModelTable, ex.Expression]) -> None:
     table, predicate = case
-    program = Program(predicate)
+    program = CompiledPredicate(predicate)
     partition = partition_array(table)
     counts = pa.array([f.record_count for f in table.files], pa.int64())
-    by_partition = program.decide(program.evidence_of(table.spec, partition)).verdicts
+    by_partition = program.decide(program.range_sources(table.spec, partition)).verdicts
     verdicts = program.verdicts(table.spec, partition, bounds_of(table), counts)
     for file, early, verdict in zip(table.files, by_partition, verdicts, strict=True):
         check(file, early, predicate)
@@ -82,13 +83,13 @@ def test_no_file_with_a_matching_row_is_dropped(case: tuple[ModelTable, ex.Expre
 @given(tables_and_predicates())
 def test_bounds_that_are_not_needed_change_no_verdict(case: tuple[ModelTable, ex.Expression]) -> None:
     table, predicate = case
-    program = Program(predicate)
+    program = CompiledPredicate(predicate)
     partition, every = partition_array(table), bounds_of(table)
     counts = pa.array([f.record_count for f in table.files], pa.int64())
-    decision = program.decide(program.evidence_of(table.spec, partition))
+    decision = program.decide(program.range_sources(table.spec, partition))
     expected = program.verdicts(table.spec, partition, every, counts)
     for i, file in enumerate(table.files):
-        needed = {column for column, need in decision.needs.items() if need[i]}
+        needed = {column for column, need in decision.undecided_columns.items() if need[i]}
         some = Bounds(
             *(
                 {c: side[c] for c in side if c in needed}
@@ -99,14 +100,14 @@ def test_bounds_that_are_not_needed_change_no_verdict(case: tuple[ModelTable, ex
         check(file, found, predicate)
         if file.rows:
             assert found == (expected[i] if early == SOME else early)
-        event(f"{len(needed)} of {len(decision.needs)} columns needed")
+        event(f"{len(needed)} of {len(decision.undecided_columns)} columns needed")
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
 @given(tables_and_predicates())
 def test_counts_are_enough_for_columns_that_nothing_is_compared_with(case: tuple[ModelTable, ex.Expression]) -> None:
     table, predicate = case
-    program = Program(predicate)
+    program = CompiledPredicate(predicate)
     partition, every = partition_array(table), bounds_of(table)
     counts = pa.array([f.record_count for f in table.files], pa.int64())
     lower, upper = ({c: s for c, s in side.items() if c not in program.counted} for side in (every.lower, every.upper))
@@ -131,15 +132,17 @@ def test_a_manifest_with_a_needed_file_is_kept(case: tuple[ModelTable, ex.Expres
         upper[p.id] = to_array([max(proper, key=order_key) if proper else None], p.type)
         nulls[p.id] = pa.array([None in values], pa.bool_())
         nans[p.id] = pa.array([any(v != v for v in values)], pa.bool_())
-    program = Program(predicate)
-    decision = ManifestFilter(program, {0: table.spec}).decide(0, lower, upper, nulls, nans)
+    program = CompiledPredicate(predicate)
+    decision = PredicateManifestFilter(program, {0: table.spec}).decide(0, lower, upper, nulls, nans)
     matching = any(evaluate(predicate, row) is True for f in table.files for row in f.rows)
     event(f"kept {bool(decision.keep[0])}")
     assert decision.keep[0] or not matching
     # What no file of the group is said to need, none needs.
-    of_files = program.decide(program.evidence_of(table.spec, partition_array(table))).needs
+    of_files = program.decide(program.range_sources(table.spec, partition_array(table))).undecided_columns
     for column, need in of_files.items():
-        assert decision.needs[column][0] or not any(n for n, f in zip(need, table.files, strict=True) if f.rows)
+        assert decision.undecided_columns[column][0] or not any(
+            n for n, f in zip(need, table.files, strict=True) if f.rows
+        )
 
 
 def verdict_of(
@@ -155,7 +158,7 @@ def verdict_of(
         getattr(file, name)[1] = value
     table = ModelTable(schema, {1: kind}, spec, [file])
     counts = pa.array([file.record_count], pa.int64())
-    verdict = int(Program(predicate).verdicts(spec, partition_array(table), bounds_of(table), counts)[0])
+    verdict = int(CompiledPredicate(predicate).verdicts(spec, partition_array(table), bounds_of(table), counts)[0])
     check(file, verdict, predicate)
     return verdict
 
@@ -168,10 +171,10 @@ IDENTITY = parse_transform("identity")
 def test_a_long_disjunction_holds_few_masks() -> None:
     parsed = parse_filter(" OR ".join(f"c1 > {i}" for i in range(300)))
     assert parsed is not None
-    program = Program(bind(parsed, Schema((Field(1, "c1", type_of("long")),))))
+    program = CompiledPredicate(bind(parsed, Schema((Field(1, "c1", type_of("long")),))))
     n = 50_000
-    evidence = program.evidence_of(NO_SPEC, pa.array([{}] * n, pa.struct([])))
-    for work in (lambda: program.decide(evidence), lambda: program.verdicts_of(evidence, {})):
+    sources = program.range_sources(NO_SPEC, pa.array([{}] * n, pa.struct([])))
+    for work in (lambda: program.decide(sources), lambda: program.verdicts_of(sources, {})):
         tracemalloc.start()
         work()
         peak = tracemalloc.get_traced_memory()[1]
@@ -235,7 +238,11 @@ def test_summaries_that_do_not_say_what_they_contain() -> None:
         assert parsed is not None
         sides = [{1000: pa.array([value])} for value in (1.0, 2.0)]
         flags = [{1000: pa.array([flag], pa.bool_())} for flag in (null, nan)]
-        return bool(ManifestFilter(Program(bind(parsed, schema)), {0: spec}).decide(0, *sides, *flags).keep[0])
+        return bool(
+            PredicateManifestFilter(CompiledPredicate(bind(parsed, schema)), {0: spec})
+            .decide(0, *sides, *flags)
+            .keep[0]
+        )
 
     assert [kept("c1 IS NULL", null, False) for null in (None, True, False)] == [True, True, False]
     for text in ("c1 > 5", "isnan(c1)"):
@@ -278,7 +285,7 @@ def test_tight_bounds_decide() -> None:
     }.items():
         parsed = parse_filter(text)
         assert parsed is not None
-        program = Program(bind(parsed, schema))
+        program = CompiledPredicate(bind(parsed, schema))
         partition = pa.array([{}] * len(files), pa.struct([]))
         assert list(program.verdicts(NO_SPEC, partition, bounds, counts)) == expected, text
 
@@ -309,11 +316,13 @@ def test_many_files_that_share_few_partition_values(kind: str, text: str, filter
     for filter in filters:
         parsed = parse_filter(filter)
         assert parsed is not None
-        program = Program(bind(parsed, Schema((Field(1, "c1", source),))))
+        program = CompiledPredicate(bind(parsed, Schema((Field(1, "c1", source),))))
         each = [tuples.slice(i, 1) for i in range(len(distinct[kind]))]
-        alone = [program.decide(program.evidence_of(spec, one)).verdicts[0] for one in each]
+        alone = [program.decide(program.range_sources(spec, one)).verdicts[0] for one in each]
         assert len({*alone}) > 1, "the filter tells files apart"
-        assert list(program.decide(program.evidence_of(spec, tuples)).verdicts) == alone * (2500 // len(distinct[kind]))
+        assert list(program.decide(program.range_sources(spec, tuples)).verdicts) == alone * (
+            2500 // len(distinct[kind])
+        )
 
 
 def test_buckets_of_a_type_that_has_no_hash() -> None:

@@ -11,10 +11,10 @@ import numpy as np
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from tableformats import expressions as ex
 from tableformats._core.masks import MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE
-from tableformats.pruning import NONE, Program
-from tableformats.residuals import _distinct, residual
+from tableformats.expressions import tree as ex
+from tableformats.planning.residuals import _distinct, residual
+from tableformats.pruning.compiled_predicate import NONE, CompiledPredicate
 from tests.predicates import bound, rows
 from tests.property.strategies import ModelTable
 from tests.property.test_pruning import partition_array, tables_and_predicates
@@ -32,9 +32,9 @@ def leaves(predicate: ex.Expression) -> list[ex.Expression]:
 def test_a_residual_is_true_where_the_predicate_is(case: tuple[ModelTable, ex.Expression]) -> None:
     table, predicate = case
     partition = partition_array(table)
-    program = Program(predicate)
+    program = CompiledPredicate(predicate)
     outcomes = program.partition_outcomes(table.spec, partition)
-    verdicts = program.decide(program.evidence_of(table.spec, partition)).verdicts
+    verdicts = program.decide(program.range_sources(table.spec, partition)).verdicts
     for i, file in enumerate(table.files):
         left = residual(predicate, {leaf: int(masks[i]) for leaf, masks in outcomes.items()})
         event(f"shorter {left != predicate}")

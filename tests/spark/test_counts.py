@@ -13,7 +13,7 @@ import pytest
 import tableformats as tf
 from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import Field, primitive
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
 from tests.spark.delta_log import DeltaFile, write_delta
 from tests.spark.plans import files_read
 from tests.unit.arrow_fakes import FakeFile, identity_spec, snapshot_of, write

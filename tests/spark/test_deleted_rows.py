@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
+from tableformats.engines.spark import positions
+from tableformats.engines.spark.columns import ROW_INDEX
+from tableformats.engines.spark.native.jvm import Bridge, java_class
 from tableformats.schema import Field, primitive
-from tableformats.spark import positions
-from tableformats.spark.columns import ROW_INDEX
-from tableformats.spark.jvm import Bridge, java_class
 from tests.spark.rows import rows, spark_rows
 from tests.unit.arrow_fakes import FakeFile, snapshot_of, write
 

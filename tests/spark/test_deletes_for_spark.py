@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
+from tableformats.engines.spark import equality, positions
+from tableformats.engines.spark.positions import as_lists, in_pieces, pages_of
 from tableformats.errors import LimitExceededError
-from tableformats.spark import equality, positions
-from tableformats.spark.positions import as_lists, in_pieces, pages_of
 
 
 @given(st.lists(st.frozensets(st.integers(0, 5)), max_size=12))

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from tableformats import UnsupportedFeatureError, open_table
+from tableformats.engines.spark.columns import check_readable
 from tableformats.schema import Field, ListType, StructType, primitive
-from tableformats.spark.columns import check_readable
 from tests.plugin.delta_support import DeltaLog, field
 from tests.plugin.test_delta_types import EMPTY, SHREDDED, VALUES, VARIANT, WIDENINGS, data_file, features, widened
 from tests.variants import decoded

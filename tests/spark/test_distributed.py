@@ -12,10 +12,10 @@ import tableformats_delta.snapshot
 
 import tableformats as tf
 from tableformats import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from tableformats.engines.spark.distributed import executors as distributed
 from tableformats.plugin import ReadRequest
-from tableformats.report import ScanReport
-from tableformats.scan import Scan, ScanPlan
-from tableformats.spark import distributed
+from tableformats.plugin.report import ScanReport
+from tableformats.table.scan import Scan, ScanPlan
 from tests.golden.test_golden_jvm import TABLES
 from tests.plugin.delta_support import (
     WITH_VECTORS,

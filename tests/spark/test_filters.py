@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from tableformats.binding import bind
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.expressions import And, BoundColumn, Comparison, Expression, In, IsNull, Literal, Not, Or, col
-from tableformats.predicates import parse_filter
+from tableformats.expressions.binding import bind
+from tableformats.expressions.parse import parse_filter
 from tableformats.schema import DecimalType, Field, Schema, StructType, primitive
 from tests import rowmodel
 
@@ -153,7 +153,7 @@ def _answers(frame: Any, columns: list[Any]) -> list[list[bool | None]]:
 
 @pytest.mark.parametrize(("zone", "ansi"), [("America/St_Johns", "true"), ("Asia/Kolkata", "false")])
 def test_every_condition_has_the_truth_value_of_the_row_model(spark, frame, zone, ansi):
-    from tableformats.spark.filters import to_spark_column
+    from tableformats.engines.spark.filters import to_spark_column
 
     spark.conf.set("spark.sql.session.timeZone", zone)
     spark.conf.set("spark.sql.ansi.enabled", ansi)
@@ -278,14 +278,14 @@ def test_spark_reads_the_same_sql_the_same_way(spark, frame, ansi):
 
 
 def test_a_long_chain_does_not_exhaust_catalyst(frame):
-    from tableformats.spark.filters import to_spark_column
+    from tableformats.engines.spark.filters import to_spark_column
 
     expression = bind(parse_filter(" AND ".join(f"i != {i}" for i in range(3, 1003))), SCHEMA)
     assert frame.where(to_spark_column(expression)).count() == sum(rowmodel.is_kept(expression, row) for row in ROWS)
 
 
 def test_types_that_spark_lacks_are_refused():
-    from tableformats.spark.filters import to_spark_column
+    from tableformats.engines.spark.filters import to_spark_column
 
     schema = Schema((Field(1, "t", primitive("time")),))
     with pytest.raises(UnsupportedFeatureError, match="time"):

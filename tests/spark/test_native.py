@@ -16,7 +16,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.errors import UnsupportedFeatureError
-from tableformats.plugin import DeleteFiles, NameMapping, PartitionSpec
+from tableformats.plugin import DeleteFiles, NameMapping, PartitionSpec, ReadRequest
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, Schema, StructType, primitive
 from tests.spark.conftest import has_data_sources
 from tests.spark.delta_log import DeltaFile, write_delta
@@ -336,8 +336,8 @@ def _shared_deletes(snapshot: Any) -> Any:
     inner = snapshot.format_snapshot
     listed = inner.attach_deletes
 
-    def attach(files: pa.Table) -> DeleteFiles:
-        deletes = listed(files)
+    def attach(files: pa.Table, request: ReadRequest) -> DeleteFiles:
+        deletes = listed(files, request)
         rows = deletes.files.to_pylist()
         first = {repr(row): i for i, row in reversed(list(enumerate(rows))) if row["kind"] == "equality"}
         numbers = [first.get(repr(row), i) for i, row in enumerate(rows)]

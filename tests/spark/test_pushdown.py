@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats import expressions as ex
-from tableformats.scan import ScanPlan
+from tableformats.engines.spark.columns import Naming
+from tableformats.engines.spark.native.pushdown import FilterReader, PlanPruner
+from tableformats.expressions import tree as ex
 from tableformats.schema import Field, Schema, StructType, primitive
-from tableformats.spark.columns import Naming
-from tableformats.spark.pushdown import FilterReader, PlanPruner
+from tableformats.table.scan import ScanPlan
 from tests.spark.delta_log import DeltaFile, append, write_delta
 from tests.spark.plans import files_read, paths_read
 from tests.spark.rows import rows, spark_rows

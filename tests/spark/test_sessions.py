@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
+from tableformats.engines.spark.native import jvm
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.schema import Field, primitive
-from tableformats.spark import jvm
 from tests.spark.delta_log import DeltaFile, write_delta
 from tests.spark.plans import files_read
 from tests.unit.arrow_fakes import FakeFile, snapshot_of, write

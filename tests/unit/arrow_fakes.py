@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
+from tableformats.io.storage import Storage
 from tableformats.plugin import (
     DeleteFiles,
     FileBatch,
@@ -24,9 +25,8 @@ from tableformats.plugin import (
     ReadRequest,
 )
 from tableformats.schema import Field, Schema, arrow_type
-from tableformats.storage import Storage
-from tableformats.table import Snapshot
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
+from tableformats.table.table import Snapshot
 
 DELETE_COLUMNS = pa.schema(
     [
@@ -96,7 +96,7 @@ class FakeSnapshot(FormatSnapshot):
             )
             yield FileBatch(batch, file.spec_id)
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         by_path = {file.path: file.deletes() for file in self.files}
         lists = [by_path[path] for path in files["path"].to_pylist()]
         rows = [{name: row.get(name) for name in DELETE_COLUMNS.names} for rows in lists for row in rows]

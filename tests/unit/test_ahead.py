@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tableformats.plugin.prefetch import ahead
+from tableformats.runtime.threads import ahead
 
 
 @pytest.mark.parametrize("count", [1, 3, 100])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.allocator import quick_allocator
+from tableformats.runtime.allocator import quick_allocator
 from tests.unit.arrow_fakes import FakeFile, snapshot_of, write
 
 pytestmark = pytest.mark.thread_unsafe(reason="the allocator is the process's")

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tableformats.arrays import (
+from tableformats.columnar.arrays import (
     array_of,
     binaries,
     distinct,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.arrow.filters import evaluate, keep_matching
-from tableformats.binding import bind
+from tableformats.engines.arrow.filters import evaluate, keep_matching
 from tableformats.errors import InvalidPredicateError
 from tableformats.expressions import COMPARISONS, TRUE, Comparison, In, Like, Literal, col
+from tableformats.expressions.binding import bind
 from tableformats.schema import DecimalType, Schema
 from tests import predicates, rowmodel
 

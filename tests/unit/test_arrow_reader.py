@@ -14,7 +14,7 @@ import pytest
 
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, Schema, StructType, primitive
-from tableformats.table import Snapshot
+from tableformats.table.table import Snapshot
 
 from .arrow_fakes import FakeFile, identity_spec, snapshot_of, with_id, write
 

@@ -15,11 +15,11 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from tableformats.arrow import avro
+from tableformats.engines.arrow import avro
 from tableformats.errors import CorruptMetadataError, LimitExceededError, TableFormatsError, UnsupportedFeatureError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, StructType, Type, primitive
-from tableformats.table import Snapshot
+from tableformats.table.table import Snapshot
 
 from .arrow_fakes import FakeFile, snapshot_of
 

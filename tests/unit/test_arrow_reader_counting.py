@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tableformats.errors import CorruptMetadataError
 from tableformats.schema import Field, primitive
-from tableformats.table import Snapshot
+from tableformats.table.table import Snapshot
 
 from .arrow_fakes import FakeFile, identity_spec, snapshot_of, with_id, write
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tableformats.arrow.equality import KeySet
+from tableformats.engines.arrow.equality import KeySet
 from tableformats.errors import CorruptMetadataError
 from tableformats.schema import Field, StructType, primitive
-from tableformats.table import Snapshot
+from tableformats.table.table import Snapshot
 
 from .arrow_fakes import FakeFile, FakeSnapshot, identity_spec, snapshot_of, with_id, write
 

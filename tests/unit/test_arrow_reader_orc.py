@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tableformats.errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
-from tableformats.orc_tail import OrcTail, _is_bounded
+from tableformats.io.orc_tail import OrcTail, _is_bounded
 from tableformats.schema import Field, ListType, StructType, primitive
 
 from .arrow_fakes import FakeFile, snapshot_of

@@ -13,15 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.arrow.files import open_data_file
-from tableformats.arrow.nodes import Selection, file_tree
-from tableformats.arrow.projection import Resolver
-from tableformats.arrow.reader import identity_values
+from tableformats.engines.arrow.files import open_data_file
+from tableformats.engines.arrow.nodes import Selection, file_tree
+from tableformats.engines.arrow.projection import Resolver
+from tableformats.engines.arrow.reader import identity_values
 from tableformats.errors import LimitExceededError
 from tableformats.limits import DEFAULT_LIMITS
 from tableformats.plugin import NameMapping, PartitionField, PartitionSpec
 from tableformats.schema import Field, ListType, MapType, Schema, StructType, Type, number_fields, primitive
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
 
 SCALARS: dict[str, st.SearchStrategy[Any]] = {
     "int": st.integers(-5, 5),

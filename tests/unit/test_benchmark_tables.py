@@ -24,7 +24,7 @@ from benchmarks.generate.avro import beside, container, longs, pairs, texts
 from benchmarks.generate.model import Model, bucket_of
 from benchmarks.generate.specs import Term, questions
 from benchmarks.planners import sql
-from benchmarks.table_text import BEGIN, END, document_with, verdict
+from benchmarks.table_text import BEGIN, END, MEASURED, document_with, verdict
 
 SPECS: list[Spec] = [
     DeltaTable(300),
@@ -172,8 +172,9 @@ def test_verdicts() -> None:
     assert verdict(Case("two", DeltaTable(300), "P0"), _Fixed(tableformats=9.0)) == "–"
 
 
-def test_the_measured_part_of_the_document_is_replaced() -> None:
-    document = (Path(__file__).parents[2] / "docs" / "performance.md").read_text("utf-8")
+@pytest.mark.parametrize("page", ["planning.md", "limits.md", "spark.md"])
+def test_the_measured_part_of_a_page_is_replaced(page: str) -> None:
+    document = (MEASURED / page).read_text("utf-8")
     assert document.count(BEGIN) == document.count(END) == 1
     written = document_with(document, "other figures")
     assert f"{BEGIN}\nother figures\n{END}" in written

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.binding import bind, simplify
 from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
 from tableformats.expressions import (
     FALSE,
@@ -33,6 +32,7 @@ from tableformats.expressions import (
     col,
     walk,
 )
+from tableformats.expressions.binding import bind, simplify
 from tableformats.schema import (
     DecimalType,
     Field,

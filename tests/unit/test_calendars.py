@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tableformats.arrow.calendars import proleptic_days
+from tableformats.engines.arrow.calendars import proleptic_days
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.schema import Field, ListType, MapType, PrimitiveType, StructType, primitive
-from tableformats.table import Snapshot
+from tableformats.table.table import Snapshot
 
 from .arrow_fakes import FakeFile, snapshot_of
 

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats import changes as module
-from tableformats import expressions as ex
-from tableformats.changes import CHANGE_COLUMNS, Changes, ChangesSnapshot
+from tableformats.expressions import tree as ex
+from tableformats.io.storage import Storage
 from tableformats.plugin import (
     DELETE,
     INSERT,
@@ -30,8 +29,9 @@ from tableformats.plugin import (
     Statistics,
 )
 from tableformats.schema import Field, ListType, MapType, StructType, primitive
-from tableformats.storage import Storage
-from tableformats.table import Snapshot
+from tableformats.table import changes as module
+from tableformats.table.changes import CHANGE_COLUMNS, Changes, ChangesSnapshot
+from tableformats.table.table import Snapshot
 from tests.unit.arrow_fakes import DELETE_COLUMNS, identity_spec, snapshot_of, with_id, write
 
 ID = Field(1, "id", primitive("long"), required=True)
@@ -105,7 +105,7 @@ class FakeChanges(FormatChanges):
             batch.batch.files = batch.batch.files.append_column("data_change", pa.array([True]))
             yield batch
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         rows: list[dict[str, Any]] = []
         offsets = [0]
         for number in files["number"].to_pylist() if files.num_rows else []:

@@ -1,4 +1,4 @@
-"""Arrow's functions as tableformats.compute has them: what pyarrow.compute gives for the same arguments."""
+"""Arrow's functions as tableformats.columnar.compute has them: what pyarrow.compute gives for the same arguments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pytest
 
-from tableformats import compute
+from tableformats.columnar import compute
 
 NUMBERS = pa.array([1, None, 3])
 TEXTS = pa.array(["a", None, "c"])

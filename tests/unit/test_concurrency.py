@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 import tableformats as tf
-from tableformats.concurrency import cached_property
+from tableformats.runtime.concurrency import cached_property
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 TABLES = [
@@ -223,7 +223,7 @@ import numpy, pyarrow, pyarrow.parquet, pyroaring
 def threads():
     return len(os.listdir("/proc/self/task")) if os.path.isdir("/proc/self/task") else threading.active_count()
 before = threads()
-import tableformats.arrow, tableformats.planning, tableformats.plugin.manager, tableformats.table
+import tableformats.engines.arrow, tableformats.planning.planner, tableformats.plugin.registry, tableformats.table.table
 import tableformats_delta.table, tableformats_delta.snapshot, tableformats_iceberg.table, tableformats_iceberg.snapshot
 assert threads() == before and threading.active_count() == 1, threading.enumerate()
 """

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.codes import accept_comparison, accept_in, domain_of
 from tableformats.expressions import Literal
 from tableformats.plugin import FileBatch, ReadRequest
+from tableformats.pruning.literal_codes import accept_comparison, accept_in, domain_of
 from tableformats.schema import ListType, primitive
 
 from .arrow_fakes import FakeFile, FakeSnapshot, snapshot_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tableformats.datetimes import (
+from tableformats.schema.datetimes import (
     days_from_civil,
     format_date,
     format_time,

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.binding import bind
 from tableformats.errors import InvalidPredicateError
 from tableformats.expressions import (
     TRUE,
@@ -27,7 +26,8 @@ from tableformats.expressions import (
     split_name,
     walk,
 )
-from tableformats.predicates import parse_filter
+from tableformats.expressions.binding import bind
+from tableformats.expressions.parse import parse_filter
 from tableformats.schema import Field, Schema, primitive
 from tests import predicates
 

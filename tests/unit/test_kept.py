@@ -14,25 +14,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats import blocks, kept, planning
+from tableformats.planning import block_cache as kept
+from tableformats.planning import blocks
+from tableformats.planning import planner as planning
 from tableformats.plugin import (
     Bounds,
     DeleteFiles,
     FileBatch,
-    FilePart,
     FormatSnapshot,
     MetadataCache,
+    MetadataPart,
     NameMapping,
     PartitionField,
     PartitionSpec,
     ReadRequest,
     Statistics,
 )
-from tableformats.report import ScanReport
-from tableformats.scan import ScanPlan
+from tableformats.plugin.report import ScanReport
 from tableformats.schema import Field, Schema, primitive
-from tableformats.table import Snapshot
-from tableformats.transforms import parse_transform
+from tableformats.schema.transforms import parse_transform
+from tableformats.table.scan import ScanPlan
+from tableformats.table.table import Snapshot
 
 COLUMNS = {"id": "long", "day": "int", "x": "long"}
 SCHEMA = Schema(tuple(Field(i, name, primitive(kind)) for i, (name, kind) in enumerate(COLUMNS.items(), 1)))
@@ -116,7 +118,7 @@ class LogSnapshot(FormatSnapshot):
         self.log, self.version = log, version
         self.specs = {0: SPEC}
 
-    def parts(self, request: ReadRequest) -> list[FilePart]:
+    def parts(self, request: ReadRequest) -> list[MetadataPart]:
         log = self.log
         base = log.checkpoint if log.checkpoint <= self.version else 0
         later = list(enumerate(log.commits[base : self.version], base))[::-1]
@@ -130,7 +132,7 @@ class LogSnapshot(FormatSnapshot):
             parts.append(self._part((base, "checkpoint", piece), cut, (), bool(later)))
         return parts
 
-    def _part(self, key: Any, files: Sequence[File], adds: tuple[int, ...], with_keys: bool) -> FilePart:
+    def _part(self, key: Any, files: Sequence[File], adds: tuple[int, ...], with_keys: bool) -> MetadataPart:
         def read(report: ScanReport) -> Iterator[FileBatch]:
             self.log.reads.append(key)
             report.note(f"read {key}")
@@ -141,10 +143,10 @@ class LogSnapshot(FormatSnapshot):
             else:
                 others = [File("of nobody", True, 1, 3, 6)] * between
                 whole = self._batch([*files[:half], *others, *files[half:]], False, False)
-                yield whole.stretch(0, half)
-                yield whole.stretch(half + between, between + len(files))
+                yield whole.slice(0, half)
+                yield whole.slice(half + between, between + len(files))
 
-        return FilePart(key, read, len(files), adds, keys_of=lambda rows: rows["path"].cast(pa.binary()))
+        return MetadataPart(key, read, len(files), adds, keys_of=lambda rows: rows["path"].cast(pa.binary()))
 
     def _batch(self, files: Sequence[File], inserts: bool, with_keys: bool) -> FileBatch:
         paths = pa.array([f.key for f in files], pa.string())
@@ -167,7 +169,7 @@ class LogSnapshot(FormatSnapshot):
             batch.live = np.array([f.live for f in files], bool)
         return batch
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         return DeleteFiles.none(files.num_rows)
 
     def resolve_paths(self, paths: pa.Array) -> pa.Array:
@@ -414,8 +416,8 @@ def test_files_that_are_kept_hold_no_memory_of_others() -> None:
 def test_what_is_kept_is_about_all_commits() -> None:
     """Two logs with one newest commit are two logs."""
 
-    def part(*adds: str) -> FilePart:
-        return FilePart("part", lambda report: iter(()), 1, adds)
+    def part(*adds: str) -> MetadataPart:
+        return MetadataPart("part", lambda report: iter(()), 1, adds)
 
     cache = MetadataCache()
     for adds in (("c", "b", "a"), ("c", "b"), ("c", "x", "a"), ("c",)):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tableformats.packed import Packed, packed, plain
+from tableformats.columnar.packed import Packed, pack, unpack
 
 KINDS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()]
 
@@ -29,9 +29,9 @@ def numbers(draw: st.DrawFn) -> pa.Array:
 
 @given(numbers())
 def test_numbers_come_back(values: pa.Array) -> None:
-    held = packed(values)
-    assert plain(held).equals(values) and plain(held).type == values.type
-    plain(held).validate(full=True)
+    held = pack(values)
+    assert unpack(held).equals(values) and unpack(held).type == values.type
+    unpack(held).validate(full=True)
     assert len(held) == len(values)
     if isinstance(held, Packed):
         assert held.nbytes <= values.nbytes + 9
@@ -56,9 +56,9 @@ def test_numbers_that_are_near_their_neighbours(kind: Any, step: int, width: int
     far = [(i // 1_024) * step - (0 if kind == pa.uint64() else 5) + i * i % 256 for i in range(n)]
     known = [None if some_null and (i % 3 == 0 or 1_024 <= i < 2_048) else number for i, number in enumerate(far)]
     values = pa.array(known, kind)
-    held = packed(values)
-    assert isinstance(held, Packed) and plain(held).equals(values)
-    plain(held).validate(full=True)
+    held = pack(values)
+    assert isinstance(held, Packed) and unpack(held).equals(values)
+    unpack(held).validate(full=True)
     runs = (n + 1_023) // 1_024 if isinstance(held.above, np.ndarray) and len(held.least) > 1 else 1
     assert held.nbytes == n * width + runs * kind.bit_width // 8 + ((n + 7) // 8 if values.null_count else 0)
 
@@ -67,7 +67,7 @@ def test_numbers_that_are_near_their_neighbours(kind: Any, step: int, width: int
 def test_structs_come_back(rows: list[tuple[Any, Any]]) -> None:
     members = [pa.array([row[0] for row in rows], pa.int32()), pa.array([row[1] for row in rows], pa.string())]
     values = pa.StructArray.from_arrays(members, names=["1000", "1001"])
-    assert plain(packed(values)).equals(values) and len(packed(values)) == len(rows)
+    assert unpack(pack(values)).equals(values) and len(pack(values)) == len(rows)
 
 
 def some(kind: pa.DataType) -> pa.Array:
@@ -89,10 +89,10 @@ def some(kind: pa.DataType) -> pa.Array:
 )
 def test_whole_numbers_take_a_byte(kind: pa.DataType) -> None:
     values = some(kind)
-    held = packed(values)
-    assert plain(held).equals(values) and held.nbytes == 200 + 25 + kind.bit_width // 8
-    constant = packed(values.take(pa.array([0] * 200)))
-    assert constant.nbytes == kind.bit_width // 8 and plain(constant).equals(values.take(pa.array([0] * 200)))
+    held = pack(values)
+    assert unpack(held).equals(values) and held.nbytes == 200 + 25 + kind.bit_width // 8
+    constant = pack(values.take(pa.array([0] * 200)))
+    assert constant.nbytes == kind.bit_width // 8 and unpack(constant).equals(values.take(pa.array([0] * 200)))
 
 
 @pytest.mark.parametrize(
@@ -111,4 +111,4 @@ def test_whole_numbers_take_a_byte(kind: pa.DataType) -> None:
     ids=lambda values: str(values.type),
 )
 def test_others_stay_arrays(values: pa.Array) -> None:
-    assert packed(values) is values
+    assert pack(values) is values

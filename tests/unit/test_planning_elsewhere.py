@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.planning import Result, plan_scan, read_parts
-from tableformats.plugin import FilePart
-from tableformats.scan import Scan
-from tableformats.spark.transport import Access, pack, pack_parts, unpack, unpack_parts
+from tableformats.engines.spark.distributed.transport import Access, pack, pack_parts, unpack, unpack_parts
+from tableformats.planning.planner import Result, plan_scan, read_parts
+from tableformats.plugin import MetadataPart
+from tableformats.table.scan import Scan
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 NAMES = [
@@ -40,7 +40,7 @@ class Elsewhere:
         self.parts_read = 0
 
     def read(
-        self, scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, FilePart]]
+        self, scan: Scan, keys: Sequence[pa.BinaryArray], parts: Sequence[tuple[int, MetadataPart]]
     ) -> Iterator[Result]:
         packed = pack(scan), [pack_parts(scan, [part]) for part in reversed(parts)]
         for data in packed[1]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tableformats.plugin.prefetch import in_order, thread_count
+from tableformats.runtime.threads import in_order, thread_count
 
 HERE = threading.current_thread
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import tableformats as tf
-from tableformats.binding import bind
-from tableformats.predicates import parse_filter
+from tableformats.expressions.binding import bind
+from tableformats.expressions.parse import parse_filter
 from tableformats.schema import DecimalType, Field, Schema, StructType, primitive
 
 e = pytest.importorskip("pyiceberg.expressions")

@@ -1,4 +1,4 @@
-"""The README is true: its examples run and print what it says, its tables are those of the code."""
+"""The README and the pages beside it are true: examples run and print what they show, tables are those of the code."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from typing import Any
 import pytest
 
 import tableformats as tf
-from tableformats.plugin.manager import ENTRY_POINT_GROUP, PluginHost
+from tableformats.plugin.registry import ENTRY_POINT_GROUP, PluginHost
 from tableformats.testing import FormatConformance
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
+SUPPORT = (ROOT / "docs" / "support.md").read_text("utf-8")
+PLUGINS = (ROOT / "docs" / "plugins.md").read_text("utf-8")
 HOME = "/home/you"  # where the README's reader is
 
 
 def section(title: str) -> str:
-    """The text below a heading, up to the next one."""
+    """The text below a heading of the README, up to the next one."""
     return README.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
 
 
@@ -54,22 +56,22 @@ def test_the_other_calls_of_the_readme_are_there() -> None:
     for name in re.findall(r"table\.(\w+)", code):
         assert hasattr(tf.Table, name)
     for name in re.findall(r"`(to_\w+)`", section("In Python")):
-        from tableformats.scan import Scan
+        from tableformats.table.scan import Scan
 
         assert hasattr(Scan, name)
 
 
 def test_the_delta_matrix_is_the_plugins_own() -> None:
-    from tableformats_delta.features import READER_FEATURES, WRITER_FEATURES
+    from tableformats_delta.schema.features import READER_FEATURES, WRITER_FEATURES
 
     for_readers = [
         f"| `{name}` | {'read' if feature.read else 'refused'} | {feature.note} |"
         for name, feature in READER_FEATURES.items()
     ]
     for_writers = [f"| `{name}` | {note} |" for name, note in WRITER_FEATURES.items()]
-    for head, rows in (("reader feature | | |\n|---|", for_readers), ("writer feature | |\n|", for_writers)):
-        table = README.split(f"| Delta {head}---|---|\n", 1)[1].split("\n\n", 1)[0]
-        assert table.splitlines() == rows, "copy these rows into the README:\n" + "\n".join(rows)
+    for name, rows in (("reader", for_readers), ("writer", for_writers)):
+        table = SUPPORT.split(f"| Delta {name} feature |", 1)[1].split("\n\n", 1)[0]
+        assert table.splitlines()[2:] == rows, "copy these rows into docs/support.md:\n" + "\n".join(rows)
 
 
 def test_the_errors_are_all_named() -> None:
@@ -93,13 +95,13 @@ def test_the_python_versions_are_those_of_the_package() -> None:
 
 @pytest.fixture
 def plugin(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The README's plugin, as a module that an entry point names."""
-    module = ModuleType("readme_plugin")
-    exec(compile(blocks(section("Write a plugin"), "python")[0], "README.md", "exec"), vars(module))
-    monkeypatch.setitem(sys.modules, "readme_plugin", module)
-    host = PluginHost([EntryPoint("listed", "readme_plugin", ENTRY_POINT_GROUP)])
+    """The plugin of docs/plugins.md, as a module that an entry point names."""
+    module = ModuleType("example_plugin")
+    exec(compile(blocks(PLUGINS, "python")[0], "plugins.md", "exec"), vars(module))
+    monkeypatch.setitem(sys.modules, "example_plugin", module)
+    host = PluginHost([EntryPoint("listed", "example_plugin", ENTRY_POINT_GROUP)])
     assert [record.error for record in host.plugins] == [None]
-    monkeypatch.setattr("tableformats.plugin.manager.host", lambda: host)
+    monkeypatch.setattr("tableformats.plugin.registry.host", lambda: host)
     return module
 
 
@@ -124,7 +126,7 @@ def test_the_plugin_example_reads_its_tables(plugin: Any, listed_table: Path) ->
 
 
 class TestPluginExample(FormatConformance):
-    """The README's plugin keeps the contract that it shows."""
+    """The plugin of docs/plugins.md keeps the contract of the conformance kit."""
 
     @pytest.fixture
     def format_class(self, plugin: Any) -> Any:
@@ -136,4 +138,11 @@ class TestPluginExample(FormatConformance):
 
 
 def test_no_path_of_a_machine() -> None:
-    assert os.sep + "tmp" + os.sep not in README
+    for page in (README, SUPPORT, PLUGINS):
+        assert os.sep + "tmp" + os.sep not in page
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
+        for target in re.findall(r"\]\(([\w./-]+(?:\.md|/))(?:#[\w-]+)?\)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

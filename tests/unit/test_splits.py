@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
-from tableformats.scan import ScanPlan, ScanTask
+from tableformats.planning.splits import _pack, _Part, size_in_bytes
 from tableformats.schema import Field, primitive
-from tableformats.splits import _pack, _Part, size_in_bytes
+from tableformats.table.scan import ScanPlan, ScanTask
 
 from .arrow_fakes import FakeFile, snapshot_of
 

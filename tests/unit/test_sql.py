@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.binding import bind
 from tableformats.errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
 from tableformats.expressions import And, Comparison, Literal, Or, Reference, col
-from tableformats.predicates import parse_filter
-from tableformats.predicates.lexing import lex
+from tableformats.expressions.binding import bind
+from tableformats.expressions.parse import parse_filter
+from tableformats.expressions.parse.lexing import lex
 from tableformats.schema import Field, Schema, primitive
 
 
@@ -288,7 +288,7 @@ def test_sqlglot_is_not_imported_for_other_filters():
     import subprocess
 
     code = (
-        "import sys; from tableformats.predicates import parse_filter; parse_filter([('a', '=', 1)]); "
+        "import sys; from tableformats.expressions.parse import parse_filter; parse_filter([('a', '=', 1)]); "
         "sys.exit('sqlglot' in sys.modules or 'numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tableformats.errors import LimitExceededError, PathNotAllowedError, TableNotFoundError
+from tableformats.io.storage import ReusableBuffer, Storage, common_move, normalize, normalize_all, scheme_of
 from tableformats.limits import DEFAULT_LIMITS, Limits
-from tableformats.storage import Scratch, Storage, common_move, normalize, normalize_all, scheme_of
 
 
 @pytest.mark.parametrize(
@@ -222,23 +222,23 @@ def test_ranges_and_listing(tmp_path: Path) -> None:
 
 
 def test_scratch_is_used_again() -> None:
-    scratch = Scratch()
-    assert [len(scratch.room(size)) for size in (10, 0, 1 << 20, 5, 20 << 20)] == [10, 0, 1 << 20, 5, 20 << 20]
-    assert scratch.room(5).obj is scratch.room(2 << 20).obj
-    assert len(scratch.room(1).obj) <= 8 << 20, "what is larger than usual is let go of"
+    scratch = ReusableBuffer()
+    assert [len(scratch.reserve(size)) for size in (10, 0, 1 << 20, 5, 20 << 20)] == [10, 0, 1 << 20, 5, 20 << 20]
+    assert scratch.reserve(5).obj is scratch.reserve(2 << 20).obj
+    assert len(scratch.reserve(1).obj) <= 8 << 20, "what is larger than usual is let go of"
 
 
 def test_reading_into_scratch(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"")
     (tmp_path / "b").write_bytes(b"0123456789" * 7)
-    storage, scratch = Storage(tmp_path), Scratch()
+    storage, scratch = Storage(tmp_path), ReusableBuffer()
     for name, data in [("a", b""), ("b", b"0123456789" * 7), ("a", b"")]:
-        assert storage.read_into(storage.join(name), scratch.room) == data
+        assert storage.read_into(storage.join(name), scratch.reserve) == data
     with pytest.raises(FileNotFoundError):
-        storage.read_into(storage.join("missing"), scratch.room)
+        storage.read_into(storage.join("missing"), scratch.reserve)
     small = Storage(tmp_path, limits=replace(DEFAULT_LIMITS, metadata_bytes=69))
     with pytest.raises(LimitExceededError, match="70"):
-        small.read_into(storage.join("b"), scratch.room)
+        small.read_into(storage.join("b"), scratch.reserve)
 
 
 def test_nothing_at_the_root(tmp_path: Path) -> None:

@@ -17,17 +17,17 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats import stored
-from tableformats.plugin.directory import CacheDirectory, telling_options
+from tableformats.cache.directory import CacheDirectory, telling_options
+from tableformats.planning import disk_cache as stored
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "asv_bench"))
 
 from benchmarks.generate import DeltaTable, IcebergTable, Spec, Table, build
 from benchmarks.generate.specs import questions
 from benchmarks.planners import sql
-from tableformats_delta.checkpoints import CheckpointFile
+from tableformats_delta.checkpoints.checkpoints import CheckpointFile
+from tableformats_iceberg.manifests.batch_reader import ManifestBatchReader
 from tableformats_iceberg.snapshot import IcebergSnapshot
-from tableformats_iceberg.together import Together
 
 SPECS: list[Spec] = [
     DeltaTable(300),
@@ -49,7 +49,7 @@ def table(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ta
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is read of checkpoints beside their footers, and of manifests of data files."""
     found: list[str] = []
-    group, entries, together = CheckpointFile.group, IcebergSnapshot._read_entries, Together._read
+    group, entries, together = CheckpointFile.group, IcebergSnapshot._read_entries, ManifestBatchReader._read
 
     def of_checkpoint(self: Any, *arguments: Any) -> Any:
         found.append(self.path)
@@ -65,7 +65,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return together(self, number, scratch)
 
     monkeypatch.setattr(CheckpointFile, "group", of_checkpoint)
-    monkeypatch.setattr(Together, "_read", of_neighbour)
+    monkeypatch.setattr(ManifestBatchReader, "_read", of_neighbour)
     monkeypatch.setattr(IcebergSnapshot, "_read_entries", of_manifest)
     return found
 

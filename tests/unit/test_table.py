@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import tableformats as tf
-from tableformats.table import epoch_ms
+from tableformats.table.table import epoch_ms
 from tests.golden.write import TABLES
 
 DELTA = TABLES / "delta-evolved" / "table"

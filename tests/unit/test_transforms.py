@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import DecimalType as IcebergDecimal
 
-from tableformats.datetimes import DAY_NANOS
 from tableformats.schema import DecimalType, FixedType, PrimitiveType, primitive
-from tableformats.transforms import hash_bytes, parse_transform
+from tableformats.schema.datetimes import DAY_NANOS
+from tableformats.schema.transforms import hash_bytes, parse_transform
 from tests.property.strategies import (
     EXACT,
     TRANSFORMS,

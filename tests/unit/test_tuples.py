@@ -8,7 +8,7 @@ import pytest
 
 from tableformats.errors import InvalidPredicateError
 from tableformats.expressions import Comparison, Literal, Reference, col
-from tableformats.predicates import parse_filter
+from tableformats.expressions.parse import parse_filter
 
 
 @pytest.mark.parametrize(

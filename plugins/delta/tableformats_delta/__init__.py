@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tableformats.plugin.hookspecs import hookimpl
+from tableformats.plugin import hookimpl
 
 if TYPE_CHECKING:
     from tableformats.plugin import TableFormat

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tableformats.errors import TableNotFoundError
-from tableformats.plugin import OpenOptions, TableFormat
+from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError
 
 if TYPE_CHECKING:
-    from tableformats.storage import Storage
+    from tableformats.plugin import Storage
 
     from .table import DeltaTable
 

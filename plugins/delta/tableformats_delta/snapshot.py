@@ -10,34 +10,43 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tableformats.arrays import ZERO, scalar, strings, to_numpy
-from tableformats.errors import CorruptMetadataError
-from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, MetadataCache, ReadRequest
-from tableformats.plugin.prefetch import runs, thread_count
-from tableformats.schema import Field
+from tableformats.plugin import (
+    ZERO,
+    CorruptMetadataError,
+    DeleteFiles,
+    FileBatch,
+    FormatSnapshot,
+    MetadataCache,
+    MetadataPart,
+    ReadRequest,
+    runs,
+    scalar,
+    strings,
+    thread_count,
+    to_numpy,
+)
 
-from .actions import empty_rows
-from .checkpoints import CheckpointFile, Share, expand
-from .commits import Commit
-from .deletion_vectors import read_deletion_vector, stored_path
-from .file_keys import file_keys
-from .group_reader import CheckpointRows
-from .log import LogSegment
-from .partition_values import partition_struct
-from .replay import TableState
-from .row_groups import GroupFilter
-from .row_tracking import PLACE_COLUMNS, ROW_COLUMNS, row_columns
-from .schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
-from .statistics import LogStatistics, TextStatistics
-from .vector_column import has_vector, vectors_of
+from .checkpoints.checkpoints import CheckpointFile, CheckpointSplit, expand
+from .checkpoints.group_reader import CheckpointRows
+from .checkpoints.row_groups import GroupFilter
+from .deletes.deletion_vectors import read_deletion_vector, stored_path
+from .deletes.vector_column import has_vector, vectors_of
+from .log.actions import empty_rows
+from .log.commits import Commit
+from .log.file_keys import file_keys
+from .log.listing import LogSegment
+from .log.replay import TableState
+from .schema.row_tracking import PLACE_COLUMNS, ROW_COLUMNS, row_columns
+from .schema.schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
+from .statistics.partition_values import PartitionValueErrors, partition_struct
+from .statistics.statistics import LogStatistics, TextStatistics
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from pyroaring import BitMap64
 
-    from tableformats.report import ScanReport
-    from tableformats.storage import Storage
+    from tableformats.plugin import ScanReport, Storage
 
 __all__ = ["DeltaSnapshot", "configuration"]
 
@@ -83,7 +92,7 @@ class DeltaSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
         return {k: v for k, v in self.__dict__.items() if k not in ("_cache", "segment", "state")}
 
-    def parts(self, request: ReadRequest) -> list[FilePart]:
+    def parts(self, request: ReadRequest) -> list[MetadataPart]:
         """See :meth:`tableformats.plugin.FormatSnapshot.parts`: runs of commits, then row groups of the checkpoint."""
         report = request.report
         for note in self.state.notes:
@@ -119,7 +128,7 @@ class DeltaSnapshot(FormatSnapshot):
             checksum.check("numFiles", report.files_total)
             checksum.check("tableSizeBytes", report.bytes_total)
 
-    def _commit_part(self, commits: Sequence[Commit]) -> FilePart:
+    def _commit_part(self, commits: Sequence[Commit]) -> MetadataPart:
         def read(report: ScanReport) -> Iterator[FileBatch]:
             rows, texts, live = _actions(commits)
             path = commits[0].file.path
@@ -130,16 +139,16 @@ class DeltaSnapshot(FormatSnapshot):
         files = tuple(commit.file for commit in commits)
         n_files = sum(commit.adds.num_rows for commit in commits)
         keys_of = partial(self._file_keys, commits[0].file.path)
-        return FilePart((files, self._row_columns), read, n_files, adds=files, keys_of=keys_of)
+        return MetadataPart((files, self._row_columns), read, n_files, adds=files, keys_of=keys_of)
 
     def _group_part(
         self, file: CheckpointFile, group: int | None, n_rows: int | None, has_newer: bool, decode_ahead: bool
-    ) -> FilePart:
+    ) -> MetadataPart:
         def read(report: ScanReport) -> Iterator[FileBatch]:
             return self._group(file, group, has_newer, report, decode_ahead)
 
         key = file.key, group, self._row_columns
-        return FilePart(key, read, n_rows, keys_of=partial(self._file_keys, file.path))
+        return MetadataPart(key, read, n_rows, keys_of=partial(self._file_keys, file.path))
 
     def _group(
         self, file: CheckpointFile, group: int | None, has_newer: bool, report: ScanReport, decode_ahead: bool = False
@@ -150,22 +159,22 @@ class DeltaSnapshot(FormatSnapshot):
             batch.keys = self._file_keys(file.path, rows.rows) if has_newer else None
             yield batch
 
-    def _shares(self, file: CheckpointFile, groups: GroupFilter, has_newer: bool) -> list[FilePart]:
+    def _shares(self, file: CheckpointFile, groups: GroupFilter, has_newer: bool) -> list[MetadataPart]:
         """Parts that other processes read, who look at the file's footer themselves."""
         count = max(1, file.size // _SHARE_BYTES)
         keys_of = partial(self._file_keys, file.path)
         return [
-            FilePart(
+            MetadataPart(
                 (file.key, share, self._row_columns),
                 partial(self._share, file, share, groups, has_newer),
                 keys_of=keys_of,
                 size_bytes=file.size // count,
             )
-            for share in (Share(i, count) for i in range(count))
+            for share in (CheckpointSplit(i, count) for i in range(count))
         ]
 
     def _share(
-        self, file: CheckpointFile, share: Share, groups: GroupFilter, has_newer: bool, report: ScanReport
+        self, file: CheckpointFile, share: CheckpointSplit, groups: GroupFilter, has_newer: bool, report: ScanReport
     ) -> Iterator[FileBatch]:
         for number, _ in file.needed_groups(groups, report, has_newer, share):
             yield from self._group(file, number, has_newer, report)
@@ -176,27 +185,22 @@ class DeltaSnapshot(FormatSnapshot):
     def _batch(self, rows: CheckpointRows, path: str, report: ScanReport) -> FileBatch:
         import pyarrow as pa
 
-        from tableformats import compute as pc
+        from tableformats.plugin import compute as pc
 
         actions = rows.rows
         partitioned = [field.id for field in self._partition_fields.values()]
         with_vector = has_vector(actions.column("deletion_vector"))
         statistics = LogStatistics(self.schema, rows.statistics, with_vector, partitioned)
-        damage = _Damage(path)
+        partition, bad = partition_struct(actions.column("partition_values"), self._partition_fields, report)
         columns = {
             "path": actions.column("path"),
             "size_bytes": pc.fill_null(actions.column("size"), ZERO),
-            "partition": partition_struct(
-                actions.column("partition_values"),
-                self._partition_fields,
-                damage.add,
-                report,
-            ),
+            "partition": partition,
             "modification_time": actions.column("modification_time"),
             **{name: actions.column(name) for name in ("deletion_vector", *self._row_columns)},
         }
         files = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-        return FileBatch(files, statistics=statistics, check_live=damage.check_live if damage.found else None)
+        return FileBatch(files, statistics=statistics, row_errors=PartitionValueErrors(bad, path) if bad else None)
 
     def add_actions(self) -> Iterator[pa.RecordBatch]:
         """All add actions that stand in the version's log, cancelled ones too, as rows of :func:`file_schema`."""
@@ -204,7 +208,7 @@ class DeltaSnapshot(FormatSnapshot):
         for file in self._checkpoint_files():
             yield from (rows.rows for rows in file.files())
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`."""
         import numpy as np
         import pyarrow as pa
@@ -248,8 +252,8 @@ class DeltaSnapshot(FormatSnapshot):
         return positions
 
     def inspect(self, name: str) -> pa.Table:
-        """See :func:`tableformats_delta.inspection.inspect_snapshot`."""
-        from .inspection import inspect_snapshot
+        """See :func:`tableformats_delta.log.inspection.inspect_snapshot`."""
+        from .log.inspection import inspect_snapshot
 
         return inspect_snapshot(name, self._storage, self.segment, self._checkpoint_files())
 
@@ -258,7 +262,7 @@ def _vector_paths(vectors: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArr
     """(path as stored, inline text), one of them null, of deletion vectors; many of them share a file."""
     import pyarrow as pa
 
-    from tableformats import compute as pc
+    from tableformats.plugin import compute as pc
 
     kind_and_place = vectors.column("storageType"), vectors.column("pathOrInlineDv")
     spelled = pc.binary_join_element_wise(*kind_and_place, scalar("\0", pa.string()))
@@ -267,31 +271,6 @@ def _vector_paths(vectors: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArr
     paths = strings([stored_path(kind, text) for kind, text in stored])
     inline = strings([text if kind == "i" else None for kind, text in stored])
     return pc.take(paths, spelled.indices), pc.take(inline, spelled.indices)
-
-
-class _Damage:
-    """Rows of a batch whose partition values are none, for :attr:`tableformats.plugin.FileBatch.check_live`."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self.found: list[tuple[np.ndarray, pa.Array | None, Field]] = []
-
-    def add(self, rows: np.ndarray, texts: pa.Array | None, field: Field) -> None:
-        """See :func:`tableformats_delta.partition_values.partition_struct`."""
-        if len(rows):
-            self.found.append((rows, texts, field))
-
-    def check_live(self, live: np.ndarray | None) -> None:
-        """Raise CorruptMetadataError if one of the rows ``live`` (None: all) is damaged."""
-        import numpy as np
-
-        for rows, texts, field in self.found:
-            wrong = rows if live is None else rows[np.isin(rows, live)]
-            if len(wrong):
-                what = "a file has no partition values"
-                if texts is not None:
-                    what = f"the partition value {texts[int(wrong[0])].as_py()!r} is no {field.type}"
-                raise CorruptMetadataError(what, path=self._path, field=field.name)
 
 
 def _actions(commits: Sequence[Commit]) -> tuple[pa.RecordBatch, pa.ChunkedArray, np.ndarray]:

@@ -9,20 +9,19 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tableformats.errors import TableNotFoundError
-from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, SnapshotSelector
+from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, SnapshotSelector, TableNotFoundError
 
-from .history import CommitTimes, history_table
-from .log import LogListing, LogSegment, list_log
-from .replay import TableState, load_state
+from .log.history import CommitTimes, history_table
+from .log.listing import LogListing, LogSegment, list_log
+from .log.replay import TableState, load_state
 from .snapshot import DeltaSnapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.storage import Storage
+    from tableformats.plugin import Storage
 
-    from .changes import DeltaChanges
+    from .changes.changes import DeltaChanges
 
 __all__ = ["DeltaTable"]
 
@@ -61,14 +60,14 @@ class DeltaTable(FormatTable):
         return self._made_of(listing, segment, snapshot.state if newer else None)
 
     def history(self, limit: int | None = None) -> pa.Table:
-        """See :func:`tableformats_delta.history.history_table`."""
+        """See :func:`tableformats_delta.log.history.history_table`."""
         listing = self._listing()
         return history_table(self._storage, listing, self._times(listing), limit)
 
     def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> DeltaChanges:
         """See :meth:`tableformats.plugin.FormatTable.changes`."""
-        from .change_log import check_range
-        from .changes import DeltaChanges
+        from .changes.change_log import check_range
+        from .changes.changes import DeltaChanges
 
         listing = self._listing()
         starting = _as_version(starting_version, listing)
@@ -79,7 +78,7 @@ class DeltaTable(FormatTable):
 
     def versions_after(self, version: int | None) -> list[int]:
         """See :meth:`tableformats.plugin.FormatTable.versions_after`."""
-        from .change_log import check_range
+        from .changes.change_log import check_range
 
         listing = self._listing()
         first = (listing.oldest or 0) if version is None else _as_version(version, listing) + 1

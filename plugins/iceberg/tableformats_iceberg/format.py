@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from tableformats.plugin import OpenOptions, TableFormat
 
-from .locate import is_metadata_name
+from .metadata.locate import is_metadata_name
 
 if TYPE_CHECKING:
-    from tableformats.storage import Storage
+    from tableformats.plugin import Storage
 
     from .table import IcebergTable
 

@@ -5,28 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from tableformats.concurrency import cached_property
-from tableformats.errors import CorruptMetadataError
-from tableformats.plugin import DeleteFiles, FileBatch, FilePart, FormatSnapshot, ReadRequest, SplitOptions
-from tableformats.plugin.prefetch import in_order, thread_count
-from tableformats.report import ScanReport
-from tableformats.schema import Schema
+from tableformats.plugin import (
+    CorruptMetadataError,
+    DeleteFiles,
+    FileBatch,
+    FormatSnapshot,
+    MetadataPart,
+    ReadRequest,
+    ScanReport,
+    Schema,
+    SplitOptions,
+    cached_property,
+    in_order,
+    thread_count,
+)
 
-from .metadata import Snapshot, TableMetadata
-from .metadata_columns import metadata_columns
-from .schema import parse_name_mapping
+from .metadata.metadata_columns import metadata_columns
+from .metadata.schema import parse_name_mapping
+from .metadata.table_metadata import Snapshot, TableMetadata
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
 
-    from .delete_files import DeleteReader
-    from .deletes import DeleteIndex
-    from .entries import Entries
-    from .files import TableFiles
-    from .manifests import Manifest, ManifestList
+    from .deletes.delete_files import DeleteReader
+    from .deletes.deletes import DeleteIndex
+    from .manifests.entries import Entries
+    from .manifests.manifest_list import Manifest, ManifestList
+    from .metadata.files import TableFiles
 
 __all__ = ["IcebergSnapshot"]
 
@@ -81,15 +89,12 @@ class IcebergSnapshot(FormatSnapshot):
             )
         return None if text is None else int(text)
 
-    _columns_asked: tuple[int, ...] = ()
-    """Columns of the newest plan: its deletes will be asked for their bounds. For others manifests are read again."""
-
     # ---- files --------------------------------------------------------------------------------------------------
 
     @cached_property
     def manifest_list(self) -> ManifestList:
         """The manifests of the snapshot; none where there is no snapshot."""
-        from .manifests import ManifestList, manifest_list_of_paths, parse_manifest_list
+        from .manifests.manifest_list import ManifestList, manifest_list_of_paths, parse_manifest_list
 
         if self.snapshot is None:
             return ManifestList([])
@@ -135,7 +140,7 @@ class IcebergSnapshot(FormatSnapshot):
         threads: int = 1,
     ) -> Entries:
         """The live entries of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
-        from .entries import read_entries
+        from .manifests.entries import read_entries
 
         if report is not None:
             report.count_metadata(len(data))
@@ -151,13 +156,12 @@ class IcebergSnapshot(FormatSnapshot):
             threads=threads,
         )
 
-    def parts(self, request: ReadRequest) -> list[FilePart]:
+    def parts(self, request: ReadRequest) -> list[MetadataPart]:
         """See :meth:`tableformats.plugin.FormatSnapshot.parts`: the data manifests."""
-        from .manifests import DATA
+        from .manifests.manifest_list import DATA
 
         report = request.report
         report.count_metadata(self.metadata.size_bytes)
-        self._columns_asked = tuple(f.id for f in request.columns)
         chosen = self.counted_list(report).chosen(DATA, self.specs, request.manifest_filter, report)
         manifests = self.manifest_list.manifests
         has_deletes = any(m.content != DATA for m in manifests)
@@ -170,19 +174,19 @@ class IcebergSnapshot(FormatSnapshot):
 
     def _part(
         self, manifest: Manifest, place: int | None, columns: Sequence[int], idle: frozenset[int], threads: int
-    ) -> FilePart:
+    ) -> MetadataPart:
         read = partial(self._read_part, manifest, place, columns, threads)
-        size, together = manifest.length if manifest.length > 0 else None, partial(self._together, columns)
+        size, read_many = manifest.length if manifest.length > 0 else None, partial(self._read_many, columns)
         n_files = manifest.live_files or None
-        return FilePart((manifest, place), read, n_files, size_bytes=size, together=together, own=idle)
+        return MetadataPart((manifest, place), read, n_files, size_bytes=size, read_many=read_many, plugin_data=idle)
 
-    def _together(self, columns: Sequence[int], parts: Sequence[FilePart]) -> list[FilePart]:
+    def _read_many(self, columns: Sequence[int], parts: Sequence[MetadataPart]) -> list[MetadataPart]:
         """Parts that are decoded together, without the columns that none of their files needs."""
-        from .together import Together
+        from .manifests.batch_reader import ManifestBatchReader
 
         keys: list[Any] = [part.key for part in parts]
-        idle = frozenset.intersection(*(part.own for part in parts))
-        shared = Together(self, [column for column in columns if column not in idle], keys)
+        idle = frozenset.intersection(*(cast("frozenset[int]", part.plugin_data) for part in parts))
+        shared = ManifestBatchReader(self, [column for column in columns if column not in idle], keys)
         return [replace(part, read=partial(shared.read, i, part.read)) for i, part in enumerate(parts)]
 
     def _read_part(
@@ -228,35 +232,37 @@ class IcebergSnapshot(FormatSnapshot):
     @cached_property
     def delete_index(self) -> DeleteIndex:
         """The snapshot's live deletes."""
-        from .manifest_reader import ManifestReader
-        from .manifests import DELETES
+        from .manifests.manifest_list import DELETES
+        from .manifests.manifest_reader import ManifestReader
 
         return ManifestReader(self, ScanReport()).delete_index(self.manifest_list.kept(DELETES, self.specs, None, None))
 
     @cached_property
     def _delete_reader(self) -> DeleteReader:
-        from .delete_files import DeleteReader
+        from .deletes.delete_files import DeleteReader
 
         return DeleteReader(self.files, self.metadata.find_field)
 
-    def attach_deletes(self, files: pa.Table) -> DeleteFiles:
+    def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
         """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`: reads the delete manifests whose partitions
         meet those of ``files``, and what bounds say of the keys of equality deletes."""
-        from .delete_pruning import DeleteStatistics, PlannedPaths, needed_manifests, without_disjoint
-        from .manifest_reader import ManifestReader
+        from .deletes.delete_pruning import DeleteStatistics, PlannedPaths, needed_manifests, without_disjoint
+        from .manifests.manifest_reader import ManifestReader
 
         manifests, total = needed_manifests(self.manifest_list, files, self.specs)
-        report = ScanReport(delete_manifests_total=total, delete_manifests_skipped=total - len(manifests))
+        report = request.report
+        report.delete_manifests_total += total
+        report.delete_manifests_skipped += total - len(manifests)
         reader = ManifestReader(self, report)
         # Looking for all planned files in each manifest would cost more than it saves where they are many.
         are_few = files.num_rows < sum(m.live_files for m in manifests)
         planned = PlannedPaths(files["path"]) if are_few else None
-        index = reader.delete_index(manifests, self._columns_asked, planned)
+        index = reader.delete_index(manifests, [f.id for f in request.columns], planned)
         pairs = index.pairs(files)
         if index.files is not None:
             pairs = without_disjoint(pairs, files, index.files, self.metadata.find_field, reader.read)
         found = index.attached(pairs, files.num_rows)
-        return replace(found, read=report, statistics=DeleteStatistics(found.files, reader.read))
+        return replace(found, statistics=DeleteStatistics(found.files, reader.read))
 
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
         """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""
@@ -269,14 +275,14 @@ class IcebergSnapshot(FormatSnapshot):
     # ---- metadata tables ----------------------------------------------------------------------------------------
 
     def inspect(self, name: str) -> pa.Table:
-        """Iceberg's metadata tables, see :func:`tableformats_iceberg.inspect.metadata_table`."""
-        from .inspect import metadata_table
+        """Iceberg's metadata tables, see :func:`tableformats_iceberg.inspect.tables.metadata_table`."""
+        from .inspect.tables import metadata_table
 
         return metadata_table(name, self)
 
 
 def _batch(entries: Entries, place: int | None) -> FileBatch:
-    from .entries import with_places
+    from .manifests.entries import with_places
 
     files = entries.files
     if place is not None:

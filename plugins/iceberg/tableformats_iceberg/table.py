@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from tableformats.errors import SnapshotNotFoundError
-from tableformats.plugin import FormatSnapshot, FormatTable, OpenOptions, SnapshotSelector, utc_datetime
-from tableformats.schema import Schema
-from tableformats.storage import Storage
+from tableformats.plugin import (
+    FormatSnapshot,
+    FormatTable,
+    OpenOptions,
+    Schema,
+    SnapshotNotFoundError,
+    SnapshotSelector,
+    Storage,
+    utc_datetime,
+)
 
-from .files import TableFiles
-from .lineage import is_expired, snapshots_after, snapshots_from
-from .locate import locate
-from .metadata import Reference, Snapshot, TableMetadata, read_metadata
+from .metadata.files import TableFiles
+from .metadata.lineage import is_expired, snapshots_after, snapshots_from
+from .metadata.locate import locate
+from .metadata.table_metadata import Reference, Snapshot, TableMetadata, read_metadata
 from .snapshot import IcebergSnapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .changes import IcebergChanges
+    from .changes.changes import IcebergChanges
 
 __all__ = ["IcebergTable"]
 
@@ -121,7 +127,7 @@ class IcebergTable(FormatTable):
     def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> IcebergChanges:
         """See :meth:`tableformats.plugin.FormatTable.changes`: what the snapshots from ``starting_version`` to
         ``ending_version`` changed, by the lineage of the latter; each is an id or the name of a branch or tag."""
-        from .changes import Commit, IcebergChanges
+        from .changes.changes import Commit, IcebergChanges
 
         ending = self._ending(ending_version)
         starting = self.snapshot(SnapshotSelector(version=starting_version)).version
@@ -135,7 +141,7 @@ class IcebergTable(FormatTable):
 
     def appends(self, exclusive: int | None = None, inclusive: int | None = None) -> IcebergSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.appends`."""
-        from .appends import APPEND, AppendedFiles
+        from .changes.appends import APPEND, AppendedFiles
 
         if (exclusive, inclusive, self._metadata.current_snapshot_id) == (None, None, None):
             return self.snapshot(SnapshotSelector())
@@ -170,6 +176,6 @@ class IcebergTable(FormatTable):
 
         Adds ``parent_id``, ``is_current_ancestor`` and ``summary``; an expired snapshot has only its time.
         """
-        from .inspect import history_table
+        from .inspect.tables import history_table
 
         return history_table(self._metadata, limit)

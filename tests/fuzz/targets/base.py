@@ -15,9 +15,9 @@ from functools import partial
 
 import pyarrow as pa
 
+from tableformats.cache.metadata_cache import MetadataCache
 from tableformats.errors import TableFormatsError
-from tableformats.plugin.cache import MetadataCache
-from tableformats.storage import FileInfo, Storage
+from tableformats.io.storage import FileInfo, Storage
 
 __all__ = ["MAX_GROWTH", "MAX_SECONDS", "Finding", "Memory", "Target", "attempt", "nothing_kept", "run", "warm"]
 

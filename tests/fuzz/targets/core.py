@@ -6,12 +6,12 @@ from contextlib import suppress
 
 import pyarrow as pa
 
-from tableformats.binding import bind
 from tableformats.errors import PathNotAllowedError
-from tableformats.inflate import AVRO_CODECS, DAMAGE, inflate_avro
-from tableformats.predicates import parse_filter
+from tableformats.expressions.binding import bind
+from tableformats.expressions.parse import parse_filter
+from tableformats.io.compression import AVRO_CODECS, DAMAGE, inflate_avro
+from tableformats.io.storage import Storage, scheme_of
 from tableformats.schema import Field, Schema, primitive
-from tableformats.storage import Storage, scheme_of
 from tests.plugin.iceberg_support import compress
 
 from .base import Finding, Target

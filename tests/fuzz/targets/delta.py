@@ -11,24 +11,24 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from tableformats_delta import z85
-from tableformats_delta.actions import file_rows
-from tableformats_delta.checksums import read_checksum
-from tableformats_delta.commits import parse_actions, read_commits
-from tableformats_delta.deletion_vectors import read_deletion_vector
-from tableformats_delta.last_checkpoint import LAST_CHECKPOINT, review_hint
-from tableformats_delta.log import list_log
-from tableformats_delta.partition_values import parse_partition_values
-from tableformats_delta.schema import parse_schema
+from tableformats_delta.deletes import z85
+from tableformats_delta.deletes.deletion_vectors import read_deletion_vector
+from tableformats_delta.log.actions import file_rows
+from tableformats_delta.log.checksums import read_checksum
+from tableformats_delta.log.commits import parse_actions, read_commits
+from tableformats_delta.log.last_checkpoint import LAST_CHECKPOINT, review_hint
+from tableformats_delta.log.listing import list_log
+from tableformats_delta.schema.schema import parse_schema
+from tableformats_delta.statistics.partition_values import parse_partition_values
 from tableformats_delta.table import DeltaTable
 
 from tableformats.errors import InvalidPredicateError
 from tableformats.expressions import Expression
+from tableformats.expressions.parse import parse_filter
 from tableformats.plugin import ReadRequest
-from tableformats.predicates import parse_filter
-from tableformats.report import ScanReport
+from tableformats.plugin.report import ScanReport
 from tableformats.schema import Field, Type
-from tableformats.table import Table
+from tableformats.table.table import Table
 from tests.plugin.delta_support import UUIDS, add, field, metadata, remove, stats, vector, vector_file
 from tests.plugin.test_delta_deletion_vectors import native, portable
 

@@ -15,19 +15,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 from pyroaring import BitMap64
-from tableformats_iceberg.avro import ELEMENT, Want, read_columns
-from tableformats_iceberg.entries import Manifest, read_entries
-from tableformats_iceberg.files import TableFiles
-from tableformats_iceberg.manifests import parse_manifest_list
-from tableformats_iceberg.metadata import parse_metadata
-from tableformats_iceberg.puffin import MAGIC, parse_deletion_vector
+from tableformats_iceberg.avro.container import ELEMENT, Want, read_columns
+from tableformats_iceberg.deletes.puffin import MAGIC, parse_deletion_vector
+from tableformats_iceberg.manifests.entries import Manifest, read_entries
+from tableformats_iceberg.manifests.manifest_list import parse_manifest_list
+from tableformats_iceberg.metadata.files import TableFiles
+from tableformats_iceberg.metadata.table_metadata import parse_metadata
 from tableformats_iceberg.table import IcebergTable
 
 from tableformats.expressions import Expression
+from tableformats.expressions.parse import parse_filter
 from tableformats.plugin import ReadRequest
-from tableformats.predicates import parse_filter
-from tableformats.report import ScanReport
-from tableformats.table import Table
+from tableformats.plugin.report import ScanReport
+from tableformats.table.table import Table
 from tests.plugin.iceberg_support import (
     SYNC,
     entry,

@@ -1,0 +1,205 @@
+"""The commits of a range of versions with all that their changes are made of, and which versions have changes.
+
+Unlike a snapshot's commits these hold removes in full, change data files, and under which schema each was made.
+Source: Delta PROTOCOL.md, "Add File and Remove File", "Add CDC File".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import SnapshotNotFoundError, UnsupportedFeatureError
+
+from ..log.actions import file_rows
+from ..log.commits import Actions, parse_actions
+from ..log.file_keys import path_keys
+from ..log.history import CommitTimes
+from ..log.listing import LogFile, LogListing, read_log_file
+from ..schema.features import check_protocol
+from ..snapshot import DeltaSnapshot
+from .layouts import Layout
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tableformats.plugin import Storage
+
+__all__ = ["ChangeCommit", "check_range", "read_change_log"]
+
+
+@dataclass(frozen=True)
+class ChangeCommit:
+    """One version.
+
+    Attributes
+    ----------
+    adds, removes, cdc : rows of :func:`file_schema`; of the removes those that change data
+    data_change : bool[n_adds]
+    before, after : how the files that it removed, and those that it added, are written
+    """
+
+    file: LogFile
+    timestamp_ms: int
+    adds: pa.RecordBatch
+    data_change: pa.BooleanArray
+    removes: pa.RecordBatch
+    cdc: pa.RecordBatch
+    before: Layout
+    after: Layout
+
+
+def check_range(listing: LogListing, starting: int, ending: int) -> None:
+    """Raise SnapshotNotFoundError where the commits ``starting`` to ``ending`` are not there, or are no range."""
+    latest = listing.latest
+    oldest = latest + 1
+    while oldest - 1 in listing.commits and oldest - 1 >= (listing.oldest or 0):
+        oldest -= 1
+    there = f"Changes of the versions {oldest} to {latest} can be asked for"
+    if oldest > latest:
+        there = "No changes can be asked for, as no commit of the table is left"
+    message = None
+    if not 0 <= starting <= latest or ending > latest:
+        message = f"the table has no version {ending if 0 <= starting <= latest else starting}"
+    elif ending < starting:
+        message = f"the ending version {ending} is before the starting version {starting}"
+    else:
+        gone = next((v for v in range(starting, ending + 1) if v not in listing.commits), None)
+        if gone is not None:
+            message = f"the changes of version {gone} are not known any more: its commit was cleaned up"
+    if message is not None:
+        raise SnapshotNotFoundError(message, path=listing.directory, hint=there)
+
+
+def read_change_log(
+    storage: Storage, listing: LogListing, starting: int, newest: DeltaSnapshot, at: Callable[[int], DeltaSnapshot]
+) -> list[ChangeCommit]:
+    """The commits from ``starting`` to that of ``newest``, oldest first.
+
+    Parameters
+    ----------
+    at : gives the snapshot of a version; called where a commit alone does not say enough
+
+    Raises
+    ------
+    CorruptMetadataError : a damaged commit
+    SnapshotNotFoundError : a commit needs what stood in the log before it, and that was cleaned up
+    UnsupportedFeatureError : a version's protocol is not read, or ``newest`` cannot give a version's rows
+    """
+    files = [listing.commits[v] for v in range(starting, newest.version + 1)]
+    found = [parse_actions(read_log_file(storage, file.path), file.path) for file in files]
+    times = CommitTimes(storage, listing, newest.properties)
+    end = Layout.of_snapshot(newest, files[-1].path)
+    protocol = newest.protocol
+    if found[0].protocol is None and any(actions.protocol for actions in found):
+        # Also refuses a protocol from before the range that newer versions do not have.
+        protocol = at(starting).protocol
+    layout = _first_layout(found, files, end, at)
+    commits = []
+    for file, actions in zip(files, found, strict=True):
+        if actions.protocol is not None:
+            protocol = actions.protocol
+            check_protocol(protocol, file.path)
+        before = layout
+        if actions.metadata is not None:
+            layout = Layout.of_action(actions.metadata, protocol, file.path, storage.limits)
+        time = times.listed(file.version, actions.commit_info)
+        assert layout is not None
+        commits.append(_commit(file, time, actions, before or layout, layout))
+    for commit in commits:
+        if commit.removes.num_rows and not commit.cdc.num_rows:
+            commit.before.check_readable_by(end, commit.file.path)
+        if commit.adds.num_rows or commit.cdc.num_rows:
+            commit.after.check_readable_by(end, commit.file.path)
+    return _with_partition_values(commits, starting, at)
+
+
+def _first_layout(
+    found: Sequence[Actions], files: Sequence[LogFile], end: Layout, at: Callable[[int], DeltaSnapshot]
+) -> Layout | None:
+    """The layout of the files that the first commit removes; None where it removes none."""
+    first, path = files[0].version, files[0].path
+    if all(actions.metadata is None for actions in found):
+        return end
+    if found[0].metadata is None:
+        return Layout.of_snapshot(at(first), path)
+    if first == 0 or not any(map(_changes_data, found[0].removes)):
+        return None
+    return Layout.of_snapshot(at(first - 1), path)
+
+
+def _commit(file: LogFile, time: int, actions: Actions, before: Layout, after: Layout) -> ChangeCommit:
+    import pyarrow as pa
+
+    removes = [action for action in actions.removes if _changes_data(action)]
+    return ChangeCommit(
+        file,
+        time,
+        adds=file_rows(actions.adds, "add", file.path),
+        data_change=pa.array(list(map(_changes_data, actions.adds)), pa.bool_()),
+        removes=file_rows(removes, "remove", file.path, whole=True),
+        cdc=file_rows(actions.changes, "cdc", file.path),
+        before=before,
+        after=after,
+    )
+
+
+def _changes_data(action: tuple[dict[str, Any], int]) -> bool:
+    return action[0].get("dataChange") is not False
+
+
+def _with_partition_values(
+    commits: Sequence[ChangeCommit], starting: int, at: Callable[[int], DeltaSnapshot]
+) -> list[ChangeCommit]:
+    """Give removes that came without partition values those that their files were added with."""
+    pending: set[bytes] = set()
+    for commit in commits:
+        if commit.before.partition_columns and not commit.cdc.num_rows:
+            removes, path = commit.removes, commit.file.path
+            pending.update(path_keys(removes.filter(removes.column("partition_values").is_null()), path).to_pylist())
+    if not pending:
+        return list(commits)
+    known: dict[bytes, Any] = {}
+    for rows in _add_actions(commits, starting, at):
+        keys = path_keys(rows, commits[0].file.path)
+        for i, key in enumerate(keys.to_pylist()):
+            if key in pending:
+                known[key] = rows.column("partition_values")[i].as_py()
+                pending.discard(key)
+        if not pending:
+            break
+    if pending:
+        raise UnsupportedFeatureError(
+            "a remove action has no partition values, and the log before it, which has them, was cleaned up",
+            path=commits[0].file.path,
+            field="remove.partitionValues",
+            hint="Ask for the changes of newer versions",
+        )
+    return [_filled(commit, known) for commit in commits]
+
+
+def _add_actions(
+    commits: Iterable[ChangeCommit], starting: int, at: Callable[[int], DeltaSnapshot]
+) -> Iterator[pa.RecordBatch]:
+    within = (commit.adds for commit in commits)
+    if starting == 0:
+        return within
+    try:
+        older = at(starting - 1)
+    except SnapshotNotFoundError:
+        return within
+    return chain(within, older.add_actions())
+
+
+def _filled(commit: ChangeCommit, known: dict[bytes, Any]) -> ChangeCommit:
+    import pyarrow as pa
+
+    values = commit.removes.column("partition_values")
+    if not values.null_count:
+        return commit
+    keys = path_keys(commit.removes, commit.file.path).to_pylist()
+    texts = [known.get(key) if text is None else text for key, text in zip(keys, values.to_pylist(), strict=True)]
+    place = commit.removes.schema.get_field_index("partition_values")
+    return replace(commit, removes=commit.removes.set_column(place, "partition_values", pa.array(texts, values.type)))

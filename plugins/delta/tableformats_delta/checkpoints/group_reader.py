@@ -1,0 +1,388 @@
+"""Add actions of one row group of a Parquet checkpoint: what every plan needs, and statistics when they are asked for.
+
+Columns are decoded in pieces of bounded size, so that a row group of any size passes through little memory; of the
+text of statistics nothing stays but what was asked for. Absent columns are nulls. Source: Delta PROTOCOL.md,
+"Checkpoint Schema".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import (
+    FALSE,
+    CorruptMetadataError,
+    TableFormatsError,
+    ahead,
+    free_after_fork,
+    to_arrow,
+    to_numpy,
+)
+from tableformats.plugin import compute as pc
+
+from ..deletes.vector_column import vector_column, vector_type
+from ..log.actions import file_schema
+from ..schema.row_tracking import ROW_COLUMNS
+from ..statistics.stats_json import PIECE_ROWS, Leaf, RawStatistics, scan
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from ..statistics.statistics import StatisticsSource
+
+__all__ = ["HINT", "CheckpointRows", "RowGroupReader", "damaged_column", "guard"]
+
+_BATCH_ROWS = 32_768
+_PIECES_AHEAD = 4
+HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
+_MEMBERS = {
+    "path": "path",
+    "partition_values": "partitionValues",
+    "size": "size",
+    "modification_time": "modificationTime",
+    "deletion_vector": "deletionVector",
+    "base_row_id": "baseRowId",
+    "row_commit_version": "defaultRowCommitVersion",
+}
+
+Open = Callable[[], "pq.ParquetFile"]
+
+
+@dataclass
+class CheckpointRows:
+    """The add actions of one batch: ``rows`` has the columns of :func:`file_schema` but for ``stats`` and those of
+    :data:`.row_tracking.ROW_COLUMNS` that were not asked for; the partition values may be encoded by dictionaries.
+    ``statistics`` gives those of these rows."""
+
+    rows: pa.RecordBatch
+    statistics: StatisticsSource
+
+
+class RowGroupReader:
+    """One row group.
+
+    Parameters
+    ----------
+    open_file : opens the Parquet file
+    path : for errors
+    number : of the row group
+    n_rows : of the row group
+    kind : the type of the column ``add``
+    decode_ahead : decode columns on threads of their own while what they gave is looked at, for there are more threads
+        than row groups
+    """
+
+    def __init__(
+        self, open_file: Open, path: str, number: int, n_rows: int, kind: pa.DataType, decode_ahead: bool = False
+    ) -> None:
+        self._open = open_file
+        self._path = path
+        self._number = number
+        self._kind = kind
+        self._decode_ahead = decode_ahead and n_rows > _BATCH_ROWS
+        self._last_batch = max(n_rows - 1, 0) // _BATCH_ROWS * _BATCH_ROWS
+        self._ways: dict[tuple[str, ...], ForwardCursor] = {}
+        self._lock = Lock()
+        free_after_fork(self)
+
+    def after_fork(self) -> None:
+        """A way that was in use is a parent's."""
+        self._ways = {}
+
+    def batches(self, row_columns: Sequence[str] = ()) -> Iterator[CheckpointRows]:
+        """The add actions, with these of :data:`.row_tracking.ROW_COLUMNS`. Raises CorruptMetadataError."""
+        left_out = {"stats", *ROW_COLUMNS}.difference(row_columns)
+        wanted = [f for f in file_schema() if f.name not in left_out]
+        columns = [f"add.{_MEMBERS[f.name]}" for f in wanted]
+        with guard(self._path), self._open() as parquet:
+            start = 0
+            # Not a whole row group: Arrow has no strings of more than 2 GiB in a struct.
+            batches = parquet.iter_batches(_BATCH_ROWS, [self._number], columns, use_threads=False)
+            for batch in ahead(batches, 1) if self._decode_ahead else batches:
+                whole = batch.column("add")
+                mask = _is_action(whole, self._path)
+                first, last = _ends(mask)  # where one run of a batch is actions, as writers put them, nothing is copied
+                add, mask = whole.slice(first, last - first), mask.slice(first, last - first)
+                source = _GroupStatistics(self, start + first, mask)
+                start += len(whole)
+                rows = _columns(add if source.is_whole else pc.filter(add, mask), wanted, self._path)
+                yield CheckpointRows(rows, source)
+
+    def pieces(
+        self, columns: Sequence[str], start: int, stop: int, n_rows: int
+    ) -> Iterator[tuple[int, pa.StructArray]]:
+        """``add`` of rows ``start`` to ``stop`` with these members, piece by piece with the place of its first row;
+        ``n_rows`` of a piece at most.
+
+        The way that was last taken through the same columns is gone on with where it leads to ``start``. Raises
+        CorruptMetadataError.
+        """
+        key = tuple(columns)
+        with self._lock:
+            way = self._ways.pop(key, None)
+        if way is None or way.place > start:
+            way = ForwardCursor(self._open, self._number, columns, n_rows, self._decode_ahead)
+        with guard(self._path):
+            yield from way.pieces(start, stop)
+        if way.place <= self._last_batch:  # nobody asks for what is behind the last batch
+            with self._lock:
+                self._ways[key] = way
+
+    def has(self, name: str) -> bool:
+        """Whether ``add`` has this member."""
+        import pyarrow as pa
+
+        return pa.types.is_struct(self._kind) and self._kind.get_field_index(name) >= 0
+
+    def damaged(self, name: str) -> CorruptMetadataError:
+        return damaged_column(self._path, name)
+
+
+class ForwardCursor:
+    """A way through columns of a row group, forwards."""
+
+    def __init__(self, open_file: Open, number: int, columns: Sequence[str], n_rows: int, decode_ahead: bool) -> None:
+        self._parquet = open_file()
+        self._left = self._parquet.metadata.row_group(number).num_rows
+        batches = self._parquet.iter_batches(n_rows, [number], list(columns), use_threads=False)
+        self._batches = ahead(batches, _PIECES_AHEAD) if decode_ahead else batches
+        self._rest: pa.StructArray | None = None
+        self.place = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self._left == 0 and self._rest is None
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[int, pa.StructArray]]:
+        while self.place < stop and not self.is_over:
+            add = self._rest if self._rest is not None else self._next()
+            if add is None:
+                return
+            skipped, taken = max(start - self.place, 0), min(stop - self.place, len(add))
+            self._rest = add.slice(taken) if taken < len(add) else None
+            self.place += taken
+            if skipped < taken:
+                yield self.place - taken + skipped, add.slice(skipped, taken - skipped)
+
+    def _next(self) -> pa.StructArray | None:
+        batch = next(self._batches, None)
+        self._left = 0 if batch is None else max(self._left - batch.num_rows, 0)
+        if not self._left:
+            self._parquet.close()
+        return None if batch is None or "add" not in batch.schema.names else batch.column("add")
+
+
+class _GroupStatistics:
+    """Statistics of a batch that begins at row ``start`` of a row group; see :class:`StatisticsSource`."""
+
+    def __init__(self, group: RowGroupReader, start: int, mask: pa.BooleanArray) -> None:
+        self._group = group
+        self._start = start
+        self._size = len(mask)
+        self._mask = None if mask.true_count == len(mask) else mask
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows of the batch are add actions."""
+        return self._mask is None
+
+    def scan(self, leaves: Sequence[Leaf], rows: np.ndarray | None) -> RawStatistics:
+        places = self._wanted(rows)
+        count = self._size if places is None else len(places)
+        if not self._group.has("stats"):
+            return RawStatistics.unknown(count, leaves)
+        return scan(self._texts(places), leaves, count)
+
+    def _texts(self, places: np.ndarray | None) -> Iterator[tuple[pa.StringArray, np.ndarray | None]]:
+        """The texts of pieces in which one of ``places`` lies, with those."""
+        import numpy as np
+
+        for place, add in self._pieces(["add.stats"], places, PIECE_ROWS):
+            text = self._text(add)
+            chosen = None
+            if places is not None:
+                first, last = np.searchsorted(places, (place, place + len(add)))
+                if first == last:
+                    continue
+                chosen = None if last - first == len(add) else places[first:last] - place
+            yield text, chosen
+
+    def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> pa.StructArray | None:
+        import numpy as np
+        import pyarrow as pa
+
+        if not self._group.has("stats_parsed"):
+            return None
+        places = self._wanted(rows)
+        columns = [".".join(("add", "stats_parsed", *leaf)) for leaf in leaves]
+        found = []
+        for place, add in self._pieces(columns, places, _BATCH_ROWS):
+            member = _member(add, "stats_parsed")
+            if member is None:
+                return None
+            if places is not None:
+                first, last = np.searchsorted(places, (place, place + len(add)))
+                member = pc.take(member, to_arrow(places[first:last] - place), boundscheck=False)
+            found.append(member)
+        if len(found) == 1:
+            return found[0]
+        return pa.concat_arrays(found) if found else None
+
+    def _wanted(self, rows: np.ndarray | None) -> np.ndarray | None:
+        """Rows of the batch as places in what was read of the group; None: all."""
+        import numpy as np
+
+        if self._mask is None:
+            return rows
+        places = np.flatnonzero(to_numpy(self._mask))
+        return places if rows is None else places[rows]
+
+    def _pieces(
+        self, columns: list[str], places: np.ndarray | None, n_rows: int
+    ) -> Iterator[tuple[int, pa.StructArray]]:
+        """Pieces up to the last place that is wanted, placed from the start of the batch."""
+        stop = self._size if places is None else int(places[-1]) + 1 if len(places) else 0
+        for place, add in self._group.pieces(columns, self._start, self._start + stop, n_rows):
+            yield place - self._start, add
+
+    def _text(self, add: pa.StructArray) -> pa.StringArray:
+        import pyarrow as pa
+
+        text = _member(add, "stats")
+        if text is None:
+            raise self._group.damaged("add.stats")
+        if pa.types.is_string(text.type):
+            return text
+        return _cast(text, pa.string(), "add.stats", self._group.damaged)
+
+
+def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
+    """Which rows are add actions: a struct that is not null and whose path is not."""
+
+    path, size = (_member(add, name) for name in ("path", "size"))
+    if path is None:
+        raise damaged_column(file, "add.path")
+    if size is not None and pc.any(pc.and_(pc.is_null(path), pc.is_valid(size))).as_py():
+        raise damaged_column(file, "add.path")
+    return pc.is_valid(path)
+
+
+def _ends(mask: pa.BooleanArray) -> tuple[int, int]:
+    """The place of the first that is true, and the one behind the last; (0, 0): none is."""
+    import numpy as np
+
+    if mask.true_count == len(mask):
+        return 0, len(mask)
+    places = np.flatnonzero(to_numpy(mask))
+    return (int(places[0]), int(places[-1]) + 1) if len(places) else (0, 0)
+
+
+def _columns(add: pa.StructArray, wanted: Sequence[pa.Field], file: str) -> pa.RecordBatch:
+    """The members of ``add`` as columns of :func:`file_schema`."""
+    import pyarrow as pa
+
+    arrays = []
+    for field in wanted:
+        member = _MEMBERS[field.name]
+        if field.name == "deletion_vector":
+            arrays.append(_vectors(add, member, file))
+        else:
+            arrays.append(_typed(_member(add, member), len(add), field.type, f"add.{member}", file))
+    rows = pa.RecordBatch.from_arrays(arrays, names=[field.name for field in wanted])
+    rows.validate(full=True)  # strings of damaged pages need not be UTF-8
+    if rows.column("size").null_count:
+        raise damaged_column(file, "add.size")
+    return rows
+
+
+def _vectors(add: pa.StructArray, name: str, file: str) -> pa.ListArray:
+    """The member ``name`` of ``add``, whose descriptors are those with a storage type."""
+    import pyarrow as pa
+
+    vector = _member(add, name)
+    storage = None if vector is None else _member(vector, "storageType")
+    if vector is None or storage is None or storage.null_count == len(add):
+        return vector_column(pa.repeat(FALSE, len(add)), {})
+    has_vector = pc.is_valid(storage)
+    vector = pc.filter(vector, has_vector)
+    members = {
+        f.name: _typed(_member(vector, f.name), len(vector), f.type, f"add.{name}.{f.name}", file)
+        for f in vector_type().value_type
+    }
+    if members["pathOrInlineDv"].null_count:
+        raise damaged_column(file, f"add.{name}.pathOrInlineDv")
+    return vector_column(has_vector, members)
+
+
+def _typed(found: pa.Array | None, length: int, wanted: pa.DataType, name: str, file: str) -> pa.Array:
+    """A column in its type, nulls where there is none. Raises CorruptMetadataError."""
+    import pyarrow as pa
+
+    if found is None:
+        return pa.nulls(length, wanted)
+    if found.type == wanted or _is_encoded(found.type, wanted):
+        return found
+    return _cast(found, wanted, name, lambda name: damaged_column(file, name))
+
+
+def _is_encoded(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether it is the same map but for keys and values that are encoded by a dictionary."""
+    import pyarrow as pa
+
+    if not pa.types.is_map(wanted) or not pa.types.is_map(found):
+        return False
+    kinds = [(found.key_type, wanted.key_type), (found.item_type, wanted.item_type)]
+    return all(have == want or (pa.types.is_dictionary(have) and have.value_type == want) for have, want in kinds)
+
+
+def _cast(found: pa.Array, wanted: pa.DataType, name: str, damaged: Callable[[str], CorruptMetadataError]) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        if pa.types.is_string(wanted) and pa.types.is_primitive(found.type):
+            raise pa.ArrowTypeError("a number is no text")
+        return pc.cast(found, wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise damaged(name) from error
+
+
+def _member(array: pa.Array, name: str) -> pa.Array | None:
+    """The member ``name`` of a struct column, null where the struct is; None where there is none."""
+    import pyarrow as pa
+
+    index = array.type.get_field_index(name) if pa.types.is_struct(array.type) else -1
+    return None if index < 0 else pc.struct_field(array, [index])
+
+
+def damaged_column(path: str, name: str) -> CorruptMetadataError:
+    """The error for a column that a checkpoint needs."""
+    return CorruptMetadataError(
+        "a checkpoint lacks a column or has one of the wrong type", path=path, field=name, hint=HINT
+    )
+
+
+class guard:
+    """Turns what Parquet readers raise on damaged bytes into CorruptMetadataError."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(error, TableFormatsError) or error is None:
+            return
+        if isinstance(error, (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)):
+            raise CorruptMetadataError(
+                f"a checkpoint is damaged or cut off: {str(error).splitlines()[0] if str(error) else kind.__name__}",
+                path=self.path,
+                hint=HINT,
+            ) from error

@@ -1,0 +1,258 @@
+"""Row groups of a Parquet checkpoint that need not be read: what their footers say of every file that they list.
+
+The footer bounds the columns ``stats_parsed`` and ``partitionValues_parsed`` over a whole row group. It passes over
+nulls, and a file without statistics is one that cannot be dropped, so a bound counts only where every add action of
+the group has one: where a column has no more nulls than ``add.path``. A group is then judged as if it were one file.
+
+* Floating-point columns are left out: footers pass over NaN too. So are instants among the partition values, which
+  may have been written without their zone.
+* What is unknown of a file because its own numbers contradict each other is not seen here.
+
+Source: Delta PROTOCOL.md, "Checkpoint Schema"; Parquet format, "Statistics".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import (
+    FALSE,
+    ZERO,
+    Bounds,
+    DecimalType,
+    Field,
+    PartitionSpec,
+    ReadRequest,
+    Schema,
+    Transform,
+    array_of,
+    arrow_type,
+    scalar,
+    to_arrow,
+    to_numpy,
+)
+from tableformats.plugin import compute as pc
+
+from ..statistics.stats_json import Leaf, leaf_of
+from ..statistics.stats_values import FIRST_SURE_INSTANT, bound_pair, ends_of_int64, in_either_calendar
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+__all__ = ["GroupFilter", "RowGroup"]
+
+_PARTITION, _STATS = "partitionValues_parsed", "stats_parsed"
+_FLOATING = ("float", "double")
+# Shorter than any string at which a writer may have lost half a character: see stats_values.
+_SURE_CHARACTERS = 15
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """A row group by its number, with how many add actions it holds."""
+
+    number: int
+    adds: int
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A leaf column of all row groups, a row a group; ``least`` and ``greatest`` are null where nothing is known."""
+
+    least: pa.Array
+    greatest: pa.Array
+    nulls: np.ndarray
+
+
+class GroupFilter:
+    """Judges the row groups of checkpoint files by one request's predicate."""
+
+    def __init__(self, schema: Schema, spec: PartitionSpec, request: ReadRequest) -> None:
+        parts = {part.source_id: part.id for part in spec.fields}
+        self._filter = request.manifest_filter
+        self._spec = spec
+        self._partition: list[tuple[int, Field]] = []
+        self._leaves: list[Leaf] = []
+        for f in request.columns:
+            kind = str(f.type)
+            if f.id in parts:
+                if kind not in (*_FLOATING, "timestamp"):
+                    self._partition.append((parts[f.id], f))
+            elif kind not in _FLOATING and (leaf := leaf_of(schema, f)) is not None:
+                self._leaves.append(leaf)
+
+    @property
+    def can_skip(self) -> bool:
+        """Whether the predicate names a column that footers may bound."""
+        return self._filter is not None and bool(self._partition or self._leaves)
+
+    def can_skip_of(self, add: pa.DataType) -> bool:
+        """Whether footers may bound such a column of a checkpoint with this type of ``add``."""
+        import pyarrow as pa
+
+        names = [name for name, asked in ((_PARTITION, self._partition), (_STATS, self._leaves)) if asked]
+        return pa.types.is_struct(add) and any(add.get_field_index(name) >= 0 for name in names)
+
+    def skipped(self, metadata: pq.FileMetaData, add: pa.DataType) -> list[RowGroup]:
+        """The row groups that hold no file which the predicate needs; ``add`` is the Arrow type of that column."""
+        import numpy as np
+
+        if not metadata.num_row_groups:
+            return []
+        footer = _Footer(metadata, add)
+        paths = footer.column(("path",))
+        if paths is None:
+            return []
+        adds = footer.rows - paths.nulls
+        judged = self._judge(footer, paths.nulls)
+        if judged is None:
+            return []
+        return [RowGroup(i, int(adds[i])) for i in np.flatnonzero(~judged & (adds > 0)).tolist()]
+
+    def _judge(self, footer: _Footer, others: np.ndarray) -> np.ndarray | None:
+        """bool[groups]: which are needed; ``others`` are the rows that are no add actions. None: nothing is known."""
+        import numpy as np
+        import pyarrow as pa
+
+        lower: dict[int, pa.Array] = {}
+        upper: dict[int, pa.Array] = {}
+        has_null: dict[int, pa.Array] = {}
+        sure = np.ones(len(others), bool)
+        for partition_id, field in self._partition:
+            column = footer.column((_PARTITION, field.stored_name))
+            if column is None or column.least.type != arrow_type(field.type):
+                continue
+            lower[partition_id], upper[partition_id] = in_either_calendar(column.least, column.greatest)
+            known = to_numpy(pc.is_valid(lower[partition_id]))
+            # Without a least value a group must consist of NULLs, or nothing is known of it.
+            sure &= known | (column.nulls == footer.rows)
+            # An empty string is a NULL in the log; whether it is one here is the writer's choice.
+            empty = np.array([v in ("", b"") for v in column.least.to_pylist()])
+            has_null[partition_id] = to_arrow((column.nulls > others) | empty)
+        bounds = self._bounds(footer, others)
+        if not lower and not bounds.lower:
+            return None
+        nan = dict.fromkeys(lower, pa.nulls(len(others), pa.bool_()))
+        assert self._filter is not None, "can_skip is asked first"
+        decision = self._filter.decide(self._spec.id, lower, upper, has_null, nan, bounds)
+        return np.asarray(decision.keep | ~sure)
+
+    def _bounds(self, footer: _Footer, others: np.ndarray) -> Bounds:
+        import numpy as np
+        import pyarrow as pa
+
+        bounds = Bounds()
+        records = footer.column((_STATS, "numRecords"))
+        if records is None:
+            return bounds
+        counted = records.nulls == others
+        for leaf in self._leaves:
+            least, greatest, nulls = (
+                footer.column((_STATS, kind, *leaf.path)) for kind in ("minValues", "maxValues", "nullCount")
+            )
+            if least is None or greatest is None:
+                continue
+            low = _where(counted & (least.nulls == others), least.least)
+            high = _where(counted & (greatest.nulls == others), greatest.greatest)
+            bounds.lower[leaf.id], bounds.upper[leaf.id] = _group_pair(leaf, low, high)
+            if nulls is not None and pa.types.is_integer(nulls.greatest.type):
+                none = pc.fill_null(pc.and_(pc.equal(nulls.greatest, ZERO), pc.equal(nulls.least, ZERO)), FALSE)
+                exact = to_numpy(none) & counted & (nulls.nulls == others)
+                bounds.null_count[leaf.id] = to_arrow(np.zeros(len(others), np.int64), valid=exact)
+        return bounds
+
+
+def _where(known: np.ndarray, values: pa.Array) -> pa.Array:
+    return pc.if_else(to_arrow(known), values, scalar(None, values.type))
+
+
+def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Bounds over all bounds of a group, where what one file's bound is widened by does not grow with the bound."""
+    import pyarrow as pa
+
+    lower, upper = bound_pair(leaf, low, high)
+    kind = str(leaf.type)
+    if kind == "string":
+        prefixes = pc.utf8_slice_codeunits(upper, 0, _SURE_CHARACTERS)
+        upper = Transform("truncate", _SURE_CHARACTERS).preimage(prefixes, leaf.type)[1]
+    elif kind in ("timestamp", "timestamp_ntz"):
+        micros, sure = pc.cast(upper, pa.int64()), scalar(FIRST_SURE_INSTANT, pa.int64())
+        upper = pc.cast(pc.if_else(pc.less(micros, sure), sure, micros), upper.type)
+    elif isinstance(leaf.type, DecimalType) and (ends := ends_of_int64(leaf.type)) is not None:
+        # One file's bound may stand for more than another file's that is greater.
+        unknown = scalar(None, lower.type)
+        lower = pc.if_else(pc.less_equal(lower, ends[0]), unknown, lower)
+        upper = pc.if_else(pc.greater_equal(upper, ends[1]), unknown, upper)
+    return lower, upper
+
+
+class _Footer:
+    """The statistics of the leaf columns below ``add``, found by their path."""
+
+    def __init__(self, footer: pq.FileMetaData, add: pa.DataType) -> None:
+        import numpy as np
+
+        self._kind = add
+        self._groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+        self.rows = np.array([group.num_rows for group in self._groups], np.int64)
+        self._places: dict[str, int] = {}
+        ambiguous = set()
+        for place in range(footer.num_columns):
+            path = self._groups[0].column(place).path_in_schema
+            if path in self._places:
+                ambiguous.add(path)
+            self._places[path] = place
+        for path in ambiguous:
+            del self._places[path]
+
+    def column(self, path: Sequence[str]) -> _Column | None:
+        """None where the file has no such column, or one that its dotted path does not tell from others."""
+        import numpy as np
+        import pyarrow as pa
+
+        kind = _leaf_type(self._kind, path)
+        place = self._places.get(".".join(("add", *path)))
+        if kind is None or place is None or any("." in part for part in path):
+            return None
+        least: list[Any] = []
+        greatest: list[Any] = []
+        nulls = []
+        for group in self._groups:
+            low, high, count = _statistics(group.column(place))
+            least.append(low)
+            greatest.append(high)
+            nulls.append(count)
+        try:
+            return _Column(array_of(least, kind), array_of(greatest, kind), np.array(nulls, np.int64))
+        except (pa.ArrowException, ValueError, TypeError, OverflowError):
+            return None
+
+
+def _leaf_type(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
+    import pyarrow as pa
+
+    for name in path:
+        index = kind.get_field_index(name) if pa.types.is_struct(kind) else -1
+        if index < 0:
+            return None
+        kind = kind.field(index).type
+    return None if pa.types.is_nested(kind) else kind
+
+
+def _statistics(chunk: Any) -> tuple[Any, Any, int]:
+    """Least and greatest value, or None, and the number of nulls, -1 where it is not known."""
+    import pyarrow as pa
+
+    try:
+        found = chunk.statistics
+        if found is None or not found.has_null_count:
+            return None, None, -1
+        if not found.has_min_max:
+            return None, None, found.null_count
+        return found.min, found.max, found.null_count
+    except (pa.ArrowException, ValueError, OverflowError):
+        return None, None, -1

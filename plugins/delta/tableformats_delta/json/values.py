@@ -1,0 +1,95 @@
+"""Numbers, dates and timestamps as the log spells them -> values that Arrow takes; ValueError where they are none.
+
+Source: Delta PROTOCOL.md, "Partition Value Serialization", "Per-file Statistics".
+"""
+
+from __future__ import annotations
+
+import decimal
+import re
+
+from tableformats.plugin import datetimes
+
+__all__ = [
+    "INT_RANGES",
+    "fit_decimal",
+    "parse_date",
+    "parse_decimal",
+    "parse_float",
+    "parse_instant",
+    "parse_int",
+    "parse_local",
+]
+
+INT_RANGES = {
+    "byte": range(-(2**7), 2**7),
+    "short": range(-(2**15), 2**15),
+    "int": range(-(2**31), 2**31),
+    "long": range(-(2**63), 2**63),
+}
+_INTEGER = re.compile(r"[+-]?\d{1,40}", re.ASCII)
+# Bounded in length, so that no text becomes a number of unbounded size.
+_NUMBER = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,5})?", re.ASCII)
+_SPECIAL = {"nan": "nan", "inf": "inf", "infinity": "inf"}
+_CONTEXT = decimal.Context(prec=80, Emin=-99999, Emax=99999, traps=[decimal.Inexact, decimal.InvalidOperation])
+
+
+def parse_int(text: str, kind: str) -> int:
+    """An integer of type ``kind``, a key of :data:`INT_RANGES`."""
+    if not _INTEGER.fullmatch(text) or int(text) not in INT_RANGES[kind]:
+        raise ValueError(text)
+    return int(text)
+
+
+def parse_float(text: str) -> float:
+    """A double; NaN and Infinity in any case."""
+    sign, word = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
+    if word.lower() in _SPECIAL:
+        return float(sign + _SPECIAL[word.lower()])
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return float(text)
+
+
+def parse_decimal(text: str, precision: int, scale: int) -> decimal.Decimal:
+    """A decimal that fits the type exactly."""
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(text)
+    return fit_decimal(decimal.Decimal(text), precision, scale)
+
+
+def fit_decimal(value: decimal.Decimal, precision: int, scale: int) -> decimal.Decimal:
+    """The value with ``scale`` digits behind the point; ValueError where digits would be lost."""
+    if not value.is_finite() or value.adjusted() > 50:
+        raise ValueError(str(value))
+    try:
+        fitted = value.quantize(decimal.Decimal((0, (1,), -scale)), context=_CONTEXT)
+    except (decimal.Inexact, decimal.InvalidOperation):
+        raise ValueError(str(value)) from None
+    if fitted and fitted.adjusted() + 1 > precision - scale:
+        raise ValueError(str(value))
+    return fitted
+
+
+def parse_date(text: str) -> int:
+    """Days since the epoch."""
+    days = datetimes.parse_date(text)
+    if days is None or days not in INT_RANGES["int"]:
+        raise ValueError(text)
+    return days
+
+
+def parse_instant(text: str) -> tuple[int, bool]:
+    """Microseconds since the epoch, and whether the text names a zone; without one it is read as UTC."""
+    parsed = datetimes.parse_timestamp(text)
+    if parsed is None or parsed[0] // 1000 not in INT_RANGES["long"]:
+        raise ValueError(text)
+    return parsed[0] // 1000, parsed[1]
+
+
+def parse_local(text: str) -> int:
+    """Microseconds since the epoch of a timestamp that has no zone; ``Z`` is let pass, another zone is not."""
+    micros, has_zone = parse_instant(text.removesuffix("Z"))
+    if has_zone:
+        raise ValueError(text)
+    return micros

@@ -1,0 +1,136 @@
+"""Version checksum files: protocol and metadata of a version in one small file, and what its log must add up to.
+
+A version works without one, and with a damaged one. One that can be read and that the log contradicts means that the
+log was changed behind the writers' backs, or misses a file: an error, since either of the two may be the wrong one.
+Source: Delta PROTOCOL.md, "Version Checksum File", "State Validation".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import CorruptMetadataError
+
+from .listing import LogFile, read_log_file
+
+if TYPE_CHECKING:
+    from tableformats.plugin import Storage
+
+__all__ = ["VersionChecksum", "read_checksum"]
+
+_COUNTS = ("tableSizeBytes", "numFiles", "numMetadata", "numProtocol", "inCommitTimestampOpt")
+
+
+@dataclass(frozen=True)
+class VersionChecksum:
+    """The content of ``<version>.crc``; None where it does not say (old writers left most of it out)."""
+
+    file: LogFile
+    protocol: dict[str, Any] | None
+    metadata: dict[str, Any] | None
+    num_files: int | None
+    size_bytes: int | None
+    in_commit_timestamp: int | None
+
+    def check(self, what: str, found: Any) -> None:
+        """Compare ``found``, what the log says of ``what``, with the file, where both say something.
+
+        Parameters
+        ----------
+        what : "protocol", "metadata", "numFiles", "tableSizeBytes" or "inCommitTimestampOpt"
+
+        Raises
+        ------
+        CorruptMetadataError : they differ
+        """
+        recorded: Any
+        if what == "protocol":
+            recorded, found = _protocol(self.protocol), _protocol(found)
+        elif what == "metadata":
+            recorded, found = _metadata(self.metadata), _metadata(found)
+        else:
+            numbers = {"numFiles": self.num_files, "tableSizeBytes": self.size_bytes}
+            recorded = numbers.get(what, self.in_commit_timestamp)
+        if recorded is None or found is None or recorded == found:
+            return
+        numbers_text = f": {recorded} there, {found} in the log" if isinstance(recorded, int) else ""
+        raise CorruptMetadataError(
+            f"the log of version {self.file.version} contradicts its checksum file{numbers_text}",
+            path=self.file.path,
+            field=what,
+            hint="A file of the log was changed or lost; if the checksum file is the wrong one, remove it",
+        )
+
+
+def read_checksum(storage: Storage, file: LogFile) -> VersionChecksum:
+    """Read one checksum file.
+
+    Raises
+    ------
+    CorruptMetadataError : it is gone, no JSON, or a field has the wrong type; callers go on without it
+    """
+    data = read_log_file(storage, file.path)
+    try:
+        content = json.loads(data.decode())
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise _damaged(file, None)
+    numbers = {name: content.get(name) for name in _COUNTS}
+    for name, value in numbers.items():
+        wanted = range(1, 2) if name in ("numMetadata", "numProtocol") else range(2**63)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value not in wanted):
+            raise _damaged(file, name)
+    protocol, metadata = content.get("protocol"), content.get("metadata")
+    if protocol is not None and not (isinstance(protocol, dict) and isinstance(protocol.get("minReaderVersion"), int)):
+        raise _damaged(file, "protocol")
+    if metadata is not None and not (isinstance(metadata, dict) and isinstance(_schema(metadata), dict)):
+        raise _damaged(file, "metadata")
+    return VersionChecksum(
+        file, protocol, metadata, numbers["numFiles"], numbers["tableSizeBytes"], numbers["inCommitTimestampOpt"]
+    )
+
+
+def _damaged(file: LogFile, field: str | None) -> CorruptMetadataError:
+    return CorruptMetadataError("the checksum file is damaged", path=file.path, field=field)
+
+
+def _protocol(action: Mapping[str, Any] | None) -> Any:
+    """What of a protocol action means something, in one spelling; None where there is none."""
+    if action is None:
+        return None
+    features = [_names(action.get(name)) for name in ("readerFeatures", "writerFeatures")]
+    return action.get("minReaderVersion"), action.get("minWriterVersion"), features
+
+
+def _names(value: Any) -> Any:
+    return sorted({str(name) for name in value}) if isinstance(value, (list, tuple)) else []
+
+
+def _metadata(action: Mapping[str, Any] | None) -> Any:
+    """What of a metaData action decides how the table is read, in one spelling; None where there is none."""
+    if action is None:
+        return None
+    partition = action.get("partitionColumns")
+    return (
+        action.get("id"),
+        _schema(action),
+        list(partition) if isinstance(partition, (list, tuple)) else [],
+        {str(key): str(value) for key, value in _items(action.get("configuration")) if value is not None},
+    )
+
+
+def _schema(action: Mapping[str, Any]) -> Any:
+    """The parsed schema; as it is where it does not parse."""
+    text = action.get("schemaString")
+    try:
+        return json.loads(text) if isinstance(text, str) else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def _items(value: Any) -> Any:
+    return value.items() if isinstance(value, Mapping) else ()

@@ -1,0 +1,212 @@
+"""File actions of many commits at once, straight from their lines into columns.
+
+This is for commits as writers write them: a line an action. A commit with anything else in it (an action that is no
+object of its own on its line, a field of another type, a member that stands twice, damage of any kind) is left to
+:mod:`.commits`, which reads it action by action and says what is wrong. Both give the same rows.
+Source: Delta PROTOCOL.md, "Delta Log Entries", "Actions".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+from tableformats.plugin import compute as pc
+from tableformats.plugin import scalar, to_arrow, to_numpy
+
+from ..deletes.vector_column import vector_column, vector_type
+from ..json._json import line_starts
+from ..json.columns import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, TEXT, JsonColumns, Path
+from .actions import empty_rows, file_schema
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from .commit_buffer import CommitBuffer
+
+__all__ = ["CommitLines", "read_lines"]
+
+_FIELDS = {
+    "path": "path",
+    "partition_values": "partitionValues",
+    "size": "size",
+    "modification_time": "modificationTime",
+    "stats": "stats",
+    "base_row_id": "baseRowId",
+    "row_commit_version": "defaultRowCommitVersion",
+}
+# Of removes nothing but what reconciliation has a use for.
+_ONLY_ADDS = {"partition_values", "size", "modification_time", "stats", "base_row_id", "row_commit_version"}
+_KINDS = ("add", "remove")
+_HEADS = [f'{{"{kind}":{{'.encode() for kind in _KINDS]
+_MOST_BYTES = 1 << 30  # offsets have 32 bits
+_REQUIRED_OF_ADDS = {"size", "sizeInBytes", "cardinality"}
+
+
+@dataclass
+class CommitLines:
+    """The file actions of one commit, and its other lines as (byte offset, text)."""
+
+    adds: pa.RecordBatch
+    removes: pa.RecordBatch
+    others: list[tuple[int, bytes]]
+
+
+def read_lines(files: CommitBuffer) -> list[CommitLines | None]:
+    """The lines of commits; None for a commit that is to be read action by action. Nothing of ``files`` stays in them.
+
+    Notes
+    -----
+    Cost: O(bytes), most of it with the GIL released.
+    """
+    import numpy as np
+
+    if files.starts[-1] > _MOST_BYTES:
+        return [None] * len(files)
+    lines = _Lines(files)
+    sound = np.ones(len(files), bool)
+    adds, removes = (_Actions(lines, kind) for kind in _KINDS)
+    for actions in (adds, removes):
+        sound[lines.file[actions.lines[~actions.usable]]] = False
+    others: list[list[tuple[int, bytes]]] = [[] for _ in range(len(files))]
+    for line in np.flatnonzero(lines.kinds < 0).tolist():
+        start, stop = int(lines.starts[line]), int(lines.starts[line + 1])
+        number = int(lines.file[line])
+        others[number].append((start - lines.file_starts[number], lines.data[start:stop].tobytes()))
+    found: list[CommitLines | None] = []
+    for number in range(len(files)):
+        found.append(CommitLines(adds.of(number), removes.of(number), others[number]) if sound[number] else None)
+    return found
+
+
+class _Lines:
+    """The lines of several files in one buffer: of each its ``file``, and the place in ``_KINDS`` of what it seems to
+    hold, or -1."""
+
+    def __init__(self, files: CommitBuffer) -> None:
+        import numpy as np
+        import pyarrow as pa
+
+        # A file may end within its last line, which is no line of the next one. Behind all of them is no line.
+        self.data, self.file_starts = files.data(), files.starts
+        self.starts, self.kinds = line_starts(self.data, _HEADS)
+        firsts = np.searchsorted(self.starts, self.file_starts)
+        self.file = np.repeat(np.arange(len(files)), np.diff(firsts))
+        offsets = self.starts.astype(np.int32)
+        self.text = pa.StringArray.from_buffers(len(self.kinds), pa.py_buffer(offsets), pa.py_buffer(self.data))
+
+
+class _Actions:
+    """The actions of one kind: ``lines`` (int64[n]) have one each, ``usable`` (bool[n]) says which can be taken."""
+
+    def __init__(self, lines: _Lines, kind: str) -> None:
+        import numpy as np
+
+        self._kind = kind
+        self.lines = np.flatnonzero(lines.kinds == _KINDS.index(kind))
+        left_out = _ONLY_ADDS if kind == "remove" else ()
+        names: dict[str, Path] = {n: (kind, member) for n, member in _FIELDS.items() if n not in left_out}
+        vector = (kind, "deletionVector")
+        members: dict[str, Path] = {f.name: (*vector, f.name) for f in vector_type().value_type}
+        self._columns = JsonColumns(lines.text, [(kind,), vector, *names.values(), *members.values()], self.lines)
+        self.usable = self._columns.sound & self._is_alone(lines)
+        self._vectors = self._columns.kinds(vector)
+        self._check(_is_one_of(self._vectors, ABSENT, NULL, OBJECT))
+        self._rows = self._batch(names, members)
+        self._ends = np.searchsorted(lines.file[self.lines], np.arange(len(lines.file_starts)))
+
+    def of(self, file: int) -> pa.RecordBatch:
+        """The rows of one file, as :func:`file_schema`."""
+        start, stop = int(self._ends[file]), int(self._ends[file + 1])
+        return self._rows.slice(start, stop - start) if start < stop else empty_rows()
+
+    def _check(self, fits: np.ndarray) -> None:
+        self.usable = self.usable & fits
+
+    def _is_alone(self, lines: _Lines) -> np.ndarray:
+        """bool[n]: behind the action nothing but the end of its object and of its line."""
+        import numpy as np
+
+        starts, sizes = self._columns.spans((self._kind,))
+        ends = starts + sizes
+        left = lines.starts[self.lines + 1] - ends
+        ends = np.where(self._columns.sound, ends, 0)
+        carriage = (left == 3) & (lines.data[ends + 1] == ord("\r"))
+        return (lines.data[ends] == ord("}")) & ((left == 2) | carriage)
+
+    def _batch(self, names: dict[str, Path], vector: dict[str, Path]) -> pa.RecordBatch:
+        import pyarrow as pa
+
+        arrays = []
+        for field in file_schema():
+            if field.name == "deletion_vector":
+                arrays.append(self._vector_column(vector))
+            elif field.name not in names:
+                arrays.append(pa.nulls(len(self.lines), field.type))
+            elif pa.types.is_map(field.type):
+                arrays.append(self._map(names[field.name], field.type))
+            else:
+                arrays.append(self._plain(field, names[field.name], True))
+        return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
+
+    def _vector_column(self, members: dict[str, Path]) -> pa.ListArray:
+        has_vector = self._vectors == OBJECT
+        found = {}
+        if has_vector.any():
+            chosen = to_arrow(has_vector)
+            found = {
+                f.name: pc.filter(self._plain(f, members[f.name], has_vector), chosen) for f in vector_type().value_type
+            }
+        return vector_column(to_arrow(has_vector), found)
+
+    def _plain(self, field: pa.Field, path: Path, where: np.ndarray | bool) -> pa.Array:
+        """Numbers or texts, which are looked at ``where`` what they are members of is there."""
+        import numpy as np
+        import pyarrow as pa
+
+        kinds = self._columns.kinds(path)
+        if pa.types.is_int64(field.type):
+            values = self._columns.integers(path)
+            present = to_numpy(pc.is_valid(values)) & (kinds == INTEGER)
+            if self._kind != "add" or field.name not in _REQUIRED_OF_ADDS:
+                present |= (kinds == ABSENT) | (kinds == NULL)
+        else:
+            values = self._columns.texts(path)
+            if field.name == "stats":  # malformed ones are no statistics
+                return values
+            present = to_numpy(pc.is_valid(values))
+        self._check(present | np.logical_not(where))
+        return values
+
+    def _map(self, path: Path, kind: pa.DataType) -> pa.MapArray:
+        """Maps of texts. Names must differ, and must not be spelled with escapes, so that one sees that they do."""
+        import numpy as np
+        import pyarrow as pa
+
+        kinds = self._columns.kinds(path)
+        offsets, entries = self._columns.entries(path)
+        names, values = entries.texts(("name",)), entries.texts(("value",))
+        name_kinds, value_kinds = entries.kinds(("name",)), entries.kinds(("value",))
+        rows = np.repeat(np.arange(len(kinds)), np.diff(offsets))
+        codes = to_numpy(pc.fill_null(pc.dictionary_encode(names).indices, scalar(0, pa.int32()))).astype(np.int64)
+        pairs = rows * (len(codes) + 1) + codes
+        repeated = np.zeros(len(pairs), bool)
+        if len(pairs) > len(kinds) or (np.diff(offsets) > 1).any():
+            repeated[:] = True
+            repeated[np.unique(pairs, return_index=True)[1]] = False
+        whole = _is_one_of(value_kinds, NULL, TEXT, ESCAPED) & (name_kinds == TEXT) & ~repeated
+        whole &= (value_kinds == NULL) | to_numpy(pc.is_valid(values))
+        fits = _is_one_of(kinds, ABSENT, NULL, OBJECT)
+        fits[rows[~whole]] = False
+        self._check(fits)
+        bitmap = pa.py_buffer(np.packbits(kinds == OBJECT, bitorder="little"))
+        struct = pa.StructArray.from_arrays([names, values], fields=[kind.key_field, kind.item_field])
+        return pa.Array.from_buffers(kind, len(kinds), [bitmap, pa.py_buffer(offsets)], children=[struct])
+
+
+def _is_one_of(kinds: np.ndarray, *wanted: int) -> np.ndarray:
+    """bool[n]"""
+    return reduce(or_, (kinds == kind for kind in wanted))

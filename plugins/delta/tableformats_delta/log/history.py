@@ -1,0 +1,214 @@
+"""When commits were made and what made them: time travel by timestamp, and the history.
+
+The time of a version is its commit's in-commit timestamp from the version on that enabled them, and before it the
+modification time of the commit's file, made monotonic. Source: Delta PROTOCOL.md, "In-Commit Timestamps".
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import DATETIME_MS, CorruptMetadataError, utc_datetime
+
+from .actions import iter_actions
+from .listing import LogFile, LogListing, read_log_file
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tableformats.plugin import SnapshotNotFoundError, Storage
+
+__all__ = ["CommitTimes", "history_table"]
+
+# Names and order of Delta's DESCRIBE HISTORY, which has no txnId.
+_COLUMNS = (
+    "userId",
+    "userName",
+    "operationParameters",
+    "job",
+    "notebook",
+    "clusterId",
+    "readVersion",
+    "isolationLevel",
+    "isBlindAppend",
+    "operationMetrics",
+    "userMetadata",
+    "engineInfo",
+    "txnId",
+)
+
+
+class CommitTimes:
+    """Times of a table's commits, in milliseconds since the epoch.
+
+    Parameters
+    ----------
+    properties : of the snapshot that says from which version on in-commit timestamps are enabled
+    infos : the ``commitInfo`` of versions that are decoded already
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        listing: LogListing,
+        properties: Mapping[str, str],
+        infos: Mapping[int, Mapping[str, Any]] | None = None,
+    ) -> None:
+        self._storage = storage
+        self._listing = listing
+        self._infos = dict(infos or {})
+        self._in_commit_from = _enablement(properties)
+        self._versions = sorted(listing.commit_times)
+
+    def of(self, version: int) -> int | None:
+        """Time of ``version``; None where its commit is gone. Raises CorruptMetadataError."""
+        file = self._listing.commits.get(version)
+        info = self._infos.get(version)
+        if file is None:
+            if info is not None and self.is_in_commit(version):
+                return _time(info)
+            checkpoint = self._listing.checkpoints.get(version)
+            return checkpoint.files[0].mtime_ms if checkpoint is not None else None
+        if not self.is_in_commit(version):
+            return self._listing.commit_times.get(version, file.mtime_ms)
+        if info is None:
+            info = self._infos[version] = _commit_info(self._storage, file) or {}
+        return self.in_commit(info, file)
+
+    def in_commit(self, info: Mapping[str, Any] | None, file: LogFile) -> int:
+        """The in-commit timestamp of a commit that must have one. Raises CorruptMetadataError."""
+        time = _time(info or {})
+        if time is None:
+            raise CorruptMetadataError(
+                "the commit has no in-commit timestamp of the years 1 to 9999, and the table needs one",
+                path=file.path,
+                field="commitInfo.inCommitTimestamp",
+            )
+        return time
+
+    def listed(self, version: int, info: Mapping[str, Any] | None) -> int:
+        """Time of a version whose commitInfo is at hand."""
+        if self.is_in_commit(version):
+            return self.in_commit(info, self._listing.commits[version])
+        return self._listing.commit_times.get(version, self._listing.commits[version].mtime_ms)
+
+    def version_at(self, timestamp_ms: int) -> int:
+        """The newest version that is not younger than ``timestamp_ms``.
+
+        Raises
+        ------
+        SnapshotNotFoundError : before the earliest or after the newest commit that can be reconstructed
+        """
+        if not self._versions:
+            raise self._listing.not_found("no commit of the table is left, so versions have no times")
+        if timestamp_ms > self._time(self._versions[-1]):
+            raise self._outside(timestamp_ms, "after the newest")
+        # Two clocks: the files' before the enablement, the writers' from it on. Each grows; the second one decides.
+        split = bisect.bisect_left(self._versions, self._first_in_commit())
+        early, late = self._versions[:split], self._versions[split:]
+        chosen = late if late and (not early or timestamp_ms >= self._time(late[0])) else early
+        position = bisect.bisect_right(chosen, timestamp_ms, key=self._time)
+        if position == 0:
+            raise self._outside(timestamp_ms, "before the earliest")
+        return chosen[position - 1]
+
+    def _time(self, version: int) -> int:
+        return self.of(version) or 0
+
+    def is_in_commit(self, version: int) -> bool:
+        """Whether the time of ``version`` stands in its commit."""
+        return self._in_commit_from is not None and version >= self._in_commit_from
+
+    def _first_in_commit(self) -> int:
+        return self._versions[-1] + 1 if self._in_commit_from is None else self._in_commit_from
+
+    def _outside(self, timestamp_ms: int, where: str) -> SnapshotNotFoundError:
+        times = (timestamp_ms, self._time(self._versions[0]), self._time(self._versions[-1]))
+        asked, first, last = (utc_datetime(time).isoformat() for time in times)
+        return self._listing.not_found(
+            f"{asked} is {where} version of the table, whose commits are from {first} to {last}"
+        )
+
+
+def _time(info: Mapping[str, Any]) -> int | None:
+    time = info.get("inCommitTimestamp")
+    return time if isinstance(time, int) and not isinstance(time, bool) and time in DATETIME_MS else None
+
+
+def _enablement(properties: Mapping[str, str]) -> int | None:
+    """The first version with in-commit timestamps, or None where they are off."""
+    if properties.get("delta.enableInCommitTimestamps", "false").lower() != "true":
+        return None
+    version = properties.get("delta.inCommitTimestampEnablementVersion", "0")
+    return int(version) if version.isascii() and version.isdigit() and len(version) < 20 else 0
+
+
+def _commit_info(storage: Storage, file: LogFile) -> dict[str, Any] | None:
+    """The commitInfo of a commit, parsed up to there: writers put it first, or last."""
+    actions = iter_actions(read_log_file(storage, file.path), file.path)
+    return next((content for name, content, _ in actions if name == "commitInfo"), None)
+
+
+def history_table(storage: Storage, listing: LogListing, times: CommitTimes, limit: int | None) -> pa.Table:
+    """The commits that are left, newest first, as their ``commitInfo`` tells; what it lacks is null.
+
+    The columns are ``version``, ``timestamp``, ``operation``, then those of Delta's DESCRIBE HISTORY by its names:
+    ``operationParameters`` and ``operationMetrics`` map<string, string>, ``readVersion`` int64, ``isBlindAppend``
+    bool, the others string; values of other types are given as JSON.
+
+    Raises
+    ------
+    CorruptMetadataError : a damaged commit
+    """
+    import pyarrow as pa
+
+    versions = sorted(listing.commits, reverse=True)[:limit]
+    infos = [_commit_info(storage, listing.commits[v]) or {} for v in versions]
+    columns: dict[str, pa.Array] = {
+        "version": pa.array(versions, pa.int64()),
+        "timestamp": pa.array(
+            [times.listed(v, info) for v, info in zip(versions, infos, strict=True)], pa.timestamp("ms", "UTC")
+        ),
+        "operation": _texts(infos, "operation"),
+    }
+    columns.update({name: _column(infos, name) for name in _COLUMNS})
+    return pa.table(columns)
+
+
+def _column(infos: list[dict[str, Any]], name: str) -> pa.Array:
+    import pyarrow as pa
+
+    values = [info.get(name) for info in infos]
+    if name == "readVersion":
+        return pa.array([_integer(v) for v in values], pa.int64())
+    if name == "isBlindAppend":
+        return pa.array([v if isinstance(v, bool) else None for v in values], pa.bool_())
+    if name.startswith("operation"):
+        return pa.array([_pairs(v) for v in values], pa.map_(pa.string(), pa.string()))
+    return _texts(infos, name)
+
+
+def _integer(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63 else None
+
+
+def _texts(infos: list[dict[str, Any]], name: str) -> pa.Array:
+    import pyarrow as pa
+
+    return pa.array([None if (v := info.get(name)) is None else _text(v) for info in infos], pa.string())
+
+
+def _text(value: Any) -> str:
+    """Values of commitInfo are of any type; what is no string is shown as JSON, halves of characters as '?'."""
+    import json
+
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.encode(errors="replace").decode()
+
+
+def _pairs(value: Any) -> list[tuple[str, str | None]] | None:
+    if not isinstance(value, dict):
+        return None
+    return [(_text(key), None if v is None else _text(v)) for key, v in value.items()]

@@ -1,0 +1,109 @@
+"""The hint ``_last_checkpoint``: what it says, and whether its checksum and the log bear it out.
+
+Snapshots are found by listing the log and never look at it; a hint that is wrong slows other readers down, or shows
+that something else went wrong, so it can be inspected. Source: Delta PROTOCOL.md, "Last Checkpoint File Schema",
+"JSON checksum".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from .listing import LogListing, read_log_file
+
+if TYPE_CHECKING:
+    from tableformats.plugin import Storage
+
+__all__ = ["LAST_CHECKPOINT", "canonical_form", "json_checksum", "review_hint"]
+
+LAST_CHECKPOINT = "_last_checkpoint"
+
+
+def canonical_form(text: str) -> str:
+    """The canonical form of a JSON object, its top-level key ``checksum`` left out.
+
+    Raises
+    ------
+    ValueError : ``text`` is no JSON object, names a key twice or is nested too deeply
+
+    Notes
+    -----
+    Cost: O(n log n) in the number of values.
+    """
+    try:
+        content = json.loads(
+            text, parse_int=_Number, parse_float=_Number, parse_constant=_refuse, object_pairs_hook=_unique
+        )
+        if not isinstance(content, dict):
+            raise ValueError("no JSON object")
+        content.pop("checksum", None)
+        pairs = sorted(((path.encode(), value) for path, value in _leaves(content, "")), key=lambda pair: pair[0])
+    except RecursionError:
+        raise ValueError("JSON that is nested too deeply") from None
+    return ",".join(f"{path.decode()}={value}" for path, value in pairs)
+
+
+def json_checksum(text: str) -> str:
+    """The MD5 of :func:`canonical_form`, 32 hexadecimal digits. Raises ValueError as it does."""
+    import hashlib
+
+    return hashlib.md5(canonical_form(text).encode(), usedforsecurity=False).hexdigest()
+
+
+def review_hint(storage: Storage, listing: LogListing) -> tuple[int | None, str]:
+    """The version that the hint names, and what is wrong with it: "" where nothing is.
+
+    A hint that is gone, torn or of another shape is a finding, and no error.
+    """
+    try:
+        text = read_log_file(storage, f"{listing.directory}/{LAST_CHECKPOINT}").decode()
+        expected = json_checksum(text)
+        content = json.loads(text)
+    except ValueError:
+        return None, "damaged"
+    version, checksum = content.get("version"), content.get("checksum")
+    if not isinstance(version, int) or isinstance(version, bool) or version not in range(2**63):
+        return None, "names no version"
+    if checksum is not None and checksum != expected:
+        return version, "its checksum is wrong"
+    if version not in listing.checkpoints:
+        return version, "names a version that has no complete checkpoint"
+    newest = max(listing.checkpoints)
+    return version, f"stale: the newest checkpoint is of version {newest}" if version < newest else ""
+
+
+class _Number(str):
+    """A number as it is spelled, which is its canonical form."""
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """(canonical path, canonical value) of every scalar below ``value``."""
+    if isinstance(value, (dict, list)):
+        members = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, member in members:
+            step = str(key) if isinstance(key, int) else _quoted(key)
+            yield from _leaves(member, f"{path}+{step}" if path else step)
+    elif isinstance(value, _Number):
+        yield path, str(value)
+    elif isinstance(value, str):
+        yield path, _quoted(value)
+    else:
+        yield path, json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    return '"' + quote(text, safe="") + '"'
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError("a key stands twice")
+    return content
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")

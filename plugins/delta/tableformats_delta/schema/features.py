@@ -1,0 +1,125 @@
+"""The protocol gate: which reader features are read, and which tables are refused by the feature's name.
+
+:data:`READER_FEATURES` is the one table of truth. A feature that stands only in ``writerFeatures`` concerns writers
+and never refuses a reader; :data:`WRITER_FEATURES` says what is made of those that tell a reader something.
+Source: Delta PROTOCOL.md, "Table Features", "Valid Feature Names in Table Features".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tableformats.plugin import CorruptMetadataError, UnsupportedFeatureError
+
+__all__ = ["READER_FEATURES", "WRITER_FEATURES", "Feature", "check_protocol"]
+
+_MAX_READER_VERSION = 3
+_HINT = "Read the table with an engine that has the feature, or a version from before it was enabled"
+
+_BY_CATALOG = "only its catalog knows which commits count, so its directory alone gives no version of it"
+_TREE = "no part of the protocol, but proposed for it: metadata as a tree of manifests beside the log"
+_SHAPES = "no part of the protocol: the types geometry and geography"
+_ASK_CATALOG = "Read the table through its catalog, with an engine that is connected to it"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """``read`` says whether tables with the feature are read; ``note`` says how, or why not, ``hint`` what to do."""
+
+    read: bool
+    note: str
+    hint: str = _HINT
+
+
+READER_FEATURES: Mapping[str, Feature] = {
+    "columnMapping": Feature(True, "names and ids come from the schema's metadata"),
+    "deletionVectors": Feature(True, "u, p and i; checked against size, CRC-32 and cardinality"),
+    "timestampNtz": Feature(True, "timestamp_ntz"),
+    "timestampWithoutTimezone": Feature(True, "an old spelling of timestampNtz that some writers left behind"),
+    "vacuumProtocolCheck": Feature(True, "concerns VACUUM only"),
+    "v2Checkpoint": Feature(True, "Parquet and JSON manifests, with sidecars"),
+    "typeWidening": Feature(True, "old files, statistics and partition values are cast; unknown changes are refused"),
+    "typeWidening-preview": Feature(True, "as typeWidening"),
+    "variantType": Feature(True, "Arrow: struct<metadata, value>; Spark 4: variant; never pruned by"),
+    "variantType-preview": Feature(True, "as variantType"),
+    "variantShredding": Feature(True, "as variantType; shredded values are put together again"),
+    "variantShredding-preview": Feature(True, "as variantShredding"),
+    "catalogManaged": Feature(False, _BY_CATALOG, _ASK_CATALOG),
+    "catalogOwned": Feature(False, _BY_CATALOG, _ASK_CATALOG),
+    "catalogOwned-preview": Feature(False, _BY_CATALOG, _ASK_CATALOG),
+    "adaptiveMetadata": Feature(False, _TREE),
+    "adaptiveMetadata-preview": Feature(False, _TREE),
+    "timestampNanos": Feature(False, "no part of the protocol, but proposed for it: timestamps of nanoseconds"),
+    "geospatial": Feature(False, _SHAPES),
+    "geospatial-dev": Feature(False, _SHAPES),
+    "redirectReaderWriter-preview": Feature(False, "no part of the protocol: the rows are in another table"),
+}
+
+WRITER_FEATURES: Mapping[str, str] = {
+    "rowTracking": "`_metadata.row_id` and `_metadata.row_commit_version` can be selected",
+    "generatedColumns": "a filter on the source column prunes by the partition columns computed from it",
+    "changeDataFeed": "`table.changes` reads change data files where a version has them",
+    "inCommitTimestamp": "time travel goes by it from the version that enabled it",
+    "domainMetadata": "`table.inspect.domains()`",
+    "collations": "comparisons of a collated column are refused; its statistics are not used; Spark 4 compares by it, "
+    "Spark 3.5 refuses it",
+    "collations-preview": "as collations",
+    "materializePartitionColumns": "the log's values win over those in the files",
+    "clustering": "accepted",
+    "checkpointProtection": "accepted",
+    "icebergCompatV1": 'accepted; open a directory of two formats with `format="delta"`',
+    "icebergCompatV2": "as icebergCompatV1",
+    "icebergCompatV3": "as icebergCompatV1",
+    "icebergWriterCompatV1": "as icebergCompatV1",
+    "icebergWriterCompatV3": "as icebergCompatV1",
+    "coordinatedCommits-preview": "accepted: what is read are the commits that are in the log",
+    "redirectWriterOnly-preview": "accepted",
+    "appendOnly": "accepted",
+    "invariants": "accepted",
+    "checkConstraints": "accepted",
+    "identityColumns": "accepted",
+    "allowColumnDefaults": "accepted",
+}
+
+
+def check_protocol(protocol: Mapping[str, Any], path: str) -> None:
+    """Refuse a table that this reader must not read.
+
+    Parameters
+    ----------
+    protocol : the ``protocol`` action of the version that is read
+    path : where it stands, for errors
+
+    Raises
+    ------
+    UnsupportedFeatureError : ``field`` names the reader version or the feature
+    CorruptMetadataError : the action contradicts the protocol's own rules
+    """
+    version = protocol.get("minReaderVersion")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise CorruptMetadataError(
+            "the protocol has no valid reader version", path=path, field="protocol.minReaderVersion"
+        )
+    if version > _MAX_READER_VERSION:
+        raise UnsupportedFeatureError(
+            f"the table asks for reader version {version}, and this reader knows versions up to {_MAX_READER_VERSION}",
+            path=path,
+            field="minReaderVersion",
+            hint=_HINT,
+        )
+    if version < _MAX_READER_VERSION:
+        return
+    features = protocol.get("readerFeatures")
+    if not isinstance(features, (list, tuple)) or not all(isinstance(name, str) for name in features):
+        raise CorruptMetadataError(
+            "reader version 3 needs a list of reader features", path=path, field="protocol.readerFeatures"
+        )
+    for name in features:
+        feature = READER_FEATURES.get(name)
+        if feature is None or not feature.read:
+            why, hint = (feature.note, feature.hint) if feature else ("this reader does not know it", _HINT)
+            raise UnsupportedFeatureError(
+                f"the table needs the reader feature {name!r}: {why}", path=path, field=name, hint=hint
+            )

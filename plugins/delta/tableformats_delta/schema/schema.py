@@ -1,0 +1,295 @@
+"""``schemaString`` -> Schema: types, ids, physical names, and the one partition spec.
+
+Column-mapped tables bring ids and physical names in the fields' metadata; the fields of other tables are numbered.
+Source: Delta PROTOCOL.md, "Schema Serialization Format", "Column Mapping".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from tableformats.plugin import (
+    DEFAULT_LIMITS,
+    CorruptMetadataError,
+    DecimalType,
+    Field,
+    Limits,
+    ListType,
+    MapType,
+    NameMapping,
+    PartitionField,
+    PartitionSpec,
+    Schema,
+    StructType,
+    Type,
+    UnsupportedFeatureError,
+    number_fields,
+    parse_transform,
+    primitive,
+)
+
+from .type_changes import check_type_changes
+
+__all__ = [
+    "FIRST_PARTITION_ID",
+    "GENERATION_EXPRESSION",
+    "mapping_mode",
+    "name_mapping",
+    "parse_schema",
+    "partition_spec",
+]
+
+FIRST_PARTITION_ID = 1000
+GENERATION_EXPRESSION = "delta.generationExpression"
+"""The key of a column's metadata that says how the column is computed."""
+_FIELD = "metaData.schemaString"
+_MODES = ("none", "name", "id")
+_DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
+_TEXT = re.compile(r"(?:char|varchar)\(\d+\)", re.ASCII)
+_COLLATIONS = "__COLLATIONS"
+_PRIMITIVES = {
+    "integer": "int",
+    "long": "long",
+    "short": "short",
+    "byte": "byte",
+    "float": "float",
+    "double": "double",
+    "boolean": "boolean",
+    "string": "string",
+    "binary": "binary",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ntz": "timestamp_ntz",
+    "variant": "variant",
+    "void": "unknown",
+    "null": "unknown",
+}
+
+
+def mapping_mode(configuration: Mapping[str, str], protocol: Mapping[str, Any], path: str) -> str:
+    """``none``, ``name`` or ``id``; the property counts where the protocol has the feature.
+
+    Raises UnsupportedFeatureError for another mode. Source: Delta PROTOCOL.md, "Column Mapping".
+    """
+    if protocol["minReaderVersion"] != 2 and "columnMapping" not in (protocol.get("readerFeatures") or ()):
+        return "none"
+    mode = configuration.get("delta.columnMapping.mode", "none")
+    if mode not in _MODES:
+        raise UnsupportedFeatureError(
+            f"the table has the column mapping mode {mode!r}", path=path, field="delta.columnMapping.mode"
+        )
+    return mode
+
+
+def name_mapping(mode: str) -> NameMapping:
+    """How data files are read: by field id in id mode, else by physical name; partition values from the log."""
+    return NameMapping(by="id" if mode == "id" else "name", partition_values_first=True)
+
+
+def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMITS) -> Schema:
+    """The schema of a ``metaData`` action.
+
+    Parameters
+    ----------
+    text : ``schemaString``
+    mode : the column mapping mode
+    path : where the action stands, for errors
+
+    Raises
+    ------
+    CorruptMetadataError : no schema, no JSON, a field without a name, type, or (when mapped) id and physical name
+    UnsupportedFeatureError : a type that is not known, or a widening that is not; ``field`` names the column
+    LimitExceededError : the limits ``nesting`` and ``fields``
+    """
+    if not isinstance(text, str):
+        raise CorruptMetadataError("the table's metadata has no schema", path=path, field=_FIELD)
+    try:
+        root = json.loads(text)
+    except RecursionError:
+        raise limits.exceeded("nesting", "levels of JSON in the schema", path=path, field=_FIELD) from None
+    except ValueError as error:  # also integers of thousands of digits
+        raise CorruptMetadataError("the schema is no JSON", path=path, field=_FIELD) from error
+    fields = _Parser(path, mode, limits).struct(root, ())
+    if mode == "none":
+        return Schema(number_fields(fields))
+    return Schema(_number_the_rest(fields, path))
+
+
+def partition_spec(columns: Any, schema: Schema, path: str) -> tuple[PartitionSpec, list[Field]]:
+    """The identity spec of ``partitionColumns``, with what the generated ones imply, and their fields in order.
+
+    Raises
+    ------
+    CorruptMetadataError : a partition column that the schema does not have, or a nested one
+    """
+    if not isinstance(columns, (list, tuple)) or not all(isinstance(c, str) for c in columns):
+        raise CorruptMetadataError("partitionColumns is no list", path=path, field="metaData.partitionColumns")
+    fields: list[Field] = []
+    for column in columns:
+        found = schema.resolve((column,))
+        if found is None or found[0].type.is_nested:
+            raise CorruptMetadataError("a partition column is not in the schema", path=path, field=column)
+        fields.append(found[0])
+    identity = parse_transform("identity")
+    members = tuple(
+        PartitionField(FIRST_PARTITION_ID + i, f.name, f.id, identity, f.type) for i, f in enumerate(fields)
+    )
+    if not any(GENERATION_EXPRESSION in field.metadata for field in fields):
+        return PartitionSpec(0, members), fields
+    from .generated_columns import implied_bounds
+
+    return PartitionSpec(0, members, implied_bounds(schema, members)), fields
+
+
+class _Parser:
+    """Walks the JSON of a schema; ids of list elements and map members stay 0 unless the metadata names them."""
+
+    def __init__(self, path: str, mode: str, limits: Limits) -> None:
+        self.path = path
+        self.limits = limits
+        self.count = 0
+        self.mapped = mode != "none"
+
+    def struct(self, value: Any, parents: tuple[str, ...]) -> tuple[Field, ...]:
+        members = value.get("fields") if isinstance(value, dict) else None
+        if not isinstance(members, list) or value.get("type") != "struct":
+            raise self._wrong("a struct of the schema has no fields", parents)
+        fields = tuple(self._field(member, parents) for member in members)
+        seen = {f.name for f in fields}
+        if len(seen) != len(fields):
+            raise self._wrong("the schema has two columns of one name", parents)
+        return fields
+
+    def _field(self, value: Any, parents: tuple[str, ...]) -> Field:
+        name = value.get("name") if isinstance(value, dict) else None
+        if not isinstance(name, str):
+            raise self._wrong("a field of the schema has no name", parents)
+        self.count += 1
+        self.limits.check("fields", self.count, "fields or more of the schema", path=self.path, field=_FIELD)
+        path = (*parents, name)
+        metadata = value.get("metadata") or {}
+        if not isinstance(metadata, dict):
+            raise self._wrong("a field's metadata is no object", path)
+        nested_ids = metadata.get("delta.columnMapping.nested.ids")
+        physical = metadata.get("delta.columnMapping.physicalName") if self.mapped else None
+        field_id = _id(metadata.get("delta.columnMapping.id")) if self.mapped else 0
+        if self.mapped and not (isinstance(physical, str) and field_id):
+            raise self._wrong("a column of a column-mapped table has no id or no physical name", path)
+        check_type_changes(metadata, path, self.path)
+        ids = nested_ids if isinstance(nested_ids, dict) else {}
+        kind = self._type(value.get("type"), path, physical or name, ids)
+        required = value.get("nullable") is False
+        comment = metadata.get("comment")
+        doc = comment if isinstance(comment, str) else None
+        found = Field(field_id, name, kind, required, physical, None, doc, metadata)
+        return _collated(found, metadata[_COLLATIONS], (name, physical or name)) if _COLLATIONS in metadata else found
+
+    def _type(self, value: Any, path: tuple[str, ...], stored: str, ids: Mapping[str, Any]) -> Type:
+        self.limits.check("nesting", len(path), "levels of types or more in the schema", path=self.path, field=_FIELD)
+        if isinstance(value, str):
+            return self._primitive(value, path)
+        kind = value.get("type") if isinstance(value, dict) else None
+        if kind == "struct":
+            return StructType(self.struct(value, path))
+        if kind == "array":
+            element = self._member("element", value, "elementType", path, stored, ids)
+            return ListType(_required(element, value.get("containsNull") is False))
+        if kind == "map":
+            key = self._member("key", value, "keyType", path, stored, ids)
+            item = self._member("value", value, "valueType", path, stored, ids)
+            return MapType(_required(key, True), _required(item, value.get("valueContainsNull") is False))
+        if kind == "udt":
+            return self._type(value.get("sqlType"), (*path, "sqlType"), stored, ids)
+        raise self._wrong("a field of the schema has no type", path)
+
+    def _member(
+        self, role: str, value: Mapping[str, Any], key: str, path: tuple[str, ...], stored: str, ids: Mapping[str, Any]
+    ) -> Field:
+        name = f"{stored}.{role}"
+        kind = self._type(value.get(key), (*path, role), name, ids)
+        return Field(_id(ids.get(name)), role, kind)
+
+    def _primitive(self, name: str, path: tuple[str, ...]) -> Type:
+        if name in _PRIMITIVES:
+            return primitive(_PRIMITIVES[name])
+        if name == "decimal":
+            return DecimalType(10, 0)
+        if match := _DECIMAL.fullmatch(name):
+            precision, scale = int(match.group(1)), int(match.group(2))
+            if not (1 <= precision <= 38 and scale <= precision):
+                raise self._wrong("a decimal type has an impossible precision or scale", path)
+            return DecimalType(precision, scale)
+        if _TEXT.fullmatch(name):
+            return primitive("string")
+        raise UnsupportedFeatureError(f"the type {name!r} is not known", path=self.path, field=".".join(path))
+
+    def _wrong(self, message: str, path: Sequence[str]) -> CorruptMetadataError:
+        return CorruptMetadataError(message, path=self.path, field=".".join(path) or _FIELD)
+
+
+def _id(value: Any) -> int:
+    """A positive 32-bit id, or 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31 else 0
+
+
+def _required(f: Field, required: bool) -> Field:
+    return replace(f, required=required)
+
+
+def _collated(f: Field, said: Any, names: Sequence[str], unnamed: str | None = "unknown") -> Field:
+    """``f``, and what its lists and maps hold, with the collations of strings that are ``said``.
+
+    ``names`` are what ``f`` may go by, and ``unnamed`` is its collation where none of them is there.
+    A field tells of all strings in it up to the next struct: ``{"c": ...}``, ``{"c.element": ...}``.
+    Source: Delta RFC "Collated String Type", "Specifying collations".
+    """
+
+    known = said if isinstance(said, dict) else {}
+
+    def inside(member: Field) -> Field:
+        return _collated(member, said, [f"{name}.{member.name}" for name in names], None if known else "unknown")
+
+    if isinstance(f.type, ListType):
+        return replace(f, type=ListType(inside(f.type.element)))
+    if isinstance(f.type, MapType):
+        return replace(f, type=MapType(inside(f.type.key), inside(f.type.value)))
+    if str(f.type) != "string":
+        return f
+    named = [str(known[name]) for name in names if name in known]
+    return replace(f, collation=named[0] if named else unnamed)
+
+
+def _number_the_rest(fields: tuple[Field, ...], path: str) -> tuple[Field, ...]:
+    """Give list elements and map members without ids ones above all others; refuse an id that stands twice."""
+    ids = [f.id for f in _all_fields(fields) if f.id]
+    if len(set(ids)) != len(ids):
+        raise CorruptMetadataError("two columns share one id", path=path, field="delta.columnMapping.id")
+    fresh = count(max(ids, default=0) + 1)
+
+    def numbered(f: Field) -> Field:
+        f = f if f.id else replace(f, id=next(fresh))
+        if isinstance(f.type, StructType):
+            return replace(f, type=StructType(tuple(map(numbered, f.type.fields))))
+        if isinstance(f.type, ListType):
+            return replace(f, type=ListType(numbered(f.type.element)))
+        if isinstance(f.type, MapType):
+            return replace(f, type=MapType(numbered(f.type.key), numbered(f.type.value)))
+        return f
+
+    return tuple(map(numbered, fields))
+
+
+def _all_fields(fields: Sequence[Field]) -> Iterator[Field]:
+    for f in fields:
+        yield f
+        if isinstance(f.type, StructType):
+            yield from _all_fields(f.type.fields)
+        elif isinstance(f.type, ListType):
+            yield from _all_fields((f.type.element,))
+        elif isinstance(f.type, MapType):
+            yield from _all_fields((f.type.key, f.type.value))

@@ -1,0 +1,247 @@
+"""File statistics: the log's JSON (or ``stats_parsed``) -> typed bounds of the columns that a predicate names.
+
+Nothing is decoded that is not asked for, and what cannot be trusted is unknown: malformed text, a minimum above the
+maximum, a cut string that may have lost half a character, counts of wide bounds. Bounds are widened where writers
+are known to cut them. Source: Delta PROTOCOL.md, "Per-file Statistics".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from tableformats.plugin import TRUE, Bounds, Field, Schema, Statistics, arrow_type, flat, scalar, to_arrow, to_numpy
+
+from ..json.columns import Path
+from .stats_json import PIECE_ROWS, Leaf, RawStatistics, leaf_of, scan
+from .stats_values import bound_pair
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+__all__ = ["LogStatistics", "StatisticsSource", "TextStatistics"]
+
+_RECORDS: Path = ("numRecords",)
+_TIGHT: Path = ("tightBounds",)
+
+
+class StatisticsSource(Protocol):
+    """Where the statistics of a batch's files stand, as text and perhaps parsed. ``rows`` are int64 indices,
+    ascending; None means all. Both raise CorruptMetadataError where the container is damaged."""
+
+    def scan(self, leaves: Sequence[Leaf], rows: np.ndarray | None) -> RawStatistics:
+        """What the texts (``add.stats``) of ``rows`` say of ``leaves``."""
+
+    def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> pa.StructArray | None:
+        """``add.stats_parsed`` of ``rows``, of it only the leaves with these paths below it; None: there is none."""
+
+
+class TextStatistics:
+    """Statistics that stand as text in memory: string[n_files], ``add.stats``. Where that is chunks, they are put
+    together piece by piece, so that what is read stays in the processor's cache."""
+
+    def __init__(self, text: pa.StringArray | pa.ChunkedArray) -> None:
+        self._text = text
+
+    def scan(self, leaves: Sequence[Leaf], rows: np.ndarray | None) -> RawStatistics:
+        """See :meth:`StatisticsSource.scan`."""
+        return scan(self._pieces(rows), leaves, len(self._text) if rows is None else len(rows))
+
+    def _pieces(self, rows: np.ndarray | None) -> Iterator[tuple[pa.StringArray, np.ndarray | None]]:
+        import numpy as np
+
+        for start in range(0, len(self._text), PIECE_ROWS):
+            chosen = None
+            if rows is not None:
+                first, last = np.searchsorted(rows, (start, start + PIECE_ROWS))
+                if first == last:
+                    continue
+                chosen = rows[first:last] - start
+            yield flat(self._text.slice(start, PIECE_ROWS)), chosen
+
+    def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> None:
+        """See :meth:`StatisticsSource.parsed`."""
+
+
+class LogStatistics(Statistics):
+    """Statistics of one batch of file actions.
+
+    Parameters
+    ----------
+    schema : the table's schema, whose physical names the statistics use
+    source : gives the statistics as the log has them
+    has_vector : bool[n_files], files with a deletion vector
+    without : ids of columns that stand in no statistics: the partition columns
+    """
+
+    def __init__(
+        self, schema: Schema, source: StatisticsSource, has_vector: pa.BooleanArray, without: Collection[int] = ()
+    ) -> None:
+        self._without = without
+        self._schema = schema
+        self._source = source
+        self._has_vector = has_vector
+
+    def record_counts(self, rows: np.ndarray | None = None) -> pa.Int64Array:
+        """int64: ``numRecords`` of ``rows`` (None: all), null = unknown."""
+        import pyarrow as pa
+
+        from tableformats.plugin import compute as pc
+
+        counts = _member(self._source.parsed([_RECORDS], rows), _RECORDS, pa.int64())
+        if counts is None:
+            counts = self._source.scan((), rows).record_counts
+        elif counts.null_count:
+            counts = pc.coalesce(counts, self._source.scan((), rows).record_counts)
+        return _not_negative(counts)
+
+    def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:
+        """See :meth:`tableformats.plugin.Statistics.bounds`."""
+        return self.bounds_or_counts(columns, rows, ())
+
+    def bounds_or_counts(self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]) -> Bounds:
+        """See :meth:`tableformats.plugin.Statistics.bounds_or_counts`."""
+        import pyarrow as pa
+
+        from tableformats.plugin import compute as pc
+
+        named = [f for f in columns if f.id not in self._without]
+        leaves = [leaf for f in named if (leaf := leaf_of(self._schema, f)) is not None]
+        leaves = [replace(leaf, has_bounds=leaf.id not in counted) for leaf in leaves]
+        if not leaves:
+            return Bounds()
+        has_vector = self._has_vector if rows is None else pc.take(self._has_vector, to_arrow(rows))
+        found = _Evidence.of(self._source, leaves, rows)
+        records = _not_negative(found.counts(lambda raw: raw.record_counts, _RECORDS))
+        tight = found.either(lambda raw: raw.tight, _TIGHT, pa.bool_())
+        wide = to_numpy(has_vector if tight is None else pc.or_(pc.invert(pc.fill_null(tight, TRUE)), has_vector))
+        bounds = Bounds(record_count=records)
+        for leaf in leaves:
+            if leaf.has_bounds:
+                lower, upper = found.bound_pair(leaf)
+                if records.null_count:
+                    known, unknown = pc.is_valid(records), scalar(None, arrow_type(leaf.type))
+                    lower, upper = (pc.if_else(known, side, unknown) for side in (lower, upper))
+                bounds.lower[leaf.id], bounds.upper[leaf.id] = lower, upper
+            nulls = found.counts(lambda raw, i=leaf.id: raw.null_counts[i], ("nullCount", *leaf.path))  # type: ignore[misc]
+            bounds.null_count[leaf.id] = _null_counts(nulls, records, wide)
+            bounds.value_count[leaf.id] = records
+        return bounds
+
+
+@dataclass
+class _Evidence:
+    """What text and ``stats_parsed`` say of ``n`` files. ``from_text`` (bool[n]) are those that the text speaks
+    of; None: it speaks of all, or, where there is no ``raw``, of none."""
+
+    n: int
+    raw: RawStatistics | None
+    parsed: pa.StructArray | None = None
+    from_text: pa.BooleanArray | None = None
+
+    @classmethod
+    def of(cls, source: StatisticsSource, leaves: Sequence[Leaf], rows: np.ndarray | None) -> _Evidence:
+        """Of the files that ``stats_parsed`` does not describe by the text; where that lacks a column, of all that have
+        a text. No text is read where nobody needs it."""
+        import pyarrow as pa
+
+        from tableformats.plugin import compute as pc
+
+        sides = [(side, *leaf.path) for leaf in leaves for side in leaf.sides]
+        parsed = source.parsed([_RECORDS, _TIGHT, *sides], rows)
+        counts = _member(parsed, _RECORDS, pa.int64())
+        if counts is None:
+            raw = source.scan(leaves, rows)
+            return cls(len(raw.record_counts), raw)
+        bounded = {leaf.path for leaf in leaves if leaf.raw_type is not None}
+        needed = [path for path in sides if path[0] == "nullCount" or path[1:] in bounded]
+        if all(_member(parsed, path, None) is not None for path in needed):
+            if not counts.null_count:
+                return cls(len(counts), None, parsed)
+            return cls(len(counts), source.scan(leaves, rows), parsed, pc.is_null(counts))
+        raw = source.scan(leaves, rows)
+        return cls(len(counts), raw, parsed, pc.or_(pc.is_null(counts), raw.has_text))
+
+    def either(self, ours: Callable[[RawStatistics], pa.Array], path: Path, kind: pa.DataType) -> pa.Array | None:
+        """One column, from the text by ``ours`` or parsed at ``path``; None: nothing is known."""
+        from tableformats.plugin import compute as pc
+
+        other = _member(self.parsed, path, kind)
+        if self.raw is None or other is None:
+            return other if self.raw is None else ours(self.raw)
+        return pc.if_else(self.from_text, ours(self.raw), other)
+
+    def counts(self, ours: Callable[[RawStatistics], pa.Array], path: Path) -> pa.Int64Array:
+        """A column of counts; null = unknown."""
+        import pyarrow as pa
+
+        found = self.either(ours, path, pa.int64())
+        return pa.nulls(self.n, pa.int64()) if found is None else found
+
+    def bound_pair(self, leaf: Leaf) -> tuple[pa.Array, pa.Array]:
+        """Lower and upper bound of a leaf, in its type."""
+        import pyarrow as pa
+
+        from tableformats.plugin import compute as pc
+
+        low, high = (_member(self.parsed, (side, *leaf.path), None) for side in ("minValues", "maxValues"))
+        if self.raw is None:
+            nothing = pa.nulls(self.n)
+            return bound_pair(leaf, nothing if low is None else low, nothing if high is None else high)
+        lower, upper = bound_pair(leaf, self.raw.lower[leaf.id], self.raw.upper[leaf.id])
+        if low is None or high is None:
+            return lower, upper
+        others = bound_pair(leaf, low, high)
+        return pc.if_else(self.from_text, lower, others[0]), pc.if_else(self.from_text, upper, others[1])
+
+
+def _member(parsed: pa.StructArray | None, path: Sequence[str], kind: pa.DataType | None) -> pa.Array | None:
+    """The leaf ``path`` below ``stats_parsed`` as ``kind``; None where it is absent or of another type."""
+    import pyarrow as pa
+
+    from tableformats.plugin import compute as pc
+
+    for name in path:
+        if parsed is None or not pa.types.is_struct(parsed.type) or parsed.type.get_field_index(name) < 0:
+            return None
+        parsed = pc.struct_field(parsed, [parsed.type.get_field_index(name)])
+    if parsed is None or kind is None or parsed.type == kind:
+        return parsed
+    try:
+        return pc.cast(parsed, kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+
+
+def _not_negative(counts: pa.Int64Array) -> pa.Int64Array:
+    # Counts that are null everywhere need have no values in memory.
+    return counts if counts.null_count == len(counts) else _where(counts, to_numpy(counts) >= 0)
+
+
+def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: np.ndarray) -> pa.Int64Array:
+    """Counts that can be believed: 0 to numRecords; under wide bounds only 0 or numRecords."""
+    import pyarrow as pa
+
+    from tableformats.plugin import compute as pc
+
+    if nulls.null_count == len(nulls) or records.null_count == len(records):
+        return pa.nulls(len(nulls), pa.int64())
+    n, of = to_numpy(nulls), to_numpy(records)
+    everything = n == of
+    believed = (n >= 0) & (n <= of) & (everything | (n == 0) | ~wide)
+    if records.null_count:
+        believed &= to_numpy(pc.is_valid(records))
+    return _where(nulls, believed)
+
+
+def _where(counts: pa.Int64Array, believed: np.ndarray) -> pa.Int64Array:
+    """Unknown where they are not ``believed`` (bool[n], of nulls anything)."""
+    from tableformats.plugin import compute as pc
+
+    if believed.all():
+        return counts
+    if counts.null_count:
+        believed &= to_numpy(pc.is_valid(counts))
+    return to_arrow(to_numpy(counts), valid=believed)

@@ -1,0 +1,313 @@
+"""What delete files say: positions by data file, keys of equality deletes; Parquet, ORC and Avro.
+
+A position delete file is decoded once and kept, because one of a partition serves many data files.
+Source: Iceberg spec, "Position Delete Files", "Equality Delete Files", "Reserved Field IDs".
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tableformats.plugin import (
+    CorruptMetadataError,
+    Field,
+    Limits,
+    OrcTail,
+    TableFormatsError,
+    Type,
+    UnsupportedFeatureError,
+    arrow_type,
+    missing_file,
+    strings,
+    to_numpy,
+)
+from tableformats.plugin import compute as pc
+
+from ..avro.container import Want, read_columns
+from ..manifests.entries import FILE_PATH_ID
+from ..manifests.values import decode_partition
+from ..metadata.paths import comparable
+from .deletes import DELETION_VECTOR, EQUALITY
+from .puffin import parse_deletion_vector
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
+    from ..metadata.files import TableFiles
+
+__all__ = ["DeleteReader"]
+
+POS_ID = 2147483545
+"""Reserved id of the column ``pos`` in position delete files."""
+_PIECE_ROWS = 4096
+MAX_CACHED_BYTES = 256 << 20
+_AT_ONCE = 1 << 20
+"""Positions that are Python numbers at the same time."""
+
+
+@dataclass
+class _Positions:
+    """A position delete file: ``rows[offsets[i]:offsets[i + 1]]`` are those of ``paths[i]``, ascending."""
+
+    paths: pa.Array
+    offsets: np.ndarray
+    rows: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.rows.nbytes + self.offsets.nbytes + self.paths.nbytes)
+
+
+class DeleteReader:
+    """Reads the delete files of one snapshot."""
+
+    def __init__(self, files: TableFiles, find_field: Callable[[int], Field | None]) -> None:
+        self._files = files
+        self._limits = files.storage.limits
+        self._find_field = find_field
+        self._cache: OrderedDict[str, _Positions] = OrderedDict()
+
+    # ---- positions ----------------------------------------------------------------------------------------------
+
+    def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
+        """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""
+        from pyroaring import BitMap64
+
+        found = BitMap64()
+        for row in deletes.to_pylist():
+            if row["kind"] == DELETION_VECTOR:
+                found |= self._vector(row, record_count)
+            elif row["kind"] != EQUALITY:
+                found |= self._positions_of(path, row)
+        return found
+
+    def _vector(self, row: Mapping[str, Any], record_count: int | None) -> BitMap64:
+        path = self._files.locate(row["path"])
+        offset, length = row["offset"], row["size_bytes"]
+        if offset < 0 or length < 0:
+            raise CorruptMetadataError("a deletion vector has a negative offset or size", path=path, offset=offset)
+        try:
+            blob = self._files.storage.read_bytes(path, offset, length)
+        except FileNotFoundError:
+            raise missing_file("a delete file", path) from None
+        except OSError as error:
+            raise CorruptMetadataError(
+                f"a deletion vector cannot be read: {str(error)[:200]}", path=path, offset=offset
+            ) from None
+        return parse_deletion_vector(blob, path, offset, row["cardinality"], record_count, self._limits)
+
+    def _positions_of(self, path: str, row: Mapping[str, Any]) -> BitMap64:
+        from pyroaring import BitMap64
+
+        positions = self._load(row)
+        wanted, known = comparable(pa.chunked_array([strings([path])]), pa.chunked_array([positions.paths]))
+        matching = np.flatnonzero(to_numpy(pc.equal(known, wanted[0])))
+        found = BitMap64()
+        for i in matching.tolist():
+            rows = positions.rows[positions.offsets[i] : positions.offsets[i + 1]]
+            for start in range(0, len(rows), _AT_ONCE):
+                found |= BitMap64(rows[start : start + _AT_ONCE].tolist())
+        if found:
+            limits, path = self._limits, self._files.locate(row["path"])
+            limits.check("deleted_rows", len(found), "deleted rows of a file", path=path)
+            limits.check("file_rows", found.max() + 1, "rows or more of a file with deleted ones", path=path)
+        return found
+
+    def _load(self, row: Mapping[str, Any]) -> _Positions:
+        path = self._files.locate(row["path"])
+        if path in self._cache:
+            self._cache.move_to_end(path)
+            return self._cache[path]
+        columns = self._read(path, row["file_format"], [_PATH_COLUMN, _POS_COLUMN])
+        loaded = _group_by_path(columns[0], columns[1], path)
+        self._cache[path] = loaded
+        while len(self._cache) > 1 and sum(p.nbytes for p in self._cache.values()) > MAX_CACHED_BYTES:
+            self._cache.popitem(last=False)
+        return loaded
+
+    # ---- equality -----------------------------------------------------------------------------------------------
+
+    def equality_deletes(self, delete: Mapping[str, Any]) -> pa.Table:
+        """See :meth:`tableformats.plugin.FormatSnapshot.equality_deletes`."""
+        path = self._files.locate(delete["path"])
+        ids = list(delete["equality_ids"] or ())
+        if not ids:
+            raise CorruptMetadataError("an equality delete file names no key columns", path=path, field="equality_ids")
+        wanted = []
+        for field_id in ids:
+            found = self._find_field(field_id)
+            if found is None:
+                raise CorruptMetadataError(
+                    "a key column of an equality delete file is in no schema of the table",
+                    path=path,
+                    field=str(field_id),
+                )
+            wanted.append(_Column(field_id, found.name, found.type))
+        columns = self._read(path, delete["file_format"], wanted)
+        return pa.table(columns, names=[str(i) for i in ids])
+
+    # ---- files --------------------------------------------------------------------------------------------------
+
+    def _read(self, path: str, file_format: str, columns: Sequence[_Column]) -> list[pa.Array]:
+        """Columns by field id (or name), in their Arrow types."""
+        readers = {"parquet": _read_parquet, "orc": _read_orc, "avro": _read_avro}
+        if file_format not in readers:
+            raise UnsupportedFeatureError(f"a delete file has the format {file_format!r}", path=path, field=file_format)
+        try:
+            with self._files.storage.open_file(path) as source:
+                return readers[file_format](source, path, columns, self._limits)
+        except FileNotFoundError:
+            raise missing_file("a delete file", path) from None
+        except TableFormatsError:
+            raise
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise CorruptMetadataError(f"a delete file cannot be read: {str(error)[:300]}", path=path) from None
+
+
+@dataclass(frozen=True)
+class _Column:
+    id: int
+    name: str
+    type: Type
+
+
+def _reserved() -> tuple[_Column, _Column]:
+    from tableformats.plugin import primitive
+
+    return _Column(FILE_PATH_ID, "file_path", primitive("string")), _Column(POS_ID, "pos", primitive("long"))
+
+
+_PATH_COLUMN, _POS_COLUMN = _reserved()
+
+
+def _group_by_path(paths: pa.Array, rows: pa.Array, path: str) -> _Positions:
+    """Rows whose path is NULL delete nothing (a writer's defect seen in the wild)."""
+    named = pc.is_valid(paths)
+    paths, rows = paths.filter(named), rows.filter(named)
+    if rows.null_count or (len(rows) and pc.min(rows).as_py() < 0):
+        raise CorruptMetadataError("a position delete has no position, or a negative one", path=path, field="pos")
+    encoded = paths if pa.types.is_dictionary(paths.type) else paths.dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    numbers = rows.to_numpy(zero_copy_only=False)
+    order = np.lexsort((numbers, codes))
+    counts = np.bincount(codes, minlength=len(encoded.dictionary)) if len(codes) else np.zeros(0, np.int64)
+    return _Positions(encoded.dictionary, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), numbers[order])
+
+
+def _read_parquet(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(source) as file:
+        limits.check("entries", file.metadata.num_rows, "rows of a delete file", path=path)
+        members = [_find(file.schema_arrow, c, b"PARQUET:field_id", path) for c in columns]
+        footer = file.metadata
+    # A few bytes may stand for one text in millions of rows: texts come encoded as they are stored. Arrow has no such
+    # way for what is nested, so that comes in pieces.
+    names = [".".join(names) for names in members]
+    is_nested = any(len(names) > 1 for names in members)
+    texts = [name for name, c in zip(names, columns, strict=True) if arrow_type(c.type) in (pa.string(), pa.binary())]
+    with pq.ParquetFile(source, metadata=footer, read_dictionary=None if is_nested else texts) as file:
+        if is_nested:
+            batches = file.iter_batches(_PIECE_ROWS, columns=names, use_threads=False)
+            table = _in_pieces(batches, file.schema_arrow, path, limits)
+        else:
+            table = file.read(columns=names, use_threads=False)
+    return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
+
+
+def _in_pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str, limits: Limits) -> pa.Table:
+    """Batches of a file with that schema, of which no more than the limit is decoded, but for one piece."""
+    found, size = [], 0
+    for batch in batches:
+        size += batch.nbytes
+        limits.check("decoded_bytes", size, "bytes of a delete file", path=path)
+        found.append(batch)
+    return pa.Table.from_batches(found) if found else schema.empty_table()
+
+
+def _read_orc(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:
+    from pyarrow import orc
+    from pyarrow.dataset import OrcFileFormat
+
+    file = orc.ORCFile(source)
+    limits.check("entries", file.nrows, "rows of a delete file", path=path)
+    members = [_find(file.schema, c, b"iceberg.id", path) for c in columns]
+    has_times = any(pa.types.is_timestamp(arrow_type(c.type)) for c in columns)
+    doubt = OrcTail(source).doubts_of(file.schema, {names[0] for names in members}) if has_times else None
+    if doubt is not None:
+        raise UnsupportedFeatureError(
+            f"timestamps of an ORC delete file are not read: {doubt}",
+            path=path,
+            field="ORC timestamps",
+            hint="Rewrite the delete file, or the data files that it deletes from",
+        )
+    # Arrow decodes whole stripes, in which a few bytes may stand for one text in millions of rows, but in pieces where
+    # it reads a dataset; texts are encoded again piece by piece.
+    scanner = (
+        OrcFileFormat()
+        .make_fragment(source)
+        .scanner(columns=list(dict.fromkeys(names[0] for names in members)), batch_size=_PIECE_ROWS, use_threads=False)
+    )
+    table = _in_pieces(map(_encoded, scanner.to_batches()), file.schema, path, limits)
+    return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
+
+
+def _encoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch whose columns of texts are dictionaries and codes."""
+    columns = [c.dictionary_encode() if c.type in (pa.string(), pa.binary()) else c for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _read_avro(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:
+    wants = [Want(c.id, (c.name,), "any") for c in columns]
+    limits.check("metadata_bytes", source.size(), "bytes", path=path)
+    raw = read_columns(bytes(source.read()), wants, (), path, limits=limits)
+    for c in columns:
+        if not raw.has((c.id,)):
+            raise CorruptMetadataError("a delete file lacks a column", path=path, field=c.name)
+    return [decode_partition(raw[(c.id,)], c.type, path, c.name) for c in columns]
+
+
+def _find(schema: pa.Schema, column: _Column, key: bytes, path: str) -> list[str]:
+    """Names from the top-level column down to the field with the id; by name in files without ids."""
+    stack: list[tuple[list[str], pa.Field]] = [([f.name], f) for f in schema]
+    has_ids = False
+    while stack:
+        names, found = stack.pop()
+        field_id = (found.metadata or {}).get(key)
+        has_ids |= field_id is not None
+        if field_id == str(column.id).encode():
+            return names
+        if pa.types.is_struct(found.type):
+            stack += [([*names, found.type.field(i).name], found.type.field(i)) for i in range(found.type.num_fields)]
+    if not has_ids and schema.get_field_index(column.name) >= 0:
+        return [column.name]
+    raise CorruptMetadataError("a delete file lacks a column", path=path, field=column.name)
+
+
+def _member(table: pa.Table, names: list[str], column: _Column, path: str, limits: Limits) -> pa.Array:
+    found = table[names[0]].unify_dictionaries().combine_chunks()
+    array: pa.Array = found if isinstance(found, pa.Array) else pa.concat_arrays(found.chunks)
+    for name in names[1:]:
+        array = pc.struct_field(array, name)
+    if isinstance(array.type, pa.BaseExtensionType):
+        array = array.storage
+    if pa.types.is_dictionary(array.type):
+        if column is _PATH_COLUMN and array.type.value_type == pa.string():
+            return array
+        size = pc.sum(pc.binary_length(array.dictionary).take(array.indices)).as_py() or 0
+        limits.check("decoded_bytes", size, "bytes of a column of a delete file", path=path, field=column.name)
+        array = array.dictionary_decode()
+    target = arrow_type(column.type)
+    try:
+        return array if array.type == target else array.cast(target)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise CorruptMetadataError(
+            f"a delete file's column of type {array.type} is no {column.type}", path=path, field=column.name
+        ) from None

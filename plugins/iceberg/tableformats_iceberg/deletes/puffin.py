@@ -1,0 +1,87 @@
+"""Deletion vectors: the ``deletion-vector-v1`` blob of a Puffin file, read by offset and length, checked in full.
+
+::
+
+    0        4        8                       length + 4       length + 8
+    +--------+--------+---------------------------+--------+
+    | length | magic  | portable 64-bit roaring   | CRC-32 |
+    +--------+--------+---------------------------+--------+
+    big      D1 D3     little-endian               big-endian, over magic and bitmap
+    endian   39 64
+
+``length`` counts magic and bitmap. Source: Iceberg Puffin spec, "deletion-vector-v1 blob type"; Iceberg spec,
+"Deletion Vectors".
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits
+
+if TYPE_CHECKING:
+    from pyroaring import BitMap64
+
+__all__ = ["parse_deletion_vector"]
+
+MAGIC = b"\xd1\xd3\x39\x64"
+FRAME = 12
+"""Bytes of a blob that are no bitmap: length, magic, checksum."""
+
+
+def parse_deletion_vector(
+    blob: bytes,
+    path: str,
+    offset: int,
+    cardinality: int | None = None,
+    record_count: int | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> BitMap64:
+    """The positions that a blob deletes.
+
+    Parameters
+    ----------
+    blob : exactly the bytes that the manifest names (``content_offset``, ``content_size_in_bytes``)
+    path, offset : of the blob, for errors
+    cardinality : number of positions that the manifest declares
+    record_count : rows of the data file
+
+    Raises
+    ------
+    CorruptMetadataError : size, magic, checksum, bitmap or cardinality are wrong, a position is past the file's end
+    LimitExceededError : the limits ``deleted_rows`` and ``file_rows``
+    """
+    from pyroaring import BitMap64
+
+    from tableformats.plugin import validate
+
+    def fail(message: str, at: int = 0) -> CorruptMetadataError:
+        return CorruptMetadataError(
+            f"a deletion vector is damaged: {message}",
+            path=path,
+            offset=offset + at,
+            hint="Restore the file, or read an older snapshot",
+        )
+
+    if len(blob) < FRAME:
+        raise fail(f"it has {len(blob)} bytes")
+    length = int.from_bytes(blob[:4], "big")
+    if length != len(blob) - 8:
+        raise fail(f"it says {length} bytes, the manifest {len(blob) - 8}")
+    if blob[4:8] != MAGIC:
+        raise fail("its magic number is wrong", 4)
+    if zlib.crc32(blob[4:-4]) != int.from_bytes(blob[-4:], "big"):
+        raise fail("its checksum does not match", len(blob) - 4)
+    bitmap = blob[8:-4]
+    try:
+        found, last = validate(bitmap)
+    except CorruptMetadataError as error:
+        raise fail(error.message, 8 + (error.offset or 0)) from error
+    if cardinality is not None and found != cardinality:
+        raise fail(f"it deletes {found} rows, the manifest says {cardinality}")
+    if record_count is not None and last >= record_count:
+        raise fail(f"it deletes row {last} of a file of {record_count} rows")
+    limits.check("deleted_rows", found, "deleted rows of a file", path=path, offset=offset)
+    limits.check("file_rows", last + 1, "rows or more of a file with deleted ones", path=path, offset=offset)
+    return BitMap64.deserialize(bitmap)

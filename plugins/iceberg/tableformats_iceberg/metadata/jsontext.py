@@ -1,0 +1,173 @@
+"""JSON from a table, strictly: one typed error for everything that is not plain, bounded JSON.
+
+Refused: invalid UTF-8, lone surrogates, NUL, duplicate keys, NaN and infinities, numbers that do not fit, nesting
+that exhausts the stack, an empty or torn text. :class:`Node` walks the result and names the field of what is
+missing or has the wrong type.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits
+
+__all__ = ["Node", "parse_json"]
+
+
+def parse_json(data: bytes, path: str) -> Any:
+    """The value that ``data`` spells.
+
+    Raises
+    ------
+    CorruptMetadataError : it is not strict JSON; ``offset`` is a byte where one is known
+    """
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CorruptMetadataError("the JSON is not UTF-8", path=path, offset=error.start) from None
+    try:
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_float, object_pairs_hook=_object)
+        if "\\u" in text:  # alone an escape can spell them
+            _check_texts(value)
+    except json.JSONDecodeError as error:
+        offset = len(text[: error.pos].encode(errors="surrogatepass"))
+        raise CorruptMetadataError(f"the JSON is malformed: {error.msg}", path=path, offset=offset) from None
+    except (RecursionError, ValueError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+        raise CorruptMetadataError(f"the JSON is malformed: {reason}", path=path) from None
+    return value
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no JSON number")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError("a number is too large")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise ValueError(f"the key {key[:100]!r} stands twice in one object")
+            seen.add(key)
+    return found
+
+
+def _check_texts(value: Any) -> None:
+    """Every name and string within ``value``."""
+    left = [value]
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            _check_text(value)
+        elif isinstance(value, dict):
+            left += value
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+
+
+def _check_text(text: str) -> None:
+    if text.isascii():
+        if "\0" in text:
+            raise ValueError("a string holds NUL")
+        return
+    if "\0" in text or any(0xD800 <= ord(c) <= 0xDFFF for c in text):
+        raise ValueError("a string holds NUL or a lone surrogate")
+
+
+class Node:
+    """A JSON value with the name of where it stands; typed access that raises CorruptMetadataError. ``limits`` are
+    those of the table, for readers of what nests."""
+
+    __slots__ = ("field", "limits", "path", "value")
+
+    def __init__(self, value: Any, path: str, field: str = "", limits: Limits = DEFAULT_LIMITS) -> None:
+        self.value = value
+        self.path = path
+        self.field = field
+        self.limits = limits
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise CorruptMetadataError for this value."""
+        raise CorruptMetadataError(message, path=self.path, field=self.field or None)
+
+    def _child(self, key: str) -> Node:
+        name = f"{self.field}.{key}" if self.field else key
+        return Node(self.mapping().get(key), self.path, name, self.limits)
+
+    def mapping(self) -> dict[str, Any]:
+        """The value as an object."""
+        if not isinstance(self.value, dict):
+            self.fail("a JSON object is expected here")
+        return self.value
+
+    def __contains__(self, key: str) -> bool:
+        return self.mapping().get(key) is not None
+
+    def child(self, key: str) -> Node:
+        """The required member ``key``."""
+        node = self._child(key)
+        if node.value is None:
+            node.fail("a required field is missing")
+        return node
+
+    def items(self, key: str) -> Iterator[Node]:
+        """The elements of the list ``key``; none where it is absent."""
+        node = self._child(key)
+        if node.value is None:
+            return
+        if not isinstance(node.value, list):
+            node.fail("a JSON array is expected here")
+        for index, value in enumerate(node.value):
+            yield Node(value, self.path, f"{node.field}[{index}]", self.limits)
+
+    def integer(self, key: str, bits: int = 64) -> int:
+        """The required integer ``key`` of at most ``bits`` bits."""
+        node = self.child(key)
+        if isinstance(node.value, bool) or not isinstance(node.value, int):
+            node.fail("an integer is expected here")
+        if not -(1 << (bits - 1)) <= node.value < 1 << (bits - 1):
+            node.fail(f"{node.value} does not fit into {bits} bits")
+        return node.value
+
+    def optional_integer(self, key: str, bits: int = 64) -> int | None:
+        """The integer ``key``, or None where it is absent or null."""
+        return self.integer(key, bits) if key in self else None
+
+    def text(self, key: str) -> str:
+        """The required string ``key``."""
+        node = self.child(key)
+        if not isinstance(node.value, str):
+            node.fail("a string is expected here")
+        return node.value
+
+    def optional_text(self, key: str) -> str | None:
+        """The string ``key``, or None where it is absent or null."""
+        return self.text(key) if key in self else None
+
+    def boolean(self, key: str, default: bool = False) -> bool:
+        """The boolean ``key``."""
+        node = self._child(key)
+        if node.value is None:
+            return default
+        if not isinstance(node.value, bool):
+            node.fail("a boolean is expected here")
+        return node.value
+
+    def texts(self, key: str) -> dict[str, str]:
+        """The object ``key`` of strings; empty where it is absent. Numbers and booleans are spelt as JSON."""
+        node = self._child(key)
+        if node.value is None:
+            return {}
+        found = node.mapping()
+        return {name: v if isinstance(v, str) else json.dumps(v) for name, v in found.items() if v is not None}

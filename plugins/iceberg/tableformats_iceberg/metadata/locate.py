@@ -1,0 +1,96 @@
+"""Which metadata file is the table: from a directory or from the file itself.
+
+In a directory, ``metadata/version-hint.text`` points at the newest ``metadata/v<N>.metadata.json``; as in the Java
+reference a hint may be behind, and the versions after it are followed while they exist. Without a usable hint the
+highest version number wins; two files of that number cannot be told apart, and the caller must name one.
+Source: Iceberg spec, "File System Tables", "Metastore Tables", appendix F, "Naming for GZIP compressed Metadata
+JSON files".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tableformats.plugin import CorruptMetadataError, TableNotFoundError
+
+if TYPE_CHECKING:
+    from tableformats.plugin import FileInfo, Storage
+
+__all__ = ["Located", "is_metadata_name", "locate"]
+
+HINT = "version-hint.text"
+MAX_HINT_BYTES = 1024
+_NAME = re.compile(r"\.metadata\.json(\.gz)?$")
+_VERSION = re.compile(r"^(?:v(\d{1,18})|(\d{1,18})-[^/]*?)(?:\.gz|\.zstd)?\.metadata\.json(?:\.gz)?$")
+
+
+@dataclass(frozen=True)
+class Located:
+    """An absolute metadata path and the directory of its table."""
+
+    metadata_path: str
+    directory: str
+
+
+def is_metadata_name(name: str) -> bool:
+    """Whether a file of that name is a metadata file (also ``.gz.metadata.json`` and ``.metadata.json.gz``)."""
+    return _NAME.search(name) is not None
+
+
+def locate(storage: Storage) -> Located:
+    """The metadata file of the table at ``storage.root``.
+
+    Raises
+    ------
+    TableNotFoundError : nothing is there, or a directory without metadata files
+    CorruptMetadataError : several newest metadata files and no hint that decides
+    """
+    root = storage.root
+    if storage.is_file(root):
+        parent = root.rpartition("/")[0]
+        in_metadata = parent.rpartition("/")[2] == "metadata"
+        return Located(root, parent.rpartition("/")[0] if in_metadata else parent)
+    storage.require_root()
+    folder = storage.join("metadata")
+    files = storage.list(folder)
+    candidates = [info for info in files if is_metadata_name(info.name)]
+    if not candidates:
+        raise TableNotFoundError(
+            "the directory holds no Iceberg table: no metadata/*.metadata.json", path=root, hint="Check the path"
+        )
+    hint = _read_hint(storage, files)
+    return Located(_choose(candidates, hint, root).path, root)
+
+
+def _read_hint(storage: Storage, files: list[FileInfo]) -> str:
+    """The text of the hint file; empty where there is none, or none that makes sense."""
+    hint = next((info for info in files if info.name == HINT), None)
+    if hint is None or not 0 < hint.size <= MAX_HINT_BYTES:
+        return ""
+    return storage.read_bytes(hint.path).decode(errors="replace").strip()
+
+
+def _choose(candidates: list[FileInfo], hint: str, root: str) -> FileInfo:
+    for info in candidates:
+        if hint and hint in (info.name, _NAME.sub("", info.name), _NAME.sub("", info.name).removesuffix(".gz")):
+            return info
+    by_number: dict[int, list[FileInfo]] = {}
+    for info in candidates:
+        match = _VERSION.match(info.name)
+        number = int(match.group(1) or match.group(2)) if match else -1
+        by_number.setdefault(number, []).append(info)
+    newest = max(by_number)
+    if hint.isascii() and hint.isdigit() and len(hint) < 19 and int(hint) in by_number:
+        newest = int(hint)
+        while newest + 1 in by_number:
+            newest += 1
+    found = by_number[newest]
+    if len(found) > 1:
+        raise CorruptMetadataError(
+            f"the directory is ambiguous: {len(found)} metadata files of version {newest}, and no hint that decides",
+            path=root,
+            hint=f"Open one of the files instead: {', '.join(info.name for info in found[:4])}",
+        )
+    return found[0]

@@ -1,0 +1,282 @@
+"""Iceberg schemas and types in JSON -> the library's; default values; name mappings.
+
+Types: Iceberg spec, "Schemas and Data Types" and appendix C. Default values: appendix D, "JSON single-value
+serialization". ``geometry`` and ``geography`` are kept as binary (they are stored as WKB) with Iceberg's name of the
+type, with its coordinate reference system, in ``Field.metadata["logical_type"]`` and so in the metadata of Arrow
+fields; nothing is known of their bounds.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tableformats.plugin import (
+    DAY_S,
+    DEFAULT_LIMITS,
+    EXACT,
+    DecimalType,
+    Field,
+    FixedType,
+    Limits,
+    ListType,
+    MapType,
+    NameMapping,
+    PrimitiveType,
+    Schema,
+    StructType,
+    Type,
+    UnsupportedFeatureError,
+    primitive,
+)
+
+from .jsontext import Node, parse_json
+
+__all__ = ["NAME_MAPPING_PROPERTY", "field_ids", "parse_name_mapping", "parse_schema"]
+
+NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
+
+_PRIMITIVES = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "long",
+    "float": "float",
+    "double": "double",
+    "date": "date",
+    "time": "time",
+    "timestamp": "timestamp_ntz",
+    "timestamptz": "timestamp",
+    "timestamp_ns": "timestamp_ntz_ns",
+    "timestamptz_ns": "timestamp_ns",
+    "string": "string",
+    "uuid": "uuid",
+    "binary": "binary",
+    "variant": "variant",
+    "unknown": "unknown",
+}
+_DECIMAL = re.compile(r"^decimal\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$")
+_FIXED = re.compile(r"^fixed\[\s*(\d{1,9})\s*\]$")
+_GEO = re.compile(r"^geo(metry|graphy)\b")
+
+
+def parse_schema(node: Node) -> Schema:
+    """The schema of a JSON struct type.
+
+    Raises CorruptMetadataError, UnsupportedFeatureError (unknown types), LimitExceededError (``nesting``, ``fields``).
+    """
+    fields = _fields(node, 0)
+    ids = list(field_ids(fields))
+    node.limits.check("fields", len(ids), "fields of a schema", path=node.path, field=node.field or None)
+    if len(set(ids)) != len(ids):
+        node.child("fields").fail("the schema uses a field id twice")
+    return Schema(fields, node.optional_integer("schema-id", 32))
+
+
+def _fields(node: Node, depth: int) -> tuple[Field, ...]:
+    if not isinstance(node.child("fields").value, list):
+        node.child("fields").fail("a JSON array is expected here")
+    return tuple(_field(child, depth) for child in node.items("fields"))
+
+
+def field_ids(fields: Iterable[Field]) -> Iterator[int]:
+    """The ids of the fields and of all below them."""
+    for f in fields:
+        yield f.id
+        if isinstance(f.type, StructType):
+            yield from field_ids(f.type.fields)
+        elif isinstance(f.type, ListType):
+            yield from field_ids((f.type.element,))
+        elif isinstance(f.type, MapType):
+            yield from field_ids((f.type.key, f.type.value))
+
+
+def _field(node: Node, depth: int) -> Field:
+    kind = _type(node.child("type"), depth + 1)
+    return Field(
+        node.integer("id", 32),
+        node.text("name"),
+        kind,
+        node.boolean("required"),
+        initial_default=_default(node, "initial-default", kind),
+        doc=node.optional_text("doc"),
+        metadata=_geo_metadata(node.child("type").value),
+    )
+
+
+def _geo_metadata(text: Any) -> dict[str, Any]:
+    return {"logical_type": text} if isinstance(text, str) and _GEO.match(text) else {}
+
+
+def _type(node: Node, depth: int) -> Type:
+    node.limits.check("nesting", depth, "levels of types or more in a schema", path=node.path, field=node.field)
+    if isinstance(node.value, str):
+        return _primitive(node)
+    kind = node.text("type")
+    if kind == "struct":
+        return StructType(_fields(node, depth))
+    if kind == "list":
+        return ListType(_part(node, "element", "element-required", depth))
+    if kind == "map":
+        key = _part(node, "key", None, depth)
+        return MapType(key, _part(node, "value", "value-required", depth))
+    node.fail(f"{kind[:100]!r} is no nested type")
+
+
+def _part(node: Node, name: str, required: str | None, depth: int) -> Field:
+    kind = _type(node.child(name), depth + 1)
+    is_required = True if required is None else node.boolean(required)
+    return Field(
+        node.integer(f"{name}-id", 32), name, kind, is_required, metadata=_geo_metadata(node.child(name).value)
+    )
+
+
+def _primitive(node: Node) -> Type:
+    text = node.value
+    if text in _PRIMITIVES:
+        return primitive(_PRIMITIVES[text])
+    if match := _DECIMAL.match(text):
+        precision, scale = int(match.group(1)), int(match.group(2))
+        if not (1 <= precision <= 38 and scale <= precision):
+            node.fail(f"{text!r} is no decimal type: precision is 1 to 38, scale at most the precision")
+        return DecimalType(precision, scale)
+    if match := _FIXED.match(text):
+        return FixedType(int(match.group(1)))
+    if _GEO.match(text):
+        return primitive("binary")
+    raise UnsupportedFeatureError(
+        f"the schema uses the type {text[:100]!r}",
+        path=node.path,
+        field=node.field,
+        hint="A newer version may read it",
+    )
+
+
+# ---- default values -------------------------------------------------------------------------------------------------
+
+
+def _default(node: Node, key: str, kind: Type) -> Any:
+    """The plain Python value (as Arrow takes it) of a default in JSON; None where there is none."""
+    if key not in node:
+        return None
+    child = node.child(key)
+    try:
+        return _default_value(child, kind)
+    except (ValueError, TypeError, ArithmeticError, OverflowError):
+        child.fail(f"the default value is no {kind}")
+
+
+def _default_value(node: Node, kind: Type) -> Any:
+    value = node.value
+    if value is None:
+        return None
+    if isinstance(kind, StructType):
+        # Struct defaults are {} and the members bring their own; older writers spelt them by field id.
+        members = node.mapping()
+        return {
+            f.name: _default_value(Node(members.get(str(f.id)), node.path, node.field), f.type)
+            if str(f.id) in members
+            else f.initial_default
+            for f in kind.fields
+        }
+    if isinstance(kind, ListType):
+        if not isinstance(value, list):
+            raise TypeError
+        return [_default_value(Node(v, node.path, node.field), kind.element.type) for v in value]
+    if isinstance(kind, MapType):
+        keys, values = list(node.items("keys")), list(node.items("values"))
+        pairs = zip(keys, values, strict=True)
+        return [(_default_value(k, kind.key.type), _default_value(v, kind.value.type)) for k, v in pairs]
+    if isinstance(kind, DecimalType):
+        found = decimal.Decimal(_checked(value, str)).quantize(decimal.Decimal((0, (1,), -kind.scale)), context=EXACT)
+        if found.copy_abs() > kind.greatest:
+            raise ValueError
+        return found
+    if isinstance(kind, FixedType):
+        return bytes.fromhex(_checked(value, str))
+    assert isinstance(kind, PrimitiveType)
+    return _default_primitive(value, kind.name)
+
+
+def _checked(value: Any, kind: type | tuple[type, ...]) -> Any:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise TypeError
+    return value
+
+
+def _default_primitive(value: Any, name: str) -> Any:
+    if name == "boolean":
+        return _checked(value, bool)
+    if name in ("int", "long"):
+        bits = 31 if name == "int" else 63
+        if not -(1 << bits) <= _checked(value, int) < 1 << bits:
+            raise ValueError
+        return value
+    if name in ("float", "double"):
+        return float(_checked(value, (int, float)))
+    text = _checked(value, str)
+    if name == "string":
+        return text
+    if name == "uuid":
+        return uuid.UUID(text).bytes
+    if name == "binary":
+        return bytes.fromhex(text)
+    if name == "date":
+        return dt.date.fromisoformat(text)
+    if name == "time":
+        return dt.time.fromisoformat(text)
+    if name.startswith("timestamp"):
+        return _timestamp(text, name)
+    raise ValueError
+
+
+def _timestamp(text: str, name: str) -> dt.datetime | int:
+    """A datetime, or nanoseconds since the epoch for the ``_ns`` types."""
+    match = re.match(r"^(.*?T\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?$", text)
+    if match is None or bool(match.group(3)) == ("ntz" in name):
+        raise ValueError
+    zone = (match.group(3) or "").replace("Z", "+00:00")
+    whole = dt.datetime.fromisoformat(match.group(1) + zone)
+    digits = (match.group(2) or "").ljust(9, "0")
+    if not name.endswith("_ns"):
+        return whole.replace(microsecond=int(digits[:6]))
+    aware = whole if whole.tzinfo else whole.replace(tzinfo=dt.timezone.utc)
+    since = aware - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+    return (since.days * DAY_S + since.seconds) * 1_000_000_000 + int(digits)
+
+
+# ---- name mapping ---------------------------------------------------------------------------------------------------
+
+
+def parse_name_mapping(properties: dict[str, str], path: str, limits: Limits = DEFAULT_LIMITS) -> NameMapping:
+    """How files without field ids are read: the table property ``schema.name-mapping.default``.
+
+    Source: Iceberg spec, "Column Projection" and "Name Mapping Serialization". Raises CorruptMetadataError,
+    LimitExceededError (``nesting``, ``fields``).
+    """
+    text = properties.get(NAME_MAPPING_PROPERTY)
+    if not text:
+        return NameMapping(by="id")
+    value = parse_json(text.encode(), path)
+    names: dict[str, int] = {}
+    _collect(Node({"fields": value}, path, NAME_MAPPING_PROPERTY, limits), [""], names, 0)
+    return NameMapping(by="id", names=names)
+
+
+def _collect(node: Node, prefixes: list[str], names: dict[str, int], depth: int) -> None:
+    node.limits.check("nesting", depth, "levels or more of a name mapping", path=node.path, field=node.field)
+    for child in node.items("fields"):
+        own = child.mapping().get("names") or []
+        if not isinstance(own, list) or not all(isinstance(name, str) for name in own):
+            child.fail("the names of a mapped field are no strings")
+        full = [prefix + name for prefix in prefixes for name in own]
+        field_id = child.optional_integer("field-id", 32)
+        found = len(names) + len(full)
+        node.limits.check("fields", found, "names or more of a name mapping", path=node.path, field=node.field)
+        if field_id is not None:
+            names.update(dict.fromkeys(full, field_id))
+        if "fields" in child:
+            _collect(child, [f"{name}." for name in full], names, depth + 1)

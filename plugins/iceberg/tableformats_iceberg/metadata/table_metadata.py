@@ -1,0 +1,359 @@
+"""The table metadata file: versions 1, 2 and 3, with the shapes that older writers left behind.
+
+:func:`read_metadata` reads one ``metadata.json`` (plain, gzip or zstandard, whatever its name says) and returns a
+:class:`TableMetadata`; what is missing or malformed is a typed error that names the field.
+Source: Iceberg spec, "Table Metadata Fields", "Snapshots", "Snapshot References", appendix C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tableformats.plugin import (
+    DATETIME_MS,
+    DEFAULT_LIMITS,
+    CorruptMetadataError,
+    Field,
+    Limits,
+    PartitionField,
+    PartitionSpec,
+    Schema,
+    TableNotFoundError,
+    Transform,
+    Type,
+    UnsupportedFeatureError,
+    parse_transform,
+    primitive,
+)
+
+from .jsontext import Node, parse_json
+from .schema import field_ids, parse_schema
+
+if TYPE_CHECKING:
+    from tableformats.plugin import Storage
+
+__all__ = ["Reference", "Snapshot", "TableMetadata", "parse_metadata", "read_metadata"]
+
+FIRST_PARTITION_FIELD_ID = 1000
+NEWEST_VERSION = 3
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot as the metadata lists it. ``manifest_list`` or (old v1 tables) ``manifests`` names its manifests."""
+
+    id: int
+    parent_id: int | None
+    sequence_number: int
+    timestamp_ms: int
+    manifest_list: str | None
+    manifests: tuple[str, ...]
+    summary: Mapping[str, str]
+    schema_id: int | None
+    first_row_id: int | None
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A branch or tag. ``type`` is ``branch`` or ``tag``."""
+
+    name: str
+    snapshot_id: int
+    type: str
+    max_reference_age_ms: int | None = None
+    min_snapshots_to_keep: int | None = None
+    max_snapshot_age_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class TableMetadata:
+    path: str
+    format_version: int
+    location: str
+    last_updated_ms: int
+    schemas: Mapping[int, Schema]
+    current_schema_id: int
+    specs: Mapping[int, PartitionSpec]
+    default_spec_id: int
+    properties: dict[str, str]
+    snapshots: Mapping[int, Snapshot]
+    current_snapshot_id: int | None
+    refs: Mapping[str, Reference]
+    snapshot_log: tuple[tuple[int, int], ...] = field(default=())
+    """(timestamp in ms, snapshot id): which snapshot became current when, oldest first."""
+    size_bytes: int = 0
+    last_column_id: int | None = None
+    metadata_log: tuple[tuple[int, str], ...] = field(default=())
+    """(timestamp in ms, path as stored): the metadata files before this one, oldest first."""
+
+    @property
+    def schema(self) -> Schema:
+        return self.schemas[self.current_schema_id]
+
+    @property
+    def knows_all_schemas(self) -> bool:
+        """Whether no schema was removed: ids count from 0 without a gap, and every snapshot names its own."""
+        named = all(snapshot.schema_id in self.schemas for snapshot in self.snapshots.values())
+        return named and set(self.schemas) == set(range(len(self.schemas)))
+
+    def dropped_nothing_from(self, schema: Schema) -> bool:
+        """Whether ``schema`` has every column, at every depth, that the table ever had."""
+        return sorted(field_ids(schema.fields)) == list(range(1, (self.last_column_id or 0) + 1))
+
+    def without_history(self) -> TableMetadata:
+        """The same without its snapshots, references and logs, which grow with every commit."""
+        return replace(self, snapshots={}, refs={}, current_snapshot_id=None, snapshot_log=(), metadata_log=())
+
+    def find_field(self, field_id: int) -> Field | None:
+        """The field with that id: in the current schema, else in the newest schema that has it."""
+        for schema_id in [self.current_schema_id, *sorted(self.schemas, reverse=True)]:
+            found = self.schemas[schema_id].find_id(field_id)
+            if found is not None:
+                return found
+        return None
+
+    def ancestors(self, snapshot_id: int | None) -> list[Snapshot]:
+        """A snapshot and its ancestors that have not expired, newest first."""
+        found: dict[int, Snapshot] = {}
+        while snapshot_id is not None and snapshot_id in self.snapshots and snapshot_id not in found:
+            found[snapshot_id] = self.snapshots[snapshot_id]
+            snapshot_id = found[snapshot_id].parent_id
+        return list(found.values())
+
+
+def read_metadata(storage: Storage, path: str) -> TableMetadata:
+    """Read the metadata file at the absolute ``path``.
+
+    Raises
+    ------
+    TableNotFoundError : there is no such file
+    CorruptMetadataError : malformed JSON, a missing field, a wrong type; ``field`` names it
+    UnsupportedFeatureError : a newer format version, encryption, an unknown type
+    LimitExceededError : the limits ``metadata_bytes``, ``inflated_bytes``, ``nesting``, ``fields``
+    """
+    try:
+        data = storage.read_bytes(path)
+    except FileNotFoundError:
+        raise TableNotFoundError("there is no such metadata file", path=path, hint="Check the path") from None
+    return parse_metadata(data, path, storage.limits)
+
+
+def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
+    """The metadata that ``data`` holds; see :func:`read_metadata`."""
+    node = Node(parse_json(_plain(data, path, limits), path), path, limits=limits)
+    version = node.integer("format-version", 32)
+    if version > NEWEST_VERSION:
+        raise UnsupportedFeatureError(
+            f"the table has Iceberg format version {version}",
+            path=path,
+            field="format-version",
+            hint=f"Versions 1 to {NEWEST_VERSION} are read",
+        )
+    if version < 1:
+        node.child("format-version").fail(f"there is no format version {version}")
+    _refuse_encryption(node)
+    if version > 1:
+        _require(node, version)
+    schemas, current_schema_id = _schemas(node, version)
+    snapshots = {s.id: s for s in (_snapshot(child, version) for child in node.items("snapshots"))}
+    current = node.optional_integer("current-snapshot-id")
+    current = None if current == -1 else current
+    if current is not None and current not in snapshots:
+        node.child("current-snapshot-id").fail(f"the snapshot {current} is not listed")
+    specs, default_spec_id = _specs(node, version, schemas, current_schema_id)
+    return TableMetadata(
+        path,
+        version,
+        node.text("location").rstrip("/") or "/",
+        _time(node, "last-updated-ms"),
+        schemas,
+        current_schema_id,
+        specs,
+        default_spec_id,
+        node.texts("properties"),
+        snapshots,
+        current,
+        _refs(node, current, snapshots),
+        _snapshot_log(node),
+        len(data),
+        node.optional_integer("last-column-id", 32),
+        _metadata_log(node),
+    )
+
+
+def _plain(data: bytes, path: str, limits: Limits) -> bytes:
+    from ..avro.codecs import inflated
+
+    if data[:2] == b"\x1f\x8b":
+        return bytes(inflated("gzip", memoryview(data), limits, path, 0))
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        return bytes(inflated("zstandard", memoryview(data), limits, path, 0))
+    if not data:
+        raise CorruptMetadataError("the metadata file is empty", path=path, offset=0)
+    return data
+
+
+def _refuse_encryption(node: Node) -> None:
+    keyed = next((s for s in node.items("snapshots") if "key-id" in s), None)
+    if keyed is None and next(node.items("encryption-keys"), None) is None:
+        return
+    raise UnsupportedFeatureError(
+        "the table is encrypted", path=node.path, field="encryption-keys", hint="Encrypted tables are not read yet"
+    )
+
+
+def _require(node: Node, version: int) -> None:
+    """Fields that versions 2 and later must have, though a reader of files does not need them all."""
+    node.text("table-uuid")
+    node.integer("last-sequence-number")
+    for key in ("last-column-id", "last-partition-id", "default-sort-order-id", "current-schema-id", "default-spec-id"):
+        node.integer(key, 32)
+    for key in ("schemas", "partition-specs", "sort-orders"):
+        node.child(key)
+    if version > 2:
+        node.integer("next-row-id")
+
+
+def _schemas(node: Node, version: int) -> tuple[dict[int, Schema], int]:
+    """All schemas by id. Version 1 may have a single ``schema`` without an id: it gets id 0."""
+    found = [parse_schema(child) for child in node.items("schemas")]
+    schemas = {s.id if s.id is not None else 0: s for s in found}
+    current = node.optional_integer("current-schema-id", 32)
+    if not schemas or (version == 1 and current is None):
+        schema = parse_schema(node.child("schema"))
+        current = schema.id if schema.id is not None else 0
+        schemas.setdefault(current, Schema(schema.fields, current))
+    if current is None or current not in schemas:
+        node.child("current-schema-id").fail(f"the schema {current} is not listed")
+    return schemas, current
+
+
+# ---- partition specs ------------------------------------------------------------------------------------------------
+
+
+def _specs(node: Node, version: int, schemas: dict[int, Schema], current: int) -> tuple[dict[int, PartitionSpec], int]:
+    """All specs by id. Version 1 may have a single ``partition-spec``, a bare list of fields: it gets id 0."""
+    order = [schemas[current], *(schemas[i] for i in sorted(schemas, reverse=True))]
+    specs: dict[int, PartitionSpec] = {}
+    for child in node.items("partition-specs"):
+        spec_id = child.integer("spec-id", 32)
+        specs[spec_id] = PartitionSpec(spec_id, _spec_fields(child, "fields", order))
+    if not specs:
+        if version > 1:
+            node.child("partition-specs").fail("the list of partition specs is empty")
+        node.child("partition-spec")
+        specs[0] = PartitionSpec(0, _spec_fields(node, "partition-spec", order))
+    default = node.optional_integer("default-spec-id", 32)
+    default = max(specs) if default is None else default
+    if default not in specs:
+        node.child("default-spec-id").fail(f"the partition spec {default} is not listed")
+    return specs, default
+
+
+def _spec_fields(node: Node, key: str, schemas: list[Schema]) -> tuple[PartitionField, ...]:
+    fields = []
+    for index, child in enumerate(node.items(key)):
+        sources = [child.integer("source-id", 32)] if "source-id" in child else _source_ids(child)
+        text = child.text("transform")
+        # A transform of several columns prunes nothing, whatever its name.
+        transform = parse_transform(text) if len(sources) == 1 else Transform("unknown", 0, text)
+        field_id = child.optional_integer("field-id", 32)
+        fields.append(
+            PartitionField(
+                FIRST_PARTITION_FIELD_ID + index if field_id is None else field_id,
+                child.text("name"),
+                sources[0],
+                transform,
+                _result_type(transform, sources[0], schemas),
+            )
+        )
+    if len({f.id for f in fields}) != len(fields):
+        node.fail("a partition spec uses a field id twice")
+    return tuple(fields)
+
+
+def _source_ids(node: Node) -> list[int]:
+    ids = [child.value for child in node.items("source-ids")]
+    if not ids or not all(isinstance(i, int) for i in ids):
+        node.fail("a partition field has no source column")
+    return ids
+
+
+def _result_type(transform: Transform, source_id: int, schemas: list[Schema]) -> Type:
+    """Type of the partition values; of a column that no schema knows any more, the values stay bytes."""
+    for schema in schemas:
+        source = schema.find_id(source_id)
+        if source is not None:
+            return transform.result_type(source.type)
+    return transform.result_type(primitive("binary"))
+
+
+# ---- snapshots ------------------------------------------------------------------------------------------------------
+
+
+def _snapshot(node: Node, version: int) -> Snapshot:
+    manifests = []
+    for child in node.items("manifests"):
+        if not isinstance(child.value, str):
+            child.fail("a string is expected here")
+        manifests.append(child.value)
+    manifest_list = node.optional_text("manifest-list")
+    # Version 2 has no such list of its own, but a table that was upgraded keeps the snapshots of version 1 as they are.
+    if manifest_list is None and "manifests" not in node:
+        node.child("manifest-list")
+    return Snapshot(
+        node.integer("snapshot-id"),
+        node.optional_integer("parent-snapshot-id"),
+        (node.optional_integer("sequence-number") or 0) if version > 1 else 0,
+        _time(node),
+        manifest_list,
+        tuple(manifests),
+        node.texts("summary"),
+        node.optional_integer("schema-id", 32),
+        node.optional_integer("first-row-id"),
+    )
+
+
+def _time(node: Node, key: str = "timestamp-ms") -> int:
+    """Milliseconds since the epoch, of the years that Python knows: wherever they go, they can be shown."""
+    milliseconds = node.integer(key)
+    if milliseconds not in DATETIME_MS:
+        node.child(key).fail(f"the time {milliseconds} ms lies outside of the years 1 to 9999")
+    return milliseconds
+
+
+def _refs(node: Node, current: int | None, snapshots: Mapping[int, Snapshot]) -> dict[str, Reference]:
+    """Branches and tags by name; ``main`` is the current snapshot where no references are written."""
+    refs: dict[str, Reference] = {}
+    if "refs" in node:
+        for name in node.child("refs").mapping():
+            child = node.child("refs").child(name)
+            kind = child.text("type")
+            if kind not in ("branch", "tag"):
+                child.child("type").fail(f"{kind[:50]!r} is neither branch nor tag")
+            refs[name] = Reference(
+                name,
+                child.integer("snapshot-id"),
+                kind,
+                child.optional_integer("max-ref-age-ms"),
+                child.optional_integer("min-snapshots-to-keep"),
+                child.optional_integer("max-snapshot-age-ms"),
+            )
+    if current is not None and "main" not in refs:
+        refs["main"] = Reference("main", current, "branch")
+    for ref in refs.values():
+        if ref.snapshot_id not in snapshots:
+            node.child("refs").fail(f"the {ref.type} {ref.name[:100]!r} names a snapshot that is not listed")
+    return refs
+
+
+def _snapshot_log(node: Node) -> tuple[tuple[int, int], ...]:
+    log = [(_time(child), child.integer("snapshot-id")) for child in node.items("snapshot-log")]
+    return tuple(sorted(log, key=lambda entry: entry[0]))
+
+
+def _metadata_log(node: Node) -> tuple[tuple[int, str], ...]:
+    log = [(_time(child), child.text("metadata-file")) for child in node.items("metadata-log")]
+    return tuple(sorted(log, key=lambda entry: entry[0]))

@@ -1,0 +1,1 @@
+"""The cache of decoded metadata: in memory (:class:`MetadataCache`) and in a directory."""

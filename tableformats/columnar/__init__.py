@@ -1,0 +1,1 @@
+"""Columns: NumPy and Arrow arrays, compute functions, packed columns."""

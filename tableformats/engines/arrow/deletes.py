@@ -1,0 +1,163 @@
+"""Which rows of a data file its deletes leave: positions as bitmaps, equality deletes as sets of keys.
+
+Every delete file is loaded once a plan, when the first data file needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap64
+
+from ...errors import CorruptMetadataError
+from ...plugin.deletes import EQUALITY
+from ...plugin.snapshot import FormatSnapshot
+from ...schema import Field, Schema, StructType
+from ...table.scan import ScanTask
+from .equality import KeySet
+from .nodes import FileNode, Selection
+from .projection import Projection, Resolver
+
+__all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "is_kind", "positions_within"]
+
+
+def is_kind(deletes: pa.Table, equality: bool) -> pa.Table:
+    """The rows of a task's ``deletes`` that are equality deletes, or those that are not."""
+    mask = pc.equal(deletes["kind"], EQUALITY)
+    return deletes.filter(mask if equality else pc.invert(mask))
+
+
+def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -> BitMap64:
+    """The positions that deletion vectors and position deletes take from the file of ``task``.
+
+    Parameters
+    ----------
+    num_rows : physical rows of the file
+
+    Returns
+    -------
+    positions, each below ``num_rows``; as a bitmap, for some bytes may delete a file's billions of rows
+
+    Raises
+    ------
+    CorruptMetadataError : the metadata counts other rows than the file has; a position is past the file's end
+    """
+    deletes = is_kind(task.deletes, equality=False)
+    if not deletes.num_rows:
+        return BitMap64()
+    if task.record_count is not None and task.record_count != num_rows:
+        raise CorruptMetadataError(
+            f"the file has {num_rows} rows where the metadata counts {task.record_count}, so positions of deleted "
+            "rows mean nothing",
+            path=task.path,
+            hint="The file was replaced: restore it",
+        )
+    bitmap = snapshot.deleted_positions(task.stored_path, num_rows, deletes)
+    if len(bitmap) and bitmap.max() >= num_rows:
+        raise CorruptMetadataError(
+            f"row {bitmap.max()} of the file is deleted, but it has {num_rows} rows",
+            path=task.path,
+            hint="Restore the file or its deletes",
+        )
+    return bitmap
+
+
+def positions_within(positions: BitMap64, start: int, stop: int) -> np.ndarray:
+    """uint64[n]: those of ``positions`` that are at least ``start`` and below ``stop``, ascending."""
+    window = BitMap64()
+    window.add_range(start, stop)
+    return np.frombuffer((positions & window).to_array(), np.uint64)
+
+
+@dataclass(frozen=True, eq=False)
+class EqualityFilter:
+    """One set of keys bound to one data file; ``paths`` are member positions from a column down to its key."""
+
+    keys: KeySet
+    projection: Projection
+    paths: tuple[tuple[int, ...], ...]
+
+    def keep(self, rows: pa.StructArray, selection: Selection) -> np.ndarray:
+        """bool[n]: the rows whose key is not deleted."""
+        batch = self.projection.read(rows, selection)
+        columns = []
+        for i, members in enumerate(self.paths):
+            # struct_field makes a member of a NULL struct NULL.
+            columns.append(pc.struct_field(batch.column(i), list(members)) if members else batch.column(i))
+        return ~self.keys.holds(columns)
+
+
+class DeleteLoader:
+    """The equality deletes of one plan."""
+
+    def __init__(self, snapshot: FormatSnapshot, schema: Schema) -> None:
+        self._snapshot = snapshot
+        self._schema = schema
+        self._tables: dict[tuple[Any, Any], pa.Table] = {}
+        self._last: tuple[Any, dict[pa.Schema, KeySet]] = (None, {})
+
+    def equality_filters(self, task: ScanTask, resolver: Resolver) -> list[EqualityFilter]:
+        """The equality deletes of ``task``, one filter for each set of key columns."""
+        found = is_kind(task.deletes, equality=True).to_pylist()
+        filters = []
+        for schema, keys in self._key_sets(found).items():
+            chains = [self._field(column, resolver.root) for column in schema]
+            projection = resolver.project([chain[0] for chain in chains])
+            filters.append(EqualityFilter(keys, projection, tuple((0,) * (len(chain) - 1) for chain in chains)))
+        return filters
+
+    def _key_sets(self, deletes: Sequence[dict[str, Any]]) -> dict[pa.Schema, KeySet]:
+        """Keys by their columns. Neighbouring files mostly share their delete files, so the last answer is kept."""
+        names = tuple((d["path"], d["offset"]) for d in deletes)
+        if self._last[0] != names:
+            groups: dict[pa.Schema, list[pa.Table]] = {}
+            for name, delete in zip(names, deletes, strict=True):
+                if name not in self._tables:
+                    self._tables[name] = self._load(delete)
+                table = self._tables[name]
+                groups.setdefault(table.schema, []).append(table)
+            sets = {schema: _key_set(pa.concat_tables(tables)) for schema, tables in groups.items()}
+            self._last = (names, sets)
+        return self._last[1]
+
+    def _load(self, delete: dict[str, Any]) -> pa.Table:
+        table = self._snapshot.equality_deletes(delete)
+        if not table.num_columns:
+            raise CorruptMetadataError(
+                "an equality delete file names no key columns", path=delete["path"], hint="Rewrite the table"
+            )
+        # Columns in one order and without metadata, so that files with the same key columns share one set.
+        ordered = table.select(sorted(table.column_names, key=int))
+        return ordered.cast(pa.schema([pa.field(f.name, f.type) for f in ordered.schema]))
+
+    def _field(self, column: pa.Field, root: FileNode) -> tuple[Field, ...]:
+        """The path of fields to the key ``column``, each struct narrowed to the next one.
+
+        A column that the table has dropped is looked for in the file itself, in the type that the deletes have.
+        """
+        field_id = int(column.name)
+        try:
+            path = self._schema.path_of(field_id)
+        except KeyError:
+            dropped = Schema.from_arrow(pa.schema([column])).fields[0]
+            nodes = root.find(field_id) or ()
+            above = [Field(-1 if n.id is None else n.id, n.name, StructType(())) for n in nodes[:-1]]
+            path = (*above, replace(dropped, id=field_id, name=column.name))
+        narrowed = [replace(path[-1], required=False)]
+        for struct in reversed(path[:-1]):
+            narrowed.insert(0, replace(struct, type=StructType((narrowed[0],)), required=False))
+        return tuple(narrowed)
+
+
+def _key_set(table: pa.Table) -> KeySet:
+    return KeySet([_flat(column) for column in table.columns])
+
+
+def _flat(column: pa.ChunkedArray) -> pa.Array:
+    flat = column.combine_chunks()
+    return flat if isinstance(flat, pa.Array) else pa.concat_arrays(flat.chunks)

@@ -1,0 +1,46 @@
+"""Which rows of a data file the keys of equality deletes match, as positions: what changes by such deletes are."""
+
+from __future__ import annotations
+
+import numpy as np
+from pyroaring import BitMap64
+
+from ...io.storage import Storage
+from ...plugin.snapshot import FormatSnapshot
+from ...schema import Schema
+from ...table.scan import ScanTask
+from .deletes import DeleteLoader
+from .files import open_data_file, reading
+from .projection import Resolver
+from .reader import identity_values
+
+__all__ = ["KeyMatcher"]
+
+
+class KeyMatcher:
+    """Equality deletes of one snapshot, looked up in data files. Every delete file is loaded once."""
+
+    def __init__(self, snapshot: FormatSnapshot, schema: Schema, storage: Storage) -> None:
+        self._snapshot = snapshot
+        self._storage = storage
+        self._deletes = DeleteLoader(snapshot, schema)
+
+    def positions(self, task: ScanTask) -> BitMap64:
+        """The positions of the rows that some of the task's equality deletes match; reads the key columns.
+
+        Raises
+        ------
+        CorruptMetadataError, UnsupportedFeatureError : as reading the file does
+        """
+        mapping, found = self._snapshot.name_mapping, BitMap64()
+        with open_data_file(self._storage, task, mapping) as file:
+            resolver = Resolver(file.root, mapping, identity_values(self._snapshot, task), task.path)
+            filters = self._deletes.equality_filters(task, resolver)
+            selection = file.select(frozenset().union(*(f.projection.leaves for f in filters)))
+            for first, rows in file.rows(selection):
+                matched = np.zeros(len(rows), bool)
+                with reading(task.path):
+                    for keys in filters:
+                        matched |= ~keys.keep(rows, selection)
+                found |= BitMap64((np.flatnonzero(matched) + first).astype(np.uint64))
+        return found

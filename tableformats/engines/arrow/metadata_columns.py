@@ -1,0 +1,112 @@
+"""Metadata columns: values that a row has by its file and its place in it, unless the file stores them itself.
+
+Rows are numbered before anything drops some of them, in a member behind those that were read; it stays with its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import CorruptMetadataError
+from ...plugin.columns import MetadataColumn, NameMapping
+from ...schema import Field, arrow_type
+from ...table.scan import ScanTask
+from .nodes import FileNode, Selection
+from .projection import Resolver
+
+__all__ = ["MetadataReader", "numbered"]
+
+
+class MetadataReader:
+    """Some metadata columns of the file of one task."""
+
+    def __init__(self, columns: Sequence[MetadataColumn], root: FileNode, task: ScanTask) -> None:
+        self._columns = columns
+        self._task = task
+        fields = {c.field.id: f for i, c in enumerate(columns) if (f := _stored_field(c, -1 - i, root)) is not None}
+        mapping = NameMapping("id", by_name=frozenset(f.id for f in fields.values() if f.id < 0))
+        self._places = {field_id: i for i, field_id in enumerate(fields)}
+        self._stored = Resolver(root, mapping, {}, task.path).project(list(fields.values()))
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        """The leaf columns of the file that must be read."""
+        return self._stored.leaves
+
+    @property
+    def needs_positions(self) -> bool:
+        """Whether :meth:`read` needs rows that were :func:`numbered`."""
+        return any(column.counts_rows for column in self._columns)
+
+    def read(self, rows: pa.StructArray, selection: Selection) -> list[pa.Array]:
+        """The columns of ``rows``, in the order they were given, each in its field's Arrow type.
+
+        Raises
+        ------
+        CorruptMetadataError : neither the file nor the metadata has a row's value
+        """
+        stored = self._stored.read(rows, selection)
+        found = []
+        for column in self._columns:
+            place = self._places.get(column.field.id)
+            found.append(self._values(column, None if place is None else stored.column(place), rows))
+        return found
+
+    def _values(self, column: MetadataColumn, stored: pa.Array | None, rows: pa.StructArray) -> pa.Array:
+        kind = arrow_type(column.field.type)
+        if column.null_without is not None and self._task.file_values.get(column.null_without) is None:
+            return pa.nulls(len(rows), kind)
+        if stored is not None and not stored.null_count:
+            return stored
+        computed = self._per_file(column, len(rows), kind)
+        if column.counts_rows:
+            computed = pc.add_checked(rows.field(rows.type.num_fields - 1), computed)
+        return computed if stored is None else pc.coalesce(stored, computed)
+
+    def _per_file(self, column: MetadataColumn, length: int, kind: pa.DataType) -> pa.Array:
+        """``length`` times what a file's rows start from."""
+        if column.per_file is None:
+            return pa.repeat(pa.scalar(0, kind), length)
+        if column.per_file == "partition":
+            return self._partition(length, kind)
+        own = {"path": self._task.path, "spec_id": self._task.spec_id}
+        first = own.get(column.per_file, self._task.file_values.get(column.per_file))
+        if first is None:
+            raise CorruptMetadataError(
+                f"a file has no value for {column.field.name!r}: the metadata lacks {column.per_file!r}",
+                path=self._task.path,
+                field=column.field.name,
+                hint="Leave the column out, or read an older version",
+            )
+        return pa.repeat(pa.scalar(first, kind), length)
+
+    def _partition(self, length: int, kind: pa.StructType) -> pa.Array:
+        """The partition, a member for each field of all specs; NULL in tables that have none."""
+        members = list(self._task.partition.values())
+        if not members:
+            return pa.nulls(length, kind)
+        columns = [pa.repeat(v, length) if v.is_valid else pa.nulls(length, v.type) for v in members]
+        return pa.StructArray.from_arrays(columns, fields=list(kind))
+
+
+def _stored_field(column: MetadataColumn, nameless: int, root: FileNode) -> Field | None:
+    """The field by which a file's own values of ``column`` are found, with an id below 0 if by name; None: it has
+    none."""
+    if column.stored_name is not None:
+        return Field(nameless, column.stored_name, column.field.type)
+    if column.stored_id is not None and root.has_ids:
+        return Field(column.stored_id, column.field.name, column.field.type)
+    return None
+
+
+def numbered(batches: Iterable[tuple[int, pa.StructArray]]) -> Iterator[tuple[int, pa.StructArray]]:
+    """Batches of a file, each with the position of its first row: every row gets its own (int64) as one more member at
+    the end."""
+    for first, rows in batches:
+        positions = pa.array(np.arange(first, first + len(rows), dtype=np.int64))
+        fields = [*rows.type, pa.field("", pa.int64())]
+        yield first, pa.StructArray.from_arrays([*rows.flatten(), positions], fields=fields)

@@ -1,0 +1,197 @@
+"""The columns of a data file as a tree: names, field ids and the range of leaf columns below each node.
+
+A leaf is a column of values as Parquet numbers them, depth first. A :class:`Selection` is the set of leaves that
+is read; it knows where a node stands among its siblings in what the reader returns, so neither duplicate names nor
+dots in names matter. Sources: Parquet format, "Nested Encoding"; Iceberg spec, "Column Projection".
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+
+import pyarrow as pa
+from pyarrow import types
+
+from ...limits import DEFAULT_LIMITS, Limits
+from ...schema import Field, ListType, MapType, Schema, StructType, Type
+from .calendars import OldCalendar
+from .casts import storage_of
+
+__all__ = ["FileNode", "Selection", "file_tree", "numbered_as"]
+
+"""Levels of nesting in a data file's schema; more is taken for damage."""
+
+
+@dataclass(frozen=True, eq=False)
+class FileNode:
+    """A column of a file, a member of a struct, an element of a list, or a key or value of a map.
+
+    ``type`` is without extensions and dictionaries. A list has one child, a map two, whatever their names.
+    ``calendar`` is that of a leaf whose days were counted by another one than Arrow's.
+    """
+
+    name: str
+    type: pa.DataType
+    id: int | None
+    leaves: range
+    children: tuple[FileNode, ...] = ()
+    calendar: OldCalendar | None = None
+
+    @property
+    def is_struct(self) -> bool:
+        return bool(types.is_struct(self.type))
+
+    @property
+    def is_list(self) -> bool:
+        return _is_list(self.type)
+
+    @property
+    def is_map(self) -> bool:
+        return bool(types.is_map(self.type))
+
+    def walk(self) -> Iterator[FileNode]:
+        """The node and all below it, depth first."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def has_ids(self) -> bool:
+        return any(node.id is not None for node in self.walk())
+
+    def find(self, field_id: int) -> tuple[FileNode, ...] | None:
+        """The path of nodes below this one, through structs only, to the one with that id; None if there is none."""
+        for child in self.children:
+            if child.id == field_id:
+                return (child,)
+            rest = child.find(field_id) if child.is_struct else None
+            if rest:
+                return (child, *rest)
+        return None
+
+    def with_calendars(self, calendar_of: Callable[[int, pa.DataType], OldCalendar | None]) -> FileNode:
+        """The same tree, leaves with the calendar of their number and type."""
+        if not self.children:
+            return replace(self, calendar=calendar_of(self.leaves.start, self.type))
+        return replace(self, children=tuple(child.with_calendars(calendar_of) for child in self.children))
+
+    def with_ids(self, ids: Mapping[str, int], prefix: str = "") -> FileNode:
+        """The same tree numbered by dotted names; ``element``, ``key`` and ``value`` name what lists and maps hold.
+
+        Source: Iceberg spec, "Name Mapping Serialization".
+        """
+        named = ("element",) if self.is_list else ("key", "value") if self.is_map else ()
+        children = []
+        for i, child in enumerate(self.children):
+            name = prefix + (named[i] if named else child.name)
+            children.append(replace(child.with_ids(ids, name + "."), id=ids.get(name)))
+        return replace(self, children=tuple(children))
+
+
+def numbered_as(root: FileNode, schema: Schema) -> FileNode | None:
+    """A file without ids numbered by ``schema``; None where its columns do not stand where the schema has them.
+
+    Top-level columns must have the ids that both their position (from 1 on) and their name mean, and structs the
+    first of the schema's members, in order: then finding them by position or by name is the same.
+    """
+    by_name = {f.name: f.id for f in schema}
+    for i, column in enumerate(root.children):
+        if by_name.get(column.name) != (i + 1 if i + 1 in by_name.values() else None):
+            return None
+    columns = {f.name: f for f in schema}
+    if not all(_is_laid_out_as(c, columns[c.name].type) for c in root.children if c.name in columns):
+        return None
+    return root.with_ids(dict(_dotted_names(StructType(schema.fields), "")))
+
+
+def _is_laid_out_as(node: FileNode, kind: Type) -> bool:
+    expected = _members(kind)[: len(node.children)]
+    if isinstance(kind, StructType) and [c.name for c in node.children] != [name for name, _ in expected]:
+        return False
+    return all(_is_laid_out_as(c, f.type) for c, (_, f) in zip(node.children, expected, strict=False))
+
+
+def _dotted_names(kind: Type, prefix: str) -> Iterator[tuple[str, int]]:
+    for name, f in _members(kind):
+        yield prefix + name, f.id
+        yield from _dotted_names(f.type, f"{prefix}{name}.")
+
+
+def _members(kind: Type) -> list[tuple[str, Field]]:
+    """The fields directly below a type, under the names that name mappings use."""
+    if isinstance(kind, StructType):
+        return [(f.name, f) for f in kind.fields]
+    if isinstance(kind, ListType):
+        return [("element", kind.element)]
+    return [("key", kind.key), ("value", kind.value)] if isinstance(kind, MapType) else []
+
+
+class Selection:
+    """Some leaves of a file, and the places that the nodes above them take in a batch that holds only those."""
+
+    def __init__(self, root: FileNode, leaves: Iterable[int]) -> None:
+        self.leaves = sorted(set(leaves))
+        self._positions: dict[FileNode, int] = {}
+        for node in root.walk():
+            chosen = (child for child in node.children if self._touches(child))
+            self._positions.update(zip(chosen, count()))
+
+    def _touches(self, node: FileNode) -> bool:
+        first = bisect_left(self.leaves, node.leaves.start)
+        return first < len(self.leaves) and self.leaves[first] < node.leaves.stop
+
+    def position(self, node: FileNode) -> int:
+        """The place of ``node`` among its parent's children that are read. Raises KeyError if it is not read."""
+        return self._positions[node]
+
+    def columns(self, root: FileNode) -> list[FileNode]:
+        """The top-level columns of which something is read, in the file's order."""
+        return [child for child in root.children if child in self._positions]
+
+
+def file_tree(schema: pa.Schema, id_key: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> FileNode:
+    """The tree of a file's Arrow schema, field ids taken from the fields' metadata ``id_key``.
+
+    Raises
+    ------
+    LimitExceededError : nested deeper than ``limits.nesting``
+    """
+
+    def grow(field: pa.Field, first: int, depth: int) -> FileNode:
+        limits.check("nesting", depth, "levels of types or more in a file's schema", path=path)
+        stored = storage_of(field.type)
+        children: list[FileNode] = []
+        stop = first
+        for below in _children(stored):
+            children.append(grow(below, stop, depth + 1))
+            stop = children[-1].leaves.stop
+        leaves = range(first, stop if children else first + 1)
+        return FileNode(field.name, stored, _field_id(field, id_key), leaves, tuple(children))
+
+    top: list[FileNode] = []
+    for field in schema:
+        top.append(grow(field, top[-1].leaves.stop if top else 0, 1))
+    leaves = range(0, top[-1].leaves.stop if top else 0)
+    return FileNode("", pa.struct(list(schema)), None, leaves, tuple(top))
+
+
+def _children(stored: pa.DataType) -> list[pa.Field]:
+    if types.is_struct(stored):
+        return [stored.field(i) for i in range(stored.num_fields)]
+    if types.is_map(stored):
+        return [stored.key_field, stored.item_field]
+    return [stored.value_field] if _is_list(stored) else []
+
+
+def _is_list(stored: pa.DataType) -> bool:
+    # List views are not here: Arrow (26) casts their slices to wrong offsets, so they are refused.
+    return bool(types.is_list(stored) or types.is_large_list(stored) or types.is_fixed_size_list(stored))
+
+
+def _field_id(field: pa.Field, key: bytes) -> int | None:
+    text = (field.metadata or {}).get(key, b"")
+    return int(text) if re.fullmatch(rb"-?\d{1,10}", text) else None

@@ -1,0 +1,365 @@
+"""Columns of a table out of the columns of one data file, at every level of nesting.
+
+:class:`Resolver` finds each field in the file, by name or by id as the table says, and decides where the value of
+a missing one comes from; the :class:`Projection` that it returns then turns batches of that file into batches of
+the table's columns. Sources: Iceberg spec, "Column Projection"; Delta PROTOCOL.md, "Column Mapping".
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from ...errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
+from ...plugin.columns import NameMapping
+from ...schema import Field, ListType, MapType, StructType, Type, arrow_type
+from .casts import can_read, cast_values
+from .nodes import FileNode, Selection
+from .variant_shredding import MalformedVariantError, unshredded
+
+__all__ = ["Projection", "Resolver"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Where the values of ``field`` come from; ``node`` is None where they are in no file."""
+
+    field: Field
+    node: FileNode | None
+    column: str
+    path: str
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        return frozenset()
+
+    def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
+        """``length`` values in the field's Arrow type; ``array`` holds what the file has of ``node``."""
+        raise NotImplementedError
+
+    def fail(self, message: str, cause: Exception | None = None) -> NoReturn:
+        raise CorruptMetadataError(
+            message, path=self.path, field=self.column, hint="The data file contradicts the table's schema"
+        ) from cause
+
+    def check_required(self, values: pa.Array, parent: pa.Array | None = None) -> None:
+        """A NULL in a required field is damage, but for members of a struct that is NULL itself."""
+        if not self.field.required or not values.null_count:
+            return
+        wrong = values.is_null() if parent is None else pc.and_(values.is_null(), parent.is_valid())
+        if pc.any(wrong).as_py():
+            self.fail("a required column holds NULL, or the file lacks it")
+
+
+@dataclass(frozen=True, eq=False)
+class _Constant(_Source):
+    """One value for every row: a partition value, an initial default, or NULL."""
+
+    value: pa.Scalar
+
+    def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
+        return _repeat(self.value, length)
+
+
+@dataclass(frozen=True, eq=False)
+class _Values(_Source):
+    """A primitive column of the file."""
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        assert self.node is not None
+        return frozenset(self.node.leaves)
+
+    def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
+        assert array is not None and self.node is not None
+        if self.node.calendar is not None:
+            array = self.node.calendar.proleptic(array, self.path, self.column)
+        try:
+            return cast_values(array, self.field.type)
+        except pa.ArrowException as error:
+            self.fail(f"a value stored as {array.type} is no {self.field.type}: {error}", error)
+
+
+@dataclass(frozen=True, eq=False)
+class _Struct(_Source):
+    members: tuple[_Source, ...] = ()
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        assert self.node is not None
+        return _at_least_one(frozenset().union(*(m.leaves for m in self.members)), self.node)
+
+    def read_members(self, array: pa.Array, selection: Selection) -> list[pa.Array]:
+        columns = []
+        for member in self.members:
+            stored = None if member.node is None else array.field(selection.position(member.node))
+            values = member.read(stored, len(array), selection)
+            member.check_required(values, array)
+            columns.append(values)
+        return columns
+
+    def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
+        assert array is not None
+        array = _without_extension(array)
+        kind = arrow_type(self.field.type)
+        return pa.Array.from_buffers(kind, len(array), [_validity(array)], children=self.read_members(array, selection))
+
+
+@dataclass(frozen=True, eq=False)
+class _Variant(_Source):
+    """A variant, its values shredded or not; all of its columns are read."""
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        assert self.node is not None
+        return frozenset(self.node.leaves)
+
+    def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
+        assert array is not None
+        array = _without_extension(array)
+        try:
+            members = unshredded(array)
+        except (MalformedVariantError, pa.ArrowException) as error:
+            self.fail(f"a variant is damaged: {error}", error)
+        except OverflowError as error:
+            raise LimitExceededError(
+                f"{error}", path=self.path, field=self.column, hint="Rewrite the file with smaller row groups"
+            ) from error
+        buffers = [_validity(array)]
+        return pa.Array.from_buffers(arrow_type(self.field.type), length, buffers, children=list(members))
+
+
+@dataclass(frozen=True, eq=False)
+class _List(_Source):
+    element: _Source
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        assert self.node is not None
+        return _at_least_one(self.element.leaves, self.node)
+
+    def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
+        assert array is not None
+        array = _without_extension(array)
+        if not types.is_list(array.type):
+            array = array.cast(pa.list_(array.type.value_field))
+        offsets, start, stop = _offsets(array)
+        values = self.element.read(array.values.slice(start, stop - start), stop - start, selection)
+        self.element.check_required(values)
+        buffers = [_validity(array), offsets.buffers()[1]]
+        return pa.Array.from_buffers(arrow_type(self.field.type), len(array), buffers, children=[values])
+
+
+@dataclass(frozen=True, eq=False)
+class _Map(_Source):
+    key: _Source
+    value: _Source
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        assert self.node is not None
+        key, value = self.node.children
+        # With one side only, Arrow takes the column for a list.
+        return _at_least_one(self.key.leaves, key) | _at_least_one(self.value.leaves, value)
+
+    def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
+        assert array is not None
+        array = _without_extension(array)
+        offsets, start, stop = _offsets(array)
+        columns = []
+        for source, stored in ((self.key, array.keys), (self.value, array.items)):
+            values = source.read(stored.slice(start, stop - start), stop - start, selection)
+            source.check_required(values)
+            columns.append(values)
+        kind = arrow_type(self.field.type)
+        entries = pa.Array.from_buffers(
+            pa.struct([kind.key_field, kind.item_field]), stop - start, [None], children=columns
+        )
+        buffers = [_validity(array), offsets.buffers()[1]]
+        return pa.Array.from_buffers(kind, len(array), buffers, children=[entries])
+
+
+def _repeat(value: pa.Scalar, length: int) -> pa.Array:
+    return pa.repeat(value, length) if value.is_valid else pa.nulls(length, value.type)
+
+
+def _at_least_one(leaves: frozenset[int], node: FileNode) -> frozenset[int]:
+    """Whether ``node`` is NULL and how long its lists are stands in its leaves: one is read even if none is wanted."""
+    return leaves or frozenset(node.leaves[:1])
+
+
+def _without_extension(array: pa.Array) -> pa.Array:
+    while isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    return array
+
+
+def _validity(array: pa.Array) -> pa.Buffer | None:
+    """The validity bitmap of ``array``, counted from its first row; None where nothing is NULL."""
+    if not array.null_count:
+        return None
+    return pc.invert(array.is_null()).buffers()[1]
+
+
+def _offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
+    """The offsets of a list or map from 0 on (int32[n + 1]), and the range of its children that they cover."""
+    offsets = array.offsets.to_numpy(zero_copy_only=False)
+    start, stop = int(offsets[0]), int(offsets[-1])
+    return pa.array(np.subtract(offsets, start, dtype=np.int32)), start, stop
+
+
+class Projection:
+    """Some columns of the table as one file gives them; made by :meth:`Resolver.project`."""
+
+    def __init__(self, fields: Sequence[Field], root: _Struct) -> None:
+        self._root = root
+        self._kind = pa.struct(list(arrow_type(StructType(tuple(fields)))))
+
+    @property
+    def leaves(self) -> frozenset[int]:
+        """The leaf columns of the file that must be read; none if all columns are constants."""
+        return frozenset().union(*(m.leaves for m in self._root.members))
+
+    def read(self, rows: pa.StructArray, selection: Selection) -> pa.RecordBatch:
+        """Rows of the file (one member for each top-level column of ``selection``) as the table's columns.
+
+        Raises
+        ------
+        CorruptMetadataError : a value that the column's type cannot hold, or NULL in a required column
+        """
+        columns = self._root.read_members(rows, selection)
+        array = pa.Array.from_buffers(self._kind, len(rows), [None], children=columns)
+        return pa.RecordBatch.from_struct_array(array)
+
+
+@dataclass(frozen=True)
+class Resolver:
+    """Finds the table's fields in one file.
+
+    Parameters
+    ----------
+    root : the file's columns, numbered (see :func:`tableformats.engines.arrow.files.open_data_file`)
+    mapping : how they are found
+    constants : identity partition values by the id of their source field
+    path : of the file, for errors
+    """
+
+    root: FileNode
+    mapping: NameMapping
+    constants: Mapping[int, pa.Scalar] = field(default_factory=dict)
+    path: str = ""
+
+    def project(self, fields: Sequence[Field]) -> Projection:
+        """The projection onto ``fields``, in their order.
+
+        Raises
+        ------
+        CorruptMetadataError : a column is stored in a type that cannot be read as the table's; two columns of the
+            file match
+        UnsupportedFeatureError : the file carries no field ids where the table finds columns by id
+        """
+        whole = Field(-1, "", StructType(tuple(fields)))
+        members = self._members(whole.type, self.root, "")
+        return Projection(fields, _Struct(whole, self.root, "", self.path, members))
+
+    def _members(self, kind: Type, parent: FileNode, prefix: str) -> tuple[_Source, ...]:
+        assert isinstance(kind, StructType)
+        return tuple(self._member(f, parent, prefix + f.name) for f in kind.fields)
+
+    def _member(self, f: Field, parent: FileNode, column: str) -> _Source:
+        if f.id in self.constants and self.mapping.partition_values_first:
+            return self._constant(f, column, self.constants[f.id])
+        node = None if str(f.type) == "void" else self._find(f, parent, column)
+        if node is not None:
+            return self._source(f, node, column)
+        if f.id in self.constants:
+            return self._constant(f, column, self.constants[f.id])
+        return self._constant(f, column, None)
+
+    def _find(self, f: Field, parent: FileNode, column: str) -> FileNode | None:
+        if self.mapping.by == "name" or f.id in self.mapping.by_name:
+            found = [child for child in parent.children if child.name == f.stored_name]
+            if not found and self.mapping.by == "name":
+                # Writers that do not tell cases apart leave files like this, and Spark reads them.
+                found = [child for child in parent.children if child.name.lower() == f.stored_name.lower()]
+        else:
+            self._require_ids(column)
+            found = [child for child in parent.children if child.id == f.id]
+        if len(found) > 1:
+            raise CorruptMetadataError(
+                f"{len(found)} columns of the file match", path=self.path, field=column, hint="Rewrite the file"
+            )
+        return found[0] if found else None
+
+    def _require_ids(self, column: str) -> None:
+        # Without ids every column would read as NULL; a guess by name may take a dropped column for its successor.
+        if self.root.children and not self.root.has_ids and not self.mapping.names:
+            raise UnsupportedFeatureError(
+                f"column {column!r} is found by field id, but the file carries none and the table maps no names",
+                path=self.path,
+                field="data files without field ids",
+                hint="Set a name mapping (schema.name-mapping.default) or rewrite the file",
+            )
+
+    def _source(self, f: Field, node: FileNode, column: str) -> _Source:
+        if types.is_null(node.type):
+            return _Constant(f, None, column, self.path, pa.nulls(1, arrow_type(f.type))[0])
+        if str(f.type) == "variant" and node.is_struct:
+            return _Variant(f, node, column, self.path)
+        if isinstance(f.type, StructType) and node.is_struct:
+            return _Struct(f, node, column, self.path, self._members(f.type, node, column + "."))
+        if isinstance(f.type, ListType) and node.is_list:
+            element = self._source(f.type.element, node.children[0], column + ".element")
+            return _List(f, node, column, self.path, element)
+        if isinstance(f.type, MapType) and node.is_map:
+            key, value = node.children
+            return _Map(
+                f,
+                node,
+                column,
+                self.path,
+                self._source(f.type.key, key, column + ".key"),
+                self._source(f.type.value, value, column + ".value"),
+            )
+        if f.type.is_nested or node.children or not can_read(node.type, f.type):
+            raise CorruptMetadataError(
+                f"a column stored as {node.type} cannot be read as {f.type}",
+                path=self.path,
+                field=column,
+                hint="The data file contradicts the table's schema",
+            )
+        return _Values(f, node, column, self.path)
+
+    def _constant(self, f: Field, column: str, value: pa.Scalar | None) -> _Source:
+        try:
+            one = default_values(f) if value is None else cast_values(_repeat(value, 1), f.type)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise CorruptMetadataError(
+                f"the column's constant value is no {f.type}: {error}",
+                path=self.path,
+                field=column,
+                hint="Check the table's partition values and defaults",
+            ) from error
+        return _Constant(f, None, column, self.path, one[0])
+
+
+def default_values(f: Field) -> pa.Array:
+    """The field's value in files written before it existed, as an array of one. Raises TypeError, pa.ArrowInvalid."""
+    kind = arrow_type(f.type)
+    value = _plain_default(f)
+    return pa.nulls(1, kind) if value is None else pa.array([value], kind)
+
+
+def _plain_default(f: Field) -> Any:
+    """The default with members of structs filled in from their own. Source: Iceberg spec, "Default values"."""
+    value = f.initial_default
+    if isinstance(f.type, StructType) and isinstance(value, Mapping):
+        return {m.name: value[m.name] if m.name in value else _plain_default(m) for m in f.type.fields}
+    return value.bytes if isinstance(value, uuid.UUID) else value

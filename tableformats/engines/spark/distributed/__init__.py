@@ -1,0 +1,1 @@
+"""Planning on the executors of a Spark session."""

@@ -1,0 +1,171 @@
+"""Equality deletes as broadcast anti-joins: which keys delete a row, and of which files.
+
+The plan says which delete files apply to which data file. Those sets are put into chains, in which each set
+contains the next one (within one partition that is the order of sequence numbers). A data file then is a place in a
+chain, a delete file reaches down to a place, and one comparison says whether it applies: no key is repeated for
+every data file. Source: Iceberg spec, "Equality Delete Files", "Scan Planning".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import CorruptMetadataError, UnsupportedFeatureError
+from ...plugin.deletes import EQUALITY
+from ...schema import Schema
+from .columns import HIDDEN, Naming, Path, check_readable, spark_struct
+from .output import renamed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from ...plugin.deletes import DeleteFiles
+    from ...plugin.snapshot import FormatSnapshot
+    from .native.jvm import Bridge
+
+__all__ = ["KeyGroup", "chains_of", "equality_rows", "keyed", "load_key_groups", "without_deleted"]
+
+_BROADCAST_BYTES = 256 << 20
+_NO_PLACE = 2**31 - 1
+
+
+@dataclass
+class KeyGroup:
+    """The equality deletes over one set of columns.
+
+    Attributes
+    ----------
+    number : counts the groups of a plan
+    columns : paths of the key columns, from the top level down
+    keys : ``chain`` int32, ``place`` int32, then the key columns by position (``"0"``, ...)
+    chain, place : int32[n_files]; -1 and one past all places where no delete of the group applies to the file
+    """
+
+    number: int
+    columns: tuple[Path, ...]
+    keys: pa.Table
+    chain: np.ndarray
+    place: np.ndarray
+
+    def hidden(self, name: str) -> str:
+        return f"{HIDDEN}{name}_{self.number}"
+
+
+def equality_rows(deletes: DeleteFiles) -> np.ndarray:
+    """bool[n_delete_files]: which rows of ``deletes.files`` are equality delete files."""
+    return pc.equal(deletes.files["kind"], EQUALITY).to_numpy().astype(bool)
+
+
+def load_key_groups(snapshot: FormatSnapshot, deletes: DeleteFiles) -> list[KeyGroup]:
+    """The plan's equality deletes, read, by key columns.
+
+    Raises
+    ------
+    CorruptMetadataError : a delete file is damaged, or its columns are in no schema of the table
+    UnsupportedFeatureError : a key column that Spark cannot read
+    """
+    applied = np.unique(deletes.indices)
+    tables: dict[tuple[str, ...], dict[int, pa.Table]] = {}
+    for row in applied[equality_rows(deletes)[applied]].tolist():
+        record = deletes.files.slice(row, 1).to_pylist()[0]
+        keys = snapshot.equality_deletes(record)
+        if keys.num_rows:
+            names = sorted(keys.column_names, key=int)
+            tables.setdefault(tuple(names), {})[row] = keys.select(names)
+    groups: list[KeyGroup] = []
+    for ids, by_row in tables.items():
+        columns = tuple(_column_path(snapshot, int(i)) for i in ids)
+        for path in columns:
+            check_readable(path[0])
+        sets = [frozenset(by_row).intersection(row) for row in _applicable(deletes)]
+        chains, chain, place = chains_of(sets)
+        groups.append(KeyGroup(len(groups), columns, keyed(chains, by_row), chain, place))
+    return groups
+
+
+def _applicable(deletes: DeleteFiles) -> list[list[int]]:
+    indices, offsets = deletes.indices.tolist(), deletes.offsets.tolist()
+    return [indices[start:stop] for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+def _column_path(snapshot: FormatSnapshot, field_id: int) -> Path:
+    """The key column; one that was dropped later still deletes."""
+    if snapshot.schema.find_id(field_id) is not None:
+        return snapshot.schema.path_of(field_id)
+    for schema in reversed(snapshot.schema_history):
+        path = schema.path_of(field_id) if schema.find_id(field_id) is not None else ()
+        if len(path) == 1:
+            return path
+        if path:
+            raise UnsupportedFeatureError(
+                "equality deletes over a dropped member of a struct are not read with Spark yet",
+                field=".".join(f.name for f in path),
+                hint="Read with to_arrow(), or compact the table",
+            )
+    raise CorruptMetadataError(
+        "an equality delete file names a column that is in no schema of the table",
+        field=str(field_id),
+        hint="Restore the table's metadata",
+    )
+
+
+def chains_of(sets: Sequence[frozenset[int]]) -> tuple[list[list[frozenset[int]]], np.ndarray, np.ndarray]:
+    """Chains of the distinct sets, greatest first; for each of ``sets`` its chain (-1: empty) and place in it."""
+    chains: list[list[frozenset[int]]] = []
+    where: dict[frozenset[int], tuple[int, int]] = {frozenset(): (-1, _NO_PLACE)}
+    for wanted in sorted(set(sets) - {frozenset()}, key=lambda s: (-len(s), sorted(s))):
+        number = next((i for i, chain in enumerate(chains) if wanted < chain[-1]), len(chains))
+        if number == len(chains):
+            chains.append([])
+        where[wanted] = (number, len(chains[number]))
+        chains[number].append(wanted)
+    found = np.array([where[s] for s in sets], np.int32).reshape(-1, 2)
+    return chains, found[:, 0], found[:, 1]
+
+
+def keyed(chains: Sequence[Sequence[frozenset[int]]], tables: Mapping[int, pa.Table]) -> pa.Table:
+    """The keys of every chain, each with the last place that its delete file reaches."""
+    pieces = []
+    for number, chain in enumerate(chains):
+        for row in chain[0]:
+            last = max(place for place, members in enumerate(chain) if row in members)
+            keys = tables[row].rename_columns([str(i) for i in range(tables[row].num_columns)])
+            for name, value in (("place", last), ("chain", number)):
+                keys = keys.add_column(0, name, pa.repeat(pa.scalar(value, pa.int32()), keys.num_rows))
+            pieces.append(keys)
+    return pa.concat_tables(pieces)
+
+
+def without_deleted(frame: DataFrame, group: KeyGroup, naming: Naming, bridge: Bridge) -> DataFrame:
+    """``frame`` without the rows that a key of the group deletes; NULL equals NULL, NaN equals NaN."""
+    from pyspark.sql import functions as F
+
+    names = [group.hidden(name) for name in ("key_chain", "key_place", *(f"key{i}" for i in range(len(group.columns))))]
+    keys = _plain_binary(group.keys.rename_columns(names))
+    right = bridge.local_frame(keys, spark_struct(map(Naming().spark_field, Schema.from_arrow(keys.schema))))
+    if keys.nbytes <= _BROADCAST_BYTES:
+        right = F.broadcast(right)
+    terms = [F.col(group.hidden("place")) <= F.col(names[1])]
+    if pc.max(keys[names[0]]).as_py() > 0:
+        terms.append(F.col(group.hidden("chain")) == F.col(names[0]))
+    for name, path in zip(names[2:], group.columns, strict=True):
+        column: Any = renamed(path[0], naming, bridge)
+        for member in path[1:]:
+            column = column.getField(member.name)
+        # Where no key is NULL, = says the same as <=>, and Spark hashes one number instead of two values.
+        terms.append(column.eqNullSafe(F.col(name)) if keys[name].null_count else column == F.col(name))
+    condition = reduce(lambda left, term: left & term, terms)
+    return frame.join(right, condition, "left_anti")
+
+
+def _plain_binary(table: pa.Table) -> pa.Table:
+    """Fixed-size binary columns as binary ones, which Spark's Arrow vectors read."""
+    fields = [f.with_type(pa.binary()) if pa.types.is_fixed_size_binary(f.type) else f for f in table.schema]
+    return table.cast(pa.schema(fields))

@@ -1,0 +1,176 @@
+"""A bound predicate as a Spark column, for the rows that pruning leaves undecided.
+
+Literals are given as typed values, never as SQL text, and instants as microseconds, so that the session's time
+zone, its ANSI setting and its parser play no part. Built through ``pyspark.sql.functions`` alone, it serves classic
+sessions and Spark Connect.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import UnsupportedFeatureError
+from ...expressions import (
+    And,
+    BoundColumn,
+    Comparison,
+    Constant,
+    Expression,
+    In,
+    IsNaN,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    StartsWith,
+)
+from ...expressions.literals import is_integer
+from ...schema import DecimalType, FixedType
+from ...schema.datetimes import DAY_US, FIRST_GREGORIAN_DAY, format_timestamp
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+__all__ = ["literal_column", "to_spark_column"]
+
+
+_LOST = {
+    "date": range(FIRST_GREGORIAN_DAY - 10, FIRST_GREGORIAN_DAY),
+    "timestamp": range((FIRST_GREGORIAN_DAY - 11) * DAY_US, (FIRST_GREGORIAN_DAY + 1) * DAY_US),
+}
+"""1582-10-05 to 1582-10-14 as literals have it, and a day more of instants, whatever the zone."""
+
+
+def to_spark_column(expression: Expression) -> Column:
+    """The condition over a DataFrame that has the predicate's columns under their names in the schema.
+
+    Raises
+    ------
+    UnsupportedFeatureError : the predicate uses a type that Spark has no values of (time, nanoseconds)
+    """
+    return _Translator().predicate(expression)
+
+
+def literal_column(literal: Literal) -> Column:
+    """A bound literal as a Spark column. Raises UnsupportedFeatureError as :func:`to_spark_column` does."""
+    found: Column = _Translator().literal(literal)
+    return found
+
+
+class _Translator:
+    def __init__(self) -> None:
+        from pyspark.sql import functions
+
+        self._functions: Any = functions
+
+    def predicate(self, node: Expression) -> Any:
+        if isinstance(node, And):
+            return _balanced([self.predicate(child) for child in node.children], lambda a, b: a & b)
+        if isinstance(node, Or):
+            return _balanced([self.predicate(child) for child in node.children], lambda a, b: a | b)
+        if isinstance(node, Not):
+            return ~self.predicate(node.child)
+        if isinstance(node, Constant):
+            return self._functions.lit(node.value).cast("boolean")
+        if isinstance(node, Comparison):
+            return self._comparison(node)
+        if isinstance(node, In):
+            column, literals = self._compared(_bound(node.column), node.literals)
+            return column.isin(literals)
+        if isinstance(node, IsNull):
+            return self._column(_bound(node.column)).isNull()
+        if isinstance(node, IsNaN):
+            return self._functions.isnan(self._column(_bound(node.column)))
+        if isinstance(node, StartsWith):
+            return self._column(_bound(node.column)).startswith(node.prefix)
+        assert isinstance(node, Like)
+        return self._column(_bound(node.column)).like(node.pattern)
+
+    def _column(self, column: BoundColumn) -> Any:
+        first, *members = (field.name for field in column.path)
+        found = self._functions.col("`" + first.replace("`", "``") + "`")
+        for member in members:
+            found = found.getField(member)
+        return found
+
+    def _comparison(self, node: Comparison) -> Any:
+        column = _bound(node.column)
+        if isinstance(node.right, Literal):
+            left, (right,) = self._compared(column, (node.right,))
+            return _operate(node.op, left, right)
+        other = _bound(node.right)
+        left, right = self._column(column), self._column(other)
+        kinds = (str(column.type), str(other.type))
+        if "timestamp" in kinds and kinds[0] != kinds[1]:
+            left, right = self._instant(left, kinds[0]), self._instant(right, kinds[1])
+        return _operate(node.op, left, right)
+
+    def _compared(self, column: BoundColumn, literals: Sequence[Literal]) -> tuple[Any, list[Any]]:
+        """A column and what it is compared with.
+
+        Spark hands filters to its readers with days and instants as java.sql.Date and Timestamp, in whose calendar
+        there are none from 1582-10-05 to 1582-10-14: they would be filters for 1582-10-15. Numbers stay in Spark.
+        """
+        found = self._column(column)
+        kind = str(column.type)
+        if not any(literal.value in _LOST.get(kind, ()) for literal in literals):
+            return found, [self.literal(literal) for literal in literals]
+        to_number = self._functions.unix_date if kind == "date" else self._functions.unix_micros
+        number = "int" if kind == "date" else "bigint"
+        return to_number(found), [self._functions.lit(literal.value).cast(number) for literal in literals]
+
+    def _instant(self, column: Any, kind: str) -> Any:
+        """A date or timestamp without zone as the instant in UTC; Spark's own cast takes the session's zone."""
+        if kind == "timestamp":
+            return column
+        text = column.cast("timestamp_ntz").cast("string")
+        return self._functions.concat(text, self._functions.lit("Z")).cast("timestamp")
+
+    def literal(self, literal: Literal) -> Any:
+        functions, kind, name = self._functions, literal.type, str(literal.type)
+        if is_integer(kind) or isinstance(kind, DecimalType):
+            return functions.lit(literal.value).cast(name)
+        if name == "date":
+            return functions.date_from_unix_date(functions.lit(literal.value).cast("int"))
+        if name == "timestamp":
+            return functions.timestamp_micros(functions.lit(literal.value).cast("bigint"))
+        if name == "timestamp_ntz":
+            return functions.lit(format_timestamp(literal.value)).cast("timestamp_ntz")
+        if name == "uuid":
+            return functions.lit(str(uuid.UUID(bytes=literal.value)))
+        if name == "binary" or isinstance(kind, FixedType):
+            return functions.lit(bytearray(literal.value))
+        if name in ("boolean", "float", "double", "string"):
+            return functions.lit(literal.value)
+        raise UnsupportedFeatureError(
+            f"Spark filters no column of type {name} yet: {literal}", field=name, hint="Read with to_arrow()."
+        )
+
+
+def _bound(column: Any) -> BoundColumn:
+    assert isinstance(column, BoundColumn), "predicates are bound before they are translated"
+    return column
+
+
+def _operate(op: str, left: Any, right: Any) -> Any:
+    operators: dict[str, Callable[[], Any]] = {
+        "=": lambda: left == right,
+        "!=": lambda: left != right,
+        "<": lambda: left < right,
+        "<=": lambda: left <= right,
+        ">": lambda: left > right,
+        ">=": lambda: left >= right,
+        "<=>": lambda: left.eqNullSafe(right),
+    }
+    return operators[op]()
+
+
+def _balanced(columns: Sequence[Any], join: Callable[[Any, Any], Any]) -> Any:
+    """All of them joined in a tree of logarithmic depth: Catalyst recurses, and a long chain would end its stack."""
+    while len(columns) > 1:
+        pairs = [join(a, b) for a, b in zip(columns[::2], columns[1::2], strict=False)]
+        columns = pairs + list(columns[len(pairs) * 2 :])
+    return columns[0]

@@ -1,0 +1,98 @@
+"""Metadata columns with Spark: what a row has by its file is a constant of the file, its place the row's index.
+
+See :class:`tableformats.plugin.MetadataColumn`. A file's own values win where it holds one; a value that neither has
+is an error when the row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from ...columnar.arrays import flat
+from ...errors import UnsupportedFeatureError
+from ...plugin.columns import MetadataColumn
+from ...schema import arrow_type, primitive
+from .columns import HIDDEN, ROW_INDEX, Naming, logical_type, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+    from ...table.scan import ScanPlan
+
+__all__ = ["check_metadata_columns", "file_constants", "metadata_column", "stored_fields"]
+
+
+def check_metadata_columns(columns: Iterable[MetadataColumn]) -> None:
+    """Raise UnsupportedFeatureError for what is no plain value of a file or of a row."""
+    for column in columns:
+        if column.per_file == "partition":
+            raise UnsupportedFeatureError(
+                "this metadata column is not read with Spark yet",
+                field=column.field.name,
+                hint="Leave the column out with columns=[...], or read with to_arrow()",
+            )
+
+
+def _hidden_name(column: MetadataColumn, what: str) -> str:
+    return f"{HIDDEN}{what}_{abs(column.field.id)}"
+
+
+def stored_fields(columns: Iterable[MetadataColumn], naming: Naming) -> list[dict[str, Any]]:
+    """Spark's JSON of the columns in which files hold values of their own; NULL in files without them."""
+    fields = []
+    for column in columns:
+        name = _stored_name(column, naming)
+        if name is not None:
+            by_id = {} if column.stored_name is not None else {"parquet.field.id": column.stored_id}
+            kind = logical_type(column.field.type)
+            fields.append({"name": name, "type": kind, "nullable": True, "metadata": by_id})
+    return fields
+
+
+def _stored_name(column: MetadataColumn, naming: Naming) -> str | None:
+    if column.stored_name is not None:
+        return column.stored_name
+    return _hidden_name(column, "stored") if column.stored_id is not None and naming.by_id else None
+
+
+def file_constants(
+    columns: Iterable[MetadataColumn], plan: ScanPlan, rows: np.ndarray
+) -> Iterator[tuple[dict[str, Any], pa.Array]]:
+    """What the files ``rows`` of the plan give to their rows: hidden columns, in Spark's JSON, and their values."""
+    for column in columns:
+        for what, source in (("first", column.per_file), ("given", column.null_without)):
+            if source is None:
+                continue
+            kind = column.field.type if what == "first" else primitive("long")
+            stored = {"name": _hidden_name(column, what), "type": logical_type(kind), "nullable": True, "metadata": {}}
+            yield stored, _per_file(plan, source).take(pa.array(rows)).cast(arrow_type(kind))
+
+
+def _per_file(plan: ScanPlan, source: str) -> pa.Array:
+    if source == "path":
+        return plan.paths
+    if source not in plan.survivors.column_names:  # a plan without files has no columns of the format's own
+        return pa.nulls(len(plan), pa.int64())
+    return flat(plan.survivors[source])
+
+
+def metadata_column(column: MetadataColumn, naming: Naming) -> Column:
+    """The column of the result, out of what a relation holds of it."""
+    from pyspark.sql import functions as F
+
+    kind = logical_type(column.field.type)
+    values: list[Column] = []
+    stored = _stored_name(column, naming)
+    if stored is not None:
+        values.append(F.col(quoted(stored)))
+    first = F.lit(0).cast(kind) if column.per_file is None else F.col(_hidden_name(column, "first"))
+    values.append(first + F.col(ROW_INDEX) if column.counts_rows else first)
+    values.append(F.raise_error(F.lit(f"a file has no value for {column.field.name!r}")).cast(kind))
+    found = F.coalesce(*values)
+    if column.null_without is not None:
+        found = F.when(F.col(_hidden_name(column, "given")).isNotNull(), found)
+    return found.alias(column.field.name)

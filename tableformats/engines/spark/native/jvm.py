@@ -1,0 +1,347 @@
+"""The way into the driver's JVM: our Java classes, compiled at first use, and rows that cross in bulk.
+
+The compiler is the Janino that Spark itself ships for its generated code. What is compiled stays in the driver: no
+class of ours is in a task, so executors need nothing. Source: Spark's ``FileIndex``, ``HadoopFsRelation`` and
+``LocalRelation``, which are internal; everything that touches them stands here and in the ``.java`` files.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import resources
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ....columnar.arrays import flat, text_buffers, to_numpy
+from ....errors import UnsupportedFeatureError
+from ..columns import ROW_INDEX, StoredColumn
+from ..hadoop import hadoop_schemes
+from ..positions import PLACE, PLACE_FIELD, LiveTest, Pages, in_pieces
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Bridge", "Planner", "java_class"]
+
+_LOG = logging.getLogger(__name__)
+_SOURCES = (
+    "ArrowRows",
+    "CatalystFilters",
+    "DeletedRows",
+    "FileList",
+    "LiveRows",
+    "PlannedFiles",
+    "CountedRows",
+    "PrunedFiles",
+    "Relations",
+)
+"""Each after those that it names."""
+_PIECE_BYTES = 16 << 20
+_PIECE_FILES = 1 << 16
+_FRAME_BYTES = 1 << 17
+_SQL = "org.apache.spark.sql"
+_SOURCES_OF_SPARK = f"{_SQL}.execution.datasources"
+_READERS = {
+    "parquet": f"{_SOURCES_OF_SPARK}.parquet.ParquetFileFormat",
+    "orc": f"{_SOURCES_OF_SPARK}.orc.OrcFileFormat",
+}
+"""Spark's readers by file format."""
+_loaders: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+class Planner:
+    """What the JVM asks of the files of a relation when it plans a query; it holds this as long as a DataFrame of the
+    plan lives.
+
+    Parameters
+    ----------
+    keep : JSON, a list of nodes as ``CatalystFilters.java`` describes them -> a byte a file, zero to drop it; None
+        keeps all
+    count : a byte a file, zero to pass over it, or None for all; and whether deleted rows are left out -> how many rows
+        the files have, -1 where that is not known
+    """
+
+    def __init__(self, keep: Callable[[str], bytes | None], count: Callable[[bytes | None, bool], int]) -> None:
+        self._keep = keep
+        self._count = count
+
+    def apply(self, filters: str) -> bytes | None:
+        return self._keep(filters)
+
+    def applyAsLong(self, files: bytes | None, is_live: bool) -> int:
+        return self._count(files, is_live)
+
+    class Java:
+        implements = ["java.util.function.Function", "java.util.function.ToLongBiFunction"]
+
+
+class Bridge:
+    """One session's JVM. ``version`` is Spark's, as (major, minor).
+
+    Raises UnsupportedFeatureError where the session does not let Python at it.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        major, minor = spark.version.split(".")[:2]
+        self.version = (int(major), int(minor))
+        self._spark = spark
+        try:
+            self._session = spark._jsparkSession
+            self._gateway = spark.sparkContext._gateway
+            if self._gateway not in _loaders:  # otherwise it compiled our classes
+                self._java("java.lang.System").nanoTime()
+        except Exception as error:
+            # Platforms that keep Python from the JVM say so in many ways.
+            raise UnsupportedFeatureError(
+                f"the native path needs the driver's JVM, which the session keeps from Python: {_said(error)}",
+                field="Py4J",
+                hint='Use mode="portable"',
+            ) from error
+
+    @contextmanager
+    def preparing(self) -> Iterator[None]:
+        """Our classes are compiled, where they are not yet, while Python does what stands in the block."""
+        if self._gateway in _loaders:
+            yield
+            return
+        thread = Thread(target=self._prepare, name="tableformats compiles")
+        thread.start()
+        try:
+            yield
+        finally:
+            thread.join()
+
+    def _prepare(self) -> None:
+        try:
+            self._loader()
+        except Exception:
+            # Whoever needs the classes tries again, and says what is wrong.
+            _LOG.debug("the classes were not compiled ahead", exc_info=True)
+
+    def relation(
+        self,
+        label: str,
+        files: pa.Table,
+        partition_schema: Mapping[str, Any],
+        data_schema: Mapping[str, Any],
+        options: Mapping[str, str],
+        planner: Planner,
+        file_format: str,
+        live: Any = None,
+        columns: Sequence[StoredColumn] | None = None,
+    ) -> DataFrame:
+        """A DataFrame over data files.
+
+        Parameters
+        ----------
+        label : what EXPLAIN shows as the location
+        files : ``path`` (of :func:`hadoop_paths`, decoded), ``size`` (int64, bytes), then the
+            partition columns
+        partition_schema, data_schema : Spark's JSON of the struct types
+        options : of the reader; they win over the session's settings, for this DataFrame only
+        file_format : of the files, parquet or orc
+        live : which rows there are, the condition of :meth:`live_test`; None: all
+        columns : the DataFrame's; None: those of the structs, as stored
+
+        Raises
+        ------
+        UnsupportedFeatureError : columns have Parquet field ids, and the session's settings choose a reader that knows
+            of none (the query fails if they do later); the session has no Hadoop connector for a file's scheme
+        """
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        ensure_callback_server_started(self._gateway)
+        self._check_connectors(files["path"])
+        # Each call of the JVM takes a tenth of a millisecond.
+        relations = self._instance("Relations").open(self._session, self._dataset)
+        by_id, nested = _has_ids(data_schema), _is_nested(data_schema)
+        if by_id:
+            self._refuse_row_reader(relations, nested)
+        constants, rows = files.drop_columns(["path", "size"]), None
+        if constants.num_columns:
+            rows = self._rows(constants, self._data_type(partition_schema))
+        return self._frame(
+            relations.frame(
+                label,
+                self._files(relations, files),
+                rows,
+                json.dumps(partition_schema),
+                json.dumps(data_schema),
+                _READERS[file_format],
+                json.dumps(options),
+                planner,
+                by_id,
+                nested,
+                live,
+                None if columns is None else json.dumps([[c.stored, c.name, c.is_float] for c in columns]),
+            )
+        )
+
+    def _refuse_row_reader(self, relations: Any, nested: bool) -> None:
+        offending = relations.offendingSetting(nested)
+        if offending is not None:
+            raise UnsupportedFeatureError(
+                "the table's columns are found by field id, which Spark's Parquet reader does for vectors alone",
+                field=offending,
+                hint=f'Set it: spark.conf.set("{offending}", "true")',
+            )
+
+    def _check_connectors(self, paths: pa.ChunkedArray) -> None:
+        for scheme in hadoop_schemes(paths):
+            try:
+                file_system = self._java("org.apache.hadoop.fs.FileSystem")
+                file_system.getFileSystemClass(scheme, self._hadoop_configuration())
+            except Exception as error:
+                raise UnsupportedFeatureError(
+                    f"the session cannot read files of {scheme}://: {_said(error)}",
+                    field=f"{scheme}://",
+                    hint="Give it the Hadoop connector (for s3a that of spark.jars.packages="
+                    'org.apache.hadoop:hadoop-aws, in Spark\'s Hadoop version), or use mode="portable" or to_arrow()',
+                ) from error
+
+    def _hadoop_configuration(self) -> Any:
+        return self._session.sessionState().newHadoopConf()
+
+    def local_frame(self, table: pa.Table, schema: Mapping[str, Any]) -> DataFrame:
+        """A DataFrame of rows that the driver holds; the plan does not print them."""
+        struct = self._data_type(schema)
+        rows = self._java("org.apache.spark.api.python.PythonUtils").toSeq(self._rows(table, struct))
+        attributes = self._java(f"{_SQL}.catalyst.types.DataTypeUtils").toAttributes(struct)
+        arguments = [attributes, rows, False]
+        relation = self._java(f"{_SQL}.catalyst.plans.logical.LocalRelation")
+        # Patch releases of 4.0 differ in the last argument, a stream that the rows come from.
+        if relation._java_lang_class.getConstructors()[0].getParameterCount() > len(arguments):
+            arguments.append(self._java("scala.Option").empty())
+        plan = relation(*arguments)
+        return self._frame(self._java(self._dataset).ofRows(self._session, plan))
+
+    @property
+    def _dataset(self) -> str:
+        return f"{_SQL}.classic.Dataset" if self.version >= (4, 0) else f"{_SQL}.Dataset"
+
+    def live_test(self, deleted: Iterable[Pages]) -> LiveTest:
+        """How rows are tested that are not deleted: ``deleted``, of each file, goes to executors as they need it."""
+        import pyarrow as pa
+
+        rows = self._instance("DeletedRows")
+        places = [np.zeros(0, np.int64)]
+        for number, (starts, piece) in enumerate(in_pieces(deleted)):
+            places.append((number << 32) + starts)
+            for start in range(0, len(piece), _PIECE_BYTES):
+                part = _compressed(piece[start : start + _PIECE_BYTES])
+                rows.add(self._spark.sparkContext._jsc, part, start + _PIECE_BYTES >= len(piece))
+        constants = pa.table({PLACE: np.concatenate(places)})
+        return LiveTest([PLACE_FIELD], constants, self._is_live(rows))
+
+    def _is_live(self, rows: Any) -> Any:
+        """A Catalyst expression of ours, which is in no task: see ``LiveRows.java``."""
+        named = self._java(f"{_SQL}.catalyst.analysis.UnresolvedAttribute").quoted
+        arguments = self._gateway.new_array(self._java("java.lang.Object"), 3)
+        for i, argument in enumerate((named(PLACE), named(ROW_INDEX), rows)):
+            arguments[i] = argument
+        (constructor,) = self._loader().loadClass("tableformats.spark.LiveRows").getConstructors()
+        return constructor.newInstance(arguments)
+
+    def spark_type(self, kind: Any) -> Any:
+        """Spark's JSON of a type as PySpark's type."""
+        from pyspark.sql.types import _parse_datatype_json_string
+
+        return _parse_datatype_json_string(json.dumps(kind))
+
+    def _frame(self, jdf: Any) -> DataFrame:
+        from pyspark.sql import DataFrame
+
+        return DataFrame(jdf, self._spark)
+
+    def _data_type(self, schema: Mapping[str, Any] | str) -> Any:
+        return self._java(f"{_SQL}.types.DataType").fromJson(json.dumps(schema))
+
+    def _files(self, relations: Any, files: pa.Table) -> Any:
+        """``path`` and ``size`` of the table as Java's FileList."""
+        found = relations.files(files.num_rows, _PIECE_FILES)
+        for start in range(0, files.num_rows, _PIECE_FILES):
+            piece = files.slice(start, _PIECE_FILES)
+            offsets, text = text_buffers(flat(piece["path"]))
+            sizes = to_numpy(piece["size"]).astype("<i8", copy=False)
+            starts = (offsets - offsets[0]).astype("<i4", copy=False)
+            columns = [sizes, starts, text[offsets[0] : offsets[-1]]]
+            found.add(sum(column.nbytes for column in columns), b"".join(map(_in_frames, columns)))
+        return found
+
+    def _rows(self, table: pa.Table, struct: Any) -> Any:
+        """java.util.List of the table's rows; the table has a column."""
+        import pyarrow as pa
+
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        stream = memoryview(sink.getvalue())
+        rows = self._instance("ArrowRows")
+        for start in range(0, len(stream), _PIECE_BYTES):
+            rows.add(_compressed(stream[start : start + _PIECE_BYTES]))
+        return rows.read(struct)
+
+    def _java(self, name: str) -> Any:
+        return java_class(self._gateway, name)
+
+    def _instance(self, name: str) -> Any:
+        return self._loader().loadClass(f"tableformats.spark.{name}").newInstance()
+
+    def _loader(self) -> Any:
+        """The class loader of our classes: one for a JVM, whichever thread was the first."""
+        loader = _loaders.get(self._gateway)
+        return _loaders.setdefault(self._gateway, self._compile(_SOURCES)) if loader is None else loader
+
+    def _compile(self, names: Sequence[str]) -> Any:
+        loader = self._java("java.lang.Thread").currentThread().getContextClassLoader()
+        for name in names:
+            source = resources.files(__package__).joinpath(f"{name}.java").read_text("utf-8")
+            if self.version < (4, 0):
+                # Scala 2.12: Spark's own signatures say scala.collection.Seq.
+                source = source.replace("scala.collection.immutable.Seq;", "scala.collection.Seq;")
+            compiler = self._java("org.codehaus.janino.SimpleCompiler")()
+            compiler.setParentClassLoader(loader)
+            compiler.cook(source)
+            loader = compiler.getClassLoader()
+        return loader
+
+
+def java_class(gateway: Any, name: str) -> Any:
+    """The Java class of that full name; attribute by attribute the JVM would be asked at every dot."""
+    from py4j.java_gateway import JavaClass
+
+    return JavaClass(name, gateway._gateway_client)
+
+
+def _compressed(data: bytes | memoryview | np.ndarray) -> bytes:
+    """As a Zstandard frame: bytes go through Py4J as text, and all of Spark's processes have that codec."""
+    import pyarrow as pa
+
+    return bytes(pa.compress(data, codec="zstd", asbytes=True))
+
+
+def _in_frames(column: np.ndarray) -> bytes:
+    """Its memory as Zstandard frames: a whole column as one would take as much memory again, to be cleared first."""
+    octets = column.view(np.uint8)
+    return b"".join(_compressed(octets[at : at + _FRAME_BYTES]) for at in range(0, len(octets), _FRAME_BYTES))
+
+
+def _said(error: Exception) -> str:
+    """What a Java exception says, without its stack."""
+    java = getattr(error, "java_exception", None)
+    return str(error if java is None else java.toString()).partition("\n")[0]
+
+
+def _has_ids(struct: Mapping[str, Any]) -> bool:
+    return "parquet.field.id" in json.dumps(struct)
+
+
+def _is_nested(struct: Mapping[str, Any]) -> bool:
+    return any(isinstance(f["type"], Mapping) for f in struct["fields"])

@@ -1,0 +1,162 @@
+"""Catalyst's filters -> predicates of ours -> the files of a plan that a query still needs.
+
+The JVM describes filters as lists (``CatalystFilters.java``), over the names that a relation reads columns under.
+Whatever cannot be understood keeps every file.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ....expressions import tree as ex
+from ....schema import Field, StructType
+from ..columns import Naming
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ....table.scan import ScanPlan
+
+__all__ = ["FilterReader", "PlanPruner"]
+
+_LOG = logging.getLogger(__name__)
+_COMPARISONS = ("=", "<=>", "<", "<=", ">", ">=")
+_MAX_MASKS = 32
+
+
+class FilterReader:
+    """Reads the filters over one relation.
+
+    Parameters
+    ----------
+    fields : its top-level columns
+    naming : the names that the relation reads them under
+    """
+
+    def __init__(self, fields: Iterable[Field], naming: Naming) -> None:
+        self._naming = naming
+        self._fields = {naming.name(f): f for f in fields}
+
+    def read(self, text: str) -> ex.Expression:
+        """The conjunction of the filters in ``text``, bound; a filter that has no counterpart is left out."""
+        return ex.conjunction(*map(self._filter, json.loads(text)))
+
+    def _filter(self, node: Sequence[Any]) -> ex.Expression:
+        try:
+            return self._predicate(node)
+        except (KeyError, StopIteration, ValueError, ArithmeticError) as error:
+            _LOG.debug("the filter %s was not planned: %r", node, error)
+            return ex.TRUE
+
+    def _predicate(self, node: Sequence[Any]) -> ex.Expression:
+        operator, *operands = node
+        if operator == "and":
+            return ex.And(tuple(map(self._predicate, operands)))
+        if operator == "or":
+            return ex.Or(tuple(map(self._predicate, operands)))
+        if operator == "not":
+            return ex.Not(self._predicate(operands[0]))
+        column = self._column(operands[0])
+        if operator == "isnull":
+            return ex.IsNull(column)
+        if operator == "isnan":
+            return ex.IsNaN(column)
+        if operator == "startswith":
+            return ex.StartsWith(column, _literal(operands[1], column).value)
+        if operator == "in":
+            return ex.In(column, tuple(_literal(item, column) for item in operands[1:]))
+        if operator not in _COMPARISONS:
+            raise ValueError(operator)
+        other = operands[1]
+        right = self._column(other) if other[0] == "column" else _literal(other, column)
+        return ex.Comparison(operator, column, right)
+
+    def _column(self, node: Sequence[str]) -> ex.BoundColumn:
+        path = [self._fields[node[1]]]
+        for name in node[2:]:
+            kind = path[-1].type
+            if not isinstance(kind, StructType):
+                raise ValueError(name)
+            path.append(next(f for f in kind.fields if self._naming.name(f) == name))
+        return ex.BoundColumn(tuple(path))
+
+
+def _literal(node: Sequence[Any], column: ex.BoundColumn) -> ex.Literal:
+    """The literal in the form of a bound one; the column's type is the literal's, for Catalyst has made it so."""
+    _, kind, text = node
+    if text is None:
+        return ex.Literal(None)
+    return ex.Literal(_LITERALS[kind.partition("(")[0]](text), column.type)
+
+
+_LITERALS: Mapping[str, Callable[[str], Any]] = {
+    "boolean": {"true": True, "false": False}.__getitem__,
+    "byte": int,
+    "short": int,
+    "integer": int,
+    "long": int,
+    "float": float,
+    "double": float,
+    "decimal": Decimal,
+    "string": str,
+    "binary": bytes.fromhex,
+    "date": int,
+    "timestamp": int,
+    "timestamp_ntz": int,
+}
+
+
+def _conjuncts(expression: ex.Expression) -> tuple[ex.Expression, ...]:
+    if isinstance(expression, ex.And):
+        return tuple(part for child in expression.children for part in _conjuncts(child))
+    return (expression,)
+
+
+class PlanPruner:
+    """The surviving files of one plan, narrowed by further predicates; answers are kept for the next query."""
+
+    def __init__(self, plan: ScanPlan) -> None:
+        self._plan = plan
+        self._known = set(_conjuncts(plan.scan.filter))
+        self._masks: dict[frozenset[ex.Expression], np.ndarray | None] = {}
+
+    def callback(self, reader: FilterReader, rows: np.ndarray) -> Callable[[str], bytes | None]:
+        """What :class:`Planner` calls for a relation over the plan's files ``rows`` (int64)."""
+
+        def keep(text: str) -> bytes | None:
+            try:
+                mask = self.mask(reader.read(text))
+            except Exception:
+                # An unpruned query is right, one that fails in the middle of Spark's planning is not.
+                _LOG.debug("Catalyst's filters %s were not planned", text, exc_info=True)
+                return None
+            return None if mask is None else mask[rows].tobytes()
+
+        return keep
+
+    def mask(self, predicate: ex.Expression) -> np.ndarray | None:
+        """bool[n]: the plan's files in which ``predicate`` may hold for a row; None where it is nothing new."""
+        new = _drop_implied(_conjuncts(predicate), self._known)
+        if ex.conjunction(*new) == ex.TRUE:
+            return None
+        key = frozenset(new)  # Spark asks with the same terms in another order
+        if key not in self._masks:
+            if len(self._masks) >= _MAX_MASKS:
+                self._masks.clear()
+            self._masks[key] = self._plan.keep_mask(ex.conjunction(*new))
+        return self._masks[key]
+
+
+def _drop_implied(parts: Iterable[ex.Expression], known: set[ex.Expression]) -> list[ex.Expression]:
+    """The terms that say something new: Catalyst repeats a scan's own filter, with IS NOT NULL for its columns."""
+    not_null = {
+        ex.Not(ex.IsNull(column))
+        for part in known
+        if (isinstance(part, ex.Comparison) and part.op != "<=>") or isinstance(part, (ex.In, ex.StartsWith))
+        for column in ex.columns_of(part)
+    }
+    return [part for part in parts if part not in known and part not in not_null]

@@ -1,0 +1,219 @@
+"""The portable path: a scan on any session of Spark 4, Connect too, by Spark's own reader where that can be told of the
+files, otherwise through the Python data source ``tableformats``.
+
+Spark's reader reads what a file log names (:mod:`staged`), which needs a place to put the log. With
+the data source the table is planned again where the session's driver is, at the version of the scan; so the session
+must reach the table's location, and the package must be installed for its Python. What the scan's filter says is an
+option of the data source, which plans with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ....errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from ....expressions import tree as ex
+from ....limits import DEFAULT_LIMITS
+from ..batches import spark_schema_json
+from ..columns import quoted
+from ..filters import to_spark_column
+from ..native.path import frame_of
+from .staged import StagedFiles, staging_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ....table.scan import Scan
+    from ....table.table import Snapshot
+
+__all__ = ["to_spark"]
+
+_NOT_FOUND = "DATA_SOURCE_NOT_FOUND"
+
+
+def to_spark(scan: Scan, spark: SparkSession, staging: str | None = None) -> tuple[DataFrame, str]:
+    """The rows of ``scan`` as a DataFrame, and a sentence that says how they are read. All columns are nullable.
+
+    Parameters
+    ----------
+    staging : see :func:`tableformats.engines.spark.session.to_spark`
+
+    Raises
+    ------
+    UnsupportedFeatureError : Spark before 4.0; the data source is not installed for the session; it sees other columns
+        than the scan has; a type that Spark lacks
+    TableFormatsError : the session cannot read the table; the message says what it says
+    CorruptMetadataError, PathNotAllowedError : as the table's metadata and delete files are read
+    """
+    _check_version(spark)
+    place = staging_of(scan.snapshot.storage, staging)
+    if place is None:
+        why_not = "no staging directory was given"
+    else:
+        try:
+            frame = frame_of(scan.plan(), StagedFiles(spark, place))
+            # Asks the session, which says here what it cannot do.
+            if frame.columns == scan.schema.names:
+                return frame, "Spark's own reader reads the files, which a staged log names"
+            why_not = "the session gave other columns"
+        except CorruptMetadataError:
+            raise
+        except TableFormatsError as error:
+            why_not = str(error)
+        except Exception as error:
+            if not type(error).__module__.startswith("pyspark."):
+                raise
+            why_not = f"the session cannot read the staging directory: {str(error).splitlines()[0]}"
+    return _by_data_source(scan, spark), f"the Python data source reads the files, because {why_not}"
+
+
+def _check_version(spark: SparkSession) -> None:
+    if int(spark.version.split(".")[0]) < 4:
+        raise UnsupportedFeatureError(
+            f"Spark {spark.version} has no Python data sources",
+            field='mode "portable"',
+            hint='Use a classic session and mode="native", or Spark 4',
+        )
+
+
+def _by_data_source(scan: Scan, spark: SparkSession) -> DataFrame:
+    wanted = spark_schema_json(scan.schema)
+    try:
+        frame = spark.read.format("tableformats").options(**_options(scan)).load(scan.snapshot.storage.root)
+        # Asks the session, so that what it cannot do is said here; a classic one has said it before.
+        found = json.loads(frame.schema.json())
+    except TableFormatsError:
+        raise
+    except Exception as error:
+        raise _refused(scan, str(error)) from error
+    _check_columns(scan, found, wanted)
+    if _filter_text(scan) is None and scan.filter != ex.TRUE:
+        frame = frame.where(to_spark_column(scan.filter))
+    if frame.columns != scan.schema.names:
+        frame = frame.select(*(quoted(name) for name in scan.schema.names))
+    return frame if scan.limit is None else frame.limit(scan.limit)
+
+
+def _options(scan: Scan) -> dict[str, str]:
+    """What makes the data source give the rows of ``scan``, but for what is done to its DataFrame."""
+    snapshot = scan.snapshot
+    storage = snapshot.storage
+    options: dict[str, Any] = {
+        "format": snapshot.table.format,
+        "caseSensitive": "true",
+        **_selection(snapshot),
+        "filter": _filter_text(scan),
+        "columns": ", ".join(map(quoted, dict.fromkeys(_needed(scan)))),
+        "storageOptions": _json("storage_options", storage.options),
+        "relocate": _json("relocate", storage.moves),
+        "allowPaths": json.dumps(storage.allow_paths) if storage.allow_paths else None,
+        "limits": json.dumps(asdict(storage.limits)) if storage.limits != DEFAULT_LIMITS else None,
+    }
+    return {name: str(value) for name, value in options.items() if value is not None}
+
+
+_OPTIONS = {
+    "version": "versionAsOf",
+    "timestamp": "timestampAsOf",
+    "branch": "branch",
+    "tag": "tag",
+    "starting_version": "startingVersion",
+    "ending_version": "endingVersion",
+    "from_snapshot_id_exclusive": "start-snapshot-id",
+    "to_snapshot_id_inclusive": "end-snapshot-id",
+}
+"""Arguments of :class:`tableformats.Table`'s methods as options of the data source."""
+
+
+def _selection(snapshot: Snapshot) -> dict[str, Any]:
+    """The options that select ``snapshot``, by its version wherever that says all.
+
+    The current snapshot, and that of a branch, may be read by another schema than the version itself. Then they are
+    asked for as they were, and must not have moved on.
+    """
+    asked = {_OPTIONS[name]: value for name, value in snapshot.asked.items()}
+    version = snapshot.version
+    if "starting_version" in snapshot.asked:
+        return {"readChangeFeed": "true", **asked}
+    if "to_snapshot_id_inclusive" in snapshot.asked:
+        return asked
+    if version == -1:
+        return {}
+    if asked.keys() <= {"branch"} and snapshot.table.snapshot(version).schema != snapshot.schema:
+        return {**asked, "expectedVersion": version}
+    return {"versionAsOf": version}
+
+
+def _needed(scan: Scan) -> list[str]:
+    """The scan's columns, then those that Spark needs to filter the rows."""
+    names = list(scan.schema.names)
+    if _filter_text(scan) is None:
+        columns = (column for column in ex.columns_of(scan.filter) if isinstance(column, ex.BoundColumn))
+        names += [column.path[0].name for column in columns]
+    return names
+
+
+def _filter_text(scan: Scan) -> str | None:
+    """The filter as SQL that means the same again; None where there is none, or none that does."""
+    if scan.filter == ex.TRUE:
+        return None
+    text = str(scan.filter)
+    try:
+        return text if scan.snapshot.bind(text, case_sensitive=True) == scan.filter else None
+    except TableFormatsError:
+        return None
+
+
+def _json(name: str, values: Mapping[str, Any]) -> str | None:
+    try:
+        return json.dumps(dict(values)) if values else None
+    except TypeError:
+        # The values are not shown: they may be credentials.
+        raise UnsupportedFeatureError(
+            f"{name} holds values that cannot be written as JSON, the form in which they reach the session",
+            field=name,
+            hint="Give texts, numbers, booleans, lists and dictionaries of them",
+        ) from None
+
+
+def _check_columns(scan: Scan, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Compare the columns of the session's DataFrame with those of the scan, both as Spark's JSON."""
+    from pyspark.sql.types import StructType
+
+    # As Spark writes it again, with collations beside the types.
+    wanted = json.loads(StructType.fromJson(wanted).json())
+    names = dict.fromkeys(_needed(scan))
+    by_name = {f["name"]: f for f in wanted["fields"]}
+    if [f["name"] for f in found["fields"]] == list(names) and all(
+        f == by_name.get(f["name"], f) for f in found["fields"]
+    ):
+        return
+    raise UnsupportedFeatureError(
+        "the session sees other columns than the scan has: the version is read by another schema there",
+        path=scan.snapshot.table.location,
+        field="schema",
+        hint="Open the table again, or ask for a version",
+    )
+
+
+def _refused(scan: Scan, said: str) -> TableFormatsError:
+    path = scan.snapshot.table.location
+    if _NOT_FOUND in said:
+        return UnsupportedFeatureError(
+            "the session does not know the data source 'tableformats'",
+            path=path,
+            field="tableformats",
+            hint="Install the package for the Python of the session's driver and executors (PYSPARK_PYTHON), or "
+            "register it: spark.dataSource.register(pyspark_tableformats.DefaultSource)",
+        )
+    # Of a traceback the last line says what was wrong.
+    ours = [line for line in said.splitlines() if line.startswith("tableformats.errors.")]
+    message = ours[-1].partition(": ")[2] if ours else said.partition("\n")[0]
+    return TableFormatsError(
+        f"the session cannot read the table: {message}",
+        path=path,
+        hint="Its driver must reach the same location, with the same storage options",
+    )

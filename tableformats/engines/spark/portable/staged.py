@@ -1,0 +1,271 @@
+"""Spark's own scan of planned files where no JVM can be talked to: a file log that Spark reads instead of a directory.
+
+Spark takes a directory with ``_spark_metadata`` for the output of a streaming query and reads the files that its log
+names, wherever they lie, without listing anything. :class:`StagedFiles` stands in for
+:class:`Bridge`: constants of a file and deleted positions are joined to its rows by the file's
+number, which the log gives as its modification time. The directory is made once for each list of files, and stays until
+this process ends: Spark Connect analyses a DataFrame again for each query.
+Source: Spark, ``FileStreamSinkLog``, ``MetadataLogFileIndex``, ``SinkFileStatus``.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ....errors import TableFormatsError, UnsupportedFeatureError
+from ....io.storage import Storage
+from ..columns import HIDDEN, ROW_INDEX, StoredColumn
+from ..hadoop import hadoop_path
+from ..native.jvm import Bridge
+from ..positions import WORDS_FIELDS, LiveTest, Pages, as_lists, is_live
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ..native.jvm import Planner
+
+__all__ = ["StagedFiles", "staging_of"]
+
+_KEY = f"{HIDDEN}file"
+_NUMBER = f"{HIDDEN}number"
+_BY_ID = "spark.sql.parquet.fieldId.read.enabled"
+_IGNORE = "spark.sql.parquet.fieldId.read.ignoreMissing"
+_VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
+_NESTED = "spark.sql.parquet.enableNestedColumnVectorizedReader"
+_FIELD_ID = "parquet.field.id"
+
+
+def staging_of(storage: Storage, staging: str | None) -> Storage | None:
+    """Where file logs of a table in ``storage`` are put: at ``staging``, for local tables in a temporary directory,
+    otherwise nowhere."""
+    if staging is not None:
+        return Storage(staging, storage.options)
+    return Storage(_temporary()) if storage.is_local else None
+
+
+@cache
+def _temporary() -> str:
+    """A directory of this process, deleted when it ends."""
+    directory = tempfile.TemporaryDirectory(prefix="tableformats-")
+    atexit.register(directory.cleanup)
+    return directory.name
+
+
+class StagedFiles(Bridge):
+    """Makes DataFrames of planned files in any session, without its JVM."""
+
+    def __init__(self, spark: SparkSession, staging: Storage) -> None:
+        # Nothing of what the base class holds is there.
+        major, minor = spark.version.split(".")[:2]
+        self.version = (int(major), int(minor))
+        self._spark = spark
+        self._staging = staging
+
+    def live_test(self, deleted: Iterable[Pages]) -> LiveTest:
+        """See :meth:`Bridge.live_test`. All constants are joined here, which takes any type."""
+        return LiveTest(WORDS_FIELDS, as_lists(deleted), is_live())
+
+    def relation(
+        self,
+        label: str,
+        files: pa.Table,
+        partition_schema: Mapping[str, Any],
+        data_schema: Mapping[str, Any],
+        options: Mapping[str, str],
+        planner: Planner,
+        file_format: str,
+        live: Any = None,
+        columns: Sequence[StoredColumn] | None = None,
+    ) -> DataFrame:
+        """See :meth:`Bridge.relation`; later filters reach the files, not the plan.
+
+        Raises
+        ------
+        UnsupportedFeatureError : the log cannot name the files, or the session's settings choose a reader that knows of
+            no field ids
+        TableFormatsError : the staging location cannot be written
+        """
+        frame = self._all_columns(files, partition_schema, data_schema, options, file_format)
+        if live is not None:
+            frame = frame.where(live)
+        return frame if columns is None else frame.select(*(column.column() for column in columns))
+
+    def _all_columns(
+        self,
+        files: pa.Table,
+        partition_schema: Mapping[str, Any],
+        data_schema: Mapping[str, Any],
+        options: Mapping[str, str],
+        file_format: str,
+    ) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        stored = list(data_schema["fields"])
+        if not files.num_rows:
+            return self.local_frame(None, {"type": "struct", "fields": [*stored, *partition_schema["fields"]]})
+        self._check_settings(stored)
+        _check_names(files["path"])
+        # Without a column Spark would look for the schema in the files.
+        stored = stored or [{"name": ROW_INDEX, "type": "long", "nullable": True, "metadata": {}}]
+        reader = self._spark.read.options(**options).option("recursiveFileLookup", "true")
+        reader = reader.schema(self.spark_type({"type": "struct", "fields": stored}))
+        directory = self._stage(files["path"], files["size"])
+        frame = reader.format(file_format).load(directory)
+        constants = files.drop_columns(["path", "size"])
+        if not constants.num_columns:
+            return frame
+        number = F.unix_millis(F.col("_metadata.file_modification_time"))
+        keys = pa.array(np.arange(files.num_rows, dtype=np.int64))
+        key = {"name": _KEY, "type": "long", "nullable": True, "metadata": {}}
+        right = self.local_frame(
+            constants.append_column(_KEY, keys),
+            {"type": "struct", "fields": [*partition_schema["fields"], key]},
+        )
+        frame = frame.select("*", number.alias(_NUMBER))
+        return frame.join(F.broadcast(right), F.col(_NUMBER) == F.col(_KEY), "inner").drop(_NUMBER, _KEY)
+
+    def _check_settings(self, stored: list[dict[str, Any]]) -> None:
+        """Raise UnsupportedFeatureError where columns have field ids and the session's Parquet reader goes by names.
+
+        A reader's options arrive in lower case, so that they cannot turn field ids on; and names tell nothing, for
+        files may have others than the table (UniForm).
+        """
+        if f'"{_FIELD_ID}"' not in json.dumps(stored):
+            return
+        nested = any(isinstance(f["type"], dict) for f in stored)
+        needed = (_VECTORIZED, _NESTED) if nested else (_VECTORIZED,)
+        if not self._is_set(_BY_ID, "false") or self._is_set(_IGNORE, "false"):
+            raise UnsupportedFeatureError(
+                "the table's columns are found by field id, which the session's Parquet reader does not do",
+                field=_BY_ID,
+                hint=f'spark.conf.set("{_BY_ID}", "true") lets it',
+            )
+        for setting in needed:
+            if not self._is_set(setting, "true"):
+                raise UnsupportedFeatureError(
+                    "the table's columns are found by field id, which Spark's Parquet reader does for vectors alone",
+                    field=setting,
+                    hint=f'spark.conf.set("{setting}", "true") lets it',
+                )
+
+    def _is_set(self, setting: str, default: str) -> bool:
+        return (self._spark.conf.get(setting, default) or default).lower() == "true"
+
+    # ---- the log ------------------------------------------------------------------------------------------------
+
+    def _stage(self, paths: pa.ChunkedArray, sizes: pa.ChunkedArray) -> str:
+        """The directory whose log names the files, as Spark spells it; a file's number is its modification time."""
+        lines = ["v1"]
+        for number, (path, size) in enumerate(zip(paths.to_pylist(), sizes.to_pylist(), strict=True)):
+            entry = {
+                "path": _encoded(path),
+                "size": size,
+                "isDir": False,
+                "modificationTime": number,
+                "blockReplication": 1,
+                "blockSize": 1 << 27,
+                "action": "add",
+            }
+            lines.append(json.dumps(entry))
+        data = "\n".join(lines).encode()
+        directory = self._staging.join(f"tableformats-{hashlib.sha256(data).hexdigest()[:32]}")
+        try:
+            self._write(f"{directory}/_spark_metadata", data)
+        except (OSError, pa.ArrowException) as error:
+            raise TableFormatsError(
+                f"the staging location cannot be written: {error}", path=directory, hint="Give another one"
+            ) from error
+        return hadoop_path(directory)
+
+    def _write(self, folder: str, data: bytes) -> None:
+        filesystem, inner = self._staging.filesystem_path(folder)
+        if self._staging.is_file(f"{folder}/0"):
+            return
+        filesystem.create_dir(inner, recursive=True)
+        with filesystem.open_output_stream(f"{inner}/0") as out:
+            out.write(data)
+        if not self._staging.root.startswith(_temporary()):
+            # What lies in the temporary directory goes with it.
+            atexit.register(_delete, filesystem, inner.rpartition("/")[0])
+
+    # ---- rows ---------------------------------------------------------------------------------------------------
+
+    def local_frame(self, table: pa.Table | None, schema: Mapping[str, Any]) -> DataFrame:
+        """A DataFrame of rows that this process has; None: of no rows.
+
+        Instants travel as numbers and local times as text, for PySpark would move them by the session's zone.
+        """
+        from pyspark.sql import functions as F
+
+        wanted = self.spark_type(schema)
+        if table is None:
+            return self._spark.createDataFrame([], wanted)
+        sent, columns = table, []
+        for f in schema["fields"]:
+            name, kind = f["name"], f["type"]
+            column = F.col(f"`{name}`")
+            if kind == "timestamp":
+                sent = _replaced(sent, name, sent[name].cast(pa.int64()))
+                column = F.timestamp_micros(column)
+            elif kind == "timestamp_ntz":
+                sent = _replaced(sent, name, pc.strftime(sent[name], format="%Y-%m-%dT%H:%M:%S"))
+                column = column.cast("timestamp_ntz")
+            columns.append(column.alias(name))
+        plain = {"timestamp": "long", "timestamp_ntz": "string"}
+        fields = [
+            {**f, "type": plain.get(f["type"], f["type"]) if isinstance(f["type"], str) else f["type"]}
+            for f in schema["fields"]
+        ]
+        sent = sent.select([f["name"] for f in fields])
+        frame = self._spark.createDataFrame(sent, self.spark_type({"type": "struct", "fields": fields}))
+        return frame.select(*columns)
+
+
+def _check_names(paths: pa.ChunkedArray) -> None:
+    """Raise UnsupportedFeatureError for files that Spark would leave out without a word.
+
+    Source: Spark, ``HadoopFSUtils.shouldFilterOutPathName``; the files of a log are kept by their paths.
+    """
+    hidden = paths.filter(pc.match_substring_regex(paths, r"/[._][^/]*$|\._COPYING_$"))
+    if len(hidden):
+        raise UnsupportedFeatureError(
+            "Spark leaves out files of such names",
+            path=hidden[0].as_py(),
+            field="file names",
+            hint="The data source reads them",
+        )
+    if len(pc.unique(paths)) < len(paths):
+        raise UnsupportedFeatureError(
+            "a file is read several times, and Spark reads it once",
+            field="file names",
+            hint="The data source reads it as often",
+        )
+
+
+def _replaced(table: pa.Table, name: str, values: Any) -> pa.Table:
+    return table.set_column(table.column_names.index(name), name, values)
+
+
+def _encoded(path: str) -> str:
+    """A path as Hadoop spells it, as a URI."""
+    scheme, _, rest = hadoop_path(path).partition(":")
+    return f"{scheme}:{quote(rest, safe='/@:')}"
+
+
+def _delete(filesystem: Any, directory: str) -> None:
+    try:
+        filesystem.delete_dir(directory)
+    except OSError:
+        # Nothing is lost but a directory without data.
+        return

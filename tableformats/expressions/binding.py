@@ -1,0 +1,304 @@
+"""Bind a predicate to a schema: names become columns, literals become values of their column's type.
+
+:func:`bind` keeps SQL's three-valued logic: on every row the bound tree is TRUE, FALSE or NULL exactly where the
+written one is. After it a literal always is a value of its column's type, so engines and pruning compare without
+rules of their own; what a literal means is settled in :mod:`tableformats.expressions.literals`.
+
+Rules, beside those of literals (source: Spark SQL reference, "NULL Semantics", unless another is named):
+
+- Names resolve as :meth:`Schema.resolve` says: dots go into structs, case does not count unless asked for.
+- ``c = NULL`` and the other comparisons with NULL are NULL; ``c <=> NULL`` is ``c IS NULL``.
+- A literal between two values of the type splits the type there: with ``c`` integer, ``c < 1.5`` is ``c <= 1``,
+  ``c = 1.5`` is ``c <= 1 AND c > 1`` (FALSE, but NULL for NULL), ``c <=> 1.5`` is FALSE.
+- ``c IN (1, NULL)`` is ``c IN (1) OR NULL``; IN with one value is ``=``; ``c IN ()`` is FALSE even where c is NULL
+  (Spark 4; SQL migration guide on ``spark.sql.legacy.nullInEmptyListBehavior``).
+- LIKE without wildcards is ``=``; with one trailing ``%`` it is startswith.
+- ``isnan`` of an integer or a decimal is FALSE.
+- A column of type void is always NULL.
+- A column with a collation does not compare here: bytes would give other rows. IS NULL applies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..errors import InvalidPredicateError, UnsupportedFeatureError
+from ..schema import FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type
+from . import (
+    FALSE,
+    TRUE,
+    And,
+    AnyColumn,
+    BoundColumn,
+    Comparison,
+    Constant,
+    Expression,
+    In,
+    IsNaN,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Reference,
+    StartsWith,
+    depth,
+    like_parts,
+)
+from .literals import Fit, fit, is_floating, is_numeric, normalized
+
+__all__ = ["MAX_DEPTH", "bind", "simplify"]
+
+MAX_DEPTH = 200
+"""How deep a predicate may nest; AND and OR chains are flat and do not count."""
+
+NULL = Constant(None)
+
+
+def bind(expression: Expression, schema: Schema, case_sensitive: bool = False) -> Expression:
+    """The same predicate over the columns of ``schema``, simplified. Binding a bound tree again changes nothing.
+
+    Raises
+    ------
+    InvalidPredicateError : no such column (near names are listed), an ambiguous one, or a comparison of types that
+        do not compare; ``field`` is the column
+    UnsupportedFeatureError : a comparison that is not built, such as that of a column with a collation
+    """
+    if depth(expression) > MAX_DEPTH:
+        raise InvalidPredicateError(
+            f"the predicate nests deeper than {MAX_DEPTH} levels", hint="Write it with flat AND, OR and IN."
+        )
+    return simplify(_Binder(schema, case_sensitive).bind(expression))
+
+
+def simplify(expression: Expression) -> Expression:
+    """The same predicate without constants inside, nested ANDs and ORs, double negations and repeated terms.
+
+    Three-valued: NULL AND x keeps its NULL, for x may be FALSE. Source: Spark SQL reference, "NULL Semantics",
+    Logical operators.
+    """
+    if isinstance(expression, Not):
+        child = simplify(expression.child)
+        if isinstance(child, Constant):
+            return child if child.value is None else Constant(not child.value)
+        return child.child if isinstance(child, Not) else Not(child)
+    if isinstance(expression, And):
+        return _junction(And, expression.children, neutral=TRUE, absorbing=FALSE)
+    if isinstance(expression, Or):
+        return _junction(Or, expression.children, neutral=FALSE, absorbing=TRUE)
+    return expression
+
+
+def _junction(
+    kind: type[And] | type[Or], children: Iterable[Expression], neutral: Constant, absorbing: Constant
+) -> Expression:
+    kept: dict[Expression, None] = {}
+    for child in map(simplify, children):
+        for part in child.children if isinstance(child, kind) else (child,):
+            if part == absorbing:
+                return absorbing
+            if part != neutral:
+                kept[part] = None
+    parts = tuple(kept)
+    return neutral if not parts else parts[0] if len(parts) == 1 else kind(parts)
+
+
+class _Binder:
+    def __init__(self, schema: Schema, case_sensitive: bool) -> None:
+        self._schema = schema
+        self._case_sensitive = case_sensitive
+
+    def bind(self, node: Expression) -> Expression:
+        if isinstance(node, (And, Or)):
+            return type(node)(tuple(self.bind(child) for child in node.children))
+        if isinstance(node, Not):
+            return Not(self.bind(node.child))
+        if isinstance(node, Constant):
+            return node
+        if isinstance(node, Comparison):
+            return self._comparison(node)
+        if isinstance(node, In):
+            return _bind_in(self._value_column(node.column), node.literals)
+        if isinstance(node, IsNull):
+            return IsNull(self._column(node.column))
+        if isinstance(node, IsNaN):
+            return _bind_is_nan(self._value_column(node.column))
+        if isinstance(node, StartsWith):
+            return _bind_prefix(self._value_column(node.column), node.prefix)
+        if isinstance(node, Like):
+            return _bind_like(self._value_column(node.column), node.pattern)
+        raise InvalidPredicateError(f"{type(node).__name__} is no predicate of this library")
+
+    def _comparison(self, node: Comparison) -> Expression:
+        left = self._value_column(node.column)
+        if not isinstance(node.right, Literal):
+            return _bind_columns(node.op, left, self._value_column(node.right))
+        literal = normalized(node.right)
+        if literal.value is None:
+            return IsNull(left) if node.op == "<=>" else NULL
+        if _is_void(left.type):
+            return FALSE if node.op == "<=>" else NULL
+        return _compare(node.op, left, _fit(literal, left))
+
+    def _value_column(self, column: AnyColumn) -> BoundColumn:
+        """The column, which must have values that compare."""
+        bound = self._column(column)
+        if bound.type.is_nested or str(bound.type) == "variant":
+            raise InvalidPredicateError(
+                f"a column of type {bound.type} does not compare; only IS NULL applies to it",
+                field=str(bound),
+                hint="Name a struct's member, as in a.b." if isinstance(bound.type, StructType) else None,
+            )
+        if bound.field.collation is not None:
+            raise UnsupportedFeatureError(
+                f"column {str(bound)!r} compares by the collation {bound.field.collation!r}, which is not built",
+                field=str(bound),
+                hint="Filter the rows after reading, in an engine that has the collation",
+            )
+        return bound
+
+    def _column(self, column: AnyColumn) -> BoundColumn:
+        parts = column.parts if isinstance(column, Reference) else tuple(f.name for f in column.path)
+        path = self._schema.resolve(parts, self._case_sensitive)
+        if path is None:
+            raise self._unknown(parts)
+        return BoundColumn(path)
+
+    def _unknown(self, parts: tuple[str, ...]) -> InvalidPredicateError:
+        name = ".".join(parts)
+        for length in range(1, len(parts)):
+            parent = self._schema.resolve(parts[:length], self._case_sensitive)
+            if parent and isinstance(parent[-1].type, (ListType, MapType)):
+                return InvalidPredicateError(
+                    f"column {'.'.join(parts[:length])!r} is {parent[-1].type}: a predicate cannot reach into lists "
+                    "and maps",
+                    field=name,
+                    hint="Filter the rows after reading.",
+                )
+        spellings = self._spellings(parts)
+        if len(spellings) > 1 and not self._case_sensitive:
+            return InvalidPredicateError(
+                f"column {name!r} is ambiguous: it could be {' or '.join(spellings)}",
+                field=name,
+                hint="Spell it exactly.",
+            )
+        near = self._schema.near_names(name)
+        known = ", ".join(near) if near else ", ".join(self._schema.names[:10])
+        hint = f"Did you mean {known}?" if near else f"The columns are: {known}."
+        return InvalidPredicateError(f"there is no column {name!r}", field=name, hint=hint)
+
+    def _spellings(self, parts: tuple[str, ...]) -> list[str]:
+        """Names that differ in case only, at the first part that has no one match."""
+        fields = self._schema.fields
+        for length in range(1, len(parts) + 1):
+            path = self._schema.resolve(parts[:length])
+            if path is None:
+                return [f.name for f in fields if f.name.lower() == parts[length - 1].lower()]
+            kind = path[-1].type
+            fields = kind.fields if isinstance(kind, StructType) else ()
+        return []
+
+
+def _compare(op: str, column: BoundColumn, fitted: Fit) -> Expression:
+    """``column op literal`` where the literal falls on or beside a value of the column's type."""
+    literal = Literal(fitted.value, column.type)
+    if fitted.side == 0:
+        return Comparison(op, column, literal)
+    # The type's values split into those below the literal and those above it.
+    below = Comparison("<=" if fitted.side > 0 else "<", column, literal)
+    above = Comparison(">" if fitted.side > 0 else ">=", column, literal)
+    split = {"<": below, "<=": below, ">": above, ">=": above, "<=>": FALSE}
+    return split[op] if op in split else And((below, above)) if op == "=" else Or((below, above))
+
+
+def _fit(literal: Literal, column: BoundColumn) -> Fit:
+    try:
+        return fit(literal, column.type)
+    except InvalidPredicateError as error:
+        error.field = str(column)
+        raise
+
+
+def _bind_in(column: BoundColumn, literals: tuple[Literal, ...]) -> Expression:
+    if not literals:
+        return FALSE
+    values = [normalized(literal) for literal in literals]
+    has_null = any(value.value is None for value in values)
+    if _is_void(column.type):
+        return NULL
+    fits = [_fit(value, column) for value in values if value.value is not None]
+    exact = tuple(dict.fromkeys(Literal(f.value, column.type) for f in fits if f.side == 0))
+    if len(exact) > 1:
+        found: Expression = In(column, exact)
+    elif exact:
+        found = Comparison("=", column, exact[0])
+    else:
+        found = _compare("=", column, fits[0]) if fits else FALSE
+    return Or((found, NULL)) if has_null else found
+
+
+def _bind_is_nan(column: BoundColumn) -> Expression:
+    if is_floating(column.type):
+        return IsNaN(column)
+    if is_numeric(column.type) or _is_void(column.type):
+        return FALSE
+    raise InvalidPredicateError(f"isnan() of a column of type {column.type}", field=str(column))
+
+
+def _bind_prefix(column: BoundColumn, prefix: str) -> Expression:
+    if _is_void(column.type):
+        return NULL
+    _require_string(column, "startswith()", prefix)
+    return StartsWith(column, prefix)
+
+
+def _bind_like(column: BoundColumn, pattern: str) -> Expression:
+    if _is_void(column.type):
+        return NULL
+    _require_string(column, "LIKE", pattern)
+    parts = like_parts(pattern)
+    text = "".join(c for c, is_wildcard in parts if not is_wildcard)
+    if len(text) == len(parts):
+        return Comparison("=", column, Literal(text, column.type))
+    head = next(i for i, (_, is_wildcard) in enumerate(parts) if is_wildcard)
+    if all(part == ("%", True) for part in parts[head:]):
+        return StartsWith(column, text)
+    return Like(column, pattern)
+
+
+def _require_string(column: BoundColumn, what: str, operand: str) -> None:
+    if str(column.type) != "string":
+        raise InvalidPredicateError(f"{what} needs a string column, not one of type {column.type}", field=str(column))
+    _fit(Literal(operand), column)
+
+
+def _bind_columns(op: str, left: BoundColumn, right: BoundColumn) -> Expression:
+    if _is_void(left.type) or _is_void(right.type):
+        if op != "<=>":
+            return NULL
+        return IsNull(right if _is_void(left.type) else left)
+    if _family(left.type) != _family(right.type):
+        raise InvalidPredicateError(
+            f"columns of type {left.type} and {right.type} cannot be compared", field=f"{left}, {right}"
+        )
+    if str(left.type).endswith("_ns") != str(right.type).endswith("_ns") and _family(left.type) == "instant":
+        raise UnsupportedFeatureError(
+            f"comparing columns of type {left.type} and {right.type}",
+            field=f"{left}, {right}",
+            hint="Compare columns of one unit.",
+        )
+    return Comparison(op, left, right)
+
+
+def _family(kind: Type) -> str:
+    """Types of one family compare with each other."""
+    if is_numeric(kind):
+        return "number"
+    if isinstance(kind, FixedType):
+        return "binary"
+    assert isinstance(kind, PrimitiveType)
+    return "instant" if kind.name == "date" or kind.name.startswith("timestamp") else kind.name
+
+
+def _is_void(kind: Type) -> bool:
+    return isinstance(kind, PrimitiveType) and kind.name == "unknown"

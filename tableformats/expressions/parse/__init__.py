@@ -1,0 +1,48 @@
+"""Front ends: whatever form a user's filter has, :func:`parse_filter` makes the one predicate tree of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import InvalidPredicateError, UnsupportedFeatureError
+from .. import Column, Expression
+
+__all__ = ["parse_filter"]
+
+_FORMS = "Give a SQL string, tf.col('a') > 1, tuples such as [('a', '>', 1)], or a PyIceberg expression."
+
+
+def parse_filter(filter: Any) -> Expression | None:
+    """The unbound predicate of a filter; None, and an empty list, filter nothing.
+
+    Parameters
+    ----------
+    filter : a SQL string in Spark's dialect, an :class:`Expression`, DNF tuples, a PyIceberg expression, or None
+
+    Raises
+    ------
+    InvalidPredicateError : the filter does not parse or is no filter
+    UnsupportedFeatureError : it is of a form or uses an operation that is not built; ``field`` names it
+    """
+    if filter is None or isinstance(filter, Expression):
+        return filter
+    if isinstance(filter, str):
+        from .sql import parse_sql
+
+        return parse_sql(filter)
+    if isinstance(filter, (list, tuple)):
+        from .tuples import parse_tuples
+
+        return parse_tuples(filter)
+    if isinstance(filter, Column):
+        raise InvalidPredicateError(
+            f"{filter!r} is a column, not a predicate", hint="Compare it, as in tf.col('a') == True."
+        )
+    library = type(filter).__module__.partition(".")[0]
+    if library == "pyiceberg":
+        from .pyiceberg import parse_pyiceberg
+
+        return parse_pyiceberg(filter)
+    if library == "pyarrow":
+        raise UnsupportedFeatureError("filters of pyarrow are not read yet", field="pyarrow filter", hint=_FORMS)
+    raise InvalidPredicateError(f"{filter!r} of type {type(filter).__name__} is no filter", hint=_FORMS)

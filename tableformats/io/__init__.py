@@ -1,0 +1,1 @@
+"""Storage: listing and reading files, the policy of paths, credentials, compression."""

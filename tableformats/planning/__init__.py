@@ -1,0 +1,1 @@
+"""Planning: from the metadata of a snapshot to the files of a plan."""

@@ -1,0 +1,153 @@
+"""What a format implements to find and open its tables."""
+
+from __future__ import annotations
+
+import datetime as dt
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..cache.metadata_cache import MetadataCache
+from ..errors import SnapshotNotFoundError, UnsupportedFeatureError
+from ..io.storage import Storage
+from .changes import FormatChanges
+from .snapshot import FormatSnapshot
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+__all__ = ["FormatTable", "OpenOptions", "SnapshotSelector", "TableFormat", "utc_datetime"]
+
+
+@dataclass(frozen=True)
+class OpenOptions:
+    """What the caller of ``open_table`` asked for, beyond the location."""
+
+    relocate: bool | Mapping[str, str] | None = None
+    cache: MetadataCache = field(default_factory=MetadataCache)
+    """Where the format keeps what it decoded of files that never change; the core keeps there what it made of them."""
+
+
+@dataclass(frozen=True)
+class SnapshotSelector:
+    """Which snapshot; at most one is set, none means the current one.
+
+    ``timestamp_ms`` is milliseconds since the epoch, UTC, in the years 1 to 9999: the snapshot that was current at that
+    instant.
+    """
+
+    version: int | str | None = None
+    timestamp_ms: int | None = None
+    branch: str | None = None
+    tag: str | None = None
+
+
+class FormatTable(ABC):
+    """A table that was found and opened; holds no snapshot."""
+
+    format: str
+    location: str
+
+    @abstractmethod
+    def snapshot(self, selector: SnapshotSelector) -> FormatSnapshot:
+        """The selected snapshot.
+
+        Raises
+        ------
+        SnapshotNotFoundError : no such version, timestamp, branch or tag (the message lists what there is)
+        CorruptMetadataError, UnsupportedFeatureError : as found while reading the metadata
+        """
+
+    def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
+        """The newest version, given an older ``snapshot`` of this table; ``snapshot`` itself where nothing is new.
+
+        A format that can read only what is new does so; by default the newest version is opened. Without snapshots
+        (version -1) nothing says whether anything is new, and it always is. Raises as :meth:`snapshot` does.
+        """
+        newest = self.snapshot(SnapshotSelector())
+        return snapshot if newest.version == snapshot.version != -1 else newest
+
+    @abstractmethod
+    def history(self, limit: int | None = None) -> pa.Table:
+        """Versions, newest first: at least ``version`` int64, ``timestamp`` timestamp[ms, UTC], ``operation``
+        string; what the format adds follows."""
+
+    def versions_after(self, version: int | None) -> list[int]:
+        """The versions behind ``version`` (None: all) up to the current one, oldest first: by lineage, where there is
+        one. By default what :meth:`history` lists.
+
+        Raises
+        ------
+        SnapshotNotFoundError : the current version did not come from ``version``, or what lies between is gone
+        """
+
+        known = self.history()["version"].to_pylist()
+        if version is None:
+            return list(reversed(known))
+        if version not in known:
+            raise SnapshotNotFoundError(
+                f"there is no version {version}", path=self.location, hint="Start at one that table.history() lists"
+            )
+        return list(reversed(known[: known.index(version)]))
+
+    def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> FormatChanges:
+        """The changes that these versions made, both included; None is the current one.
+
+        Raises
+        ------
+        SnapshotNotFoundError : a version is not there, or its changes are not any more (the hint says which are);
+            the ending version is before the starting one
+        UnsupportedFeatureError : the format does not offer changes, or the range cannot be read
+        CorruptMetadataError : as found while reading the metadata
+        """
+
+        raise UnsupportedFeatureError(
+            f"changes between versions are not read from {self.format} tables",
+            path=self.location,
+            field="changes",
+            hint="Compare two snapshots instead",
+        )
+
+    def appends(self, exclusive: int | None = None, inclusive: int | None = None) -> FormatSnapshot:
+        """The files that appends behind the version ``exclusive`` and up to ``inclusive`` added, as a snapshot under
+        the schema of the latter: see :meth:`tableformats.Table.incremental_append_scan`.
+
+        Raises
+        ------
+        SnapshotNotFoundError : a version is not there, or does not lie behind the other
+        UnsupportedFeatureError : the format does not offer this
+        """
+
+        raise UnsupportedFeatureError(
+            f"appends alone are not read from {self.format} tables",
+            path=self.location,
+            field="incremental_append_scan",
+            hint="table.changes(starting, ending) gives what every version inserted and deleted",
+        )
+
+
+class TableFormat(ABC):
+    """A format: finds out whether a location holds one of its tables, and opens it."""
+
+    name: str
+
+    @abstractmethod
+    def detect(self, storage: Storage, options: OpenOptions) -> bool:
+        """Whether ``storage.root`` (a directory or a file) is a table of this format. One or two cheap look-ups."""
+
+    @abstractmethod
+    def open(self, storage: Storage, options: OpenOptions) -> FormatTable:
+        """Open the table at ``storage.root``.
+
+        Raises
+        ------
+        TableNotFoundError : there is none
+        CorruptMetadataError, UnsupportedFeatureError : there is one that cannot be read
+        """
+
+
+def utc_datetime(timestamp_ms: int) -> dt.datetime:
+    """Milliseconds since the epoch as an aware datetime in UTC. Raises OverflowError outside of the years 1 to 9999."""
+    return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(milliseconds=timestamp_ms)

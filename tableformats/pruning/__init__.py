@@ -1,0 +1,1 @@
+"""Pruning: a predicate and columns of bounds give a verdict for each file."""

@@ -1,0 +1,1 @@
+"""How work is run: threads, what survives a fork, pickling, and the memory allocator."""

@@ -1,0 +1,512 @@
+"""Table and Snapshot: what ``open_table`` returns, and one version of it.
+
+Both are thin: the format's plugin answers, planning decides. Names are those of Delta, Iceberg, deltalake and
+PyIceberg where they agree.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import (
+    InvalidPredicateError,
+    SnapshotNotFoundError,
+    TableFormatsError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
+from ..expressions import tree as ex
+from ..limits import DEFAULT_LIMITS, Limits
+from ..runtime.pickling import Portable
+from ..schema import Schema
+from ..schema.datetimes import DATETIME_MS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..cache.metadata_cache import MetadataCache
+    from ..inspect.tables import Inspector
+    from ..io.storage import Storage
+    from ..plugin.format import FormatTable
+    from ..plugin.partitions import PartitionField
+    from ..plugin.snapshot import FormatSnapshot
+    from .changes import Changes
+    from .scan import Scan
+
+__all__ = ["Snapshot", "Table", "open_table"]
+
+Timestamp = dt.datetime | str | int
+
+
+def open_table(
+    location: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    catalog: Any = None,
+    storage_options: Mapping[str, Any] | None = None,
+    relocate: bool | Mapping[str, str] | None = None,
+    allow_paths: str | Sequence[str] | None = None,
+    cache: bool | MetadataCache = True,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Table:
+    """Open a Delta or Iceberg table, or one of any installed format.
+
+    Parameters
+    ----------
+    location : a directory, an Iceberg ``metadata.json``, or, with ``catalog``, an identifier (``"db.table"``)
+    format : "delta", "iceberg", ...; None finds out. Needed where one directory holds two formats (UniForm)
+    catalog : a PyIceberg catalog, or the name of one that PyIceberg's configuration knows
+    storage_options : options of the fsspec file system of the store
+    relocate : True or {old prefix: new prefix}: the metadata names other locations (the table was moved or copied)
+    allow_paths : a prefix, or prefixes, of further stores whose paths the table's metadata may name
+    cache : keep what was decoded of immutable metadata between plans: True in a cache of the table's own, or in a
+        :class:`MetadataCache` that several tables share
+    limits : what the table's bytes may cost at most
+
+    Raises
+    ------
+    TableNotFoundError : nothing is at the location; the catalog has no such table
+    TableFormatsError : the catalog, or the file system of the store, cannot be used
+    UnknownFormatError : no installed format claims it
+    AmbiguousFormatError : several do, and ``format`` is None
+    PluginLoadError : the plugin of ``format`` is broken
+    CorruptMetadataError, UnsupportedFeatureError : there is a table that cannot be read
+    LimitExceededError : what its metadata claims passes one of ``limits``; so may every later call
+    TypeError : an argument is of another type than it says
+    """
+    from ..cache.directory import telling_options
+    from ..cache.metadata_cache import MetadataCache
+    from ..io.storage import Storage
+    from ..plugin.format import OpenOptions
+    from ..plugin.registry import host
+
+    _check_types(relocate=relocate, cache=cache, limits=limits)
+    if catalog is not None:
+        location = _from_catalog(catalog, os.fspath(location))
+    storage = Storage(location, storage_options, allow_paths, limits)
+    if isinstance(cache, bool):
+        kept = MetadataCache() if cache else MetadataCache(0)
+    else:
+        place = repr((storage.root, telling_options(storage_options or {}), _frozen(relocate), limits))
+        kept = cache.scoped(storage.root, cache.digest(storage_options), _frozen(relocate), limits, place=place)
+    options = OpenOptions(relocate=relocate, cache=kept)
+    if format is None:
+        opened = host().detect(storage, options)
+    else:
+        opened = host().get(format)
+        storage.require_root()
+    return Table(opened.open(storage, options), storage, kept)
+
+
+def _check_types(*, relocate: Any, cache: Any, limits: Any) -> None:
+    """Raise TypeError for what would be an error without words later, or be taken for True."""
+    from ..cache.metadata_cache import MetadataCache
+
+    if isinstance(relocate, Mapping):
+        is_known = all(isinstance(prefix, str) for move in relocate.items() for prefix in move)
+    else:
+        is_known = relocate is None or isinstance(relocate, bool)
+    if not is_known:
+        raise TypeError(f"relocate is True or {{old prefix: new prefix}}, not {relocate!r}")
+    if not isinstance(cache, (bool, MetadataCache)):
+        raise TypeError(f"cache is True, False or a MetadataCache, not {cache!r}")
+    if not isinstance(limits, Limits):
+        raise TypeError(f"limits is a tableformats.Limits, not {limits!r}")
+
+
+def _frozen(options: Any) -> Any:
+    return tuple(sorted((str(k), repr(v)) for k, v in options.items())) if isinstance(options, Mapping) else options
+
+
+def _from_catalog(catalog: Any, identifier: str) -> str:
+    if not isinstance(catalog, str) and not hasattr(catalog, "load_table"):
+        raise TypeError(f"catalog is a PyIceberg catalog or the name of one, not {catalog!r}")
+    try:
+        if isinstance(catalog, str):
+            from pyiceberg.catalog import load_catalog
+
+            catalog = load_catalog(catalog)
+        return str(catalog.load_table(identifier).metadata_location)
+    except ImportError as error:
+        raise TableFormatsError(
+            f"opening a table by catalog name needs PyIceberg: {error}", hint="pip install 'tableformats[catalogs]'"
+        ) from error
+    except Exception as error:
+        if type(error).__name__.startswith("NoSuch"):
+            raise TableNotFoundError(
+                "the catalog has no such table", path=identifier, hint="Give its name with that of its namespace"
+            ) from error
+        raise TableFormatsError(
+            # Not its own words: what configures a catalog, and so may stand in them, are credentials too.
+            f"the catalog does not give the table: {type(error).__name__}",
+            path=identifier,
+            hint="Check PyIceberg's configuration",
+        ) from error
+
+
+class Table(Portable):
+    """An opened table. ``format`` is the plugin's name for it, ``location`` its absolute root."""
+
+    def __init__(self, opened: FormatTable, storage: Storage, cache: MetadataCache | None = None) -> None:
+        from ..cache.metadata_cache import MetadataCache
+
+        self._opened = opened
+        self.storage = storage
+        self.cache = MetadataCache() if cache is None else cache
+
+    def __repr__(self) -> str:
+        return f"Table({self.location!r}, format={self.format!r})"
+
+    @property
+    def format(self) -> str:
+        return self._opened.format
+
+    @property
+    def location(self) -> str:
+        return self._opened.location
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        """Versions, newest first: ``version``, ``timestamp``, ``operation``, then what the format adds.
+
+        Raises
+        ------
+        ValueError : ``limit`` is no number of versions
+        CorruptMetadataError : as the metadata is read
+        """
+        _check_limit(limit, "versions")
+        return self._opened.history(limit)
+
+    def snapshot(
+        self,
+        version: int | str | None = None,
+        *,
+        timestamp: Timestamp | None = None,
+        branch: str | None = None,
+        tag: str | None = None,
+    ) -> Snapshot:
+        """One version; without arguments the current one.
+
+        Parameters
+        ----------
+        version : Delta version, Iceberg snapshot id, or a ref's name
+        timestamp : the version current at that time: datetime, ISO 8601 text or epoch milliseconds; naive is UTC
+        branch, tag : an Iceberg ref
+
+        Raises
+        ------
+        SnapshotNotFoundError : there is no such version
+        """
+        from ..plugin.format import SnapshotSelector
+
+        given = [
+            name
+            for name, v in [("version", version), ("timestamp", timestamp), ("branch", branch), ("tag", tag)]
+            if v is not None
+        ]
+        if len(given) > 1:
+            raise TypeError(f"{' and '.join(given)} were given; a snapshot is selected by one of them")
+        selector = SnapshotSelector(version, epoch_ms(timestamp), branch, tag)
+        asked = {"version": version, "timestamp": selector.timestamp_ms, "branch": branch, "tag": tag}
+        return Snapshot(self, self._opened.snapshot(selector), {k: v for k, v in asked.items() if v is not None})
+
+    def scan(
+        self,
+        filter: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        version: int | str | None = None,
+        timestamp: Timestamp | None = None,
+        branch: str | None = None,
+        tag: str | None = None,
+        case_sensitive: bool = False,
+        limit: int | None = None,
+    ) -> Scan:
+        """The rows for which ``filter`` is TRUE; see :meth:`snapshot` for the selection, :meth:`Snapshot.scan`."""
+        snapshot = self.snapshot(version, timestamp=timestamp, branch=branch, tag=tag)
+        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
+
+    def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> Changes:
+        """The rows that these versions inserted, deleted and updated: a scan with the columns ``_change_type``,
+        ``_commit_version`` and ``_commit_timestamp`` behind those of the table.
+
+        A version that recorded its changes (Delta's change data feed) gives them as recorded. Of others, rows of
+        added files are inserts and rows of removed files deletes, so that a row of a rewritten file is both. Where
+        versions are snapshots (Iceberg), the range is the lineage of the ending one back to the starting one, and
+        snapshots that only rewrote files (``replace``) give nothing.
+
+        Parameters
+        ----------
+        starting_version, ending_version : both included; None is the current version. Iceberg: ids, or names of refs
+
+        Raises
+        ------
+        SnapshotNotFoundError : a version is not there, or its changes are not any more (the hint says which are);
+            the ending version is before the starting one
+        UnsupportedFeatureError : the format does not offer changes, or the schema changed so that older rows cannot
+            be given by the ending version's schema (``field`` names the column)
+        """
+        from .changes import Changes, ChangesSnapshot
+
+        found = self._opened.changes(starting_version, ending_version)
+        asked = {"starting_version": found.starting_version, "ending_version": found.ending_version}
+        snapshot = Snapshot(self, ChangesSnapshot(found, self.storage), asked)
+        return Changes(snapshot, ex.TRUE, snapshot.schema)
+
+    def incremental_append_scan(
+        self,
+        from_snapshot_id_exclusive: int | None = None,
+        to_snapshot_id_inclusive: int | None = None,
+        filter: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        case_sensitive: bool = False,
+        limit: int | None = None,
+    ) -> Scan:
+        """The rows that append snapshots of a range brought, as they were appended: other snapshots of the range, and
+        what they deleted, are left out. The columns are the table's at the last snapshot (Iceberg).
+
+        For streaming readers: give the snapshot that was read last, and remember ``scan.snapshot.version`` for the next
+        time; nothing new is no rows.
+
+        Parameters
+        ----------
+        from_snapshot_id_exclusive : an ancestor of the last snapshot; None means from the table's beginning
+        to_snapshot_id_inclusive : None is the current snapshot
+        filter, columns, case_sensitive, limit : as for :meth:`Snapshot.scan`
+
+        Raises
+        ------
+        SnapshotNotFoundError : a snapshot is not there, or the first is no ancestor of the last
+        UnsupportedFeatureError : the format does not offer this (``table.changes`` may)
+        """
+        found = self._opened.appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive)
+        asked = {"from_snapshot_id_exclusive": from_snapshot_id_exclusive, "to_snapshot_id_inclusive": found.version}
+        snapshot = Snapshot(self, found, {k: v for k, v in asked.items() if v is not None})
+        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
+
+    def versions_after(self, version: int | None) -> list[int]:
+        """The versions behind ``version`` (None: all that there are) up to the current one, oldest first; of Iceberg
+        tables the snapshots of its lineage.
+
+        Raises
+        ------
+        SnapshotNotFoundError : the current version did not come from ``version``, or what lies between is gone
+        """
+        return self._opened.versions_after(version)
+
+    def updated(self, snapshot: FormatSnapshot) -> FormatSnapshot:
+        """See :meth:`tableformats.plugin.FormatTable.update`; :meth:`Snapshot.update` is for users."""
+        return self._opened.update(snapshot)
+
+    @property
+    def inspect(self) -> Inspector:
+        """Metadata tables: ``table.inspect.files()``, ``.snapshots()``, ``.manifests()``, ..."""
+        from ..inspect.tables import Inspector
+
+        return Inspector(self)
+
+
+class Snapshot(Portable):
+    """One version of a table: immutable.
+
+    A pickled one reads the files of plans that were made elsewhere; asked for a plan, it is selected again.
+
+    ``asked`` are the arguments, by name, of the method of :class:`Table` that gave it: :meth:`Table.snapshot`,
+    :meth:`Table.changes` or :meth:`Table.incremental_append_scan`.
+    """
+
+    def __init__(self, table: Table, format_snapshot: FormatSnapshot, asked: Mapping[str, Any] | None = None) -> None:
+        self.table = table
+        self.format_snapshot = format_snapshot
+        self.asked = dict(asked or {})
+        self._is_away = False
+
+    def _state(self) -> dict[str, Any]:
+        return {**self.__dict__, "_is_away": True}
+
+    def reattached(self) -> Snapshot:
+        """This snapshot; where it came from another process, which kept what planning needs, the same one selected
+        again here.
+
+        Raises
+        ------
+        SnapshotNotFoundError : it is not there any more, or is read by another schema now
+        """
+        if not self._is_away:
+            return self
+        found = self._selected_again()
+        if (found.version, found.schema) != (self.version, self.schema):
+            raise SnapshotNotFoundError(
+                f"version {self.version} is read by another schema now",
+                path=self.table.location,
+                hint="Open the table again",
+            )
+        return found
+
+    def _selected_again(self) -> Snapshot:
+        if "starting_version" in self.asked:
+            return self.table.changes(**self.asked).snapshot
+        if "to_snapshot_id_inclusive" in self.asked:
+            return self.table.incremental_append_scan(**self.asked).snapshot
+        found = self.table.snapshot(**self.asked)
+        return found if found.version == self.version else self.table.snapshot(self.version)
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self.table.location!r}, version={self.version})"
+
+    @property
+    def storage(self) -> Storage:
+        return self.table.storage
+
+    @property
+    def version(self) -> int:
+        """Delta version, or Iceberg snapshot id (-1: the table has no snapshot yet)."""
+        return self.format_snapshot.version
+
+    @property
+    def timestamp(self) -> dt.datetime | None:
+        """When the version was committed, in UTC."""
+        from ..plugin.format import utc_datetime
+
+        milliseconds = self.format_snapshot.timestamp_ms
+        return None if milliseconds is None else utc_datetime(milliseconds)
+
+    @property
+    def schema(self) -> Schema:
+        return self.format_snapshot.schema
+
+    @property
+    def partition_fields(self) -> list[PartitionField]:
+        """The fields of the spec that new files get."""
+        spec = self.format_snapshot.specs.get(self.format_snapshot.default_spec_id)
+        return list(spec.fields) if spec else []
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The table's properties (Delta: ``configuration``)."""
+        return dict(self.format_snapshot.properties)
+
+    def update(self) -> Snapshot:
+        """The table's newest version, reading only what is new; this very snapshot where nothing is.
+
+        An Iceberg table that was opened at its directory moves on to the newest metadata file there, and so do
+        :meth:`Table.snapshot` and the other methods of ``table``; one that was opened at a metadata file, or through a
+        catalog, stays at that file.
+
+        Raises
+        ------
+        CorruptMetadataError, UnsupportedFeatureError : as found in what is new
+        """
+        newest = self.table.updated(self.format_snapshot)
+        return self if newest is self.format_snapshot else Snapshot(self.table, newest)
+
+    def scan(
+        self,
+        filter: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        case_sensitive: bool = False,
+        limit: int | None = None,
+    ) -> Scan:
+        """The rows for which ``filter`` is TRUE.
+
+        Parameters
+        ----------
+        filter : SQL text in Spark's dialect, ``tf.col("a") > 1``, DNF tuples ``[("a", ">", 1)]``, a PyIceberg
+            expression, or None
+        columns : names of top-level columns, in the order wanted, and of metadata columns where the table has them
+            (Delta with row tracking: ``_metadata.row_id``, ``_metadata.row_commit_version``; Iceberg: ``_file`` as in
+            ``plan.files``, ``_pos``, ``_spec_id``, ``_partition``, and in version 3 ``_row_id`` and
+            ``_last_updated_sequence_number``); None means all but these
+        case_sensitive : whether names in ``filter`` and ``columns`` must match in case
+        limit : at most so many rows
+
+        Raises
+        ------
+        InvalidPredicateError : the filter does not parse or names no column (the message lists near names)
+        ValueError : ``limit`` is no number of rows
+        """
+        from .scan import Scan
+
+        _check_limit(limit, "rows")
+        schema = self.schema if columns is None else self.project(columns, case_sensitive)
+        return Scan(self, self.bind(filter, case_sensitive), schema, case_sensitive, limit)
+
+    def bind(self, filter: Any, case_sensitive: bool = False) -> ex.Expression:
+        """``filter`` in any accepted form, bound to this snapshot's schema. Raises InvalidPredicateError, and
+        UnsupportedFeatureError for metadata columns."""
+        from ..expressions.binding import bind
+        from ..expressions.parse import parse_filter
+
+        parsed = parse_filter(filter)
+        if parsed is None:
+            return ex.TRUE
+        self._refuse_metadata_columns(parsed, case_sensitive)
+        return bind(parsed, self.schema, case_sensitive)
+
+    def _refuse_metadata_columns(self, parsed: ex.Expression, case_sensitive: bool) -> None:
+        metadata = Schema(tuple(c.field for c in self.format_snapshot.metadata_columns))
+        for column in ex.columns_of(parsed):
+            if not isinstance(column, ex.Reference) or self.schema.resolve(column.parts, case_sensitive):
+                continue
+            name = ".".join(column.parts)
+            if metadata.resolve([name], case_sensitive) or metadata.resolve(column.parts, case_sensitive):
+                raise UnsupportedFeatureError(
+                    f"the metadata column {name!r} can be selected, but no filter names it yet",
+                    path=self.table.location,
+                    field=name,
+                    hint="Select the column and filter the rows",
+                )
+
+    def project(self, columns: Sequence[str], case_sensitive: bool = False) -> Schema:
+        """The schema of these top-level and metadata columns. Raises InvalidPredicateError for other names."""
+        if isinstance(columns, str):
+            columns = [columns]
+        metadata = Schema(tuple(c.field for c in self.format_snapshot.metadata_columns))
+        fields = []
+        for name in columns:
+            if not isinstance(name, str):
+                raise InvalidPredicateError(f"{name!r} is no column's name", hint="Give names, as text")
+            path = self.schema.resolve([name], case_sensitive) or metadata.resolve([name], case_sensitive)
+            if path is None:
+                near = ", ".join(self.schema.near_names(name)) or ", ".join(self.schema.names[:5])
+                raise InvalidPredicateError(
+                    f"no column {name!r}", path=self.table.location, field=name, hint=f"Near names: {near}"
+                )
+            fields.append(path[0])
+        return Schema(tuple(fields), self.schema.id)
+
+
+def _check_limit(limit: int | None, what: str) -> None:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise ValueError(f"limit must be a number of {what}, not {limit!r}")
+
+
+def epoch_ms(timestamp: Timestamp | None) -> int | None:
+    """Milliseconds since the epoch; a datetime or text without a zone is UTC. Raises SnapshotNotFoundError."""
+    if timestamp is None:
+        return None
+    if isinstance(timestamp, int) and not isinstance(timestamp, bool):
+        if timestamp not in DATETIME_MS:
+            raise SnapshotNotFoundError(
+                f"the time {timestamp} ms lies outside of the years 1 to 9999", hint="Give milliseconds since the epoch"
+            )
+        return timestamp
+    moment = timestamp
+    if isinstance(timestamp, str):
+        text = timestamp.strip()
+        try:
+            # Python 3.10 reads no trailing Z.
+            moment = dt.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
+        except ValueError as error:
+            raise SnapshotNotFoundError(
+                f"{timestamp!r} is no timestamp", hint="Write ISO 8601, such as '2024-01-31T12:00:00Z'"
+            ) from error
+    if not isinstance(moment, dt.datetime):
+        raise TypeError(f"a timestamp is a datetime, ISO 8601 text or epoch milliseconds, not {timestamp!r}")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=dt.timezone.utc)
+    return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(milliseconds=1)
