@@ -25,7 +25,12 @@ C_SOURCES: dict[str, list[str]] = {
     "tableformats._core.bitmap": ["csrc/tf_roaring.c", "csrc/tf_status.c"],
     "tableformats._core.filekeys": ["csrc/tf_keyset.c", "csrc/tf_status.c"],
     "tableformats_delta.json._json": ["csrc/tf_json.c", "csrc/tf_json_values.c"],
-    "tableformats_iceberg.avro._avro": ["csrc/tf_avro.c", "csrc/tf_avro_blocks.c", "csrc/tf_columns.c"],
+    "tableformats_iceberg.avro._avro": [
+        "csrc/tf_avro.c",
+        "csrc/tf_avro_blocks.c",
+        "csrc/tf_avro_record.c",
+        "csrc/tf_columns.c",
+    ],
 }
 
 if sys.platform == "win32":
