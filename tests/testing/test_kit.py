@@ -11,6 +11,8 @@ from tableformats.plugin import OpenOptions
 from tableformats.testing import FormatConformance
 from tests.golden.write import TABLES
 
+JVM = TABLES.parent / "tables_jvm"
+
 
 class TestDelta(FormatConformance):
     @pytest.fixture
@@ -38,3 +40,21 @@ class TestIceberg(FormatConformance):
     @pytest.fixture
     def options(self) -> OpenOptions:
         return OpenOptions(relocate=True)
+
+
+class TestDeltaBySpark(TestDelta):
+    most_filters = 100
+    most_reads = 20
+
+    @pytest.fixture(params=["column-mapping", "deletion-vectors", "shredded-variant", "type-widening"])
+    def location(self, request: pytest.FixtureRequest) -> Path:  # type: ignore[override]
+        return Path(JVM / f"delta-{request.param}" / "table")
+
+
+class TestIcebergBySpark(TestIceberg):
+    most_filters = 100
+    most_reads = 20
+
+    @pytest.fixture(params=["deletion-vectors", "equality-deletes", "evolution", "position-deletes"])
+    def location(self, request: pytest.FixtureRequest) -> Path:  # type: ignore[override]
+        return Path(JVM / f"iceberg-{request.param}" / "table")
