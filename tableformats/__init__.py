@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import moved
 from .errors import (
     AmbiguousFormatError,
     CorruptMetadataError,
@@ -24,29 +25,42 @@ from .errors import (
     UnknownFormatError,
     UnsupportedFeatureError,
 )
-from .expressions import Expression, col
+from .expressions import Column, Expression, col
 from .limits import Limits
 from .schema import Field, Schema
-from .table.table import Snapshot, Table, open_table
+from .table import Snapshot, Table, open_table
+from .version import __version__
 
 if TYPE_CHECKING:
     from . import spark
     from .cache.metadata_cache import MetadataCache
-
-__version__ = "0.1.0"
+    from .inspect.tables import Inspector
+    from .planning.tasks import ScanTask
+    from .plugin.partitions import PartitionField
+    from .plugin.report import ScanReport
+    from .table.changes import Changes
+    from .table.scan import Scan, ScanPlan
 
 __all__ = [
     "AmbiguousFormatError",
+    "Changes",
+    "Column",
     "CorruptMetadataError",
     "Expression",
     "Field",
+    "Inspector",
     "InvalidPredicateError",
     "LimitExceededError",
     "Limits",
     "MetadataCache",
+    "PartitionField",
     "PathNotAllowedError",
     "PluginContractError",
     "PluginLoadError",
+    "Scan",
+    "ScanPlan",
+    "ScanReport",
+    "ScanTask",
     "Schema",
     "Snapshot",
     "SnapshotNotFoundError",
@@ -61,11 +75,28 @@ __all__ = [
     "spark",
 ]
 
+# What `import tableformats` does not load: NumPy, pyarrow and Spark come with the first table.
+_LOADED_WHEN_USED = {
+    "Changes": ".table.changes",
+    "Inspector": ".inspect.tables",
+    "MetadataCache": ".cache.metadata_cache",
+    "PartitionField": ".plugin.partitions",
+    "Scan": ".table.scan",
+    "ScanPlan": ".table.scan",
+    "ScanReport": ".plugin.report",
+    "ScanTask": ".planning.tasks",
+}
+
+moved.install()
+
 
 def __getattr__(name: str) -> Any:
-    # tf.spark imports nothing of Spark until it is used.
-    if name == "MetadataCache":
-        return import_module(".cache.metadata_cache", __name__).MetadataCache
     if name == "spark":
         return import_module(".spark", __name__)
+    if name in _LOADED_WHEN_USED:
+        return getattr(import_module(_LOADED_WHEN_USED[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,15 +1,15 @@
 """Holds the house by reading its imports: who may import whom, who may touch what, and how long a file may be.
 
-Layers are read from bottom to top: a module imports at module level only what stands below its own layer. A few
-things reach upwards when they are called (a scan makes its plan, and hands it to an engine); they are listed in
-:data:`UPWARD_WHEN_CALLED` and no others may. Imports for type checkers alone do not count.
+Every import counts the same: at module level, for type checkers alone (``if TYPE_CHECKING``), and when a function is
+called. A package imports only packages of lower layers; no file and no package is in a circle. See docs/design.md.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,66 +21,26 @@ CORE = ROOT / "tableformats"
 PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_*")) if path.is_dir()}
 
 LAYERS = [
-    {"compute", "errors"},
-    {"arrays", "concurrency", "datetimes", "limits", "pickling", "secrets"},
-    {"allocator", "packed", "schema"},
+    {"errors", "moved", "version"},
+    {"limits"},
+    {"_core", "columnar", "runtime"},
+    {"schema"},
     {"expressions"},
-    {"literals"},
-    {"binding", "predicates", "transforms"},
-    {"_core"},
-    {"codes"},
-    {"evidence"},
+    {"cache", "io"},
+    {"catalog", "plugin"},
     {"pruning"},
-    {"inflate", "report"},
-    {"orc_tail", "storage"},
-    {"plugin"},
-    {"blocks", "record_counts", "relevant_deletes", "stored"},
-    {"kept"},
-    {"scan"},
-    {"changes", "plan_files", "planning", "residuals", "splits"},
-    {"tasks"},
+    {"planning"},
+    {"engines", "inspect"},
     {"table"},
-    {"arrow", "inspect"},
-    {"counting", "spark"},
+    {"spark"},
     {"cli", "testing"},
 ]
-RANK = {unit: rank for rank, layer in enumerate(LAYERS) for unit in layer}
-UPWARD_WHEN_CALLED = {
-    "scan": {"plan_files", "planning", "splits", "tasks", "counting", "arrow", "spark", "inspect"},
-    "table": {"inspect"},
-    "changes": {"arrow"},
-}
-PURE = {
-    "errors",
-    "datetimes",
-    "limits",
-    "pickling",
-    "secrets",
-    "schema",
-    "expressions",
-    "literals",
-    "binding",
-    "predicates",
-    "transforms",
-}
+"""The packages and modules of the core, from the bottom up."""
+RANK = {room: rank for rank, layer in enumerate(LAYERS) for room in layer}
+PURE = {"errors", "limits", "schema", "expressions"}
 DOES_IO = {"fsspec", "http", "io", "os", "pathlib", "shutil", "socket", "subprocess", "tempfile", "urllib"}
-FOR_PLUGINS = {
-    "plugin",
-    "schema",
-    "expressions",
-    "transforms",
-    "errors",
-    "storage",
-    "report",
-    "datetimes",
-    "inflate",
-    "limits",
-    "_core",
-    "arrays",
-    "compute",
-    "concurrency",
-    "orc_tail",
-}
+MOST_FILES = 16
+"""Python files of one folder, its ``__init__.py`` included."""
 
 # Optional or slow libraries, and the only modules that may import them: at module level, or when called.
 ANYWHERE = ""
@@ -89,16 +49,18 @@ SUBCLASSES_SPARK = {"tableformats.spark.datasource", "tableformats.spark.streami
 OPTIONAL: dict[str, tuple[set[str], set[str]]] = {
     "click": ({"tableformats.cli"}, {"tableformats.cli"}),
     "rich": ({"tableformats.cli"}, {"tableformats.cli"}),
-    "pyspark": (SUBCLASSES_SPARK, {"tableformats.spark", "tableformats.cli.demo"}),
-    "py4j": (set(), {"tableformats.spark"}),
+    "pyspark": (SUBCLASSES_SPARK, {"tableformats.spark", "tableformats.engines.spark", "tableformats.cli.demo"}),
+    "py4j": (set(), {"tableformats.engines.spark"}),
     "sqlglot": (set(), {"tableformats.expressions.parse.sql"}),
     "pandas": (set(), {ANYWHERE}),
     "polars": (set(), {"tableformats.table.scan"}),
     "duckdb": (set(), {"tableformats.table.scan"}),
-    "fsspec": (set(), {"tableformats.io.storage"}),
+    "fsspec": (set(), {"tableformats.io"}),
     "deltalake": (set(), {"tableformats.cli.demo"}),
-    "pyiceberg": (set(), {"tableformats.table.table", "tableformats.expressions.parse", "tableformats.cli.demo"}),
+    "pyiceberg": (set(), {"tableformats.catalog", "tableformats.expressions.parse", "tableformats.cli.demo"}),
 }
+FOR_TYPES = {"pyspark", "pandas", "polars", "duckdb"}
+"""Optional libraries that anybody may name for type checkers."""
 
 FORMAT_NAMES = {"delta", "iceberg"}
 NAMES_FORMATS = {"tableformats.cli.demo"}  # it writes tables of both
@@ -113,19 +75,24 @@ SOURCES = {".py", ".pyi", ".pyx", ".pxd", ".c", ".h", ".java"}
 
 @dataclass(frozen=True)
 class Import:
-    """``importer`` imports ``target`` (both dotted) in ``line``; ``called``: not before a function is called."""
+    """``importer`` imports ``target`` (both dotted) in ``line``.
+
+    ``called``: not before a function is called. ``typed``: for type checkers alone.
+    """
 
     importer: str
     target: str
     line: int
-    called: bool
+    called: bool = False
+    typed: bool = False
 
     @property
     def library(self) -> str:
         return self.target.split(".")[0]
 
     def __str__(self) -> str:
-        return f"{self.importer}:{self.line} imports {self.target}{' when called' if self.called else ''}"
+        when = " when called" if self.called else " for type checkers" if self.typed else ""
+        return f"{self.importer}:{self.line} imports {self.target}{when}"
 
 
 def modules(package: Path) -> list[tuple[str, Path]]:
@@ -147,14 +114,14 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def imports(name: str, path: Path) -> Iterator[Import]:
-    """The imports of one module, those under ``if TYPE_CHECKING`` left out."""
+    """The imports of one module, of every kind."""
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
 
-    def visit(node: ast.AST, called: bool) -> Iterator[Import]:
+    def visit(node: ast.AST, called: bool, typed: bool) -> Iterator[Import]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
-            return
+            typed = True
         if isinstance(node, ast.Import):
-            yield from (Import(name, alias.name, node.lineno, called) for alias in node.names)
+            yield from (Import(name, alias.name, node.lineno, called, typed) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
             if node.level:
@@ -163,12 +130,12 @@ def imports(name: str, path: Path) -> Iterator[Import]:
             for alias in node.names:
                 member = f"{base}.{alias.name}"
                 # "from . import pruning" names a module, "from .pruning import NONE" what is in one.
-                yield Import(name, member if _is_module(member) else base, node.lineno, called)
+                yield Import(name, member if _is_module(member) else base, node.lineno, called, typed)
         inside = called or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         for child in ast.iter_child_nodes(node):
-            yield from visit(child, inside)
+            yield from visit(child, inside, typed)
 
-    return visit(tree_of(path), False)
+    return visit(tree_of(path), False, False)
 
 
 def _is_module(dotted: str) -> bool:
@@ -179,10 +146,43 @@ def _is_module(dotted: str) -> bool:
 ALL_IMPORTS = [found for name, path in ALL_MODULES for found in imports(name, path)]
 
 
-def unit_of(dotted: str) -> str | None:
-    """The package of the core that a dotted name is in; None: none."""
+def room_of(dotted: str) -> str | None:
+    """The package or module of the core right below ``tableformats`` that a dotted name is in; None: of none."""
     parts = dotted.split(".")
     return parts[1] if parts[0] == "tableformats" and len(parts) > 1 else None
+
+
+def circles(arrows: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """The groups of nodes that reach each other, by Tarjan's algorithm."""
+    graph: dict[str, list[str]] = {}
+    for source, target in arrows:
+        if source != target:
+            graph.setdefault(source, []).append(target)
+            graph.setdefault(target, [])
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(node: str) -> None:
+        order[node] = lowest[node] = len(order)
+        stack.append(node)
+        for target in graph[node]:
+            if target not in order:
+                visit(target)
+                lowest[node] = min(lowest[node], lowest[target])
+            elif target in stack:
+                lowest[node] = min(lowest[node], order[target])
+        if lowest[node] == order[node]:
+            group = stack[stack.index(node) :]
+            del stack[stack.index(node) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    for node in graph:
+        if node not in order:
+            visit(node)
+    return found
 
 
 def within(module: str, places: set[str]) -> bool:
@@ -195,39 +195,71 @@ def complain(broken: list[Import], rule: str) -> None:
 
 def test_reads_the_imports_that_are_there() -> None:
     """The other tests say nothing if this file cannot see."""
-    seen = {(found.importer, found.target, found.called) for found in ALL_IMPORTS}
-    assert ("tableformats.planning.planner", "tableformats.pruning.compiled_predicate", False) in seen
-    assert ("tableformats.table.scan", "tableformats.planning.planner", True) in seen
-    assert ("tableformats.planning.block_cache", "tableformats._core.filekeys", False) in seen
-    assert ("tableformats.cli.app", "click", False) in seen
-    assert not any(
-        found.importer == "tableformats.schema.types" and found.target == "pyarrow" and not found.called
-        for found in ALL_IMPORTS
-    )
+    seen = {(found.importer, found.target): found for found in ALL_IMPORTS}
+    assert not seen["tableformats.planning.planner", "tableformats.pruning.compiled_predicate"].called
+    assert seen["tableformats.table.scan", "tableformats.inspect.explain"].called
+    assert seen["tableformats.planning.handle", "tableformats.plugin.snapshot"].typed
+    assert ("tableformats.planning.reconciler", "tableformats._core.filekeys") in seen
+    assert ("tableformats.cli.app", "click") in seen
     assert set(PLUGINS) == {"tableformats_delta", "tableformats_iceberg"}
 
 
+def test_finds_circles() -> None:
+    assert circles([("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]) == [["b", "c"]]
+    assert circles([("a", "b"), ("a", "c"), ("b", "c"), ("a", "a")]) == []
+
+
 def test_every_module_has_a_layer() -> None:
-    units = {unit_of(name) for name, _ in ALL_MODULES} - {None, "__main__"}
-    assert units == set(RANK), "give new modules of the core a place in LAYERS"
+    rooms = {room_of(name) for name, _ in ALL_MODULES} - {None, "__main__"}
+    assert rooms == set(RANK), "give new packages of the core a place in LAYERS"
 
 
 def test_the_core_imports_downwards() -> None:
     broken = []
     for found in ALL_IMPORTS:
-        importer, target = unit_of(found.importer), unit_of(found.target)
-        if importer not in RANK or target not in RANK or importer == target or RANK[target] < RANK[importer]:
-            continue
-        if not (found.called and target in UPWARD_WHEN_CALLED.get(importer, set())):
+        importer, target = room_of(found.importer), room_of(found.target)
+        if importer in RANK and target in RANK and importer != target and RANK[target] >= RANK[importer]:
             broken.append(found)
-    complain(broken, "a module imports what stands below it")
+    complain(broken, "a package imports what stands below it, also for type checkers and when called")
+
+
+def test_no_file_is_in_a_circle() -> None:
+    # What a package hands on stands in the files below it: its own __init__ is not one of them.
+    arrows = [(f.importer, f.target) for f in ALL_IMPORTS if f.target in KNOWN]
+    assert not circles(arrows), "files import each other in a circle"
+
+
+def test_no_folder_is_in_a_circle() -> None:
+    """Neither of the core nor of a plugin, at any depth: folders of one parent import each other one way."""
+    arrows: dict[str, list[tuple[str, str]]] = {}
+    for found in ALL_IMPORTS:
+        if found.target in KNOWN:
+            for parent, source, target in _folders(found.importer, found.target):
+                arrows.setdefault(parent, []).append((source, target))
+    broken = {parent: group for parent, pairs in arrows.items() if (group := circles(pairs))}
+    assert not broken, "folders import each other in a circle"
+
+
+def _folders(importer: str, target: str) -> Iterator[tuple[str, str, str]]:
+    """Where two dotted names part: their common package, and the member of it that each is in."""
+    source, aim = importer.split("."), target.split(".")
+    for depth in range(1, min(len(source), len(aim))):
+        if source[:depth] == aim[:depth] and source[depth] != aim[depth]:
+            yield ".".join(source[:depth]), source[depth], aim[depth]
+
+
+def test_folders_have_one_purpose() -> None:
+    """A folder with very many files has several; a house with many empty folders has none."""
+    counts = Counter(path.parent for _, path in ALL_MODULES)
+    many = {str(folder.relative_to(ROOT)): n for folder, n in counts.items() if n > MOST_FILES}
+    assert not many, f"folders have at most {MOST_FILES} Python files of their own"
 
 
 def test_the_bottom_does_no_input_or_output() -> None:
-    broken = [found for found in ALL_IMPORTS if unit_of(found.importer) in PURE and _does_io(found.target)]
+    broken = [found for found in ALL_IMPORTS if room_of(found.importer) in PURE and _does_io(found.target)]
     complain(broken, "the predicate tree, the schema and what they stand on touch no I/O")
     for name, path in ALL_MODULES:
-        if unit_of(name) in PURE:
+        if room_of(name) in PURE:
             names = {node.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name)}
             assert "open" not in names, f"{name} opens a file"
 
@@ -251,11 +283,22 @@ def test_plugins_import_what_is_offered_to_them() -> None:
         own = found.importer.split(".")[0]
         if own not in PLUGINS:
             continue
-        of_core = found.library == "tableformats" and unit_of(found.target) not in FOR_PLUGINS
+        of_core = found.library == "tableformats" and found.target != "tableformats.plugin"
         of_another = found.library in PLUGINS and found.library != own
         if of_core or of_another:
             broken.append(found)
-    complain(broken, f"plugins import of the core only {sorted(FOR_PLUGINS)}, and never another plugin")
+    complain(broken, "a plugin imports of the core tableformats.plugin alone, and never another plugin")
+
+
+def test_the_contract_of_plugins_is_typed() -> None:
+    loose = [
+        f"{name}:{node.lineno}"
+        for name, path in ALL_MODULES
+        if name.startswith("tableformats.plugin.") and name != "tableformats.plugin.registry"
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Name) and node.id == "Any"
+    ]
+    assert not loose, "the contract of plugins has a type for everything"
 
 
 @pytest.mark.parametrize("library", OPTIONAL)
@@ -264,7 +307,9 @@ def test_optional_libraries_stay_in_their_corner(library: str) -> None:
     broken = [
         found
         for found in ALL_IMPORTS
-        if found.library == library and not within(found.importer, when_called if found.called else at_module_level)
+        if found.library == library
+        and not within(found.importer, when_called if found.called or found.typed else at_module_level)
+        and not (found.typed and library in FOR_TYPES)
     ]
     complain(broken, f"{library} is imported where it is used")
 

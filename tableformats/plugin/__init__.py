@@ -192,3 +192,11 @@ __all__ = [
     "utc_datetime",
     "validate",
 ]
+
+_RENAMED = {"FilePart": "MetadataPart", "StatisticsOfRows": "StatisticsSlice"}
+
+
+def __getattr__(name: str) -> object:
+    if name in _RENAMED:
+        raise ImportError(f"tableformats.plugin.{name} is called {_RENAMED[name]} now", name=name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

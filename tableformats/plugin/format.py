@@ -23,11 +23,21 @@ __all__ = ["FormatTable", "OpenOptions", "SnapshotSelector", "TableFormat", "utc
 
 @dataclass(frozen=True)
 class OpenOptions:
-    """What the caller of ``open_table`` asked for, beyond the location."""
+    """What the caller of ``open_table`` asked for, beyond the location.
+
+    Attributes
+    ----------
+    relocate : bool or mapping of old prefix to new prefix, optional
+        The metadata names other locations: the table was moved or copied.
+    cache : MetadataCache
+        Where the format caches what it decoded of files that never change.
+    format_options : mapping
+        Options of the format's own. The core has refused those that are not in :attr:`TableFormat.option_names`.
+    """
 
     relocate: bool | Mapping[str, str] | None = None
     cache: MetadataCache = field(default_factory=MetadataCache)
-    """Where the format keeps what it decoded of files that never change; the core keeps there what it made of them."""
+    format_options: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -129,9 +139,28 @@ class FormatTable(ABC):
 
 
 class TableFormat(ABC):
-    """A format: finds out whether a location holds one of its tables, and opens it."""
+    """A format: finds out whether a location holds one of its tables, and opens it.
+
+    Attributes
+    ----------
+    name : str
+        What users write in ``open_table(..., format=...)``.
+    option_names : frozenset of str
+        The options of the format's own that ``open_table(..., format_options=...)`` may have.
+    """
 
     name: str
+    option_names: frozenset[str] = frozenset()
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Raise TypeError, with near names, for an option that is not in :attr:`option_names`."""
+        from difflib import get_close_matches
+
+        for option in options:
+            if option not in self.option_names:
+                near = get_close_matches(str(option), self.option_names, 3) or sorted(self.option_names)
+                known = f"near names: {', '.join(near)}" if near else "it has none"
+                raise TypeError(f"format {self.name!r} has no option {option!r}; {known}")
 
     @abstractmethod
     def detect(self, storage: Storage, options: OpenOptions) -> bool:

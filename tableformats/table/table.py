@@ -44,31 +44,49 @@ def open_table(
     allow_paths: str | Sequence[str] | None = None,
     cache: bool | MetadataCache = True,
     limits: Limits = DEFAULT_LIMITS,
+    format_options: Mapping[str, Any] | None = None,
 ) -> Table:
     """Open a Delta or Iceberg table, or one of any installed format.
 
     Parameters
     ----------
-    location : a directory, an Iceberg ``metadata.json``, or, with ``catalog``, an identifier (``"db.table"``)
-    format : "delta", "iceberg", ...; None finds out. Needed where one directory holds two formats (UniForm)
-    catalog : a PyIceberg catalog, or the name of one that PyIceberg's configuration knows
-    storage_options : options of the fsspec file system of the store
-    relocate : True or {old prefix: new prefix}: the metadata names other locations (the table was moved or copied)
-    allow_paths : a prefix, or prefixes, of further stores whose paths the table's metadata may name
-    cache : keep what was decoded of immutable metadata between plans: True in a cache of the table's own, or in a
-        :class:`MetadataCache` that several tables share
-    limits : what the table's bytes may cost at most
+    location : str or path
+        A directory, an Iceberg ``metadata.json``, or, with ``catalog``, an identifier (``"db.table"``).
+    format : str, optional
+        "delta", "iceberg", ...; None finds out. Needed where one directory holds two formats (UniForm).
+    catalog : PyIceberg catalog or str, optional
+        A catalog, or the name of one that PyIceberg's configuration knows.
+    storage_options : mapping, optional
+        Options of the fsspec file system of the store.
+    relocate : bool or mapping of old prefix to new prefix, optional
+        The metadata names other locations: the table was moved or copied.
+    allow_paths : str or sequence of str, optional
+        Prefixes of further stores whose paths the table's metadata may name.
+    cache : bool or MetadataCache
+        Cache decoded metadata between plans: True in a cache of the table's own, or in one that several tables share.
+    limits : Limits
+        What the table's bytes may cost at most.
+    format_options : mapping, optional
+        Options of the format's own, for formats of other plugins. Delta and Iceberg have none.
 
     Raises
     ------
-    TableNotFoundError : nothing is at the location; the catalog has no such table
-    TableFormatsError : the catalog, or the file system of the store, cannot be used
-    UnknownFormatError : no installed format claims it
-    AmbiguousFormatError : several do, and ``format`` is None
-    PluginLoadError : the plugin of ``format`` is broken
-    CorruptMetadataError, UnsupportedFeatureError : there is a table that cannot be read
-    LimitExceededError : what its metadata claims passes one of ``limits``; so may every later call
-    TypeError : an argument is of another type than it says
+    TableNotFoundError
+        Nothing is at the location; the catalog has no such table.
+    TableFormatsError
+        The catalog, or the file system of the store, cannot be used.
+    UnknownFormatError
+        No installed format claims the location.
+    AmbiguousFormatError
+        Several formats claim it, and ``format`` is None.
+    PluginLoadError
+        The plugin of ``format`` is broken.
+    CorruptMetadataError, UnsupportedFeatureError
+        There is a table that cannot be read.
+    LimitExceededError
+        What the metadata claims passes one of ``limits``; later calls may raise it too.
+    TypeError
+        An argument is of another type than it says; the format has no such option.
     """
     from ..cache.directory import telling_options
     from ..cache.metadata_cache import MetadataCache
@@ -76,27 +94,30 @@ def open_table(
     from ..plugin.format import OpenOptions
     from ..plugin.registry import host
 
-    _check_types(relocate=relocate, cache=cache, limits=limits)
+    _check_types(relocate=relocate, cache=cache, limits=limits, format_options=format_options)
     if catalog is not None:
         from ..catalog.pyiceberg import metadata_location
 
         location = metadata_location(catalog, os.fspath(location))
     storage = Storage(location, storage_options, allow_paths, limits)
     if isinstance(cache, bool):
-        kept = MetadataCache() if cache else MetadataCache(0)
+        own_cache = MetadataCache() if cache else MetadataCache(0)
     else:
-        place = repr((storage.root, telling_options(storage_options or {}), _frozen(relocate), limits))
-        kept = cache.scoped(storage.root, cache.digest(storage_options), _frozen(relocate), limits, place=place)
-    options = OpenOptions(relocate=relocate, cache=kept)
+        told = telling_options(storage_options or {}), telling_options(format_options or {})
+        place = repr((storage.root, told, _frozen(relocate), limits))
+        digests = cache.digest(storage_options), cache.digest(format_options)
+        own_cache = cache.scoped(storage.root, *digests, _frozen(relocate), limits, place=place)
+    options = OpenOptions(relocate, own_cache, dict(format_options or {}))
     if format is None:
-        opened = host().detect(storage, options)
+        found = host().detect(storage, options)
     else:
-        opened = host().get(format)
+        found = host().get(format)
         storage.require_root()
-    return Table(opened.open(storage, options), storage, kept)
+    found.check_options(options.format_options)
+    return Table(found.open(storage, options), storage, own_cache)
 
 
-def _check_types(*, relocate: Any, cache: Any, limits: Any) -> None:
+def _check_types(*, relocate: Any, cache: Any, limits: Any, format_options: Any) -> None:
     """Raise TypeError for what would be an error without words later, or be taken for True."""
     from ..cache.metadata_cache import MetadataCache
 
@@ -110,6 +131,8 @@ def _check_types(*, relocate: Any, cache: Any, limits: Any) -> None:
         raise TypeError(f"cache is True, False or a MetadataCache, not {cache!r}")
     if not isinstance(limits, Limits):
         raise TypeError(f"limits is a tableformats.Limits, not {limits!r}")
+    if format_options is not None and not isinstance(format_options, Mapping):
+        raise TypeError(f"format_options is a mapping of names to values, not {format_options!r}")
 
 
 def _frozen(options: Any) -> Any:
