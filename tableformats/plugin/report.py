@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any
 
 __all__ = ["ScanReport"]
 
@@ -110,7 +109,7 @@ class ScanReport:
         for text in other.notes:
             self.note(text)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """The counters as plain values, for JSON; counts the planned rows, and raises as :attr:`rows_planned` does."""
         hidden = ("rows_listed", "count_planned")
         counters = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in hidden}
