@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 
-from tests.conformance import OUTCOMES
+from tests.support.conformance import OUTCOMES
 
 # How fast a machine is decides no test: the first example pays for imports, and a busy machine is slow.
 settings.register_profile("tableformats", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)

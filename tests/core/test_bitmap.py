@@ -15,7 +15,7 @@ from pyroaring import BitMap64
 from tableformats._core import bitmap as compiled
 from tableformats._core import reference
 from tableformats.errors import CorruptMetadataError
-from tests.conformance import ROOT, needs_tables
+from tests.support.conformance import ROOT, needs_tables
 
 Rows = set[int]
 

@@ -20,7 +20,8 @@ import pytest
 
 from tableformats import open_table
 from tableformats.errors import TableFormatsError
-from tests.plugin.delta_support import (
+from tests.delta.test_deletion_vectors import portable
+from tests.support.delta_log import (
     METADATA_TYPE,
     PROTOCOL_TYPE,
     SIDECAR,
@@ -35,8 +36,7 @@ from tests.plugin.delta_support import (
     vector,
     vector_file,
 )
-from tests.plugin.delta_support import field as column
-from tests.plugin.test_delta_deletion_vectors import portable
+from tests.support.delta_log import field as column
 
 FEATURES = ["deletionVectors", "v2Checkpoint"]
 PROTOCOL = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": FEATURES, "writerFeatures": FEATURES}

@@ -23,7 +23,7 @@ from tableformats.expressions import tree as ex
 from tableformats.planning.residuals import residual
 from tableformats.schema import Schema
 from tableformats.table.scan import ScanTask
-from tests.conformance import ROOT, has_data, needs_tables
+from tests.support.conformance import ROOT, has_data, needs_tables
 
 pytestmark = [needs_tables, pytest.mark.conformance]
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.variants import decoded
+from tests.support.variants import decoded
 
 TABLES = Path(__file__).parent / "tables"
 UTC = dt.timezone.utc

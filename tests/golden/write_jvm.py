@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.spark.rows import collect
-
-from .write import answers
+from tests.golden.write import answers
+from tests.support.rows import collect
 
 JARS = (
     "io.delta:delta-spark_2.13:4.0.0",

@@ -1,6 +1,6 @@
 """No false prune: over random files and predicates, a file with a matching row is never dropped.
 
-The row model (``tests/rowmodel.py``) decides which rows match; it knows nothing of bounds or partitions.
+The row model (``tests/support/rowmodel.py``) decides which rows match; it knows nothing of bounds or partitions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from tableformats.pruning.compiled_predicate import ALL, NONE, SOME, CompiledPre
 from tableformats.pruning.manifest_filter import PredicateManifestFilter
 from tableformats.schema import Field, Schema, arrow_type, primitive
 from tableformats.schema.transforms import parse_transform
-from tests.property.strategies import ModelFile, ModelTable, model_tables, order_key, predicates, to_array, type_of
-from tests.rowmodel import evaluate
+from tests.support.rowmodel import evaluate
+from tests.support.strategies import ModelFile, ModelTable, model_tables, order_key, predicates, to_array, type_of
 
 
 @st.composite

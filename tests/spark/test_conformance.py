@@ -16,9 +16,17 @@ import pytest
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
-from tests.conformance import OUTCOMES, DeltaCase, IcebergCase, delta_cases, has_data, iceberg_cases, needs_tables
 from tests.spark.conftest import READS_SHREDDED, has_data_sources
-from tests.spark.rows import rows, spark_rows
+from tests.support.conformance import (
+    OUTCOMES,
+    DeltaCase,
+    IcebergCase,
+    delta_cases,
+    has_data,
+    iceberg_cases,
+    needs_tables,
+)
+from tests.support.rows import rows, spark_rows
 
 pytestmark = [needs_tables, pytest.mark.conformance]
 

@@ -17,10 +17,18 @@ import pytest
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.schema import Field, ListType, MapType, Schema, StructType, primitive
-from tests.conformance import OUTCOMES, DeltaCase, IcebergCase, delta_cases, has_data, iceberg_cases, needs_tables
-from tests.plugin.change_support import id_file
-from tests.plugin.delta_support import DeltaLog, field
-from tests.spark.rows import rows
+from tests.support.conformance import (
+    OUTCOMES,
+    DeltaCase,
+    IcebergCase,
+    delta_cases,
+    has_data,
+    iceberg_cases,
+    needs_tables,
+)
+from tests.support.delta_changes import id_file
+from tests.support.delta_log import DeltaLog, field
+from tests.support.rows import rows
 
 pytest.importorskip("pyspark.sql.datasource", reason="needs PySpark 4.0")
 

@@ -16,8 +16,9 @@ from tableformats.engines.spark.distributed import executors as distributed
 from tableformats.plugin import ReadRequest
 from tableformats.plugin.report import ScanReport
 from tableformats.table.scan import Scan, ScanPlan
+from tests.delta.test_row_groups import checkpoint, file, parsed
 from tests.golden.test_golden_jvm import TABLES
-from tests.plugin.delta_support import (
+from tests.support.delta_log import (
     WITH_VECTORS,
     DeltaLog,
     add,
@@ -28,8 +29,7 @@ from tests.plugin.delta_support import (
     stats,
     vector,
 )
-from tests.plugin.iceberg_history import History
-from tests.plugin.test_delta_row_groups import checkpoint, file, parsed
+from tests.support.iceberg_history import History
 
 
 @pytest.fixture(autouse=True)

@@ -29,11 +29,10 @@ from tableformats.plugin import ReadRequest
 from tableformats.plugin.report import ScanReport
 from tableformats.schema import Field, Type
 from tableformats.table.table import Table
-from tests.plugin.delta_support import UUIDS, add, field, metadata, remove, stats, vector, vector_file
-from tests.plugin.test_delta_deletion_vectors import native, portable
-
-from .base import Finding, Memory, Target, attempt, nothing_kept
-from .mutators import delta_vector_file, parquet_footer
+from tests.delta.test_deletion_vectors import native, portable
+from tests.fuzz.targets.base import Finding, Memory, Target, attempt, nothing_kept
+from tests.fuzz.targets.mutators import delta_vector_file, parquet_footer
+from tests.support.delta_log import UUIDS, add, field, metadata, remove, stats, vector, vector_file
 
 __all__ = ["DELTA_TARGETS"]
 
