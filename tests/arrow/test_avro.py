@@ -217,7 +217,7 @@ def test_codecs_blocks_and_positions(tmp_path: Path, codec: str, monkeypatch: py
 
 
 def recompressed(data: bytes, codec: str) -> bytes:
-    from tests.support.iceberg_metadata import recompress
+    from tests.support.iceberg_manifests import recompress
 
     return recompress(data, codec)
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyroaring import BitMap, BitMap64
+from pyroaring import BitMap64
 from tableformats_delta.deletes import z85
 from tableformats_delta.deletes.deletion_vectors import NATIVE_MAGIC, PORTABLE_MAGIC, read_deletion_vector, stored_path
 
@@ -29,24 +29,14 @@ from tests.support.delta_log import (
     add,
     deleted,
     live_files,
+    native,
+    portable,
     request,
     vector,
     vector_file,
 )
 
 POSITIONS = [0, 3, 7, 65_536, 2**32 + 5]
-
-
-def portable(positions: list[int]) -> bytes:
-    return struct.pack("<I", PORTABLE_MAGIC) + bytes(BitMap64(positions).serialize())
-
-
-def native(positions: list[int]) -> bytes:
-    """The older layout: one 32-bit bitmap for each high word from 0 on, empty ones too."""
-    high = max(positions) >> 32
-    bitmaps = [BitMap([p & 0xFFFFFFFF for p in positions if p >> 32 == i]).serialize() for i in range(high + 1)]
-    parts = [struct.pack("<II", NATIVE_MAGIC, len(bitmaps))]
-    return b"".join(parts + [struct.pack("<I", len(b)) + b for b in bitmaps])
 
 
 @pytest.fixture

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from tableformats import open_table
-from tests.support.delta_cases import CASES, PARTITIONS, VALUES, Case
+from tests.support.delta_cases import CASES, PARTITIONS, VALUES, chosen
 from tests.support.rows import rows
-
-
-def chosen(case: Case, where: str, schema: pa.Schema) -> list[str]:
-    """The rows that a filter must give."""
-    ids = pa.array(case.answers[where], pa.int64())
-    return rows(case.rows.filter(pc.is_in(case.rows["id"], ids)).cast(schema))
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -10,7 +10,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from tableformats import CorruptMetadataError, InvalidPredicateError, UnsupportedFeatureError, open_table
-from tests.delta.test_deletion_vectors import portable
 from tests.support.delta_log import (
     ADD_FIELDS,
     UUIDS,
@@ -20,25 +19,12 @@ from tests.support.delta_log import (
     add,
     field,
     first_actions,
+    portable,
     stats,
     vector,
     vector_file,
 )
-
-ON = {
-    "delta.enableRowTracking": "true",
-    "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-1",
-    "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version-col-2",
-}
-ID, VERSION = "_metadata.row_id", "_metadata.row_commit_version"
-
-
-def write(log: DeltaLog, name: str, rows: int, **materialised: list[int | None]) -> dict[str, Any]:
-    """A data file of ids 0 to ``rows`` - 1, in row groups of 2, and the fields of its add action."""
-    columns: dict[str, Any] = {"id": pa.array(range(rows), pa.int64())}
-    columns.update({ON[f"delta.rowTracking.materialized{k}"]: pa.array(v, pa.int64()) for k, v in materialised.items()})
-    pq.write_table(pa.table(columns), log.root / name, row_group_size=2)
-    return {"size": (log.root / name).stat().st_size, "stats": stats(rows)}
+from tests.support.delta_row_ids import ID, ON, VERSION, write
 
 
 @pytest.fixture

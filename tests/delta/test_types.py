@@ -9,23 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from tableformats_delta.schema.features import READER_FEATURES
 
 from tableformats import CorruptMetadataError, InvalidPredicateError, UnsupportedFeatureError, open_table
 from tests.support.conformance import ROOT, needs_tables
 from tests.support.delta_log import DeltaLog, add, field, stats
-
-
-def features(*names: str) -> dict[str, Any]:
-    assert set(names) <= set(READER_FEATURES)
-    return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [*names], "writerFeatures": [*names]}
-
-
-def data_file(log: DeltaLog, name: str, table: pa.Table, text: str | None = None, **more: Any) -> dict[str, Any]:
-    pq.write_table(table, log.root / name)
-    return add(name, size=(log.root / name).stat().st_size, stats=text or stats(table.num_rows), **more)
+from tests.support.delta_types import EMPTY, SHREDDED, VALUES, VARIANT, WIDENINGS, data_file, features, widened
 
 
 def kept(log: DeltaLog, where: str) -> list[str]:
@@ -33,36 +23,6 @@ def kept(log: DeltaLog, where: str) -> list[str]:
 
 
 # ---- type widening --------------------------------------------------------------------------------------------------
-
-
-def widened(old: str, new: str) -> dict[str, Any]:
-    return field("c", new, {"delta.typeChanges": [{"fromType": old, "toType": new}]})
-
-
-WIDENINGS: list[tuple[str, pa.DataType, str, list[Any], list[Any]]] = [
-    ("byte", pa.int8(), "short", [-128, 127], [-128, 127]),
-    ("byte", pa.int8(), "integer", [-128, 127], [-128, 127]),
-    ("short", pa.int16(), "long", [-5, 5], [-5, 5]),
-    ("integer", pa.int32(), "long", [-(2**31), 7], [-(2**31), 7]),
-    ("float", pa.float32(), "double", [0.5, 1.5], [0.5, 1.5]),
-    ("integer", pa.int32(), "double", [-(2**31), 2**31 - 1], [-2147483648.0, 2147483647.0]),
-    ("short", pa.int16(), "decimal(12,2)", [-3, 4], [Decimal("-3.00"), Decimal("4.00")]),
-    ("long", pa.int64(), "decimal(22,2)", [-(2**63), 4], [Decimal(-(2**63)), Decimal("4.00")]),
-    (
-        "decimal(4,1)",
-        pa.decimal128(4, 1),
-        "decimal(12,3)",
-        [Decimal("1.5"), Decimal("2.5")],
-        [Decimal("1.500"), Decimal("2.500")],
-    ),
-    (
-        "date",
-        pa.date32(),
-        "timestamp_ntz",
-        [dt.date(1900, 1, 1), dt.date(9999, 12, 31)],
-        [dt.datetime(1900, 1, 1), dt.datetime(9999, 12, 31)],
-    ),
-]
 
 
 @pytest.mark.parametrize("feature", ["typeWidening", "typeWidening-preview"])
@@ -162,11 +122,6 @@ def test_unknown_widenings_are_refused(tmp_path: Path, old: Any, new: Any) -> No
 
 
 # ---- variant --------------------------------------------------------------------------------------------------------
-
-VARIANT = pa.struct([pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False)])
-SHREDDED = pa.struct([("metadata", pa.binary()), ("value", pa.binary()), ("typed_value", pa.int64())])
-EMPTY = b"\x01\x00\x00"
-VALUES = [{"value": b"\x0c\x01", "metadata": EMPTY}, None, {"value": b"\x00", "metadata": EMPTY}]
 
 
 def variants(tmp_path: Path, feature: str = "variantType", kind: Any = "variant") -> DeltaLog:

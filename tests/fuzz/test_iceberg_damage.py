@@ -14,7 +14,7 @@ from tableformats.errors import UnsupportedFeatureError
 from tableformats.plugin import ReadRequest
 from tableformats.plugin.report import ScanReport
 from tests.support.conformance import ROOT, needs_tables
-from tests.support.iceberg_metadata import read_deletes
+from tests.support.iceberg_manifests import read_deletes
 
 pytestmark = [pytest.mark.conformance, needs_tables]
 

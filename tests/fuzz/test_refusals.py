@@ -13,10 +13,10 @@ from tableformats import open_table
 from tableformats.errors import CorruptMetadataError
 from tableformats.io.compression import DAMAGE, inflate_avro
 from tests.support.delta_log import DeltaLog
-from tests.support.iceberg_metadata import compress
+from tests.support.iceberg_manifests import compress
 
 HERE = Path(__file__).parents[1]
-AVRO, BITMAP = "iceberg/test_avro.py", "core/test_bitmap.py"
+AVRO, BITMAP = "iceberg/test_avro.py", "support/bitmaps.py"
 VECTORS, BLOBS = "delta/test_deletion_vectors.py", "iceberg/test_deletes.py"
 REPLAY, TABLE, STORAGE = "delta/test_replay.py", "iceberg/test_table_metadata.py", "io/test_storage.py"
 HERE_TOO = "fuzz/test_refusals.py"

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.golden.write import answers
+from tests.support.golden import answers
 from tests.support.rows import collect
 
 JARS = (

@@ -17,15 +17,13 @@ from tableformats_iceberg.avro._avro import AvroDecodeError, read_varint
 from tableformats_iceberg.avro.container import Want, read_columns, read_header
 from tableformats_iceberg.avro.schema import compile_program
 from tableformats_iceberg.manifests.entries import _wants
-from tableformats_iceberg.manifests.manifest_list import _WANTS as LIST_WANTS
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.limits import Limits
-from tableformats.plugin import PartitionField, PartitionSpec
-from tableformats.schema import primitive
-from tableformats.schema.transforms import parse_transform
+from tableformats.plugin import PartitionSpec
 from tests.support.conformance import ROOT, needs_tables
-from tests.support.iceberg_metadata import (
+from tests.support.iceberg_avro import check_against_oracle, manifests, spec_of
+from tests.support.iceberg_manifests import (
     SYNC,
     assert_same,
     compress,
@@ -33,7 +31,6 @@ from tests.support.iceberg_metadata import (
     entry,
     entry_schema,
     fastavro_records,
-    find,
     manifest_bytes,
     recompress,
     record,
@@ -44,45 +41,6 @@ from tests.support.iceberg_metadata import (
 AVRO_FILES = sorted((ROOT / "iceberg").rglob("metadata/*.avro"))
 AVRO_FILES += sorted((ROOT / "iceberg").rglob("*_manifest_list.avro"))
 LONG = (Want(1, ("a",)),)
-
-
-def spec_of(schema: Any) -> PartitionSpec:
-    """A spec of every partition field that a manifest's Avro schema names."""
-    _, file = find(schema, Want(2, ("data_file",)))
-    _, partition = find(file, Want(102, ("partition",)))
-    identity, binary = parse_transform("identity"), primitive("binary")
-    fields = [PartitionField(f["field-id"], f["name"], 0, identity, binary) for f in partition["fields"]]
-    return PartitionSpec(0, tuple(fields))
-
-
-def map_keys(records: list[Any]) -> list[int]:
-    found: set[int] = set()
-    for item in records:
-        for value in item["data_file"].values():
-            if isinstance(value, list) and value and isinstance(value[0], dict):
-                found.update(pair["key"] for pair in value)
-    return sorted(found)
-
-
-def check_against_oracle(
-    data: bytes, path: str = "x", codec: str | None = None, threads: int = 1, without: int | None = None
-) -> int:
-    """Compare the decoder with fastavro; with ``codec``, the decoder reads the same records in that codec. Those of the
-    status ``without`` are left out."""
-    schema, records = fastavro_records(data)
-    if find(schema, LIST_WANTS[0])[0] == "manifest_path":
-        wants, keys = LIST_WANTS, []
-    else:
-        wants, keys = _wants(spec_of(schema), 1), map_keys(records)
-    drop = None
-    if without is not None:
-        drop = ((0,), without)
-        records = [r for r in records if r["status"] != without]
-    data = data if codec is None else recompress(data, codec)
-    columns = read_columns(data, wants, keys, path, drop=drop, threads=threads)
-    assert columns.rows == len(records)
-    assert_same(columns, schema, records, wants, keys)
-    return len(records)
 
 
 @needs_tables
@@ -107,55 +65,6 @@ def test_codecs(codec: str) -> None:
 
 
 # ---- generated manifests --------------------------------------------------------------------------------------------
-
-INT32, INT64 = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
-
-
-def maps(values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    pairs = st.lists(st.tuples(INT32, values), max_size=4, unique_by=lambda p: p[0])
-    return st.none() | pairs.map(lambda found: [{"key": k, "value": v} for k, v in found])
-
-
-PARTITION_TYPES: list[tuple[Any, st.SearchStrategy[Any]]] = [
-    ("int", INT32),
-    ("long", INT64),
-    ("string", st.text(max_size=20)),
-    ("boolean", st.booleans()),
-    ("bytes", st.binary(max_size=20)),
-    ("double", st.floats(allow_nan=False)),
-    ("float", st.floats(width=32, allow_nan=False)),
-    ({"type": "fixed", "name": "f16", "size": 16}, st.binary(min_size=16, max_size=16)),
-]
-
-
-@st.composite
-def manifests(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[tuple[str, int, Any]]]:
-    kinds = draw(st.lists(st.sampled_from(PARTITION_TYPES), max_size=3, unique_by=lambda k: str(k[0])))
-    partition = [(f"p{i}", 1000 + i, kind) for i, (kind, _) in enumerate(kinds)]
-    values = st.fixed_dictionaries({f"p{i}": st.none() | s for i, (_, s) in enumerate(kinds)})
-    file = st.fixed_dictionaries(
-        {
-            "file_path": st.text(max_size=30),
-            "content": st.integers(0, 2),
-            "partition": values,
-            "record_count": INT64,
-            "file_size_in_bytes": INT64,
-            "file_format": st.sampled_from(["PARQUET", "avro"]),
-            "lower_bounds": maps(st.binary(max_size=8)),
-            "upper_bounds": maps(st.binary(max_size=8)),
-            "value_counts": maps(INT64),
-            "null_value_counts": maps(INT64),
-            "nan_value_counts": maps(INT64),
-            "equality_ids": st.none() | st.lists(INT32, max_size=4),
-            "split_offsets": st.none() | st.lists(INT64, max_size=4),
-            "first_row_id": st.none() | INT64,
-            "referenced_data_file": st.none() | st.text(max_size=10),
-        }
-    )
-    entries = st.fixed_dictionaries(
-        {"status": INT32, "snapshot_id": st.none() | INT64, "sequence_number": st.none() | INT64, "data_file": file}
-    )
-    return draw(st.lists(entries, max_size=6)), partition
 
 
 @settings(max_examples=150, deadline=None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import zlib
-from typing import Any
 
 import pytest
 from tableformats_iceberg.avro import container as avro
@@ -13,12 +12,11 @@ from tableformats_iceberg.avro.container import Want, read_columns
 from tableformats.errors import CorruptMetadataError, LimitExceededError
 from tableformats.io import compression as inflate
 from tableformats.limits import Limits
-from tests.iceberg.test_avro import check_against_oracle
-from tests.support.iceberg_metadata import (
+from tests.support.iceberg_avro import LAST, check_against_oracle, similar_entries
+from tests.support.iceberg_manifests import (
     blocks_of,
     compress,
     container,
-    entry,
     fastavro_records,
     int_map,
     manifest_bytes,
@@ -27,40 +25,7 @@ from tests.support.iceberg_metadata import (
     varint,
 )
 
-LAST = (Want(1, ("a",)),)
 needs_libdeflate = pytest.mark.skipif(inflate.libdeflate() is None, reason="deflate's wheel has no C functions here")
-
-
-def _counts(source: random.Random, n: int, bits: int) -> list[dict[str, int]]:
-    return [{"key": k, "value": source.getrandbits(bits) - source.getrandbits(bits)} for k in range(1, n + 1)]
-
-
-def _bounds(source: random.Random, sizes: list[int]) -> list[dict[str, Any]]:
-    return [{"key": k, "value": source.randbytes(size)} for k, size in enumerate(sizes, 1)]
-
-
-def _alike(source: random.Random, n: int) -> list[dict[str, Any]]:
-    """Entries that resemble the one before, until they do not."""
-    found = []
-    columns, bits, sizes = 8, 20, [8, 8, 2, 4]
-    for i in range(n):
-        if source.random() < 0.1:
-            columns, bits = source.choice([0, 1, 8, 31, 32, 40]), source.choice([1, 6, 7, 20, 55, 56, 62])
-            sizes = [source.choice([0, 1, 8, 16, 63, 64, 65, 200]) for _ in range(source.randrange(20))]
-        found.append(
-            entry(
-                "f" * source.choice([3, 3, 3, 70]),
-                records=i,
-                content=1,
-                column_sizes=_counts(source, columns, bits),
-                value_counts=_counts(source, columns, bits),
-                null_value_counts=source.choice([None, _counts(source, columns, 1)]),
-                lower_bounds=_bounds(source, sizes),
-                upper_bounds=_bounds(source, sizes),
-                split_offsets=[source.getrandbits(bits) for _ in range(source.choice([1, 1, 1, 30]))],
-            )
-        )
-    return found
 
 
 @pytest.mark.parametrize("codec", ["null", "deflate"])
@@ -68,7 +33,7 @@ def _alike(source: random.Random, n: int) -> list[dict[str, Any]]:
 def test_records_that_are_alike_and_those_that_are_not(seed: int, codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if codec == "null" or inflate.libdeflate() is not None:
         monkeypatch.setattr(avro, "_decode_blocks", None)
-    data = manifest_bytes(_alike(random.Random(seed), 150), sync_interval=20_000)
+    data = manifest_bytes(similar_entries(random.Random(seed), 150), sync_interval=20_000)
     assert check_against_oracle(data, codec=codec) == 150
     # With one key of many, and with none, everything else is skipped.
     data = data if codec == "null" else recompress(data, codec)
@@ -130,7 +95,7 @@ def test_entries_are_counted_over_all_blocks() -> None:
 
 
 def test_without_libdeflate_blocks_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = manifest_bytes(_alike(random.Random(9), 50))
+    data = manifest_bytes(similar_entries(random.Random(9), 50))
     assert len(blocks_of(data)) >= 1
     monkeypatch.setattr(inflate, "libdeflate", lambda: None)
     assert check_against_oracle(data, codec="deflate") == 50

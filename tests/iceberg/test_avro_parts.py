@@ -20,10 +20,9 @@ from tableformats.io import compression as inflate
 from tableformats.limits import Limits
 from tableformats.plugin import ReadRequest, SnapshotSelector
 from tableformats.plugin.report import ScanReport
-from tests.iceberg.test_avro import check_against_oracle, manifests, spec_of
-from tests.iceberg.test_avro_blocks import LAST, _alike
-from tests.iceberg.test_table_metadata import open_table, table_with
-from tests.support.iceberg_metadata import blocks_of, container, entry, entry_schema, manifest_bytes, record, varint
+from tests.support.iceberg_avro import LAST, check_against_oracle, manifests, similar_entries, spec_of
+from tests.support.iceberg_manifests import blocks_of, container, entry, entry_schema, manifest_bytes, record, varint
+from tests.support.iceberg_tables import open_table, table_with
 
 DELETED = 2
 
@@ -52,7 +51,7 @@ def test_generated_manifests_as_fastavro_reads_them(
 def test_parts_are_decoded_at_once(threads: int, codec: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if codec == "null" or inflate.libdeflate() is not None:
         monkeypatch.setattr(avro, "_decode_blocks", None)
-    entries = _alike(random.Random(threads), 200)
+    entries = similar_entries(random.Random(threads), 200)
     for number, one in enumerate(entries):
         one["status"] = number // 10 % 3
     data = manifest_bytes(entries, sync_interval=5_000)

@@ -20,8 +20,8 @@ from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.plugin import MetadataPart, ReadRequest, SnapshotSelector
 from tableformats.plugin.report import ScanReport
 from tableformats.schema import Field, PrimitiveType
-from tests.iceberg.test_table_metadata import open_table, table_with
-from tests.support.iceberg_metadata import entry, manifest_bytes
+from tests.support.iceberg_manifests import entry, manifest_bytes
+from tests.support.iceberg_tables import open_table, table_with
 
 Manifest = tuple[bytes, dict[str, Any]]
 COUNTED = {"added_files_count": 20, "existing_files_count": 0}

@@ -10,10 +10,10 @@ import pytest
 from tableformats_iceberg.deletes.delete_pruning import Range, _apart
 
 import tableformats as tf
-from tests.iceberg.test_table_metadata import table_with
 from tests.support.conformance import ROOT, needs_tables
 from tests.support.iceberg_history import History
-from tests.support.iceberg_metadata import entry, manifest_bytes
+from tests.support.iceberg_manifests import entry, manifest_bytes
+from tests.support.iceberg_tables import table_with
 
 # ---- key columns ----------------------------------------------------------------------------------------------------
 

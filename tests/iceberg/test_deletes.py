@@ -34,9 +34,9 @@ from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.plugin import DeleteFiles, MetadataCache, PartitionField, PartitionSpec
 from tableformats.schema import Field, primitive
 from tableformats.schema.transforms import parse_transform
-from tests.iceberg.test_table_metadata import parse
 from tests.support.conformance import ROOT, needs_tables
-from tests.support.iceberg_metadata import entry, manifest_bytes, record
+from tests.support.iceberg_manifests import entry, manifest_bytes, record
+from tests.support.iceberg_tables import parse
 
 # ---- matching -------------------------------------------------------------------------------------------------------
 

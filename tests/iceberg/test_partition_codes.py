@@ -17,7 +17,7 @@ from tableformats_iceberg.deletes.partition_codes import places, row_codes
 from tableformats_iceberg.metadata.paths import comparable
 
 from tableformats.errors import CorruptMetadataError
-from tests.support.iceberg_metadata import container, record, text, varint
+from tests.support.iceberg_manifests import container, record, text, varint
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 SMALL = st.integers(-3, 12)

@@ -11,15 +11,12 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from pyarrow import orc
 
 import tableformats as tf
 from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
-from tests.iceberg.test_table_metadata import table_with
 from tests.support.conformance import ROOT, needs_tables
-from tests.support.iceberg_metadata import entry, manifest_bytes
+from tests.support.iceberg_rows import AB, table_of, with_ids, write
 
 IMPALA = ROOT / "iceberg" / "impala"
 LINEAGE = ["_row_id", "_last_updated_sequence_number"]
@@ -36,46 +33,11 @@ def values(scan: tf.Scan) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in found.to_pylist()]
 
 
-def with_ids(table: pa.Table, *ids: int) -> pa.Table:
-    fields = [f.with_metadata({"PARQUET:field_id": str(i)}) for f, i in zip(table.schema, ids, strict=True)]
-    return table.cast(pa.schema(fields))
-
-
-def schema_json(*fields: tuple[int, str, Any], **more: dict[str, Any]) -> list[dict[str, Any]]:
-    members = [{"id": i, "name": n, "required": False, "type": t, **more.get(n, {})} for i, n, t in fields]
-    return [{"type": "struct", "schema-id": 0, "fields": members}]
-
-
-AB = ((1, "a", "int"), (2, "b", "string"))
 V3: dict[str, Any] = {"format-version": 3, "next-row-id": 1000}
 
 
 def last_column(field_id: int) -> dict[str, Any]:
     return {"last-column-id": field_id}
-
-
-def table_of(
-    root: Path,
-    files: dict[str, Any],
-    *fields: Any,
-    row: dict[str, Any] | None = None,
-    partition: Any = (),
-    defaults: Any = None,
-    **metadata: Any,
-) -> tf.Table:
-    """A table whose files were written to ``data/``: {name: (rows, further members of the entry)}."""
-    entries = []
-    for name, (rows, more) in files.items():
-        kind = "ORC" if name.endswith("orc") else "PARQUET"
-        entries.append(entry(f"/old/t/data/{name}", records=rows, **{"file_format": kind, **more}))
-    metadata = {"schemas": schema_json(*fields, **(defaults or {})), "last-column-id": len(fields), **metadata}
-    table_with(root, (manifest_bytes(entries, partition), row or {}), **metadata)
-    return tf.open_table(root, relocate=True)
-
-
-def write(root: Path, name: str, table: pa.Table, **options: Any) -> None:
-    (root / "data").mkdir(exist_ok=True)
-    (orc.write_table if name.endswith("orc") else pq.write_table)(table, root / "data" / name, **options)
 
 
 # ---- lineage and metadata columns -----------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tableformats as tf
-from tests.iceberg.test_rows import AB, table_of, with_ids, write
-from tests.iceberg.test_table_metadata import table_with
-from tests.support.iceberg_metadata import entry, manifest_bytes
+from tests.support.iceberg_manifests import entry, manifest_bytes
+from tests.support.iceberg_rows import AB, table_of, with_ids, write
+from tests.support.iceberg_tables import table_with
 
 
 def with_properties(root: Path, **read_split: str) -> tf.Table:

@@ -10,9 +10,9 @@ import pytest
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, SnapshotNotFoundError
-from tests.iceberg.test_table_metadata import SECOND, metadata_json, snapshot_json, table_with
 from tests.support.iceberg_history import History
-from tests.support.iceberg_metadata import entry, manifest_bytes
+from tests.support.iceberg_manifests import entry, manifest_bytes
+from tests.support.iceberg_tables import SECOND, metadata_json, snapshot_json, table_with
 
 
 def write_version(folder: Path, number: int, **changes: Any) -> Path:

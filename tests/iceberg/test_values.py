@@ -25,7 +25,7 @@ from tableformats.plugin.report import ScanReport
 from tableformats.pruning.compiled_predicate import NONE, Decision
 from tableformats.schema import DecimalType, Field, FixedType, Type, arrow_type, primitive
 from tableformats.schema.transforms import parse_transform
-from tests.support.iceberg_metadata import container, entry, manifest_bytes, record, text, varint
+from tests.support.iceberg_manifests import container, entry, manifest_bytes, record, text, varint
 
 EPOCH = dt.datetime(1970, 1, 1)
 

@@ -9,7 +9,7 @@ import pytest
 import tableformats as tf
 from tableformats.inspect.text import bytes_text, count_text, location_text, percent_text, printable, time_text
 from tableformats.plugin.report import ScanReport
-from tests.golden.write import TABLES
+from tests.support.golden import TABLES
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tableformats.errors import CorruptMetadataError, PathNotAllowedError
 from tableformats.io.storage import Storage
 from tests.support.delta_log import UUIDS, WITH_VECTORS, DeltaLog, add, first_actions, metadata
 from tests.support.iceberg_history import LIST, History
-from tests.support.iceberg_metadata import SYNC
+from tests.support.iceberg_manifests import SYNC
 
 ROOT = "s3://bucket/t"
 EVIL = [

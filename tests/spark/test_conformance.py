@@ -16,7 +16,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
-from tests.spark.conftest import READS_SHREDDED, has_data_sources
+from tests.spark.support.session import NOWHERE, READS_SHREDDED, has_data_sources
 from tests.support.conformance import (
     OUTCOMES,
     DeltaCase,
@@ -31,8 +31,6 @@ from tests.support.rows import rows, spark_rows
 pytestmark = [needs_tables, pytest.mark.conformance]
 
 SAMPLE = 1 if os.environ.get("TABLEFORMATS_ALL_WAYS", "0") not in ("", "0") else 8
-NOWHERE = "/dev/null/nowhere"
-"""No directory can be made there, so that the data source takes over from the file log."""
 ANNOTATED_VARIANTS = "spark duckdb-delta/variant/basic"
 """Its file says by Parquet's annotation that a column is a variant."""
 WAYS = {

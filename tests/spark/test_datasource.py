@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.golden.test_golden_jvm import opened
-from tests.spark.test_datasource_rows import as_spark
+from tests.spark.support.rows import as_spark
 from tests.support.delta_changes import data_file, id_file, inline_vector
 from tests.support.delta_log import WITH_VECTORS, DeltaLog, field, remove
+from tests.support.golden import opened
 from tests.support.iceberg_history import History
 from tests.support.rows import collect, rows
 

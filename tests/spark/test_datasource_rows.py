@@ -35,6 +35,7 @@ pytest.importorskip("pyspark.sql.datasource", reason="needs PySpark 4.0")
 from tableformats.engines.spark.batches import SparkBatches, spark_schema_json
 from tableformats.spark.datasource import TableFormatsDataSource
 from tableformats.spark.options import ReadOptions
+from tests.spark.support.rows import as_spark
 
 
 def sent(value: Any) -> Any:
@@ -66,12 +67,6 @@ def pyspark_arrow(schema: Any) -> pa.Schema:
     zone = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
     found: pa.Schema = to_arrow_schema(schema, **zone)
     return found
-
-
-def as_spark(table: pa.Table, schema: Schema) -> pa.Table:
-    """Rows of to_arrow() in Spark's types."""
-    batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema.to_arrow())]
-    return pa.Table.from_batches(map(SparkBatches(schema).convert, batches))
 
 
 @needs_tables

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tableformats import open_table
-from tests.delta.test_generated import chosen
-from tests.support.delta_cases import CASES
+from tests.support.delta_cases import CASES, chosen
 from tests.support.rows import rows, spark_rows
 
 

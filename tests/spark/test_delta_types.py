@@ -13,9 +13,9 @@ import pytest
 from tableformats import UnsupportedFeatureError, open_table
 from tableformats.engines.spark.columns import check_readable
 from tableformats.schema import Field, ListType, StructType, primitive
-from tests.delta.test_types import EMPTY, SHREDDED, VALUES, VARIANT, WIDENINGS, data_file, features, widened
-from tests.spark.conftest import READS_SHREDDED
+from tests.spark.support.session import READS_SHREDDED
 from tests.support.delta_log import DeltaLog, field
+from tests.support.delta_types import EMPTY, SHREDDED, VALUES, VARIANT, WIDENINGS, data_file, features, widened
 from tests.support.rows import rows, spark_rows
 from tests.support.variants import decoded
 

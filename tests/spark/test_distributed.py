@@ -16,8 +16,7 @@ from tableformats.engines.spark.distributed import executors as distributed
 from tableformats.plugin import ReadRequest
 from tableformats.plugin.report import ScanReport
 from tableformats.table.scan import Scan, ScanPlan
-from tests.delta.test_row_groups import checkpoint, file, parsed
-from tests.golden.test_golden_jvm import TABLES
+from tests.support.delta_checkpoints import checkpoint, file, parsed
 from tests.support.delta_log import (
     WITH_VECTORS,
     DeltaLog,
@@ -29,6 +28,7 @@ from tests.support.delta_log import (
     stats,
     vector,
 )
+from tests.support.golden import JVM_TABLES
 from tests.support.iceberg_history import History
 
 
@@ -190,9 +190,9 @@ def test_iceberg(spark: Any, tmp_path: Path) -> None:
     ],
 )
 def test_tables_that_spark_wrote(spark: Any, name: str, filter: str | None) -> None:
-    if not (TABLES / name).exists():
+    if not (JVM_TABLES / name).exists():
         pytest.skip("not in the checkout")
-    assert_same(spark, TABLES / name / "table", filter=filter)
+    assert_same(spark, JVM_TABLES / name / "table", filter=filter)
 
 
 def test_a_damaged_manifest(spark: Any, tmp_path: Path) -> None:

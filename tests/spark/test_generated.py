@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tableformats as tf
-from tests.iceberg.test_generated import VALUES, catalog, evolving
 from tests.support import rowmodel
 from tests.support.lab import Lab
 from tests.support.lab_delta import DeltaLab
 from tests.support.lab_iceberg import IcebergLab
+from tests.support.pyiceberg_tables import VALUES, catalog, evolving
 from tests.support.rows import rows, spark_rows
 from tests.support.strategies import predicates_over
 

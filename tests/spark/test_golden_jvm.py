@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from tableformats.errors import UnsupportedFeatureError
-from tests.golden.test_golden_jvm import EXPECTED, in_order, opened
-from tests.golden.write import answers
-from tests.spark.conftest import READS_SHREDDED
+from tests.spark.support.session import READS_SHREDDED
+from tests.support.golden import EXPECTED, answers, in_order, opened
 from tests.support.rows import collect
 
 # Spark before 4.3 meets the instants in its ORC files first.

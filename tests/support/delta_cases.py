@@ -18,9 +18,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tests.delta.test_deletion_vectors import portable
-from tests.delta.test_types import features, widened
 from tests.support.delta_changes import data_file, id_file, inline_vector, mapped, mapping
 from tests.support.delta_log import (
     ADD_FIELDS,
@@ -31,11 +30,14 @@ from tests.support.delta_log import (
     DeltaLog,
     field,
     metadata,
+    portable,
     remove,
     stats,
     vector,
     vector_file,
 )
+from tests.support.delta_types import features, widened
+from tests.support.rows import rows
 
 UTC = dt.timezone.utc
 MAX = "\U0010ffff"
@@ -812,3 +814,9 @@ CASES: dict[str, Callable[[Path], Case]] = {
     **{f"renamed and named again, mode {mode}": column_mapping(mode) for mode in ("name", "id")},
     **{f"odd names, mode {mode}": odd_names(mode) for mode in (None, "name", "id")},
 }
+
+
+def chosen(case: Case, where: str, schema: pa.Schema) -> list[str]:
+    """The rows that a filter must give."""
+    ids = pa.array(case.answers[where], pa.int64())
+    return rows(case.rows.filter(pc.is_in(case.rows["id"], ids)).cast(schema))

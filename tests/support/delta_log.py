@@ -13,7 +13,9 @@ from uuid import UUID
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyroaring import BitMap, BitMap64
 from tableformats_delta.deletes import z85
+from tableformats_delta.deletes.deletion_vectors import NATIVE_MAGIC, PORTABLE_MAGIC
 from tableformats_delta.deletes.vector_column import vector_type
 from tableformats_delta.format import DeltaFormat
 from tableformats_delta.snapshot import DeltaSnapshot
@@ -237,3 +239,15 @@ def deleted(snapshot: FormatSnapshot, row: dict[str, Any], record_count: int | N
     vectors = pa.array([[row["vector"]] if row["vector"] else []], vector_type())
     deletes = snapshot.attach_deletes(pa.table({"deletion_vector": vectors}), request())
     return list(snapshot.deleted_positions(row["path"], record_count, deletes.files))
+
+
+def portable(positions: list[int]) -> bytes:
+    return struct.pack("<I", PORTABLE_MAGIC) + bytes(BitMap64(positions).serialize())
+
+
+def native(positions: list[int]) -> bytes:
+    """The older layout: one 32-bit bitmap for each high word from 0 on, empty ones too."""
+    high = max(positions) >> 32
+    bitmaps = [BitMap([p & 0xFFFFFFFF for p in positions if p >> 32 == i]).serialize() for i in range(high + 1)]
+    parts = [struct.pack("<II", NATIVE_MAGIC, len(bitmaps))]
+    return b"".join(parts + [struct.pack("<I", len(b)) + b for b in bitmaps])

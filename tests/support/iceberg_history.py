@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
-from tests.support.iceberg_metadata import SYNC, entry, manifest_bytes, record
+from tests.support.iceberg_manifests import SYNC, entry, manifest_bytes, record
 
 LIST = record(
     ("manifest_path", 500, "string"),

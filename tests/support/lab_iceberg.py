@@ -23,7 +23,7 @@ import pyiceberg.types as iceberg_types
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from tests.support.iceberg_metadata import SYNC, entry, manifest_bytes, record
+from tests.support.iceberg_manifests import SYNC, entry, manifest_bytes, record
 from tests.support.lab import NO_KEYS, Column, DataFile, Described, Lab, Part, Row
 from tests.support.strategies import TRANSFORMS, order_key, partition_value, to_array, type_of
 

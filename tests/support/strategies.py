@@ -18,6 +18,7 @@ import pyiceberg.types as iceberg_types
 from hypothesis import strategies as st
 
 from tableformats.expressions import tree as ex
+from tableformats.expressions.binding import bind
 from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import DecimalType, Field, Schema, arrow_type, primitive
 from tableformats.schema.transforms import parse_transform
@@ -290,3 +291,17 @@ def predicates_over(draw: st.DrawFn, columns: dict[str, tuple[str, list[Any]]], 
     if shape == "columns":
         return ex.Comparison(draw(st.sampled_from(ex.COMPARISONS)), column, column)
     return ex.Comparison(draw(st.sampled_from(ex.COMPARISONS)), column, draw(literal))
+
+
+@st.composite
+def tables_and_predicates(draw: st.DrawFn) -> tuple[ModelTable, ex.Expression]:
+    table = draw(model_tables())
+    return table, bind(draw(predicates(table)), table.schema)
+
+
+def partition_array(table: ModelTable) -> pa.StructArray:
+    columns = [to_array([f.partition[p.id] for f in table.files], p.type) for p in table.spec.fields]
+    fields = [pa.field(str(p.id), arrow_type(p.type)) for p in table.spec.fields]
+    if not fields:
+        return pa.array([{}] * len(table.files), pa.struct([]))
+    return pa.StructArray.from_arrays(columns, fields=fields)

@@ -29,8 +29,8 @@ from tableformats.plugin.report import ScanReport
 from tableformats.schema import primitive
 from tableformats.table.changes import Changes
 from tableformats.table.scan import Scan, ScanPlan
-from tests.golden.write import TABLES
 from tests.support.arrow_fakes import FakeSnapshot
+from tests.support.golden import TABLES
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.table.table import epoch_ms
-from tests.golden.write import TABLES
+from tests.support.golden import TABLES
 
 DELTA = TABLES / "delta-evolved" / "table"
 ICEBERG = TABLES / "iceberg-evolved" / "table"

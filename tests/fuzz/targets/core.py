@@ -13,7 +13,7 @@ from tableformats.io.compression import AVRO_CODECS, DAMAGE, inflate_avro
 from tableformats.io.storage import Storage, scheme_of
 from tableformats.schema import Field, Schema, primitive
 from tests.fuzz.targets.base import Finding, Target
-from tests.support.iceberg_metadata import compress
+from tests.support.iceberg_manifests import compress
 
 __all__ = ["CORE_TARGETS"]
 

@@ -30,7 +30,7 @@ from tableformats.plugin.report import ScanReport
 from tableformats.table.table import Table
 from tests.fuzz.targets.base import Finding, Memory, Target, nothing_kept
 from tests.fuzz.targets.mutators import avro_container, iceberg_vector, orc_tail, parquet_footer
-from tests.support.iceberg_metadata import (
+from tests.support.iceberg_manifests import (
     SYNC,
     entry,
     entry_schema,
