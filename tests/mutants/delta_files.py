@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _STATISTICS = ("test_statistics.py",)
+_PARSED = ("test_parsed_statistics.py",)
 _DECIMALS = (*_STATISTICS, "test_decimals.py")
 _PARTITIONS = ("test_partition_values.py",)
 _VECTORS = ("test_deletion_vectors.py",)
@@ -149,7 +150,7 @@ MUTANTS = (
         "if _order_of(raw.type) != _order_of(target):",
         "if False:",
         "bounds of another type (strings of a number) are cast",
-        (*_STATISTICS, *_TYPES, *_GROUPS),
+        (*_PARSED, *_TYPES, *_GROUPS),
     ),
     Mutant(
         "big-decimals-not-widened",
@@ -245,7 +246,7 @@ MUTANTS = (
         "if not counts.null_count:",
         "if True:",
         "a null stats_parsed hides the text",
-        (*_STATISTICS, *_GROUPS),
+        (*_PARSED, *_GROUPS),
     ),
     Mutant(
         "widening-unknown-passes",
