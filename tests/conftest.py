@@ -8,7 +8,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 
-from tests.conformance import OUTCOMES
+from tests.support.conformance import OUTCOMES
+from tests.support.summary import CASES
 
 # How fast a machine is decides no test: the first example pays for imports, and a busy machine is slow.
 settings.register_profile("tableformats", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
@@ -17,10 +18,6 @@ settings.register_profile("nightly", settings.get_profile("tableformats"), phase
 # The same cases in every run, so that what a mutant does to them is the same too.
 settings.register_profile("mutants", settings.get_profile("nightly"), derandomize=True, database=None)
 settings.load_profile(os.environ.get("TABLEFORMATS_PROFILE", "tableformats"))
-
-
-CASES: Counter[str] = Counter()
-"""What the laboratory judged, for its summary."""
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

@@ -12,14 +12,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.marks import write_between
 from tests.mutants.mutant import ROOT
-from tests.mutants.runner import copied_tree
+from tests.mutants.runner import FALLBACK, copied_tree
+from tests.support.marks import write_between
 
-TESTS = ("tests/core", "tests/property", "tests/plugin", "tests/unit", "tests/fuzz", "tests/golden")
+TESTS = (*FALLBACK, "tests/fuzz", "tests/golden")
+CORE = "_core cache columnar expressions io planning plugin pruning runtime schema table"
 PARTS = {
-    "planning core": "tableformats/*.py,tableformats/_core/*,tableformats/predicates/*,tableformats/plugin/*",
-    "Arrow reader": "tableformats/arrow/*",
+    "planning core": ",".join(["tableformats/*.py", *(f"tableformats/{name}/*" for name in CORE.split())]),
+    "Arrow reader": "tableformats/engines/arrow/*",
     "Delta plugin": "plugins/delta/*",
     "Iceberg plugin": "plugins/iceberg/*",
 }

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ..plugin.files import MetadataPart
 from ..plugin.report import ScanReport
 from ..plugin.statistics import Statistics
-from .block_cache import BlockCache, CachedPart
+from .cache.block_cache import BlockCache, CachedPart
 from .request import ScanRequest
 
 __all__ = ["JobResult", "NumberedPart", "PartClassification", "PartReadContext", "PartReader", "Survivors"]

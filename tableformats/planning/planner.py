@@ -34,7 +34,6 @@ from ..runtime.allocator import quick_allocator
 from ..runtime.threads import bundles, in_order, runs
 from ..schema import Field, arrow_type
 from .batch_reloader import BatchReloader
-from .block_cache import BlockCache, BlockSlice, CachedPart, cached_blocks
 from .block_pruning import BlockContext, PruneResult, prune_block
 from .blocks import (
     TARGET_FILES,
@@ -47,7 +46,8 @@ from .blocks import (
     empty_struct,
     take_rows,
 )
-from .disk_cache import DiskPartCache
+from .cache.block_cache import BlockCache, BlockSlice, CachedPart, cached_blocks
+from .cache.disk_cache import DiskPartCache
 from .jobs import JobResult, NumberedPart, PartClassification, PartReadContext, PartReader, Survivors
 from .plan import FilePlan
 from .reconciler import Reconciler, keys_of

@@ -12,7 +12,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.cli import main
-from tests.golden.write import TABLES
+from tests.support.golden import TABLES
 
 DELTA = TABLES / "delta-evolved" / "table"
 ICEBERG = TABLES / "iceberg-evolved" / "table"
@@ -349,7 +349,7 @@ def test_years_that_python_has_not(shell: Shell, tmp_path: Path, kind: str) -> N
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from tests.plugin.delta_support import DeltaLog, add, field
+    from tests.support.delta_log import DeltaLog, add, field
 
     days = 3_789_392  # 12345-01-02
     arrow = {"date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us")}[kind]

@@ -10,12 +10,7 @@ import pytest
 import tableformats as tf
 from tableformats.cli import demo as demo_module
 from tableformats.cli import main
-
-NEEDED = ("deltalake", "pyiceberg", "pyiceberg_core", "sqlalchemy")
-needs_writers = pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in NEEDED),
-    reason=f"the demo's tables are written by {', '.join(NEEDED)}: pip install '.[demo]'",
-)
+from tests.support.writers import needs_writers
 
 
 @pytest.fixture

@@ -16,10 +16,9 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from tests.marks import write_between
-
-from .corpus import ALL_TARGETS, FOLDER, write_seeds
-from .kernels import DICTIONARIES, HERE, KERNELS, build_fuzzer
+from tests.fuzz.corpus import ALL_TARGETS, FOLDER, write_seeds
+from tests.fuzz.kernels import DICTIONARIES, HERE, KERNELS, build_fuzzer
+from tests.support.marks import write_between
 
 ROOT = Path(__file__).parents[2]
 WORK = ROOT / "build" / "fuzz"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from .kernel_seeds import KERNEL_SEEDS
-from .targets import TARGETS
+from tests.fuzz.kernel_seeds import KERNEL_SEEDS
+from tests.fuzz.targets import TARGETS
 
 __all__ = ["ALL_TARGETS", "FOLDER", "inputs", "write_seeds"]
 

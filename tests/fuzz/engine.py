@@ -17,7 +17,7 @@ def main(name: str, *options: str) -> None:
 
     parser = ["sqlglot"] if name == "sql" else []  # to instrument it takes seconds
     with atheris.instrument_imports(include=[*INSTRUMENTED, *parser]):
-        from .targets import TARGETS, run, warm
+        from tests.fuzz.targets import TARGETS, run, warm
 
         target = TARGETS[name]
         warm(target)

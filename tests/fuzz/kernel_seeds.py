@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pyroaring import BitMap64
 
-from tests.core.test_bitmap import BAD, GOOD
-from tests.plugin.iceberg_support import text, varint
+from tests.support.bitmaps import BAD, GOOD
+from tests.support.iceberg_manifests import text, varint
 
 __all__ = ["KERNEL_SEEDS"]
 

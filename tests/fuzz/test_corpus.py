@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from tableformats.errors import CorruptMetadataError
-
-from .corpus import ALL_TARGETS, FOLDER, inputs
-from .kernels import KERNELS, build_replays
-from .targets import TARGETS, Finding, Target, base, run, warm
+from tests.fuzz.corpus import ALL_TARGETS, FOLDER, inputs
+from tests.fuzz.kernels import KERNELS, build_replays
+from tests.fuzz.targets import TARGETS, Finding, Target, base, run, warm
 
 ANSWERED = [
     "delta_checkpoint",

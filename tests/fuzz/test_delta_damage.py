@@ -20,37 +20,26 @@ import pytest
 
 from tableformats import open_table
 from tableformats.errors import TableFormatsError
-from tests.plugin.delta_support import (
-    METADATA_TYPE,
-    PROTOCOL_TYPE,
-    SIDECAR,
+from tests.fuzz.checkpoint_types import KINDS
+from tests.support.delta_log import (
     UUIDS,
     DeltaLog,
     add,
     compaction_name,
     first_actions,
+    portable,
     remove,
     schema_string,
     stats,
     vector,
     vector_file,
 )
-from tests.plugin.delta_support import field as column
-from tests.plugin.test_delta_deletion_vectors import portable
+from tests.support.delta_log import field as column
 
 FEATURES = ["deletionVectors", "v2Checkpoint"]
 PROTOCOL = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": FEATURES, "writerFeatures": FEATURES}
 VECTOR = portable([1, 4])
 VECTOR_FILE = f"deletion_vector_{UUIDS[0]}.bin"
-ADD = pa.struct(
-    [
-        ("path", pa.string()),
-        ("partitionValues", pa.map_(pa.string(), pa.string())),
-        ("size", pa.int64()),
-        ("stats", pa.string()),
-    ]
-)
-KINDS = {"add": ADD, "protocol": PROTOCOL_TYPE, "metaData": METADATA_TYPE, "sidecar": SIDECAR}
 CLASSIC, NAMED = f"{0:020d}.checkpoint.parquet", f"{0:020d}.checkpoint.{UUIDS[0]}"
 STEP = 1 if os.environ.get("TF_FUZZ_ALL") else 7
 FILES = [("a", 0), ("z", 30)]

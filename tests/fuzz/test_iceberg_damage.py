@@ -13,8 +13,8 @@ import tableformats as tf
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.plugin import ReadRequest
 from tableformats.plugin.report import ScanReport
-from tests.conformance import ROOT, needs_tables
-from tests.plugin.iceberg_support import read_deletes
+from tests.support.conformance import ROOT, needs_tables
+from tests.support.iceberg_manifests import read_deletes
 
 pytestmark = [pytest.mark.conformance, needs_tables]
 

@@ -12,13 +12,13 @@ import pytest
 from tableformats import open_table
 from tableformats.errors import CorruptMetadataError
 from tableformats.io.compression import DAMAGE, inflate_avro
-from tests.plugin.delta_support import DeltaLog
-from tests.plugin.iceberg_support import compress
+from tests.support.delta_log import DeltaLog
+from tests.support.iceberg_manifests import compress
 
 HERE = Path(__file__).parents[1]
-AVRO, BITMAP = "plugin/test_iceberg_avro.py", "core/test_bitmap.py"
-VECTORS, BLOBS = "plugin/test_delta_deletion_vectors.py", "plugin/test_iceberg_deletes.py"
-REPLAY, TABLE, STORAGE = "plugin/test_delta_replay.py", "plugin/test_iceberg_table.py", "unit/test_storage.py"
+AVRO, BITMAP = "iceberg/test_avro.py", "support/bitmaps.py"
+VECTORS, BLOBS = "delta/test_deletion_vectors.py", "iceberg/test_deletes.py"
+REPLAY, TABLE, STORAGE = "delta/test_replay.py", "iceberg/test_table_metadata.py", "io/test_storage.py"
 HERE_TOO = "fuzz/test_refusals.py"
 
 REFUSED: dict[str, list[str]] = {
@@ -77,7 +77,7 @@ REFUSED: dict[str, list[str]] = {
     "JSON: integers of 5000 digits": [f"{REPLAY}::test_refused_with_offset", f"{TABLE}::test_malformed_json"],
     "JSON: duplicate keys": [
         f"{TABLE}::test_malformed_json",
-        "plugin/test_delta_json.py::test_a_wanted_member_that_stands_twice",
+        "delta/test_json.py::test_a_wanted_member_that_stands_twice",
     ],
     "JSON: NaN and 1e400": [f"{HERE_TOO}::test_commits_that_are_no_json_of_ours", f"{TABLE}::test_malformed_json"],
     "JSON: invalid UTF-8": [f"{REPLAY}::test_refused_with_offset", f"{TABLE}::test_malformed_json"],
@@ -86,7 +86,7 @@ REFUSED: dict[str, list[str]] = {
         f"{TABLE}::test_json_strings_that_are_no_text",
     ],
     "JSON: torn last line, empty file": [f"{REPLAY}::test_refused_with_offset"],
-    "checkpoints: truncated": ["plugin/test_delta_damage.py::test_checkpoint_cut_at_every_byte"],
+    "checkpoints: truncated": ["delta/test_damage.py::test_checkpoint_cut_at_every_byte"],
     "checkpoints: missing columns": [f"{REPLAY}::test_add_without_path_is_damage", f"{REPLAY}::test_absent_columns"],
     "checkpoints: wrong types": [f"{REPLAY}::test_columns_of_the_wrong_type"],
     "paths: decoded once, segments": [

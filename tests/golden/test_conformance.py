@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 import tableformats as tf
-from tests.conformance import (
+from tests.support.conformance import (
     OUTCOMES,
     ROOT,
     DeltaCase,

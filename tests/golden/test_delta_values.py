@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tableformats as tf
-from tests.conformance import ROOT, DeltaCase, delta_cases, has_data, needs_tables
+from tests.support.conformance import ROOT, DeltaCase, delta_cases, has_data, needs_tables
 
 pytestmark = [needs_tables, pytest.mark.conformance]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tableformats as tf
-from tests.golden.write import TABLES, answers
+from tests.support.golden import TABLES, answers
 
 CASES = [
     (folder.name, version)

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-import tableformats as tf
-from tests.golden.write import answers
-
-TABLES = Path(__file__).parent / "tables_jvm"
-EXPECTED = {folder.name: json.loads((folder / "expected.json").read_text()) for folder in sorted(TABLES.iterdir())}
-
-
-def opened(name: str) -> tf.Table:
-    return tf.open_table(TABLES / name / "table", relocate=True)
+from tests.support.golden import EXPECTED, answers, in_order, opened
 
 
 def with_all(key: str) -> list[tuple[str, str]]:
     """Each table with each entry that its answers have under ``key``."""
     return [(name, entry) for name, expected in EXPECTED.items() for entry in expected.get(key, ())]
-
-
-def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
 
 
 @pytest.mark.parametrize(("name", "version"), with_all("versions"))

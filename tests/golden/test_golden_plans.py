@@ -14,8 +14,7 @@ import pytest
 import tableformats as tf
 from tableformats.expressions import tree as ex
 from tableformats.planning.splits import _pack, _Part
-
-from .test_java_plans import convert, simplified
+from tests.support.java_plans import convert, simplified
 
 FOLDER = Path(__file__).parent
 JAVA: dict[str, Any] = json.loads((FOLDER / "java_plans.json").read_text())

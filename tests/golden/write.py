@@ -20,9 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.variants import decoded
+from tests.support.golden import TABLES, answers
 
-TABLES = Path(__file__).parent / "tables"
 UTC = dt.timezone.utc
 START = dt.datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -58,27 +57,6 @@ def rows(first: int, last: int) -> pa.Table:
         for i in ids
     ]
     return pa.Table.from_pylist(records, schema)
-
-
-def answers(table: pa.Table) -> list[dict[str, Any]]:
-    """Rows as JSON values, sorted by id; floats keep NaN as text, times are ISO 8601, variants are what they hold."""
-    return [{k: plain(v) for k, v in row.items()} for row in sorted(table.to_pylist(), key=lambda r: r["id"])]
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return repr(value)
-    if isinstance(value, (dt.datetime, dt.date)):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, dict):
-        if set(value) == {"metadata", "value"}:
-            return plain(decoded(value))
-        return {k: plain(v) for k, v in value.items()}
-    return [plain(v) for v in value] if isinstance(value, list) else value
 
 
 def write_delta(folder: Path) -> None:

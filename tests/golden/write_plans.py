@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .write_jvm import JARS, SCRATCH, session
+from tests.golden.write_jvm import JARS, SCRATCH, session
 
 TABLES = Path(__file__).parent / "tables_jvm"
 OPTIONS = [(300, 0, 10), (1500, 0, 10), (4000, 300, 2), (4000, 1500, 1), (128 << 20, 4 << 20, 10)]

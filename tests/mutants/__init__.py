@@ -7,12 +7,12 @@ and fails loudly when the code itself changes.
 
 from __future__ import annotations
 
-from .mutant import Mutant
+from tests.mutants.mutant import Mutant
 
 
 def every() -> list[Mutant]:
     """All mutants, in the order of the table in docs/correctness.md."""
-    from . import core_pruning, core_rows, delta_files, delta_log, iceberg_deletes, iceberg_metadata
+    from tests.mutants import core_pruning, core_rows, delta_files, delta_log, iceberg_deletes, iceberg_metadata
 
     lists = (core_pruning, core_rows, delta_log, delta_files, iceberg_deletes, iceberg_metadata)
     return [mutant for module in lists for mutant in module.MUTANTS]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from tests.marks import write_between
-
-from . import every
-from .runner import FALLBACK, kept_results, run, table
+from tests.mutants import every
+from tests.mutants.runner import FALLBACK, kept_results, run, table
+from tests.support.marks import write_between
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from .definitions import Definition, Source
-from .tokens import occurrences, tokenize
+from tests.mutants.definitions import Definition, Source
+from tests.mutants.tokens import occurrences, tokenize
 
 HOMES = {
     "core": ("tableformats", (".py", ".pyx", ".pxd", ".java")),

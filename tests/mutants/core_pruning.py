@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant
+from tests.mutants.mutant import Mutant
 
 _BOUNDS = "property/test_pruning.py"
 _PRUNING = (_BOUNDS,)
 _KERNELS = "core/test_pruning.py"
 _CODES = (f"{_KERNELS}::test_codes_around_every_literal", _KERNELS)
-_EVIDENCE = ("test_evidence.py", *_PRUNING)
+_EVIDENCE = ("test_range_kernels.py", *_PRUNING)
 _BINDING = "test_binding.py"
 _TRANSFORMS = ("test_transforms.py", *_PRUNING)
 _RESIDUALS = "test_residuals.py"
@@ -85,7 +85,7 @@ MUTANTS = (
         "is_open = (mask & MAY_TRUE != 0) & (mask != MAY_TRUE)",
         "is_open = mask & MAY_TRUE != 0",
         "bounds are decoded that decide nothing",
-        ("test_iceberg_together.py::test_columns_that_no_file_needs_are_not_decoded",),
+        ("test_batch_reader.py::test_columns_that_no_file_needs_are_not_decoded",),
     ),
     Mutant(
         "not-equal-is-equal-for-null",
@@ -391,7 +391,7 @@ MUTANTS = (
         "self._case_sensitive",
         "True",
         "predicates name columns in their exact case",
-        ("test_delta_names.py", _BINDING),
+        ("test_column_names.py", _BINDING),
     ),
     Mutant(
         "residual-below-not",

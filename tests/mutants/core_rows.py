@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant
+from tests.mutants.mutant import Mutant
 
-_COUNTING = ("test_arrow_reader_counting.py", "test_table.py", "test_lab.py")
-_KEPT = ("test_kept.py", "test_delta_update.py")
+_COUNTING = ("test_counting.py", "test_table.py", "test_lab.py")
+_KEPT = ("test_block_cache.py", "delta/test_update.py")
 _LAB = ("test_lab.py",)
 _CALENDARS = ("test_calendars.py",)
 
@@ -41,7 +41,7 @@ MUTANTS = (
         "certain = (np.diff(delete_files.offsets) == 0) &",
         "certain =",
         "a limit is filled by rows that are deleted",
-        ("test_iceberg_delete_pruning.py",),
+        ("test_delete_pruning.py",),
     ),
     Mutant(
         "bounds-of-another-plans-rows",
@@ -49,7 +49,7 @@ MUTANTS = (
         "known = dict(block.ranges)",
         "known = block.ranges",
         "what another thread learned of a block meanwhile is taken for what this one read",
-        ("test_kept.py::test_a_plan_of_other_rows_between_two_steps",),
+        ("test_block_cache.py::test_a_plan_of_other_rows_between_two_steps",),
     ),
     Mutant(
         "ranges-of-some-files-kept-for-all",
@@ -57,7 +57,7 @@ MUTANTS = (
         "return parts[0].pack()",
         "return replace(parts[0].pack(), files=SparseRows())",
         "what is known of some of a block's files is kept as if it were known of all",
-        ("test_kept.py",),
+        ("test_block_cache.py",),
     ),
     Mutant(
         "numbers-cut-to-a-byte",
@@ -113,7 +113,7 @@ MUTANTS = (
         "(found.has_bounds or f.id in counted) and",
         "",
         "columns of which NULLs alone were asked are taken for ones without bounds",
-        ("test_kept.py", "test_delta_update.py"),
+        ("test_block_cache.py", "delta/test_update.py"),
     ),
     Mutant(
         "neighbours-are-all-that-come-next",
@@ -121,7 +121,7 @@ MUTANTS = (
         "self.offset == other.offset + len(other.files)",
         "True",
         "files between two stretches of a batch are taken for theirs",
-        ("test_kept.py",),
+        ("test_block_cache.py",),
     ),
     Mutant(
         "few-files-of-the-first-stretch",
@@ -129,7 +129,7 @@ MUTANTS = (
         "some.rows + some.offset",
         "some.rows",
         "the files that survive are those of another part that was read with theirs",
-        ("test_kept.py",),
+        ("test_block_cache.py",),
     ),
     Mutant(
         "live-flag-ignored",
@@ -137,7 +137,7 @@ MUTANTS = (
         "first &= np.asarray(batch.live, bool)",
         "pass",
         "tombstones are files",
-        ("test_kept.py",),
+        ("test_block_cache.py",),
     ),
     Mutant(
         "deletes-of-other-rows-dropped",
@@ -145,7 +145,7 @@ MUTANTS = (
         "program.verdicts(PartitionSpec(0, ()), nowhere, bounds, records) != NONE",
         "program.verdicts(PartitionSpec(0, ()), nowhere, bounds, records) == 3",
         "deletes whose rows only may match are not applied",
-        ("test_iceberg_delete_pruning.py",),
+        ("test_delete_pruning.py",),
     ),
     # ---- reading rows -----------------------------------------------------------------------------------------------
     Mutant(
@@ -154,7 +154,7 @@ MUTANTS = (
         'if f.transform.name == "identity" and f.id in task.partition',
         "if f.id in task.partition",
         "the value of a bucket or a day stands for its column",
-        ("test_arrow_reader_projection.py::test_only_identity_values_stand_for_a_column",),
+        ("test_projection.py::test_only_identity_values_stand_for_a_column",),
     ),
     Mutant(
         "spark-2-counts-as-all-do",
@@ -194,7 +194,7 @@ MUTANTS = (
         "child.id == f.id",
         "child.name == f.name",
         "columns are found by name: a dropped and re-added one has its old values, a renamed one none",
-        ("test_arrow_reader_projection.py::test_projection_agrees_with_the_model", *_LAB),
+        ("test_projection.py::test_projection_agrees_with_the_model", *_LAB),
     ),
     Mutant(
         "logical-names-in-files",
@@ -202,7 +202,7 @@ MUTANTS = (
         "child.name == f.stored_name",
         "child.name == f.name",
         "columns of a mapped table are found by their logical names",
-        ("test_delta_names.py", *_LAB),
+        ("test_column_names.py", *_LAB),
     ),
     Mutant(
         "defaults-are-null",
@@ -210,7 +210,7 @@ MUTANTS = (
         "value = f.initial_default",
         "value = None",
         "rows older than a column with an initial default hold NULL in it",
-        ("test_iceberg_rows.py",),
+        ("test_rows.py",),
     ),
     Mutant(
         "null-keys-match-nothing",
@@ -218,7 +218,7 @@ MUTANTS = (
         "skip_nulls=False",
         "skip_nulls=True",
         "an equality delete of NULL deletes nothing",
-        ("test_arrow_reader_equality.py",),
+        ("test_equality.py",),
     ),
     Mutant(
         "zero-keys-differ",
@@ -226,7 +226,7 @@ MUTANTS = (
         "pc.add(values, zero)",
         "values",
         "an equality delete of 0.0 leaves -0.0",
-        ("test_arrow_reader_equality.py",),
+        ("test_equality.py",),
     ),
     Mutant(
         "any-store-is-its-own",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from .tokens import WITH_BRACES, Token, tokenize
+from tests.mutants.tokens import WITH_BRACES, Token, tokenize
 
 
 @dataclass(frozen=True)

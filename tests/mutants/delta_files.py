@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant
+from tests.mutants.mutant import Mutant
 
-_STATISTICS = ("test_delta_statistics.py",)
-_DECIMALS = (*_STATISTICS, "test_delta_decimals.py")
-_PARTITIONS = ("test_delta_partitions.py",)
-_VECTORS = ("test_delta_deletion_vectors.py",)
-_GROUPS = ("test_delta_row_groups.py",)
-_TYPES = ("plugin/test_delta_types.py",)
+_STATISTICS = ("test_statistics.py",)
+_PARSED = ("test_parsed_statistics.py",)
+_DECIMALS = (*_STATISTICS, "test_decimals.py")
+_PARTITIONS = ("test_partition_values.py",)
+_VECTORS = ("test_deletion_vectors.py",)
+_GROUPS = ("test_row_groups.py",)
+_TYPES = ("delta/test_types.py",)
 _LAB = ("test_lab.py",)
 
 MUTANTS = (
@@ -149,7 +150,7 @@ MUTANTS = (
         "if _order_of(raw.type) != _order_of(target):",
         "if False:",
         "bounds of another type (strings of a number) are cast",
-        (*_STATISTICS, *_TYPES, *_GROUPS),
+        (*_PARSED, *_TYPES, *_GROUPS),
     ),
     Mutant(
         "big-decimals-not-widened",
@@ -245,7 +246,7 @@ MUTANTS = (
         "if not counts.null_count:",
         "if True:",
         "a null stats_parsed hides the text",
-        (*_STATISTICS, *_GROUPS),
+        (*_PARSED, *_GROUPS),
     ),
     Mutant(
         "widening-unknown-passes",
@@ -368,7 +369,7 @@ MUTANTS = (
         'if protocol["minReaderVersion"] != 2 and',
         'if protocol["minReaderVersion"] < 0 and',
         "column mapping counts where the protocol does not have it",
-        ("test_delta_names.py",),
+        ("test_column_names.py",),
     ),
     Mutant(
         "generated-in-utc",
@@ -376,7 +377,7 @@ MUTANTS = (
         "= 18 * _HOUR_US",
         "= 0",
         "generated dates are of the day in UTC",
-        ("test_delta_generated_columns.py",),
+        ("delta/test_generated_columns.py",),
     ),
     Mutant(
         "rejected-checksum",
@@ -384,7 +385,7 @@ MUTANTS = (
         "recorded is None or found is None or recorded == found",
         "True",
         "a log that contradicts its checksum file is read",
-        ("test_delta_checksums.py",),
+        ("test_checksums.py",),
     ),
     Mutant(
         "row-ids-change-places",
@@ -392,6 +393,6 @@ MUTANTS = (
         'Field(-1, "_metadata.row_id", long), ROW_COLUMNS[0], True',
         'Field(-1, "_metadata.row_id", long), ROW_COLUMNS[0], False',
         "all rows of a file have its base row id",
-        ("test_delta_row_tracking.py",),
+        ("test_row_tracking.py",),
     ),
 )

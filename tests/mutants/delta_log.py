@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant
+from tests.mutants.mutant import Mutant
 
-_REPLAY = ("test_delta_replay.py",)
-_LOG = ("test_delta_log.py",)
-_COMPACTION = ("test_delta_compaction.py",)
-_JSON = ("test_delta_commit_lines.py", "test_delta_json.py", *_REPLAY)
+_REPLAY = ("test_replay.py",)
+_LOG = ("test_log.py",)
+_COMPACTION = ("test_compaction.py",)
+_JSON = ("test_commit_lines.py", "test_json.py", *_REPLAY)
 _LAB = ("test_lab.py",)
 
 MUTANTS = (
@@ -171,7 +171,7 @@ MUTANTS = (
             "live = np.repeat([False, True] * len(commits)"
         ),
         "within a commit a remove wins over the add of its key",
-        (*_REPLAY, "test_delta_metamorphic.py"),
+        (*_REPLAY, "test_metamorphic.py"),
     ),
     Mutant(
         "oldest-commits-win",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant
+from tests.mutants.mutant import Mutant
 
-_DELETES = ("test_iceberg_deletes.py",)
-_PRUNING = ("test_iceberg_delete_pruning.py",)
-_TOGETHER = ("test_iceberg_together.py",)
-_TABLE = ("test_iceberg_table.py",)
+_DELETES = ("test_deletes.py",)
+_PRUNING = ("test_delete_pruning.py",)
+_TOGETHER = ("test_batch_reader.py",)
+_TABLE = ("test_table_metadata.py",)
 _LAB = ("test_lab.py",)
 
 MUTANTS = (
@@ -178,7 +178,7 @@ MUTANTS = (
         "one = pc.if_else(",
         "one = values if len(values) else pc.if_else(",
         "NaN partitions of other bits differ",
-        (*_DELETES, "test_iceberg_groups.py"),
+        (*_DELETES, "test_partition_codes.py"),
     ),
     Mutant(
         "null-partitions-equal-zero",
@@ -186,7 +186,7 @@ MUTANTS = (
         "numbers - least + 1)",
         "numbers - least)",
         "a NULL partition equals the least value",
-        (*_DELETES, "test_iceberg_groups.py"),
+        (*_DELETES, "test_partition_codes.py"),
     ),
     Mutant(
         "unknown-transforms-do-not-count",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from .mutant import Mutant
+from tests.mutants.mutant import Mutant
 
-_DELETES = ("test_iceberg_deletes.py",)
-_PRUNING = ("test_iceberg_delete_pruning.py",)
-_VALUES = ("test_iceberg_values.py",)
-_TOGETHER = ("test_iceberg_together.py",)
-_TABLE = ("test_iceberg_table.py",)
-_AVRO = ("test_iceberg_avro.py",)
-_PARTS = ("test_iceberg_avro_parts.py",)
+_DELETES = ("test_deletes.py",)
+_PRUNING = ("test_delete_pruning.py",)
+_VALUES = ("iceberg/test_values.py",)
+_TOGETHER = ("test_batch_reader.py",)
+_TABLE = ("test_table_metadata.py",)
+_AVRO = ("iceberg/test_avro.py",)
+_PARTS = ("test_avro_parts.py",)
 _LAB = ("test_lab.py",)
 
 MUTANTS = (
@@ -331,6 +331,6 @@ MUTANTS = (
         "dict.fromkeys((full, without_authority(full)))",
         "(full,)",
         "a moved table's paths have the scheme that its location has",
-        (*_TABLE, "test_iceberg_update.py"),
+        (*_TABLE, "iceberg/test_update.py"),
     ),
 )

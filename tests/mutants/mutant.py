@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .anchors import Place, holders, locate
+from tests.mutants.anchors import Place, holders, locate
 
 ROOT = Path(__file__).resolve().parents[2]
 NATIVE = (".pyx", ".pxd", ".c", ".h")

@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .mutant import ROOT, Mutant
+from tests.mutants.mutant import ROOT, Mutant
 
-_NOT_ASKED = {"cli", "fuzz", "golden", "mutants", "property", "spark"}
+_NOT_ASKED = {"bench", "cli", "docs", "fuzz", "golden", "mutants", "property", "spark", "support", "testing"}
 _SUBJECTS = sorted(path.name for path in (ROOT / "tests").glob("[a-z]*") if path.is_dir())
 FALLBACK = ("tests/property", *(f"tests/{name}" for name in _SUBJECTS if name not in _NOT_ASKED))
 """Folders of tests that are asked where a mutant's killers do not notice it."""

@@ -10,11 +10,11 @@ from functools import cache
 
 import pytest
 
-from tests.marks import between
 from tests.mutants import Mutant, every
 from tests.mutants.mutant import ROOT
 from tests.mutants.runner import Result, table
 from tests.mutants.tokens import tokenize
+from tests.support.marks import between
 
 
 @pytest.mark.parametrize("mutant", every(), ids=lambda mutant: mutant.name)

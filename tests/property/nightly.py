@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.marks import write_between
+from tests.support.marks import write_between
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = 100

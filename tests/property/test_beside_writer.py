@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import tableformats as tf
-from tests.conftest import CASES
+from tests.support.summary import CASES
 
 SECONDS = float(os.environ.get("TABLEFORMATS_SECONDS", 4))
 FRESH = 100

@@ -19,12 +19,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import tableformats as tf
-from tests import rowmodel
-from tests.conftest import CASES
-from tests.property.lab import Lab, Version
-from tests.property.lab_delta import DeltaLab
-from tests.property.lab_iceberg import IcebergLab
-from tests.property.strategies import predicates_over
+from tests.support import rowmodel
+from tests.support.lab import Lab, Version
+from tests.support.lab_delta import DeltaLab
+from tests.support.lab_iceberg import IcebergLab
+from tests.support.strategies import predicates_over
+from tests.support.summary import CASES
 
 EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", 60))
 FILTERS = 3

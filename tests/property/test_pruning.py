@@ -1,6 +1,6 @@
 """No false prune: over random files and predicates, a file with a matching row is never dropped.
 
-The row model (``tests/rowmodel.py``) decides which rows match; it knows nothing of bounds or partitions.
+The row model (``tests/support/rowmodel.py``) decides which rows match; it knows nothing of bounds or partitions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, event, given, settings
-from hypothesis import strategies as st
 
 from tableformats.expressions import tree as ex
 from tableformats.expressions.binding import bind
@@ -19,24 +18,18 @@ from tableformats.expressions.parse import parse_filter
 from tableformats.plugin import Bounds, PartitionField, PartitionSpec
 from tableformats.pruning.compiled_predicate import ALL, NONE, SOME, CompiledPredicate
 from tableformats.pruning.manifest_filter import PredicateManifestFilter
-from tableformats.schema import Field, Schema, arrow_type, primitive
+from tableformats.schema import Field, Schema, primitive
 from tableformats.schema.transforms import parse_transform
-from tests.property.strategies import ModelFile, ModelTable, model_tables, order_key, predicates, to_array, type_of
-from tests.rowmodel import evaluate
-
-
-@st.composite
-def tables_and_predicates(draw: st.DrawFn) -> tuple[ModelTable, ex.Expression]:
-    table = draw(model_tables())
-    return table, bind(draw(predicates(table)), table.schema)
-
-
-def partition_array(table: ModelTable) -> pa.StructArray:
-    columns = [to_array([f.partition[p.id] for f in table.files], p.type) for p in table.spec.fields]
-    fields = [pa.field(str(p.id), arrow_type(p.type)) for p in table.spec.fields]
-    if not fields:
-        return pa.array([{}] * len(table.files), pa.struct([]))
-    return pa.StructArray.from_arrays(columns, fields=fields)
+from tests.support.rowmodel import evaluate
+from tests.support.strategies import (
+    ModelFile,
+    ModelTable,
+    order_key,
+    partition_array,
+    tables_and_predicates,
+    to_array,
+    type_of,
+)
 
 
 def bounds_of(table: ModelTable) -> Bounds:

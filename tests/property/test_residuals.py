@@ -1,6 +1,6 @@
 """Residuals: for the rows of a file, what is left of a predicate is TRUE just where the predicate is.
 
-The row model (``tests/rowmodel.py``) decides both; it knows nothing of partitions.
+The row model (``tests/support/rowmodel.py``) decides both; it knows nothing of partitions.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from tableformats._core.masks import MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE
 from tableformats.expressions import tree as ex
 from tableformats.planning.residuals import _distinct, residual
 from tableformats.pruning.compiled_predicate import NONE, CompiledPredicate
-from tests.predicates import bound, rows
-from tests.property.strategies import ModelTable
-from tests.property.test_pruning import partition_array, tables_and_predicates
-from tests.rowmodel import evaluate
+from tests.support.predicates import bound, rows
+from tests.support.rowmodel import evaluate
+from tests.support.strategies import ModelTable, partition_array, tables_and_predicates
 
 MASKS = {True: MAY_TRUE, False: MAY_FALSE, None: MAY_NULL}
 

@@ -10,11 +10,9 @@ import json
 import sys
 from typing import Any
 
-from tests.golden.test_golden_jvm import EXPECTED, in_order, opened
-from tests.golden.write import answers
-
-from .conftest import has_data_sources
-from .rows import collect
+from tests.spark.support.session import has_data_sources
+from tests.support.golden import EXPECTED, answers, in_order, opened
+from tests.support.rows import collect
 
 NOWHERE = "/proc/no directory can be made here"
 WAYS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {

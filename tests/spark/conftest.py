@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-READS_SHREDDED = {"spark.sql.variant.allowReadingShredded": "true"}
-"""A setting that Spark 4.0 needs for shredded variants; later versions have it so."""
+from tests.spark.support.session import serves_connect
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -21,20 +20,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.spark)
-
-
-def has_data_sources() -> bool:
-    """Whether Spark has Python data sources, and with them our portable path: from 4.0 on."""
-    from importlib.util import find_spec
-
-    return find_spec("pyspark.sql.datasource") is not None
-
-
-def serves_connect() -> bool:
-    """Whether the session of :func:`spark` is a Spark Connect server too: PySpark 4 has one, clients need grpc."""
-    from importlib.util import find_spec
-
-    return find_spec("grpc") is not None and has_data_sources()
 
 
 def _free_port() -> int:

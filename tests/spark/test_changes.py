@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tests.conformance import ROOT, needs_tables
-from tests.plugin.change_support import change_file, data_file, id_file, inline_vector
-from tests.plugin.delta_support import WITH_VECTORS, DeltaLog, field, remove
-from tests.spark.rows import rows, spark_rows
+from tests.support.conformance import ROOT, needs_tables
+from tests.support.delta_changes import change_file, data_file, id_file, inline_vector
+from tests.support.delta_log import WITH_VECTORS, DeltaLog, field, remove
+from tests.support.rows import rows, spark_rows
 
 
 def check(spark: Any, changes: tf.changes.Changes) -> list[str]:

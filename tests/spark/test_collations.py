@@ -11,10 +11,9 @@ import pytest
 from tableformats import TableFormatsError, UnsupportedFeatureError, open_table
 from tableformats.engines.spark.columns import check_readable
 from tableformats.schema import Field, ListType, primitive
-from tests.plugin.delta_support import DeltaLog, field, stats
-from tests.plugin.test_delta_types import data_file
-
-from .plans import files_read, scans
+from tests.spark.support.plans import files_read, scans
+from tests.support.delta_log import DeltaLog, field, stats
+from tests.support.delta_types import data_file
 
 LCASE = "spark.UTF8_LCASE"
 

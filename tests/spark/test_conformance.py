@@ -16,15 +16,21 @@ import pytest
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
-from tests.conformance import OUTCOMES, DeltaCase, IcebergCase, delta_cases, has_data, iceberg_cases, needs_tables
-from tests.spark.conftest import READS_SHREDDED, has_data_sources
-from tests.spark.rows import rows, spark_rows
+from tests.spark.support.session import NOWHERE, READS_SHREDDED, has_data_sources
+from tests.support.conformance import (
+    OUTCOMES,
+    DeltaCase,
+    IcebergCase,
+    delta_cases,
+    has_data,
+    iceberg_cases,
+    needs_tables,
+)
+from tests.support.rows import rows, spark_rows
 
 pytestmark = [needs_tables, pytest.mark.conformance]
 
 SAMPLE = 1 if os.environ.get("TABLEFORMATS_ALL_WAYS", "0") not in ("", "0") else 8
-NOWHERE = "/dev/null/nowhere"
-"""No directory can be made there, so that the data source takes over from the file log."""
 ANNOTATED_VARIANTS = "spark duckdb-delta/variant/basic"
 """Its file says by Parquet's annotation that a column is a variant."""
 WAYS = {

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 import tableformats as tf
-from tests.golden.test_golden_jvm import opened
-from tests.plugin.change_support import id_file, inline_vector
-from tests.plugin.delta_support import WITH_VECTORS, DeltaLog, field, metadata, remove
-from tests.plugin.iceberg_history import History
-
-from .conftest import serves_connect
+from tests.spark.support.session import serves_connect
+from tests.support.delta_changes import id_file, inline_vector
+from tests.support.delta_log import WITH_VECTORS, DeltaLog, field, metadata, remove
+from tests.support.golden import opened
+from tests.support.iceberg_history import History
 
 ROOT = Path(__file__).resolve().parents[2]
 Call = Callable[..., Any]

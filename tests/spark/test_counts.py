@@ -14,9 +14,9 @@ import tableformats as tf
 from tableformats.plugin import PartitionField, PartitionSpec
 from tableformats.schema import Field, primitive
 from tableformats.schema.transforms import parse_transform
-from tests.spark.delta_log import DeltaFile, write_delta
-from tests.spark.plans import files_read
-from tests.unit.arrow_fakes import FakeFile, identity_spec, snapshot_of, write
+from tests.spark.support.delta_log import DeltaFile, write_delta
+from tests.spark.support.plans import files_read
+from tests.support.arrow_fakes import FakeFile, identity_spec, snapshot_of, write
 
 ID, P, D = Field(1, "id", primitive("long")), Field(2, "P", primitive("int")), Field(3, "d", primitive("date"))
 YEAR = PartitionField(1003, "d_year", D.id, parse_transform("year"), primitive("int"))

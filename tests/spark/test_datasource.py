@@ -9,13 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.golden.test_golden_jvm import opened
-from tests.plugin.change_support import data_file, id_file, inline_vector
-from tests.plugin.delta_support import WITH_VECTORS, DeltaLog, field, remove
-from tests.plugin.iceberg_history import History
-
-from .rows import collect, rows
-from .test_datasource_rows import as_spark
+from tests.spark.support.rows import as_spark
+from tests.support.delta_changes import data_file, id_file, inline_vector
+from tests.support.delta_log import WITH_VECTORS, DeltaLog, field, remove
+from tests.support.golden import opened
+from tests.support.iceberg_history import History
+from tests.support.rows import collect, rows
 
 datasource = pytest.importorskip("pyspark.sql.datasource", reason="needs PySpark 4.0")
 

@@ -17,16 +17,25 @@ import pytest
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
 from tableformats.schema import Field, ListType, MapType, Schema, StructType, primitive
-from tests.conformance import OUTCOMES, DeltaCase, IcebergCase, delta_cases, has_data, iceberg_cases, needs_tables
-from tests.plugin.change_support import id_file
-from tests.plugin.delta_support import DeltaLog, field
-from tests.spark.rows import rows
+from tests.support.conformance import (
+    OUTCOMES,
+    DeltaCase,
+    IcebergCase,
+    delta_cases,
+    has_data,
+    iceberg_cases,
+    needs_tables,
+)
+from tests.support.delta_changes import id_file
+from tests.support.delta_log import DeltaLog, field
+from tests.support.rows import rows
 
 pytest.importorskip("pyspark.sql.datasource", reason="needs PySpark 4.0")
 
 from tableformats.engines.spark.batches import SparkBatches, spark_schema_json
 from tableformats.spark.datasource import TableFormatsDataSource
 from tableformats.spark.options import ReadOptions
+from tests.spark.support.rows import as_spark
 
 
 def sent(value: Any) -> Any:
@@ -58,12 +67,6 @@ def pyspark_arrow(schema: Any) -> pa.Schema:
     zone = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
     found: pa.Schema = to_arrow_schema(schema, **zone)
     return found
-
-
-def as_spark(table: pa.Table, schema: Schema) -> pa.Table:
-    """Rows of to_arrow() in Spark's types."""
-    batches = table.to_batches() or [pa.RecordBatch.from_pylist([], schema.to_arrow())]
-    return pa.Table.from_batches(map(SparkBatches(schema).convert, batches))
 
 
 @needs_tables

@@ -14,9 +14,9 @@ import pytest
 
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, Schema, StructType, primitive
-from tests.spark.plans import files_read
-from tests.spark.rows import rows, spark_rows
-from tests.unit.arrow_fakes import FakeFile, snapshot_of, with_id, write
+from tests.spark.support.plans import files_read
+from tests.support.arrow_fakes import FakeFile, snapshot_of, with_id, write
+from tests.support.rows import rows, spark_rows
 
 K = Field(1, "k", primitive("long"))
 UTC = dt.timezone.utc

@@ -18,8 +18,8 @@ from tableformats.engines.spark import positions
 from tableformats.engines.spark.columns import ROW_INDEX
 from tableformats.engines.spark.native.jvm import Bridge, java_class
 from tableformats.schema import Field, primitive
-from tests.spark.rows import rows, spark_rows
-from tests.unit.arrow_fakes import FakeFile, snapshot_of, write
+from tests.support.arrow_fakes import FakeFile, snapshot_of, write
+from tests.support.rows import rows, spark_rows
 
 ID = Field(1, "id", primitive("long"))
 COUNT, FILES = 10_000, 6

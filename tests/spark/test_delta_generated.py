@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from tableformats import open_table
-from tests.plugin.delta_generated import CASES
-from tests.plugin.test_delta_generated import chosen
-
-from .rows import rows, spark_rows
+from tests.support.delta_cases import CASES, chosen
+from tests.support.rows import rows, spark_rows
 
 
 @pytest.mark.parametrize("name", CASES)

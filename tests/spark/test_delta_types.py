@@ -13,12 +13,11 @@ import pytest
 from tableformats import UnsupportedFeatureError, open_table
 from tableformats.engines.spark.columns import check_readable
 from tableformats.schema import Field, ListType, StructType, primitive
-from tests.plugin.delta_support import DeltaLog, field
-from tests.plugin.test_delta_types import EMPTY, SHREDDED, VALUES, VARIANT, WIDENINGS, data_file, features, widened
-from tests.variants import decoded
-
-from .conftest import READS_SHREDDED
-from .rows import rows, spark_rows
+from tests.spark.support.session import READS_SHREDDED
+from tests.support.delta_log import DeltaLog, field
+from tests.support.delta_types import EMPTY, SHREDDED, VALUES, VARIANT, WIDENINGS, data_file, features, widened
+from tests.support.rows import rows, spark_rows
+from tests.support.variants import decoded
 
 
 @pytest.mark.parametrize("vectorized", ["true", "false"])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tableformats.cli import demo, main
-from tests.cli.test_demo import needs_writers
+from tests.support.writers import needs_writers
 
 
 @needs_writers

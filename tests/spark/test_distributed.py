@@ -16,8 +16,8 @@ from tableformats.engines.spark.distributed import executors as distributed
 from tableformats.plugin import ReadRequest
 from tableformats.plugin.report import ScanReport
 from tableformats.table.scan import Scan, ScanPlan
-from tests.golden.test_golden_jvm import TABLES
-from tests.plugin.delta_support import (
+from tests.support.delta_checkpoints import checkpoint, file, parsed
+from tests.support.delta_log import (
     WITH_VECTORS,
     DeltaLog,
     add,
@@ -28,8 +28,8 @@ from tests.plugin.delta_support import (
     stats,
     vector,
 )
-from tests.plugin.iceberg_history import History
-from tests.plugin.test_delta_row_groups import checkpoint, file, parsed
+from tests.support.golden import JVM_TABLES
+from tests.support.iceberg_history import History
 
 
 @pytest.fixture(autouse=True)
@@ -190,9 +190,9 @@ def test_iceberg(spark: Any, tmp_path: Path) -> None:
     ],
 )
 def test_tables_that_spark_wrote(spark: Any, name: str, filter: str | None) -> None:
-    if not (TABLES / name).exists():
+    if not (JVM_TABLES / name).exists():
         pytest.skip("not in the checkout")
-    assert_same(spark, TABLES / name / "table", filter=filter)
+    assert_same(spark, JVM_TABLES / name / "table", filter=filter)
 
 
 def test_a_damaged_manifest(spark: Any, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tests.spark.delta_log import DeltaFile, write_delta
-from tests.spark.plans import paths_read
+from tests.spark.support.delta_log import DeltaFile, write_delta
+from tests.spark.support.plans import paths_read
 
 FILES = 6
 ALL = set(range(FILES))

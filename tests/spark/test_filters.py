@@ -16,7 +16,7 @@ from tableformats.expressions import And, BoundColumn, Comparison, Expression, I
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.schema import DecimalType, Field, Schema, StructType, primitive
-from tests import rowmodel
+from tests.support import rowmodel
 
 pytestmark = pytest.mark.spark
 

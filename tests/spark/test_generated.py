@@ -15,14 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tableformats as tf
-from tests import rowmodel
-from tests.plugin.test_iceberg_generated import VALUES, catalog, evolving
-from tests.property.lab import Lab
-from tests.property.lab_delta import DeltaLab
-from tests.property.lab_iceberg import IcebergLab
-from tests.property.strategies import predicates_over
-
-from .rows import rows, spark_rows
+from tests.support import rowmodel
+from tests.support.lab import Lab
+from tests.support.lab_delta import DeltaLab
+from tests.support.lab_iceberg import IcebergLab
+from tests.support.pyiceberg_tables import VALUES, catalog, evolving
+from tests.support.rows import rows, spark_rows
+from tests.support.strategies import predicates_over
 
 EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", 50)) // 10
 __all__ = ["catalog"]

@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tableformats import open_table
-from tests.plugin.delta_support import DeltaLog, add, field, stats
-
-from .plans import files_read
-from .rows import rows, spark_rows
+from tests.spark.support.plans import files_read
+from tests.support.delta_log import DeltaLog, add, field, stats
+from tests.support.rows import rows, spark_rows
 
 EXPRESSIONS = [
     ("CAST(ts AS DATE)", "date"),

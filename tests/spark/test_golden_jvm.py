@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from tableformats.errors import UnsupportedFeatureError
-from tests.golden.test_golden_jvm import EXPECTED, in_order, opened
-from tests.golden.write import answers
-
-from .conftest import READS_SHREDDED
-from .rows import collect
+from tests.spark.support.session import READS_SHREDDED
+from tests.support.golden import EXPECTED, answers, in_order, opened
+from tests.support.rows import collect
 
 # Spark before 4.3 meets the instants in its ORC files first.
 REFUSED = {"iceberg-position-deletes": ("Avro data files", "instants in ORC files")}

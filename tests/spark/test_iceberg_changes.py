@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 import tableformats as tf
-from tests.plugin.iceberg_history import History
-
-from .rows import rows, spark_rows
+from tests.support.iceberg_history import History
+from tests.support.rows import rows, spark_rows
 
 
 @pytest.fixture

@@ -17,11 +17,10 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tests.spark.conftest import has_data_sources
-from tests.spark.delta_log import DeltaFile, append, write_delta
-from tests.spark.plans import files_read, paths_read
-from tests.spark.test_conformance import NOWHERE
-from tests.unit.arrow_fakes import FakeFile, snapshot_of, write
+from tests.spark.support.delta_log import DeltaFile, append, write_delta
+from tests.spark.support.plans import files_read, paths_read
+from tests.spark.support.session import NOWHERE, has_data_sources
+from tests.support.arrow_fakes import FakeFile, snapshot_of, write
 
 READS = int(os.environ.get("TABLEFORMATS_READS", 20))
 SCHEMA = pa.schema([("id", pa.int64()), ("x", pa.float64())])

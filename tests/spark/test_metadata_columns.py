@@ -10,13 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tableformats import open_table
-from tests.plugin.change_support import inline_vector
-from tests.plugin.delta_support import UUIDS, WITH_VECTORS, DeltaLog, add, field, stats, vector, vector_file
-from tests.plugin.iceberg_history import History
-from tests.plugin.test_delta_deletion_vectors import portable
-from tests.plugin.test_delta_row_tracking import ID, ON, VERSION, write
-
-from .rows import rows, spark_rows
+from tests.support.delta_changes import inline_vector
+from tests.support.delta_log import UUIDS, WITH_VECTORS, DeltaLog, add, field, portable, stats, vector, vector_file
+from tests.support.delta_row_ids import ID, ON, VERSION, write
+from tests.support.iceberg_history import History
+from tests.support.rows import rows, spark_rows
 
 
 @pytest.fixture

@@ -18,10 +18,10 @@ import tableformats as tf
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.plugin import DeleteFiles, NameMapping, PartitionSpec, ReadRequest
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, Schema, StructType, primitive
-from tests.spark.conftest import has_data_sources
-from tests.spark.delta_log import DeltaFile, write_delta
-from tests.spark.rows import rows, spark_rows
-from tests.unit.arrow_fakes import FakeFile, identity_spec, snapshot_of, with_id, write
+from tests.spark.support.delta_log import DeltaFile, write_delta
+from tests.spark.support.session import has_data_sources
+from tests.support.arrow_fakes import FakeFile, identity_spec, snapshot_of, with_id, write
+from tests.support.rows import rows, spark_rows
 
 A = Field(1, "a", primitive("long"))
 B = Field(2, "b", primitive("string"))

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tests.spark.delta_log import DeltaFile, write_delta
-from tests.spark.plans import files_read, scans
+from tests.spark.support.delta_log import DeltaFile, write_delta
+from tests.spark.support.plans import files_read, scans
 
 SCHEMA = pa.schema([("id", pa.int64()), ("p", pa.int32())])
 

@@ -14,9 +14,9 @@ from pyarrow import orc
 
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.schema import DecimalType, Field, ListType, MapType, StructType, primitive
-from tests.spark.plans import files_read
-from tests.spark.rows import rows, spark_rows
-from tests.unit.arrow_fakes import FakeFile, snapshot_of, with_id, write
+from tests.spark.support.plans import files_read
+from tests.support.arrow_fakes import FakeFile, snapshot_of, with_id, write
+from tests.support.rows import rows, spark_rows
 
 UTC = dt.timezone.utc
 X, Y = Field(1, "x", primitive("long")), Field(2, "y", primitive("string"))

@@ -18,10 +18,10 @@ from tableformats.engines.spark.native.pushdown import FilterReader, PlanPruner
 from tableformats.expressions import tree as ex
 from tableformats.schema import Field, Schema, StructType, primitive
 from tableformats.table.scan import ScanPlan
-from tests.spark.delta_log import DeltaFile, append, write_delta
-from tests.spark.plans import files_read, paths_read
-from tests.spark.rows import rows, spark_rows
-from tests.unit.arrow_fakes import FakeFile, identity_spec, snapshot_of, write
+from tests.spark.support.delta_log import DeltaFile, append, write_delta
+from tests.spark.support.plans import files_read, paths_read
+from tests.support.arrow_fakes import FakeFile, identity_spec, snapshot_of, write
+from tests.support.rows import rows, spark_rows
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string()), ("p", pa.int32()), ("day", pa.date32())])
 FILES = 12

@@ -20,8 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import tableformats as tf
-
-from .sql_texts import predicates
+from tests.spark.support.sql_texts import predicates
 
 deltalake = pytest.importorskip("deltalake", reason="needs the extra [test]")
 

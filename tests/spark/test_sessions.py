@@ -19,9 +19,9 @@ import tableformats as tf
 from tableformats.engines.spark.native import jvm
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.schema import Field, primitive
-from tests.spark.delta_log import DeltaFile, write_delta
-from tests.spark.plans import files_read
-from tests.unit.arrow_fakes import FakeFile, snapshot_of, write
+from tests.spark.support.delta_log import DeltaFile, write_delta
+from tests.spark.support.plans import files_read
+from tests.support.arrow_fakes import FakeFile, snapshot_of, write
 
 ID = pa.schema([("id", pa.int64())])
 
@@ -158,8 +158,8 @@ def test_what_cannot_be_compiled_is_said_by_whoever_needs_it(
 
 
 def test_char_and_varchar_are_strings_as_they_are_stored(spark: Any, tmp_path: Path) -> None:
-    from tests.plugin.change_support import data_file
-    from tests.plugin.delta_support import DeltaLog, field
+    from tests.support.delta_changes import data_file
+    from tests.support.delta_log import DeltaLog, field
 
     log = DeltaLog(tmp_path / "t").start(
         field("c", "string", {"__CHAR_VARCHAR_TYPE_STRING": "char(5)"}),

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.plugin.change_support import data_file, id_file, inline_vector
-from tests.plugin.delta_support import WITH_VECTORS, DeltaLog, field, first_actions, metadata, remove
-from tests.plugin.iceberg_history import History
+from tests.support.delta_changes import data_file, id_file, inline_vector
+from tests.support.delta_log import WITH_VECTORS, DeltaLog, field, first_actions, metadata, remove
+from tests.support.iceberg_history import History
 
 datasource = pytest.importorskip("pyspark.sql.datasource", reason="needs PySpark 4.0")
 

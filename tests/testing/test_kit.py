@@ -9,7 +9,7 @@ import pytest
 
 from tableformats.plugin import OpenOptions
 from tableformats.testing import FormatConformance
-from tests.golden.write import TABLES
+from tests.support.golden import TABLES
 
 JVM = TABLES.parent / "tables_jvm"
 

@@ -1,9 +1,9 @@
 """The fuzz targets of the parsers in Python, by name."""
 
-from .base import Finding, Target, run, warm
-from .core import CORE_TARGETS
-from .delta import DELTA_TARGETS
-from .iceberg import ICEBERG_TARGETS
+from tests.fuzz.targets.base import Finding, Target, run, warm
+from tests.fuzz.targets.core import CORE_TARGETS
+from tests.fuzz.targets.delta import DELTA_TARGETS
+from tests.fuzz.targets.iceberg import ICEBERG_TARGETS
 
 __all__ = ["TARGETS", "Finding", "Target", "run", "warm"]
 

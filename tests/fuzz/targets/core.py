@@ -12,9 +12,8 @@ from tableformats.expressions.parse import parse_filter
 from tableformats.io.compression import AVRO_CODECS, DAMAGE, inflate_avro
 from tableformats.io.storage import Storage, scheme_of
 from tableformats.schema import Field, Schema, primitive
-from tests.plugin.iceberg_support import compress
-
-from .base import Finding, Target
+from tests.fuzz.targets.base import Finding, Target
+from tests.support.iceberg_manifests import compress
 
 __all__ = ["CORE_TARGETS"]
 

@@ -29,11 +29,9 @@ from tableformats.plugin import ReadRequest
 from tableformats.plugin.report import ScanReport
 from tableformats.schema import Field, Type
 from tableformats.table.table import Table
-from tests.plugin.delta_support import UUIDS, add, field, metadata, remove, stats, vector, vector_file
-from tests.plugin.test_delta_deletion_vectors import native, portable
-
-from .base import Finding, Memory, Target, attempt, nothing_kept
-from .mutators import delta_vector_file, parquet_footer
+from tests.fuzz.targets.base import Finding, Memory, Target, attempt, nothing_kept
+from tests.fuzz.targets.mutators import delta_vector_file, parquet_footer
+from tests.support.delta_log import UUIDS, add, field, metadata, native, portable, remove, stats, vector, vector_file
 
 __all__ = ["DELTA_TARGETS"]
 
@@ -136,7 +134,7 @@ def checkpoint_seeds() -> dict[str, bytes]:
 
     import pyarrow.parquet as pq
 
-    from tests.fuzz.test_delta_damage import KINDS
+    from tests.fuzz.checkpoint_types import KINDS
 
     rows = [{"protocol": PROTOCOL}, {"metaData": metadata(*COLUMNS, partition=("p",))}, described(), described("b")]
     found = {}

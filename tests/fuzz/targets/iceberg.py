@@ -28,7 +28,9 @@ from tableformats.expressions.parse import parse_filter
 from tableformats.plugin import ReadRequest
 from tableformats.plugin.report import ScanReport
 from tableformats.table.table import Table
-from tests.plugin.iceberg_support import (
+from tests.fuzz.targets.base import Finding, Memory, Target, nothing_kept
+from tests.fuzz.targets.mutators import avro_container, iceberg_vector, orc_tail, parquet_footer
+from tests.support.iceberg_manifests import (
     SYNC,
     entry,
     entry_schema,
@@ -39,9 +41,6 @@ from tests.plugin.iceberg_support import (
     text,
     varint,
 )
-
-from .base import Finding, Memory, Target, nothing_kept
-from .mutators import avro_container, iceberg_vector, orc_tail, parquet_footer
 
 __all__ = ["ICEBERG_TARGETS"]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import fastavro
 
-from tests.plugin.iceberg_support import text, varint
+from tests.support.iceberg_manifests import text, varint
 
 __all__ = ["avro_container", "delta_vector_file", "iceberg_vector", "orc_tail", "parquet_footer"]
 

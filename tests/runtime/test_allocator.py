@@ -1,0 +1,83 @@
+"""Planning takes jemalloc where nobody chose an allocator, and leaves the process as it was."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import tableformats as tf
+from tableformats.runtime.allocator import quick_allocator
+from tests.support.arrow_fakes import FakeFile, snapshot_of, write
+
+pytestmark = pytest.mark.thread_unsafe(reason="the allocator is the process's")
+BACKENDS = pa.supported_memory_backends()
+PAIR = {"mimalloc", "jemalloc"}
+
+
+def _backend() -> str:
+    return str(pa.default_memory_pool().backend_name)
+
+
+@pytest.fixture
+def arrows_choice(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    if sys.platform != "linux" or not PAIR.issubset(BACKENDS):
+        pytest.skip(f"needs Linux, and both allocators; this build of Arrow has {', '.join(BACKENDS)}")
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.mimalloc_memory_pool())
+    yield
+    pa.set_memory_pool(before)
+
+
+@pytest.mark.usefixtures("arrows_choice")
+class TestArrowsChoice:
+    def test_is_put_back_behind_the_last_of_several(self) -> None:
+        with quick_allocator():
+            assert _backend() == "jemalloc"
+            with quick_allocator():
+                assert _backend() == "jemalloc"
+            assert _backend() == "jemalloc"
+        assert _backend() == "mimalloc"
+
+    def test_is_put_back_behind_an_error(self) -> None:
+        with pytest.raises(ZeroDivisionError), quick_allocator():
+            _ = 1 / 0
+        assert _backend() == "mimalloc"
+
+    def test_a_plan_takes_jemalloc(self, tmp_path: Path) -> None:
+        from tableformats.schema import Field, primitive
+
+        path = write(tmp_path, pa.table({"id": pa.array([1, 2], pa.int64())}), "f.parquet")
+        snapshot = snapshot_of(tmp_path, [Field(1, "id", primitive("long"))], [FakeFile(path, 2)])
+        seen = []
+        parts = snapshot.format_snapshot.parts
+        snapshot.format_snapshot.parts = lambda request: seen.append(_backend()) or parts(request)  # type: ignore[func-returns-value]
+        snapshot.scan(tf.col("id") > 0).plan()
+        assert (seen, _backend()) == (["jemalloc"], "mimalloc")
+
+    def test_one_that_the_process_chose_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pa.set_memory_pool(pa.system_memory_pool())
+        with quick_allocator():
+            assert _backend() == "system"
+        pa.set_memory_pool(pa.mimalloc_memory_pool())
+        monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "mimalloc")
+        with quick_allocator():
+            assert _backend() == "mimalloc"
+
+    def test_one_that_is_chosen_meanwhile_is_kept(self) -> None:
+        with quick_allocator():
+            pa.set_memory_pool(pa.system_memory_pool())
+        assert _backend() == "system"
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+    def test_a_forked_child_has_what_the_process_had(self) -> None:
+        with quick_allocator():
+            child = os.fork()
+            if child == 0:
+                os._exit(0 if _backend() == "mimalloc" else 1)
+        assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,436 @@
+"""Every public function is given something wrong, and refuses it by a typed error that says what: one table of cases.
+
+:func:`public` finds the functions by looking at what the package exports, so that a new one without a case fails here.
+What is wrong is an argument, or a table that its metadata or its data file went missing from. Arguments of another
+type than the hint says are TypeErrors; what a caller can only know by trying is one of our own errors.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import tableformats as tf
+from tableformats import plugin
+from tableformats.cli import main
+from tableformats.cli.commands import COMMANDS
+from tableformats.plugin.registry import PluginHost
+from tableformats.plugin.report import ScanReport
+from tableformats.schema import primitive
+from tableformats.table.changes import Changes
+from tableformats.table.scan import ScanPlan
+from tests.support.arrow_fakes import FakeSnapshot
+from tests.support.golden import TABLES
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables of the golden ones, of which some lack what is needed to read them."""
+
+    delta: tf.Table
+    iceberg: tf.Table
+    no_manifests: tf.Table
+    """Iceberg, whose manifests are gone: it opens and selects, and cannot be planned."""
+    no_log: tf.Table
+    """Delta, whose log went away after it was opened."""
+    no_data: tf.Table
+    """Delta, whose data files are gone: it plans, and cannot be read."""
+
+    @property
+    def plan(self) -> ScanPlan:
+        return self.delta.scan().plan()
+
+    @property
+    def changes(self) -> Changes:
+        """Whose files cannot be listed."""
+        return self.no_manifests.changes(self.no_manifests.snapshot().version)
+
+    @property
+    def format_table(self) -> plugin.FormatTable:
+        """A format that has the least that it must have."""
+        return BareTable()
+
+    @property
+    def format_snapshot(self) -> plugin.FormatSnapshot:
+        return BareSnapshot(tf.Schema(()), [], plugin.NameMapping(), {}, {})
+
+
+class BareTable(plugin.FormatTable):
+    format, location = "bare", "/bare"
+
+    def snapshot(self, selector: plugin.SnapshotSelector) -> plugin.FormatSnapshot:
+        raise tf.SnapshotNotFoundError("there is no version", path=self.location)
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        return pa.table({"version": pa.array([3], pa.int64())})
+
+
+class BareSnapshot(FakeSnapshot):
+    read = plugin.FormatSnapshot.read
+    equality_deletes = plugin.FormatSnapshot.equality_deletes
+
+    def resolve_paths(self, paths: pa.Array) -> pa.Array:
+        raise tf.PathNotAllowedError("a path of another store")
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    def copy(name: str, *gone: str) -> tf.Table:
+        place = tmp_path_factory.mktemp(name) / "table"
+        shutil.copytree(TABLES / name / "table", place)
+        opened = tf.open_table(place, relocate=True, cache=False)
+        for pattern in gone:
+            for file in list(place.glob(pattern)):
+                file.unlink()
+        return opened
+
+    return Tables(
+        copy("delta-evolved"),
+        copy("iceberg-evolved"),
+        copy("iceberg-evolved", "metadata/*.avro"),
+        copy("delta-evolved", "_delta_log/*"),
+        copy("delta-evolved", "**/*.parquet"),
+    )
+
+
+Case = tuple[str, Callable[[Tables], Any], type[BaseException], str]
+a = tf.col("a")
+REFUSED, CORRUPT, UNBUILT = tf.InvalidPredicateError, tf.CorruptMetadataError, tf.UnsupportedFeatureError
+MISSING, NOWHERE = tf.SnapshotNotFoundError, tf.TableNotFoundError
+
+
+class NoCatalog:
+    """A PyIceberg catalog that lacks the table, or whose server is away."""
+
+    def load_table(self, identifier: str) -> Any:
+        if identifier == "away":
+            raise ConnectionError("no route")
+        raise type("NoSuchTableError", (Exception,), {})(identifier)
+
+
+OPENING: list[Case] = [
+    ("open_table", lambda t: tf.open_table("/x", format_options=5), TypeError, "format_options is a mapping"),  # type: ignore[arg-type]
+    ("open_table", lambda t: tf.open_table(t.delta.location, format_options={"a": 1}), TypeError, "no option 'a'"),
+    ("open_table", lambda t: tf.open_table(5), TypeError, "not int"),  # type: ignore[arg-type]
+    ("open_table", lambda t: tf.open_table(""), NOWHERE, "'' is no location.*Give a directory"),
+    ("open_table", lambda t: tf.open_table("a\0b"), NOWHERE, "is no location"),
+    ("open_table", lambda t: tf.open_table("no-such-store://a/b"), tf.TableFormatsError, "no-such-store"),
+    ("open_table", lambda t: tf.open_table(t.delta.location, format="hudi"), tf.UnknownFormatError, "'hudi'"),
+    ("open_table", lambda t: tf.open_table("/x", relocate="/old"), TypeError, "relocate is True or"),  # type: ignore[arg-type]
+    ("open_table", lambda t: tf.open_table("/x", relocate={"/old": 5}), TypeError, "relocate"),  # type: ignore[dict-item]
+    ("open_table", lambda t: tf.open_table("/x", cache=5), TypeError, "cache is True"),  # type: ignore[arg-type]
+    ("open_table", lambda t: tf.open_table("/x", limits=5), TypeError, "limits is a"),  # type: ignore[arg-type]
+    ("open_table", lambda t: tf.open_table("/x", allow_paths=5), TypeError, "not iterable"),  # type: ignore[arg-type]
+    ("open_table", lambda t: tf.open_table("a.b", catalog=5), TypeError, "catalog is a PyIceberg catalog"),
+    ("open_table", lambda t: tf.open_table("a.b", catalog=NoCatalog()), NOWHERE, "no such table.*'a.b'"),
+    ("open_table", lambda t: tf.open_table("away", catalog=NoCatalog()), tf.TableFormatsError, "ConnectionError.*away"),
+    ("open_table", lambda t: tf.open_table("a.b", catalog="no-such"), tf.TableFormatsError, "PyIceberg"),
+    ("spark.read", lambda t: tf.spark.read(Session(), "/no/such/table"), NOWHERE, "/no/such/table"),
+    ("spark.read", lambda t: tf.spark.read(None, t.delta.location), TypeError, "SparkSession"),  # type: ignore[arg-type]
+    ("spark.to_spark", lambda t: tf.spark.to_spark(t.delta.scan(), Session(), "fast"), UNBUILT, "no mode 'fast'"),
+    ("spark.to_spark", lambda t: tf.spark.to_spark(t.delta, t.delta.scan()), TypeError, "SparkSession"),  # type: ignore[arg-type]
+    ("Limits", lambda t: tf.Limits(entries=0), ValueError, "entries is from 1"),
+    ("Limits.check", lambda t: tf.Limits().check("fields", 10**9, "fields", path="p"), tf.LimitExceededError, "fields"),
+    ("MetadataCache", lambda t: tf.MetadataCache(-1), ValueError, "budget_bytes"),
+    ("MetadataCache", lambda t: tf.MetadataCache(1.5), ValueError, "number of bytes"),  # type: ignore[arg-type]
+    ("MetadataCache", lambda t: tf.MetadataCache(directory=__file__), FileExistsError, "test_bad_input"),
+    ("MetadataCache.find", lambda t: tf.MetadataCache().find([]), TypeError, "unhashable"),  # type: ignore[arg-type]
+    ("MetadataCache.keep", lambda t: tf.MetadataCache().keep([], 1, 1), TypeError, "unhashable"),  # type: ignore[arg-type]
+    ("MetadataCache.get", lambda t: tf.MetadataCache().get("x", fails, len), OSError, "the store"),
+    ("MetadataCache.stream", lambda t: [*tf.MetadataCache().stream("x", fails, len)], OSError, "the store"),
+]
+
+TABLE: list[Case] = [
+    ("Table.history", lambda t: t.delta.history(-1), ValueError, "number of versions, not -1"),
+    ("Table.history", lambda t: t.no_log.history(), NOWHERE, "no commit"),
+    ("Table.snapshot", lambda t: t.delta.snapshot(99), MISSING, "no version 99.*Versions 0 to"),
+    ("Table.snapshot", lambda t: t.iceberg.snapshot(timestamp=10**18), MISSING, "years 1 to 9999"),
+    ("Table.scan", lambda t: t.delta.scan("id >"), REFUSED, "does not parse"),
+    ("Table.scan", lambda t: t.delta.scan(object()), REFUSED, "is no filter"),
+    ("Table.changes", lambda t: t.delta.changes(2, 1), MISSING, "before the starting"),
+    ("Table.changes", lambda t: t.iceberg.changes("no such ref"), MISSING, "no such ref"),
+    ("Table.incremental_append_scan", lambda t: t.delta.incremental_append_scan(0), UNBUILT, "table.changes"),
+    ("Table.incremental_append_scan", lambda t: t.iceberg.incremental_append_scan(5), MISSING, "no snapshot 5"),
+    ("Table.versions_after", lambda t: t.delta.versions_after("x"), MISSING, "is no version"),  # type: ignore[arg-type]
+    ("Table.versions_after", lambda t: t.iceberg.versions_after(5), MISSING, "no snapshot 5"),
+    ("Table.updated", lambda t: t.no_log.updated(t.delta.snapshot().format_snapshot), NOWHERE, "no commit"),
+    ("Snapshot.reattached", lambda t: away(t.delta.snapshot(), 99).reattached(), MISSING, "no version 99"),
+    ("Snapshot.update", lambda t: tf.Snapshot(t.no_log, t.delta.snapshot().format_snapshot).update(), NOWHERE, "log"),
+    ("Snapshot.scan", lambda t: t.delta.snapshot().scan(limit=-1), ValueError, "number of rows, not -1"),
+    ("Snapshot.bind", lambda t: t.delta.snapshot().bind("nope = 1"), REFUSED, "nope"),
+    ("Snapshot.project", lambda t: t.delta.snapshot().project(["nam"]), REFUSED, "no column 'nam'.*Near names: name"),
+    ("Snapshot.project", lambda t: t.delta.snapshot().project([5]), REFUSED, "5 is no column"),  # type: ignore[list-item]
+    *(
+        (f"Inspector.{name}", lambda t, name=name: getattr(t.iceberg.inspect, name)(99), MISSING, "no snapshot 99")
+        for name in ("files", "data_files", "delete_files", "manifests", "partitions", "entries")
+    ),
+    *(
+        (f"Inspector.{name}", lambda t, name=name: getattr(t.no_log.inspect, name)(), NOWHERE, "no commit")
+        for name in ("snapshots", "history")
+    ),
+    *(
+        (f"Inspector.{name}", lambda t, name=name: getattr(t.delta.inspect, name)(), UNBUILT, f"{name!r}")
+        for name in ("metadata_log_entries", "refs")
+    ),
+    *(
+        (f"Inspector.{name}", lambda t, name=name: getattr(t.iceberg.inspect, name)(), UNBUILT, f"{name!r}")
+        for name in ("tombstones", "transactions", "domains", "log")
+    ),
+]
+
+SCAN: list[Case] = [
+    ("Scan.where", lambda t: t.delta.scan().where("id = 'x"), REFUSED, "has no end"),
+    ("Scan.select", lambda t: t.delta.scan().select("id", "x"), REFUSED, "no column 'x'"),
+    ("Scan.plan", lambda t: t.no_manifests.scan().plan(), CORRUPT, "is missing"),
+    ("Scan.plan", lambda t: t.delta.scan().plan("spark"), TypeError, "SparkSession"),  # type: ignore[arg-type]
+    ("Scan.plan_files", lambda t: t.no_manifests.scan().plan_files(), CORRUPT, "is missing"),
+    ("Scan.reattached", lambda t: away(t.delta.snapshot(), 99).scan().reattached(), MISSING, "no version 99"),
+    ("Scan.count", lambda t: t.no_manifests.scan().count(), CORRUPT, "is missing"),
+    ("Scan.to_arrow", lambda t: t.no_data.scan().to_arrow(), CORRUPT, "is missing"),
+    ("Scan.to_arrow_batch_reader", lambda t: [*t.no_data.scan().to_arrow_batch_reader()], CORRUPT, "is missing"),
+    ("Scan.to_pandas", lambda t: t.no_data.scan().to_pandas(), CORRUPT, "is missing"),
+    ("Scan.to_polars", lambda t: t.delta.scan().to_polars(), ImportError, "polars"),
+    ("Scan.to_duckdb", lambda t: t.delta.scan().to_duckdb("t"), ImportError, "duckdb"),
+    ("Scan.to_spark", lambda t: t.delta.scan().to_spark(Session(), "fast"), UNBUILT, "no mode 'fast'"),
+    ("Scan.to_spark", lambda t: t.delta.scan().to_spark("local"), TypeError, "SparkSession"),  # type: ignore[arg-type]
+    ("Changes.added_files", lambda t: t.changes.added_files(), CORRUPT, "is missing"),
+    ("ScanPlan.keep_mask", lambda t: t.plan.keep_mask([("nope", "=", 1)]), REFUSED, "nope"),
+    ("ScanPlan.take", lambda t: t.plan.take(np.array([99])), IndexError, "99"),
+    ("ScanPlan.splits", lambda t: t.plan.splits("much"), ValueError, "'much' is no size"),
+    ("ScanPlan.splits", lambda t: t.plan.splits(1.5), ValueError, "1.5 is no size"),  # type: ignore[arg-type]
+    ("ScanPlan.splits", lambda t: t.plan.splits(lookback=0), ValueError, "greater than 0"),
+    ("ScanPlan.to_arrow", lambda t: t.no_data.scan().plan().to_arrow(), CORRUPT, "is missing"),
+    ("ScanPlan.to_arrow", lambda t: t.plan.to_arrow([1]), TypeError, "plan.tasks"),  # type: ignore[list-item]
+    ("ScanPlan.to_arrow_batch_reader", lambda t: [*t.plan.to_arrow_batch_reader([1])], TypeError, "plan.splits"),  # type: ignore[list-item]
+]
+
+EXPRESSIONS: list[Case] = [
+    ("col", lambda t: tf.col(1), TypeError, "name is text, not 1"),  # type: ignore[arg-type]
+    ("col", lambda t: tf.col("`a"), REFUSED, "not closed"),
+    ("Column.eq_null_safe", lambda t: t.delta.scan(tf.col("id").eq_null_safe("x")), REFUSED, "'id'"),
+    ("Column.isin", lambda t: t.delta.scan(tf.col("id").isin(object())), REFUSED, "Python type object"),
+    ("Column.between", lambda t: t.delta.scan(tf.col("id").between(1, "x")), REFUSED, "'id'"),
+    ("Column.is_null", lambda t: t.delta.scan(a.is_null()), REFUSED, "'a'"),
+    ("Column.is_not_null", lambda t: t.delta.scan(a.is_not_null()), REFUSED, "'a'"),
+    ("Column.is_nan", lambda t: t.delta.scan(tf.col("name").is_nan()), REFUSED, "name"),
+    ("Column.startswith", lambda t: t.delta.scan(tf.col("name").startswith(1)), REFUSED, "quotes"),  # type: ignore[arg-type]
+    ("Column.like", lambda t: t.delta.scan(tf.col("name").like("a\\b")), REFUSED, "escape"),
+    ("Column.[]", lambda t: a[1], TypeError, "members by name"),  # type: ignore[index]
+    ("Column.bool", lambda t: a and a, TypeError, "no truth value"),
+    ("Expression.bool", lambda t: (a > 1) and (a < 2), TypeError, "no truth value"),
+    ("Expression.&", lambda t: (a > 1) & "a < 2", REFUSED, "is no predicate"),  # type: ignore[operator]
+    ("Expression.|", lambda t: (a > 1) | None, REFUSED, "is no predicate"),  # type: ignore[operator]
+    ("Schema.path_of", lambda t: tf.Schema(()).path_of(99), KeyError, "99"),
+    ("Schema.from_arrow", lambda t: tf.Schema.from_arrow(pa.schema([("d", pa.duration("s"))])), UNBUILT, "duration"),
+    (
+        "Schema.to_spark_json",
+        lambda t: tf.Schema((tf.Field(1, "a", primitive("time")),)).to_spark_json(),
+        UNBUILT,
+        "type time",
+    ),
+]
+
+PLUGINS: list[Case] = [
+    ("plugin.hookimpl", lambda t: load(MisspeltHook), tf.PluginLoadError, "misspelt"),
+    ("plugin.utc_datetime", lambda t: plugin.utc_datetime(10**15), OverflowError, "out of range"),
+    ("plugin.DeleteFiles.none", lambda t: plugin.DeleteFiles.none(-2), ValueError, "negative"),
+    ("plugin.DeleteFiles.take", lambda t: plugin.DeleteFiles.none(1).take(np.array([9])), IndexError, "9"),
+    ("plugin.FileBatch.slice", lambda t: keyed_batch().slice(0, 1), tf.PluginContractError, "without keys"),
+    ("plugin.FormatSnapshot.parts", lambda t: t.format_snapshot.parts(request()), tf.PluginContractError, "neither"),
+    ("plugin.FormatSnapshot.read", lambda t: [*t.format_snapshot.read(request())], tf.PluginContractError, "neither"),
+    (
+        "plugin.FormatSnapshot.check_paths",
+        lambda t: t.format_snapshot.check_paths(pa.array(["x"])),
+        tf.PathNotAllowedError,
+        "another store",
+    ),
+    ("plugin.FormatSnapshot.equality_deletes", lambda t: t.format_snapshot.equality_deletes({}), UNBUILT, "equality"),
+    ("plugin.FormatSnapshot.inspect", lambda t: t.format_snapshot.inspect("refs"), UNBUILT, "'refs'"),
+    ("plugin.FormatTable.update", lambda t: t.format_table.update(t.format_snapshot), MISSING, "no version"),
+    ("plugin.FormatTable.versions_after", lambda t: t.format_table.versions_after(4), MISSING, "no version 4"),
+    ("plugin.FormatTable.changes", lambda t: t.format_table.changes(1), UNBUILT, "bare tables"),
+    ("plugin.FormatTable.appends", lambda t: t.format_table.appends(1), UNBUILT, "bare tables"),
+]
+
+NOTHING_WRONG = {
+    "Field": "a record",
+    "Schema": "a record",
+    "Expression": "a base",
+    "plugin.deletes_type": "takes nothing",
+    "plugin.partition_members": "of records",
+    "Schema.find_id": "an unknown id is None",
+    "Schema.resolve": "an unknown name is None",
+    "Schema.near_names": "any text has names near it, or none",
+    "Schema.leaves": "takes nothing",
+    "Schema.to_arrow": "every type has one in Arrow",
+    "ScanPlan.file_uris": "planning has checked",
+    "ScanPlan.tasks": "planning has checked",
+    "ScanPlan.of": "any plan",
+    "plugin.TableFormat.check_options": "see open_table",
+    "Snapshot.has_schema_of_version": "the version was read before",
+    "ScanPlan.explain": "planning has checked",
+    "Limits.exceeded": "makes an error",
+    "MetadataCache.digest": "any options",
+    "MetadataCache.scoped": "any",
+    "plugin.FormatSnapshot.verify": "does nothing",
+    "plugin.Statistics.record_counts": "knows nothing",
+    "plugin.FileBatch.follows": "any batch",
+    "plugin.RowErrors.raise_if_live": "the damage that it raises is the plugin's",
+    "ScanReport.add": "another report",
+    "ScanReport.as_dict": "counts as planning does",
+    "ScanReport.count_metadata": "a number",
+    "ScanReport.count_planned": "set by planning",
+    "ScanReport.note": "any text",
+    "ScanReport.stage": "any name",
+    "plugin.Statistics.bounds_or_counts": "as bounds",
+    "plugin.StatisticsSlice.bounds": "the whole does",
+    "plugin.StatisticsSlice.rows_in_parent": "rows of its own",
+    "plugin.StatisticsSlice.record_counts": "the whole does",
+}
+"""Public functions that refuse nothing, and why."""
+
+COMMAND_LINES = {
+    "describe": (["/no/such/table"], 1, "nothing is at the location"),
+    "schema": (["DELTA", "--version", "99"], 1, "no version 99"),
+    "history": (["DELTA", "--limit", "-1"], 2, "--limit"),
+    "files": (["DELTA", "--timestamp", "yesterday"], 1, "'yesterday' is no timestamp"),
+    "plan": (["DELTA", "--columns", "x"], 2, "no column 'x'"),
+    "count": (["DELTA", "-w", "id >"], 2, "does not parse"),
+    "read": (["DELTA", "--version", "1", "--tag", "x"], 2, "exclude each other"),
+    "diff": (["DELTA", "0", "99"], 1, "no version 99"),
+    "health": (["DELTA", "--branch", "x"], 1, "no branches"),
+    "plugins": (["--all"], 2, "--all"),
+}
+CASES = [*OPENING, *TABLE, *SCAN, *EXPRESSIONS, *PLUGINS]
+
+
+@pytest.mark.parametrize(("name", "call", "error", "message"), CASES, ids=[case[0] for case in CASES])
+def test_what_is_wrong_is_refused_by_a_typed_error(
+    tables: Tables,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    call: Callable[[Tables], Any],
+    error: type[BaseException],
+    message: str,
+) -> None:
+    for library in ("polars", "duckdb"):  # whether or not they are installed
+        monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(error, match=message) as caught:
+        found = call(tables)
+        if isinstance(found, BaseException):
+            raise found
+    assert caught.type is error or not issubclass(error, tf.TableFormatsError), "the error that fits"
+
+
+@pytest.mark.parametrize("command", COMMAND_LINES)
+def test_commands(command: str, tables: Tables, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, code, message = COMMAND_LINES[command]
+    assert main([command, *(tables.delta.location if a == "DELTA" else a for a in arguments)]) == code
+    out, err = capsys.readouterr()
+    assert not out and message in err and "Traceback" not in err
+
+
+def test_every_public_function_has_a_case() -> None:
+    has_case = {case[0] for case in CASES}
+    assert sorted({*public()} - has_case - NOTHING_WRONG.keys()) == []
+    assert sorted(NOTHING_WRONG.keys() - {*public()}) == [], "these are gone"
+    assert not NOTHING_WRONG.keys() & has_case
+    assert {command.name for command in COMMANDS} == COMMAND_LINES.keys()
+
+
+def public() -> Iterator[str]:
+    """The names of the public functions, methods and classes that callers make themselves."""
+    made_by_us = (
+        tf.Table,
+        tf.Snapshot,
+        tf.Scan,
+        tf.ScanPlan,
+        tf.ScanTask,
+        tf.ScanReport,
+        tf.Changes,
+        tf.Inspector,
+        tf.Column,
+        tf.PartitionField,
+    )
+    for name in tf.__all__:
+        value = getattr(tf, name)
+        is_error = inspect.isclass(value) and issubclass(value, BaseException)
+        if callable(value) and not is_error and value not in made_by_us:
+            yield name
+    yield from (f"spark.{name}" for name in tf.spark.__all__)
+    for kind in (*made_by_us, tf.Schema, tf.Limits, tf.MetadataCache):
+        yield from (f"{kind.__name__}.{name}" for name in methods(kind))
+    for name in plugin.__all__:
+        value = getattr(plugin, name)
+        if not getattr(value, "__module__", "").startswith("tableformats.plugin."):
+            continue  # a helper of a lower package, which has tests of its own
+        if inspect.isclass(value) and name not in tf.__all__:
+            yield from (f"plugin.{name}.{method}" for method in methods(value))
+        elif callable(value) and not inspect.isclass(value):
+            yield f"plugin.{name}"
+
+
+def methods(kind: type) -> list[str]:
+    """The public methods that ``kind`` itself defines; what a plugin has to define is the plugin's."""
+    return [
+        name
+        for name, value in vars(kind).items()
+        if not name.startswith("_")
+        and isinstance(value, (type(public), classmethod, staticmethod))
+        and not getattr(value, "__isabstractmethod__", False)
+    ]
+
+
+class Session:
+    """As much of a Spark session as is looked at before anything else is."""
+
+    range: Any = None
+    version = "4.0.0"
+
+
+class MisspeltHook:
+    """A plugin's module."""
+
+    @staticmethod
+    @plugin.hookimpl
+    def tableformats_register_format() -> list[Any]:
+        return []
+
+
+def load(module: Any) -> Any:
+    """The error with which a plugin is recorded, for an entry point that gives ``module``."""
+
+    class Entry:
+        name, value, dist = "misspelt", "misspelt", None
+
+        def load(self) -> Any:
+            return module
+
+    return PluginHost([Entry()]).plugins[0].error  # type: ignore[list-item]
+
+
+def fails() -> Any:
+    raise OSError("the store is away")
+
+
+def keyed_batch() -> plugin.FileBatch:
+    return plugin.FileBatch(pa.record_batch({"path": ["a"]}), keys=pa.array([b"a"]))
+
+
+def request() -> plugin.ReadRequest:
+    return plugin.ReadRequest((), ScanReport())
+
+
+def away(snapshot: tf.Snapshot, version: int) -> tf.Snapshot:
+    """The snapshot as another process has it, when the version that was asked for is gone."""
+    found = tf.Snapshot(snapshot.table, snapshot.format_snapshot, {"version": version})
+    found._is_unpickled = True
+    return found

@@ -1,0 +1,237 @@
+"""``open_table``, ``snapshot`` and ``scan`` given what is wrong: one typed error each, with the path and a hint."""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import tableformats as tf
+from tableformats.table.table import epoch_ms
+from tests.support.golden import TABLES
+
+DELTA = TABLES / "delta-evolved" / "table"
+ICEBERG = TABLES / "iceberg-evolved" / "table"
+TABLE_PATHS = pytest.mark.parametrize("location", [DELTA, ICEBERG], ids=["delta", "iceberg"])
+
+
+def opened(location: Path) -> tf.Table:
+    return tf.open_table(location, relocate=True)
+
+
+def check(error: tf.TableFormatsError, path: Path | str | None) -> None:
+    """The error says where and what to do."""
+    if path is not None:
+        assert error.path is not None and str(path) in error.path
+        assert str(path) in str(error)
+    assert error.hint
+    assert str(error).endswith(error.hint)
+
+
+@pytest.mark.parametrize("format", [None, "delta", "iceberg"])
+def test_a_missing_path(tmp_path: Path, format: str | None) -> None:
+    with pytest.raises(tf.TableNotFoundError) as caught:
+        tf.open_table(tmp_path / "missing", format=format)
+    check(caught.value, tmp_path / "missing")
+    assert isinstance(caught.value, FileNotFoundError)
+
+
+def test_an_empty_directory(tmp_path: Path) -> None:
+    with pytest.raises(tf.UnknownFormatError) as caught:
+        tf.open_table(tmp_path)
+    check(caught.value, tmp_path)
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_an_empty_directory_called_a_table(tmp_path: Path, format: str) -> None:
+    with pytest.raises(tf.TableNotFoundError) as caught:
+        tf.open_table(tmp_path, format=format).snapshot()
+    check(caught.value, tmp_path)
+
+
+def test_a_directory_that_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "part-0.parquet").write_bytes(b"PAR1")
+    with pytest.raises(tf.UnknownFormatError) as caught:
+        tf.open_table(tmp_path)
+    check(caught.value, tmp_path)
+
+
+def test_a_file_that_is_no_table(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("no table")
+    with pytest.raises(tf.UnknownFormatError) as caught:
+        tf.open_table(file)
+    check(caught.value, file)
+
+
+def test_an_empty_log(tmp_path: Path) -> None:
+    (tmp_path / "_delta_log").mkdir()
+    with pytest.raises(tf.TableFormatsError) as caught:
+        tf.open_table(tmp_path).snapshot()
+    check(caught.value, tmp_path)
+
+
+def test_an_unknown_format() -> None:
+    with pytest.raises(tf.UnknownFormatError, match="hudi") as caught:
+        tf.open_table(DELTA, format="hudi")
+    assert "delta" in str(caught.value) and "iceberg" in str(caught.value)
+
+
+@pytest.mark.parametrize(("location", "format"), [(DELTA, "iceberg"), (ICEBERG, "delta")])
+def test_a_table_of_the_other_format(location: Path, format: str) -> None:
+    with pytest.raises(tf.TableFormatsError) as caught:
+        tf.open_table(location, format=format).snapshot()
+    check(caught.value, location)
+
+
+@TABLE_PATHS
+@pytest.mark.parametrize("version", [10**6, -2, 2**63, 2**200, "no such ref", "1.5", ""])
+def test_a_version_that_does_not_exist(location: Path, version: int | str) -> None:
+    with pytest.raises(tf.SnapshotNotFoundError) as caught:
+        opened(location).snapshot(version)
+    check(caught.value, location)
+    assert isinstance(caught.value, LookupError)
+
+
+@TABLE_PATHS
+@pytest.mark.parametrize("selector", ["branch", "tag"])
+def test_a_ref_that_does_not_exist(location: Path, selector: str) -> None:
+    with pytest.raises(tf.SnapshotNotFoundError) as caught:
+        opened(location).snapshot(**{selector: "nowhere"})
+    check(caught.value, location)
+
+
+@TABLE_PATHS
+def test_a_time_before_the_table(location: Path) -> None:
+    with pytest.raises(tf.SnapshotNotFoundError) as caught:
+        opened(location).snapshot(timestamp="1999-12-31")
+    check(caught.value, location)
+
+
+@TABLE_PATHS
+def test_two_selectors(location: Path) -> None:
+    with pytest.raises(TypeError, match="version and tag"):
+        opened(location).snapshot(0, tag="x")
+
+
+def test_text_that_is_no_timestamp() -> None:
+    with pytest.raises(tf.SnapshotNotFoundError, match="yesterday") as caught:
+        opened(DELTA).snapshot(timestamp="yesterday")
+    assert caught.value.hint and "ISO 8601" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("moment", "expected"),
+    [
+        (None, None),
+        (1706702400123, 1706702400123),
+        ("2024-01-31T12:00:00Z", 1706702400000),
+        ("2024-01-31T14:00:00+02:00", 1706702400000),
+        (" 2024-01-31 12:00:00.123456 ", 1706702400123),
+        ("2024-01-31", 1706659200000),
+        (dt.datetime(2024, 1, 31, 12), 1706702400000),
+        (dt.datetime(2024, 1, 31, 13, tzinfo=dt.timezone(dt.timedelta(hours=1))), 1706702400000),
+        (dt.datetime(1969, 12, 31, 23, 59, 59, 999_900), -1),
+    ],
+)
+def test_timestamps(moment: dt.datetime | str | int | None, expected: int | None) -> None:
+    assert epoch_ms(moment) == expected
+
+
+@pytest.mark.parametrize("moment", [True, 1.5, dt.date(2024, 1, 31)])
+def test_what_is_no_timestamp(moment: object) -> None:
+    with pytest.raises(TypeError):
+        epoch_ms(moment)  # type: ignore[arg-type]
+
+
+@TABLE_PATHS
+def test_a_filter_that_does_not_parse(location: Path) -> None:
+    with pytest.raises(tf.InvalidPredicateError) as caught:
+        opened(location).scan("id >")
+    assert caught.value.hint
+
+
+@TABLE_PATHS
+def test_a_filter_that_names_no_column(location: Path) -> None:
+    table = opened(location)
+    name = table.snapshot().schema.names[0]
+    with pytest.raises(tf.InvalidPredicateError) as caught:
+        table.scan(f"{name}x = 1")
+    assert name in str(caught.value), "near names are listed"
+
+
+@TABLE_PATHS
+def test_a_column_that_does_not_exist(location: Path) -> None:
+    table = opened(location)
+    name = table.snapshot().schema.names[0]
+    with pytest.raises(tf.InvalidPredicateError) as caught:
+        table.scan(columns=[f"{name}x"])
+    check(caught.value, location)
+    assert caught.value.field == f"{name}x"
+    assert name in str(caught.value)
+
+
+@pytest.mark.parametrize("limit", [-1, True, 1.5, "3"])
+def test_a_limit_that_is_no_number_of_rows(limit: object) -> None:
+    with pytest.raises(ValueError, match="limit"):
+        opened(DELTA).scan(limit=limit)  # type: ignore[arg-type]
+
+
+@TABLE_PATHS
+def test_damaged_metadata_is_never_an_empty_table(location: Path, tmp_path: Path) -> None:
+    """Every metadata file cut in half, one at a time: the plan is the same, or a typed error that names a path."""
+    whole = opened(location).scan().plan().files.num_rows
+    assert whole
+    failed = 0
+    for number, victim in enumerate(sorted(metadata_files(location))):
+        copy = tmp_path / f"{number}" / "table"
+        shutil.copytree(location, copy)
+        damaged = copy / victim
+        damaged.write_bytes(damaged.read_bytes()[: damaged.stat().st_size // 2])
+        try:
+            assert opened(copy).scan().plan().files.num_rows == whole, victim
+        except tf.TableFormatsError as error:
+            failed += 1
+            assert error.path is not None and str(copy) in error.path, victim
+    assert failed, "no file was missed at all"
+
+
+def metadata_files(location: Path) -> list[Path]:
+    folders = [location / "_delta_log", location / "metadata"]
+    return [p.relative_to(location) for folder in folders for p in folder.rglob("*") if p.is_file()]
+
+
+@TABLE_PATHS
+def test_versions_behind_another(location: Path) -> None:
+    table = opened(location)
+    versions = table.history()["version"].to_pylist()[::-1]
+    assert table.versions_after(None) == versions
+    for place, version in enumerate(versions):
+        assert table.versions_after(version) == versions[place + 1 :]
+
+
+def test_rows_are_handed_to_other_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = opened(DELTA).scan(columns=["id"], limit=3)
+    rows = scan.to_arrow()
+    registered: dict[str, object] = {}
+    connection = SimpleNamespace(register=registered.__setitem__)
+    monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(from_arrow=lambda table: ("frame", table)))
+    monkeypatch.setitem(sys.modules, "duckdb", SimpleNamespace(connect=lambda: connection))
+    assert scan.to_polars() == ("frame", rows)
+    assert scan.to_duckdb("t") is connection and registered == {"t": rows}
+    other = SimpleNamespace(register=registered.__setitem__)
+    assert scan.to_duckdb("u", other) is other and registered == {"t": rows, "u": rows}
+
+
+def test_a_catalog_that_fails_tells_no_credentials() -> None:
+    class Catalog:
+        def load_table(self, identifier: str) -> object:
+            raise ValueError("https://user:canary@catalog refuses")
+
+    with pytest.raises(tf.TableFormatsError, match="does not give the table: ValueError") as caught:
+        tf.open_table("a.b", catalog=Catalog())
+    assert "canary" not in str(caught.value) and caught.value.path == "a.b"
