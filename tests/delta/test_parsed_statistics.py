@@ -1,4 +1,4 @@
-"""Statistics of checkpoints that are stored as columns: bounds from ``stats_parsed``, and from text where it is null."""
+"""Statistics that checkpoints store as columns: bounds from ``stats_parsed``, and from text where it is null."""
 
 from __future__ import annotations
 

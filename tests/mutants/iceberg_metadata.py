@@ -6,7 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _DELETES = ("test_deletes.py",)
 _PRUNING = ("test_delete_pruning.py",)
-_VALUES = ("test_values.py",)
+_VALUES = ("iceberg/test_values.py",)
 _TOGETHER = ("test_batch_reader.py",)
 _TABLE = ("test_table_metadata.py",)
 _AVRO = ("iceberg/test_avro.py",)
