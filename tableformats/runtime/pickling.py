@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PICKLE_FORMAT", "Portable", "compact"]
 
-PICKLE_FORMAT = 1
+PICKLE_FORMAT = 2
 """Counts up whenever what is pickled changes."""
 
 T = TypeVar("T", bound="Portable")

@@ -230,7 +230,7 @@ MUTANTS = (
     ),
     Mutant(
         "any-store-is-its-own",
-        "core:Storage._spelled_prefixes",
+        "core:PathPolicy._spelled_prefixes",
         "store is not None and self._is_own(store.group())",
         "store is not None",
         "a column of paths may lie in another store than the table",
@@ -238,7 +238,7 @@ MUTANTS = (
     ),
     Mutant(
         "moved-file-stays",
-        "core:Storage.resolve",
+        "core:PathPolicy.resolve",
         "left = pc.and_not(left, pc.equal(stored, scalar(old[:-1], pa.string())))",
         "pass",
         "a file that was moved by its name is read where it was, if the table's root is above it",
@@ -246,7 +246,7 @@ MUTANTS = (
     ),
     Mutant(
         "paths-not-decoded",
-        "core:Storage.resolve_one",
+        "core:PathPolicy.resolve_one",
         "unquote(stored) if encoded else stored",
         "stored",
         "percent-encoded paths are taken as they are",
@@ -254,7 +254,7 @@ MUTANTS = (
     ),
     Mutant(
         "paths-decoded-twice",
-        "core:Storage.resolve_one",
+        "core:PathPolicy.resolve_one",
         "unquote(stored)",
         "unquote(unquote(stored))",
         "percent-encoded paths are decoded twice",

@@ -10,7 +10,8 @@ from tableformats.errors import PathNotAllowedError
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.io.compression import AVRO_CODECS, DAMAGE, inflate_avro
-from tableformats.io.storage import Storage, scheme_of
+from tableformats.io.paths import scheme_of
+from tableformats.io.storage import Storage
 from tableformats.schema import Field, Schema, primitive
 from tests.plugin.iceberg_support import compress
 
