@@ -38,7 +38,7 @@ from ..errors import (
     UnsupportedFeatureError,
 )
 from ..io.buffers import ReusableBuffer
-from ..io.compression import AVRO_CODECS, DAMAGE, inflate_avro, libdeflate
+from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro, libdeflate
 from ..io.orc_tail import OrcTail
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
 from ..io.storage import FileInfo, Storage, missing_file
@@ -82,7 +82,7 @@ __all__ = [
     "Bounds",
     "ChangeBatch",
     "CorruptMetadataError",
-    "DAMAGE",
+    "INFLATE_ERRORS",
     "DATETIME_MS",
     "DAY_S",
     "DAY_US",
