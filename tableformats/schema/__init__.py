@@ -1,5 +1,13 @@
-"""Schemas: types and fields by id, partition transforms, dates and times."""
+"""What a table's columns are: their types, ids and names, the same for every format, and independent of any engine.
 
+``types.py`` has types and fields, ``schema.py`` the columns of a table and how names are resolved. ``arrow_types.py``
+and ``spark_types.py`` translate types to Arrow and Spark. ``transforms.py`` applies partition transforms and turns
+them back into bounds of the source column. ``datetimes.py`` reads and writes dates and times as text, as Spark does.
+Importing this package imports neither NumPy nor pyarrow.
+"""
+
+from .arrow_types import arrow_field, arrow_type
+from .schema import Schema, number_fields
 from .types import (
     EXACT,
     PRIMITIVE_NAMES,
@@ -9,12 +17,8 @@ from .types import (
     ListType,
     MapType,
     PrimitiveType,
-    Schema,
     StructType,
     Type,
-    arrow_field,
-    arrow_type,
-    number_fields,
     primitive,
 )
 

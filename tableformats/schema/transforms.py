@@ -14,8 +14,9 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import EXACT, DecimalType, Type, arrow_type, primitive
+from .arrow_types import arrow_type
 from .datetimes import DAY_US
+from .types import EXACT, DecimalType, Type, primitive
 
 if TYPE_CHECKING:
     import numpy as np
