@@ -16,8 +16,11 @@ __all__ = ["arrow_field", "arrow_type", "field_of_arrow"]
 
 
 def arrow_field(f: Field) -> pa.Field:
-    """The Arrow field of ``f``, its id kept under the metadata key ``PARQUET:field_id``, and under ``logical_type`` the
-    format's own type where ``Field.metadata`` says that the values are more than binary (geometry)."""
+    """The Arrow field of ``f``.
+
+    Its metadata has the id under ``PARQUET:field_id``. Under ``logical_type`` it has the format's own type, where
+    ``Field.metadata`` names one, because the values are more than binary (geometry).
+    """
     import pyarrow as pa
 
     metadata = {"PARQUET:field_id": str(f.id)}
@@ -73,6 +76,7 @@ def _arrow_primitives() -> dict[str, pa.DataType]:
 
 
 def field_of_arrow(f: pa.Field) -> Field:
+    """The field of an Arrow field, with id 0. Raises UnsupportedFeatureError where no table type fits."""
     return Field(0, f.name, _type_of_arrow(f.type, f.name), required=not f.nullable)
 
 

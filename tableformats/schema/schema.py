@@ -53,10 +53,11 @@ class Schema:
         return self._paths_by_id[field_id]
 
     def resolve(self, parts: Sequence[str], case_sensitive: bool = False) -> tuple[Field, ...] | None:
-        """The path of fields that dotted name ``parts`` means, through structs only; None where there is none.
+        """The fields from the top-level column down that the parts of a dotted name mean. Only structs are entered.
 
-        Spark's rule: names compare without case unless asked; two columns whose names differ only in case are
-        resolved by the exact spelling, and are ambiguous (None) without it.
+        None where there is no such field. Spark's rule: names compare without case, unless ``case_sensitive``. Two
+        columns whose names differ only in case are resolved by the exact spelling; any other spelling is ambiguous
+        (None).
         """
         fields: Iterable[Field] = self.fields
         path: list[Field] = []
@@ -99,6 +100,7 @@ class Schema:
 
 
 def _pick(fields: Iterable[Field], name: str, case_sensitive: bool) -> Field | None:
+    """The field that ``name`` means; None where there is none, or more than one."""
     candidates = list(fields)
     exact = [f for f in candidates if f.name == name]
     if exact or case_sensitive:
@@ -110,6 +112,7 @@ def _pick(fields: Iterable[Field], name: str, case_sensitive: bool) -> Field | N
 def _walk(
     fields: Iterable[Field], prefix: tuple[Field, ...], structs_only: bool = False
 ) -> Iterator[tuple[Field, ...]]:
+    """The path of every field, depth first, parents before their members."""
     for f in fields:
         path = (*prefix, f)
         yield path

@@ -11,6 +11,7 @@ __all__ = ["spark_type"]
 
 
 def spark_type(kind: Type) -> Any:
+    """``kind`` as Spark's JSON has it: a name, or a dict. Raises UnsupportedFeatureError where Spark has no type."""
     if isinstance(kind, StructType):
         return {
             "type": "struct",

@@ -30,6 +30,7 @@ class Type:
 
     @property
     def is_nested(self) -> bool:
+        """Whether the type has :attr:`members`."""
         return False
 
     @property
@@ -50,7 +51,7 @@ class PrimitiveType(Type):
 
 @dataclass(frozen=True)
 class DecimalType(Type):
-    """``precision`` digits (1 to 38), of which ``scale`` stand behind the point."""
+    """Decimals of ``precision`` digits (1 to 38), ``scale`` of them after the decimal point."""
 
     precision: int
     scale: int
@@ -60,7 +61,7 @@ class DecimalType(Type):
 
     @property
     def greatest(self) -> decimal.Decimal:
-        """The greatest value: nines alone."""
+        """The greatest value: all digits are nines."""
         return decimal.Decimal((0, (9,) * self.precision, -self.scale))
 
     def unscaled(self, value: decimal.Decimal) -> int:
@@ -80,11 +81,18 @@ class FixedType(Type):
 
 @dataclass(frozen=True)
 class Field:
-    """A named, numbered column, struct member, list element, map key or map value.
+    """A column, struct member, list element, map key or map value, with its id.
 
-    ``initial_default`` is the value (a plain Python value) of the column in files written before it existed;
-    None means NULL. ``metadata`` is what the format stores beside the field. ``collation`` names how the values of a
-    string column compare; None: by their UTF-8 bytes.
+    Attributes
+    ----------
+    physical_name : str, optional
+        The name in data files and statistics. None: the same as ``name``.
+    initial_default : object
+        The value (a Python value) of the column in files that were written before the column existed. None means NULL.
+    metadata : dict
+        What the format stores with the field.
+    collation : str, optional
+        How the values of a string column compare. None: by their UTF-8 bytes.
     """
 
     id: int
@@ -92,7 +100,7 @@ class Field:
     type: Type
     required: bool = False
     physical_name: str | None = None
-    # A default of a list, a map or a struct has no hash; the id tells fields apart.
+    # A default of a list, a map or a struct has no hash. The id is enough to distinguish fields.
     initial_default: Any = field(default=None, hash=False)
     doc: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
@@ -106,6 +114,8 @@ class Field:
 
 @dataclass(frozen=True)
 class StructType(Type):
+    """A struct of named members."""
+
     fields: tuple[Field, ...]
 
     @property
@@ -122,6 +132,8 @@ class StructType(Type):
 
 @dataclass(frozen=True)
 class ListType(Type):
+    """A list. The element has an id, and a name that is not used."""
+
     element: Field
 
     @property
@@ -138,6 +150,8 @@ class ListType(Type):
 
 @dataclass(frozen=True)
 class MapType(Type):
+    """A map. The key and the value have ids, and names that are not used."""
+
     key: Field
     value: Field
 
@@ -154,8 +168,8 @@ class MapType(Type):
 
 
 EXACT = decimal.Context(prec=80)
-"""For arithmetic of decimals, which otherwise rounds to the 28 digits of the process's context."""
-# Spark's names. "timestamp" is an instant (Delta timestamp, Iceberg timestamptz), "timestamp_ntz" has no zone.
+"""The context for arithmetic on decimals. The process's own context rounds to 28 digits."""
+
 PRIMITIVE_NAMES = (
     "boolean",
     "byte",
@@ -176,6 +190,8 @@ PRIMITIVE_NAMES = (
     "variant",
     "unknown",
 )
+"""Spark's names. "timestamp" is an instant (Delta timestamp, Iceberg timestamptz), "timestamp_ntz" has no zone."""
+
 _SIMPLE_STRINGS = {"byte": "tinyint", "short": "smallint", "long": "bigint", "unknown": "void"}
 _PRIMITIVES = {name: PrimitiveType(name) for name in PRIMITIVE_NAMES}
 
