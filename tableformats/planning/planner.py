@@ -164,7 +164,7 @@ class _Planner:
         self.kept = Kept(scan.snapshot.table.cache, self.snapshot.specs)
         self.reconciler = Reconciler(self.kept.seed)
         cache = scan.snapshot.table.cache
-        self.stored = StoredParts(cache.directory, cache.place, self.snapshot.specs)
+        self.stored = StoredParts(cache.directory, cache.table_key, self.snapshot.specs)
 
     def plan(self) -> ScanPlan:
         report = self.report

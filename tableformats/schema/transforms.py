@@ -2,8 +2,9 @@
 
 :meth:`Transform.preimage` turns a transform back: for a partition value it gives the range of the source values that
 have it. So partition values become bounds of the source column, and one pruning pass serves files, manifests and every
-transform. ``bucket`` cannot be turned back; :meth:`Transform.bucket` applies it to literals instead. Source: Iceberg spec, "Partition Transforms" and
-appendix B, "32-bit Hash Requirements".
+transform. ``bucket`` cannot be turned back; :meth:`Transform.bucket` applies it to literals instead.
+
+Source: Iceberg spec, "Partition Transforms" and appendix B, "32-bit Hash Requirements".
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def open_table(
         kept = MetadataCache() if cache else MetadataCache(0)
     else:
         place = repr((storage.root, telling_options(storage_options or {}), _frozen(relocate), limits))
-        kept = cache.scoped(storage.root, cache.digest(storage_options), _frozen(relocate), limits, place=place)
+        kept = cache.scoped(storage.root, cache.digest(storage_options), _frozen(relocate), limits, table_key=place)
     options = OpenOptions(relocate=relocate, cache=kept)
     if format is None:
         opened = host().detect(storage, options)
