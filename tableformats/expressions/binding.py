@@ -20,13 +20,13 @@ Rules, beside those of literals (source: Spark SQL reference, "NULL Semantics", 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
-from ..schema import FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type
-from . import (
+from ..schema import FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type, is_floating, is_numeric
+from .fitting import Fit, fit
+from .literals import normalized
+from .simplify import simplify
+from .tree import (
     FALSE,
-    TRUE,
     And,
     AnyColumn,
     BoundColumn,
@@ -45,9 +45,8 @@ from . import (
     depth,
     like_parts,
 )
-from .literals import Fit, fit, is_floating, is_numeric, normalized
 
-__all__ = ["MAX_DEPTH", "bind", "simplify"]
+__all__ = ["MAX_DEPTH", "bind"]
 
 MAX_DEPTH = 200
 """How deep a predicate may nest; AND and OR chains are flat and do not count."""
@@ -69,38 +68,6 @@ def bind(expression: Expression, schema: Schema, case_sensitive: bool = False) -
             f"the predicate nests deeper than {MAX_DEPTH} levels", hint="Write it with flat AND, OR and IN."
         )
     return simplify(_Binder(schema, case_sensitive).bind(expression))
-
-
-def simplify(expression: Expression) -> Expression:
-    """The same predicate without constants inside, nested ANDs and ORs, double negations and repeated terms.
-
-    Three-valued: NULL AND x keeps its NULL, for x may be FALSE. Source: Spark SQL reference, "NULL Semantics",
-    Logical operators.
-    """
-    if isinstance(expression, Not):
-        child = simplify(expression.child)
-        if isinstance(child, Constant):
-            return child if child.value is None else Constant(not child.value)
-        return child.child if isinstance(child, Not) else Not(child)
-    if isinstance(expression, And):
-        return _junction(And, expression.children, neutral=TRUE, absorbing=FALSE)
-    if isinstance(expression, Or):
-        return _junction(Or, expression.children, neutral=FALSE, absorbing=TRUE)
-    return expression
-
-
-def _junction(
-    kind: type[And] | type[Or], children: Iterable[Expression], neutral: Constant, absorbing: Constant
-) -> Expression:
-    kept: dict[Expression, None] = {}
-    for child in map(simplify, children):
-        for part in child.children if isinstance(child, kind) else (child,):
-            if part == absorbing:
-                return absorbing
-            if part != neutral:
-                kept[part] = None
-    parts = tuple(kept)
-    return neutral if not parts else parts[0] if len(parts) == 1 else kind(parts)
 
 
 class _Binder:

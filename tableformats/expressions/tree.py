@@ -1,32 +1,26 @@
-"""The predicate tree: what a filter says, in SQL's three-valued logic and Spark's order. No evaluation here.
+"""The nodes of a predicate, in SQL's three-valued logic and Spark's order.
 
-Front ends (``predicates/``) build the tree from names; :func:`tableformats.expressions.binding.bind` replaces every
-:class:`Reference` by a :class:`BoundColumn` of a schema and every literal's value by one that can be compared with
-that column. Pruning, Arrow and Spark then walk the same bound tree.
+The parsers (``parse/``) and :func:`tableformats.col` build a tree over names. Binding
+(:func:`tableformats.expressions.binding.bind`) replaces every :class:`Reference` by a :class:`BoundColumn` of a schema,
+and every literal by a value of that column's type. Pruning, Arrow and Spark then walk the same bound tree.
 
 Spark's order: NaN equals NaN and is greater than every other number, -0.0 equals 0.0, strings compare by their
-UTF-8 bytes, false < true. A comparison with NULL is NULL; ``<=>`` never is.
+UTF-8 bytes, false < true. A comparison with NULL is NULL; ``<=>`` is never NULL.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
-import math
-import re
-import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidPredicateError
 from ..schema import Field, Type
-from ..schema.datetimes import format_date, format_time, format_timestamp
+from .sql_text import quoted_name, sql_literal
 
 __all__ = [
     "And",
     "BoundColumn",
-    "Column",
     "Comparison",
     "Constant",
     "Expression",
@@ -39,12 +33,10 @@ __all__ = [
     "Or",
     "Reference",
     "StartsWith",
-    "col",
     "columns_of",
     "conjunction",
     "depth",
     "like_parts",
-    "split_name",
     "walk",
 ]
 
@@ -84,7 +76,7 @@ class Literal:
     type: Type | None = None
 
     def __str__(self) -> str:
-        return _sql_literal(self.value, self.type)
+        return sql_literal(self.value, self.type)
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,7 @@ class Reference:
     parts: tuple[str, ...]
 
     def __str__(self) -> str:
-        return ".".join(_quoted(part) for part in self.parts)
+        return ".".join(quoted_name(part) for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -116,7 +108,7 @@ class BoundColumn:
         return self.path[-1].type
 
     def __str__(self) -> str:
-        return ".".join(_quoted(f.name) for f in self.path)
+        return ".".join(quoted_name(f.name) for f in self.path)
 
 
 AnyColumn = Reference | BoundColumn
@@ -181,7 +173,7 @@ class StartsWith(Expression):
     prefix: str
 
     def __str__(self) -> str:
-        return f"startswith({self.column}, {_sql_literal(self.prefix, None)})"
+        return f"startswith({self.column}, {sql_literal(self.prefix, None)})"
 
 
 @dataclass(frozen=True)
@@ -192,7 +184,7 @@ class Like(Expression):
     pattern: str
 
     def __str__(self) -> str:
-        return f"{self.column} LIKE {_sql_literal(self.pattern, None)}"
+        return f"{self.column} LIKE {sql_literal(self.pattern, None)}"
 
 
 @dataclass(frozen=True)
@@ -221,121 +213,6 @@ class Or(Expression):
 
 TRUE = Constant(True)
 FALSE = Constant(False)
-
-
-class Column:
-    """What :func:`col` returns: comparing it builds a predicate."""
-
-    def __init__(self, *parts: str) -> None:
-        self._reference = Reference(parts)
-
-    def _compare(self, op: str, other: object) -> Expression:
-        if isinstance(other, Column):
-            return Comparison(op, self._reference, other._reference)
-        return Comparison(op, self._reference, other if isinstance(other, Literal) else Literal(other))
-
-    def __eq__(self, other: object) -> Expression:  # type: ignore[override]
-        return self._compare("=", other)
-
-    def __ne__(self, other: object) -> Expression:  # type: ignore[override]
-        return self._compare("!=", other)
-
-    def __lt__(self, other: object) -> Expression:
-        return self._compare("<", other)
-
-    def __le__(self, other: object) -> Expression:
-        return self._compare("<=", other)
-
-    def __gt__(self, other: object) -> Expression:
-        return self._compare(">", other)
-
-    def __ge__(self, other: object) -> Expression:
-        return self._compare(">=", other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __bool__(self) -> bool:
-        raise TypeError(f"{self!r} has no truth value: compare it, and combine predicates with &, | and ~")
-
-    def __getitem__(self, name: str) -> Column:
-        """The struct member ``name`` of this column. Raises TypeError where that is no text."""
-        if not isinstance(name, str):
-            raise TypeError(f"{self!r} has members by name, not {name!r}")
-        return Column(*self._reference.parts, name)
-
-    def eq_null_safe(self, other: object) -> Expression:
-        """``<=>``: NULL equals NULL, and the answer is never NULL."""
-        return self._compare("<=>", other)
-
-    def isin(self, *values: Any) -> Expression:
-        """``IN``; takes values or one list."""
-        listed = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple, set, frozenset)) else values
-        return In(self._reference, tuple(v if isinstance(v, Literal) else Literal(v) for v in listed))
-
-    def between(self, lower: object, upper: object) -> Expression:
-        """``lower <= column AND column <= upper``."""
-        return And((self >= lower, self <= upper))
-
-    def is_null(self) -> Expression:
-        return IsNull(self._reference)
-
-    def is_not_null(self) -> Expression:
-        return Not(IsNull(self._reference))
-
-    def is_nan(self) -> Expression:
-        return IsNaN(self._reference)
-
-    def startswith(self, prefix: str) -> Expression:
-        return StartsWith(self._reference, prefix)
-
-    def like(self, pattern: str) -> Expression:
-        """SQL LIKE: ``%`` any text, ``_`` one character, backslash escapes."""
-        return Like(self._reference, pattern)
-
-    def __repr__(self) -> str:
-        return f"col({str(self._reference)!r})"
-
-
-def col(name: str) -> Column:
-    """A column to build predicates with: ``tf.col("a") > 1``.
-
-    Dots separate struct members; backticks keep a dot in a name (``tf.col("`a.b`")``). Raises TypeError where the name
-    is no text, InvalidPredicateError where a backtick is not closed.
-    """
-    if not isinstance(name, str):
-        raise TypeError(f"a column's name is text, not {name!r}")
-    return Column(*split_name(name))
-
-
-def split_name(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name; inside backticks a dot is a letter and a doubled backtick one backtick.
-
-    Raises InvalidPredicateError where a backtick is not closed.
-    """
-    parts: list[str] = []
-    current: list[str] = []
-    quoted = False
-    i = 0
-    while i < len(name):
-        c = name[i]
-        if c == "`":
-            if quoted and name[i + 1 : i + 2] == "`":
-                current.append("`")
-                i += 1
-            else:
-                quoted = not quoted
-        elif c == "." and not quoted:
-            parts.append("".join(current))
-            current = []
-        else:
-            current.append(c)
-        i += 1
-    if quoted:
-        raise InvalidPredicateError(
-            f"a backtick of the name {name!r} is not closed", hint="Double a backtick that is part of a name"
-        )
-    parts.append("".join(current))
-    return tuple(parts)
 
 
 def conjunction(*expressions: Expression | None) -> Expression:
@@ -417,63 +294,3 @@ def _terms(kind: type[And] | type[Or], operand: object) -> tuple[Expression, ...
             "comparisons need parentheses beside & and |.",
         )
     return operand.children if isinstance(operand, kind) else (operand,)
-
-
-# Words that Spark, or sqlglot in some version, does not read as a column's name everywhere.
-_KEYWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-    ALL ALTER ALWAYS AND ANY ARRAY AS BETWEEN CASE CONNECT_BY_ROOT CREATE CROSS CURRENT_DATE
-    CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DESCRIBE DISTINCT DIV DROP ELSE END EXCEPT EXISTS FALSE
-    FETCH FOR FROM FULL GLOB GRANT GROUP HAVING IF ILIKE IN INNER INSERT INTERSECT INTO IS ISNULL JOIN
-    LATERAL LEFT LIKE LIMIT LIST LOCK MAP MINUS NATURAL NOT NOTNULL NULL NULLABLE OBJECT ON OR ORDER
-    OUTER OVER PARTITIONED_BY QUALIFY RANGE REGEXP RETURNING REVOKE RIGHT RLIKE ROLLBACK SELECT
-    SERDEPROPERTIES SESSION_USER STRUCT TABLESAMPLE THEN TRUE UNCACHE UNION UNKNOWN USER USING VALUES
-    WHEN WHERE WINDOW WITH XOR
-""",
-    )
-)
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-def _quoted(name: str) -> str:
-    if _PLAIN_NAME.fullmatch(name) and name.upper() not in _KEYWORDS:
-        return name
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _sql_literal(value: Any, kind: Type | None) -> str:
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    if isinstance(value, (bytes, bytearray)):
-        return "X'" + value.hex().upper() + "'"
-    if isinstance(value, uuid.UUID):
-        return f"'{value}'"
-    if isinstance(value, int):
-        return _sql_temporal(value, str(kind)) or str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return f"CAST('{'NaN' if value != value else 'Infinity' if value > 0 else '-Infinity'}' AS DOUBLE)"
-    if isinstance(value, decimal.Decimal) and value.is_finite() and abs(value.adjusted()) < 100:
-        return format(value, "f")
-    if isinstance(value, dt.datetime):
-        return f"{'TIMESTAMP' if value.tzinfo else 'TIMESTAMP_NTZ'} '{value}'"
-    if isinstance(value, (dt.date, dt.time)):
-        return f"{type(value).__name__.upper()} '{value}'"
-    return str(value)
-
-
-def _sql_temporal(value: int, type_name: str) -> str | None:
-    """The typed literal of a date, time or timestamp; None for integers."""
-    if type_name == "date":
-        return f"DATE '{format_date(value)}'"
-    if type_name == "time":
-        return f"TIME '{format_time(value)}'"
-    if not type_name.startswith("timestamp"):
-        return None
-    text = format_timestamp(value, 9 if type_name.endswith("_ns") else 6)
-    return f"TIMESTAMP_NTZ '{text}'" if "_ntz" in type_name else f"TIMESTAMP '{text}Z'"

@@ -10,6 +10,7 @@ from .arrow_types import arrow_field, arrow_type
 from .schema import Schema, number_fields
 from .types import (
     EXACT,
+    INTEGER_RANGES,
     PRIMITIVE_NAMES,
     DecimalType,
     Field,
@@ -19,12 +20,16 @@ from .types import (
     PrimitiveType,
     StructType,
     Type,
+    is_floating,
+    is_integer,
+    is_numeric,
     primitive,
 )
 
 __all__ = [
     "DecimalType",
     "EXACT",
+    "INTEGER_RANGES",
     "Field",
     "FixedType",
     "ListType",
@@ -36,6 +41,9 @@ __all__ = [
     "Type",
     "arrow_field",
     "arrow_type",
+    "is_floating",
+    "is_integer",
+    "is_numeric",
     "number_fields",
     "primitive",
 ]

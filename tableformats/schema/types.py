@@ -12,6 +12,7 @@ from typing import Any
 
 __all__ = [
     "EXACT",
+    "INTEGER_RANGES",
     "PRIMITIVE_NAMES",
     "DecimalType",
     "Field",
@@ -21,6 +22,9 @@ __all__ = [
     "PrimitiveType",
     "StructType",
     "Type",
+    "is_floating",
+    "is_integer",
+    "is_numeric",
     "primitive",
 ]
 
@@ -199,3 +203,22 @@ _PRIMITIVES = {name: PrimitiveType(name) for name in PRIMITIVE_NAMES}
 def primitive(name: str) -> PrimitiveType:
     """The primitive type called ``name``, one of :data:`PRIMITIVE_NAMES`. Raises KeyError for other names."""
     return _PRIMITIVES[name]
+
+
+INTEGER_RANGES = {
+    name: (-(1 << bits - 1), (1 << bits - 1) - 1)
+    for name, bits in (("byte", 8), ("short", 16), ("int", 32), ("long", 64))
+}
+"""The least and the greatest value of each integer type, by its name."""
+
+
+def is_integer(kind: Type | None) -> bool:
+    return isinstance(kind, PrimitiveType) and kind.name in INTEGER_RANGES
+
+
+def is_floating(kind: Type | None) -> bool:
+    return isinstance(kind, PrimitiveType) and kind.name in ("float", "double")
+
+
+def is_numeric(kind: Type | None) -> bool:
+    return is_integer(kind) or is_floating(kind) or isinstance(kind, DecimalType)

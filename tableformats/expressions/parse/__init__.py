@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
-from .. import Column, Expression
+from ..columns import Column
+from ..tree import Expression
 
 __all__ = ["parse_filter"]
 

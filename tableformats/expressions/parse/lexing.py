@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass, field
 
 from ...errors import InvalidPredicateError
-from .. import Literal
+from ..tree import Literal
 
 __all__ = ["MAX_DIGITS", "MAX_NESTING", "Lexed", "lex", "position"]
 

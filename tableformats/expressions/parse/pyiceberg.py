@@ -11,7 +11,8 @@ from typing import Any
 
 from ...errors import InvalidPredicateError
 from ...schema import primitive
-from .. import (
+from ..columns import split_name
+from ..tree import (
     And,
     Comparison,
     Constant,
@@ -24,7 +25,6 @@ from .. import (
     Or,
     Reference,
     StartsWith,
-    split_name,
 )
 
 __all__ = ["parse_pyiceberg"]

@@ -20,10 +20,25 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
-from ...schema import DecimalType, Type, primitive
+from ...schema import DecimalType, Type, is_numeric, primitive
 from ...schema.datetimes import parse_timestamp
-from .. import And, Comparison, Constant, Expression, In, IsNaN, IsNull, Like, Literal, Not, Or, Reference, StartsWith
-from ..literals import fit, is_numeric, normalized
+from ..fitting import fit
+from ..literals import normalized
+from ..tree import (
+    And,
+    Comparison,
+    Constant,
+    Expression,
+    In,
+    IsNaN,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Reference,
+    StartsWith,
+)
 from .lexing import MAX_DIGITS, Lexed, lex, position
 
 __all__ = ["parse_sql"]

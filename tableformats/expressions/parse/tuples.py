@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import InvalidPredicateError
-from .. import And, Comparison, Expression, In, IsNull, Literal, Not, Or, Reference, split_name
+from ..columns import split_name
+from ..tree import And, Comparison, Expression, In, IsNull, Literal, Not, Or, Reference
 
 __all__ = ["parse_tuples"]
 
