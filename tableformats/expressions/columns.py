@@ -11,7 +11,7 @@ __all__ = ["Column", "col", "split_name"]
 
 
 class Column:
-    """What :func:`col` returns: comparing it builds a predicate."""
+    """A column by name, from :func:`col`. Comparing it builds a predicate."""
 
     def __init__(self, *parts: str) -> None:
         self._reference = Reference(parts)
@@ -45,17 +45,17 @@ class Column:
         raise TypeError(f"{self!r} has no truth value: compare it, and combine predicates with &, | and ~")
 
     def __getitem__(self, name: str) -> Column:
-        """The struct member ``name`` of this column. Raises TypeError where that is no text."""
+        """The struct member ``name`` of this column. Raises TypeError if ``name`` is no string."""
         if not isinstance(name, str):
             raise TypeError(f"{self!r} has members by name, not {name!r}")
         return Column(*self._reference.parts, name)
 
     def eq_null_safe(self, other: object) -> Expression:
-        """``<=>``: NULL equals NULL, and the answer is never NULL."""
+        """``<=>``: NULL equals NULL, and the result is never NULL."""
         return self._compare("<=>", other)
 
     def isin(self, *values: Any) -> Expression:
-        """``IN``; takes values or one list."""
+        """``IN``. Takes values, or one list of values."""
         listed = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple, set, frozenset)) else values
         return In(self._reference, tuple(v if isinstance(v, Literal) else Literal(v) for v in listed))
 
@@ -64,19 +64,23 @@ class Column:
         return And((self >= lower, self <= upper))
 
     def is_null(self) -> Expression:
+        """``IS NULL``."""
         return IsNull(self._reference)
 
     def is_not_null(self) -> Expression:
+        """``IS NOT NULL``."""
         return Not(IsNull(self._reference))
 
     def is_nan(self) -> Expression:
+        """``isnan``: FALSE for NULL."""
         return IsNaN(self._reference)
 
     def startswith(self, prefix: str) -> Expression:
+        """``startswith``: compares bytes, not characters under a collation."""
         return StartsWith(self._reference, prefix)
 
     def like(self, pattern: str) -> Expression:
-        """SQL LIKE: ``%`` any text, ``_`` one character, backslash escapes."""
+        """SQL LIKE: ``%`` matches any text, ``_`` one character, and a backslash escapes."""
         return Like(self._reference, pattern)
 
     def __repr__(self) -> str:
@@ -86,8 +90,17 @@ class Column:
 def col(name: str) -> Column:
     """A column to build predicates with: ``tf.col("a") > 1``.
 
-    Dots separate struct members; backticks keep a dot in a name (``tf.col("`a.b`")``). Raises TypeError where the name
-    is no text, InvalidPredicateError where a backtick is not closed.
+    Parameters
+    ----------
+    name : str
+        Dots separate struct members. Backticks keep a dot in a name: ``tf.col("`a.b`")``.
+
+    Raises
+    ------
+    TypeError
+        The name is no string.
+    InvalidPredicateError
+        A backtick is not closed.
     """
     if not isinstance(name, str):
         raise TypeError(f"a column's name is text, not {name!r}")
@@ -95,7 +108,7 @@ def col(name: str) -> Column:
 
 
 def split_name(name: str) -> tuple[str, ...]:
-    """The parts of a dotted name; inside backticks a dot is a letter and a doubled backtick one backtick.
+    """The parts of a dotted name. Inside backticks a dot does not separate, and a doubled backtick is one backtick.
 
     Raises InvalidPredicateError where a backtick is not closed.
     """

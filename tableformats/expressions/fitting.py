@@ -1,19 +1,19 @@
-"""Fit a literal to a column: the value of the column's type that it is, or the two values that it falls between.
+"""Fit a literal to a column: the value of the column's type that it equals, or the two values that it lies between.
 
-A comparison with a bound literal needs no more rules: the literal always is a value of the column's type, and
-mathematically the comparison is the one that was written. The rules, by type of the column:
+After binding, a literal is always a value of its column's type, and the comparison is mathematically the one that was
+written. So whoever evaluates it needs no rules for types. The rules for fitting, by type of the column:
 
-- Integers and decimals compare with every number exactly: ``i < 1.5`` is ``i <= 1``, ``i < 1e300`` holds for every
-  ``i``. A double literal means its shortest decimal text against a decimal column, its exact value against an
-  integer column. (Spark compares both as doubles, which rounds beyond 2**53; exact is what the digits say.)
+- Integers and decimals compare with every number exactly: ``i < 1.5`` is ``i <= 1``, and ``i < 1e300`` holds for every
+  ``i``. Against a decimal column a double literal means its shortest decimal text, against an integer column its exact
+  value. (Spark compares both as doubles, which rounds beyond 2**53.)
 - Float and double columns compare as doubles (Spark SQL reference, "ANSI Compliance", Type Promotion: float with
   integer or decimal gives double). NaN equals NaN and is the greatest; -0.0 equals 0.0.
-- Strings are read as the column's type where it is a number, boolean, date, time, timestamp or uuid, as Spark's cast
-  does (ibid., Cast); text that is none of that type is an error.
-- Dates and timestamps compare as instants, a date being its midnight in UTC (Spark: in the session's zone); a
-  timestamp without a zone means UTC. Digits of a string beyond the column's unit are dropped, as Spark does; those
-  of a TIMESTAMP literal or of a ``pandas.Timestamp`` count.
-- Everything else compares with its own kind only.
+- A string is read as the column's type if that is a number, boolean, date, time, timestamp or uuid, as Spark's cast
+  does (ibid., Cast). A string that cannot be read so is an error.
+- Dates and timestamps compare as instants. A date is its midnight in UTC (Spark: in the session's zone), and a
+  timestamp without a zone means UTC. Digits of a string beyond the column's unit are dropped, as in Spark; those of a
+  TIMESTAMP literal or of a ``pandas.Timestamp`` count.
+- Every other type compares with its own kind only.
 """
 
 from __future__ import annotations
@@ -55,19 +55,28 @@ _WIDE = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, t
 
 @dataclass(frozen=True)
 class Fit:
-    """``side`` 0: the literal is ``value``. 1: it lies above ``value`` and below the type's next value.
-    -1: it lies below ``value`` and above the type's value before."""
+    """Where a literal lies among the values of a type.
+
+    Attributes
+    ----------
+    value : object
+        A canonical value of the type.
+    side : int
+        0: the literal equals ``value``. 1: it lies between ``value`` and the type's next value. -1: it lies between the
+        type's previous value and ``value``.
+    """
 
     value: Any
     side: int = 0
 
 
 def fit(literal: Literal, kind: Type) -> Fit:
-    """``literal`` (not NULL) as seen by a column of type ``kind``, canonical as :class:`Literal` documents.
+    """Where ``literal`` (not NULL) lies among the values of type ``kind``.
 
     Raises
     ------
-    InvalidPredicateError : values of the two types do not compare; the message names both types
+    InvalidPredicateError
+        Values of the two types do not compare. The message names both types.
     """
     value = normalized(literal)
     if is_integer(kind):
@@ -108,7 +117,7 @@ def _mismatch(original: Literal, value: Literal, kind: Type) -> InvalidPredicate
 
 
 def _number(value: Literal) -> int | float | decimal.Decimal | None:
-    """The number that ``value`` is or, being text, spells; None for anything else."""
+    """The number that ``value`` is, or that its text spells. None for anything else."""
     if is_numeric(value.type):
         number: int | float | decimal.Decimal = value.value
         return number
@@ -121,8 +130,8 @@ def _number(value: Literal) -> int | float | decimal.Decimal | None:
     return decimal.Decimal(text) if _NUMBER_TEXT.fullmatch(text) else None
 
 
-def _between(value: int | float | decimal.Decimal, low: Any, high: Any) -> Fit | None:
-    """The fit of a number outside of ``low`` to ``high``; NaN is greater than every number."""
+def _outside(value: int | float | decimal.Decimal, low: Any, high: Any) -> Fit | None:
+    """The fit of a number outside of ``low`` to ``high``. NaN is greater than every number."""
     if value != value or value > high:
         return Fit(high, 1)
     return Fit(low, -1) if value < low else None
@@ -135,7 +144,7 @@ def _fit_integer(value: Literal, kind: Type) -> Fit | None:
     if number is None:
         return None
     assert isinstance(kind, PrimitiveType)
-    outside = _between(number, *INTEGER_RANGES[kind.name])
+    outside = _outside(number, *INTEGER_RANGES[kind.name])
     if outside:
         return outside
     floor = math.floor(number)
@@ -148,7 +157,7 @@ def _fit_decimal(value: Literal, kind: DecimalType) -> Fit | None:
         return None
     if isinstance(number, float) and math.isfinite(number):
         number = decimal.Decimal(repr(number))
-    outside = _between(number, kind.greatest.copy_negate(), kind.greatest)
+    outside = _outside(number, kind.greatest.copy_negate(), kind.greatest)
     if outside:
         return outside
     unit = decimal.Decimal((0, (1,), -kind.scale))
@@ -220,7 +229,7 @@ def _fit_time(value: Literal, kind: PrimitiveType) -> Fit | None:
 
 
 def _instant(value: Literal) -> int | None:
-    """Nanoseconds since the epoch of a date's midnight in UTC or of a timestamp; None for anything else."""
+    """Nanoseconds since the epoch of a timestamp, or of a date's midnight in UTC. None for anything else."""
     name = value.type.name if isinstance(value.type, PrimitiveType) else ""
     if name == "date":
         return int(value.value) * DAY_NANOS
@@ -238,7 +247,7 @@ def _fit_date(value: Literal, kind: PrimitiveType) -> Fit | None:
         if instant is None:
             return None
         days, rest = divmod(instant, DAY_NANOS)
-    return _between(days, *INTEGER_RANGES["int"]) or Fit(days, int(rest != 0))
+    return _outside(days, *INTEGER_RANGES["int"]) or Fit(days, int(rest != 0))
 
 
 def _fit_timestamp(value: Literal, kind: PrimitiveType) -> Fit | None:
@@ -254,7 +263,7 @@ def _fit_timestamp(value: Literal, kind: PrimitiveType) -> Fit | None:
     if instant is None:
         return None
     count, rest = divmod(instant, _NANOS[kind.name])
-    return _between(count, *_LONG) or Fit(count, int(rest != 0 and not isinstance(value.value, str)))
+    return _outside(count, *_LONG) or Fit(count, int(rest != 0 and not isinstance(value.value, str)))
 
 
 _FITTERS = {

@@ -1,4 +1,4 @@
-"""The canonical value and the type of a literal that is a Python object: a date is days, a Decimal a decimal, and so on.
+"""What a Python object means as a literal: its type and its canonical value, such as days for a date.
 
 The canonical values are listed at :class:`tableformats.expressions.tree.Literal`.
 """
@@ -19,14 +19,15 @@ __all__ = ["normalized"]
 
 
 def normalized(literal: Literal) -> Literal:
-    """``literal`` with a type and a canonical value: what its Python value means.
+    """``literal`` with a type and a canonical value, by the Python type of its value.
 
-    An untyped int keeps ``type`` long whatever its size, an untyped Decimal gets decimal(38,0) whatever its digits.
-    A ``pandas.Timestamp`` or ``numpy.datetime64`` becomes timestamp_ns; NaT becomes NULL (``value`` None).
+    Every int becomes long and every Decimal decimal(38,0), whatever their size. A ``pandas.Timestamp`` with nanoseconds
+    and a ``numpy.datetime64`` become timestamp_ns. NaT becomes NULL (``value`` None).
 
     Raises
     ------
-    InvalidPredicateError : no column has values of this Python type
+    InvalidPredicateError
+        No column has values of this Python type.
     """
     if literal.type is not None:
         return literal

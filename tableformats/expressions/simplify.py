@@ -10,10 +10,10 @@ __all__ = ["simplify"]
 
 
 def simplify(expression: Expression) -> Expression:
-    """The same predicate without constants inside, nested ANDs and ORs, double negations and repeated terms.
+    """The same predicate without inner constants, nested ANDs and ORs, double negations and repeated terms.
 
-    Three-valued: NULL AND x keeps its NULL, for x may be FALSE. Source: Spark SQL reference, "NULL Semantics",
-    Logical operators.
+    The logic is three-valued: NULL AND x keeps its NULL, because x may be FALSE. Source: Spark SQL reference, "NULL
+    Semantics", Logical operators.
     """
     if isinstance(expression, Not):
         child = simplify(expression.child)

@@ -14,7 +14,7 @@ from ..schema.datetimes import format_date, format_time, format_timestamp
 
 __all__ = ["quoted_name", "sql_literal"]
 
-# Words that Spark, or sqlglot in some version, does not read as a column's name everywhere.
+# Words that Spark, or some version of sqlglot, does not accept as a column's name everywhere.
 _KEYWORDS = frozenset(
     re.findall(
         r"\w+",
@@ -33,12 +33,14 @@ _UNQUOTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def quoted_name(name: str) -> str:
+    """A name in Spark SQL, in backticks where it needs them."""
     if _UNQUOTED_NAME.fullmatch(name) and name.upper() not in _KEYWORDS:
         return name
     return "`" + name.replace("`", "``") + "`"
 
 
 def sql_literal(value: Any, kind: Type | None) -> str:
+    """A literal in Spark SQL: a canonical value of type ``kind``, or a Python value (``kind`` None)."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -63,7 +65,7 @@ def sql_literal(value: Any, kind: Type | None) -> str:
 
 
 def _sql_temporal(value: int, type_name: str) -> str | None:
-    """The typed literal of a date, time or timestamp; None for integers."""
+    """The typed literal of a date, time or timestamp. None for integers."""
     if type_name == "date":
         return f"DATE '{format_date(value)}'"
     if type_name == "time":

@@ -44,7 +44,7 @@ COMPARISONS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 
 
 class Expression:
-    """Base of the tree's nodes. Nodes are immutable, comparable and hashable; ``str`` is Spark SQL."""
+    """Base of the tree's nodes. Nodes are immutable, comparable and hashable. ``str`` gives Spark SQL."""
 
     def __and__(self, other: Expression) -> Expression:
         return And((*_terms(And, self), *_terms(And, other)))
@@ -67,9 +67,9 @@ class Literal:
     nanoseconds for the _ns types) since the epoch; float (a double for float columns too); Decimal; str; bytes for
     binary, fixed and uuid.
 
-    Bound (see :mod:`binding`) a literal has the column's type and is a value of it: integers and dates
-    in range, decimals of the column's scale, fixed of the column's length, never -0.0, one NaN object. Never None:
-    NULL literals become Constant(None) or IsNull when bound.
+    After binding (see ``binding.py``) a literal has the column's type and is a value of it: integers and dates in
+    range, decimals of the column's scale, fixed of the column's length, never -0.0, one NaN object. It is never None:
+    binding turns NULL literals into Constant(None) or IsNull.
     """
 
     value: Any
@@ -81,7 +81,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Reference:
-    """A column by name, not looked up yet; ``parts`` are the names from the top-level column down."""
+    """A column by name, not yet looked up. ``parts`` are the names from the top-level column down."""
 
     parts: tuple[str, ...]
 
@@ -91,20 +91,23 @@ class Reference:
 
 @dataclass(frozen=True)
 class BoundColumn:
-    """A column of a schema: the path of fields from the top-level column down to the leaf."""
+    """A column of a schema: the fields from the top-level column down to the leaf."""
 
     path: tuple[Field, ...]
 
     @property
     def field(self) -> Field:
+        """The leaf."""
         return self.path[-1]
 
     @property
     def id(self) -> int:
+        """The leaf's field id."""
         return self.path[-1].id
 
     @property
     def type(self) -> Type:
+        """The leaf's type."""
         return self.path[-1].type
 
     def __str__(self) -> str:
@@ -126,7 +129,7 @@ class Constant(Expression):
 
 @dataclass(frozen=True)
 class Comparison(Expression):
-    """``column op right``; ``op`` is one of :data:`COMPARISONS`; ``right`` a literal or another column."""
+    """``column op right``. ``op`` is one of :data:`COMPARISONS`, ``right`` a literal or another column."""
 
     op: str
     column: AnyColumn
@@ -138,7 +141,7 @@ class Comparison(Expression):
 
 @dataclass(frozen=True)
 class In(Expression):
-    """``column IN (literals)``. Once bound no literal is NULL: ``x IN (1, NULL)`` is ``x IN (1) OR NULL``."""
+    """``column IN (literals)``. After binding no literal is NULL: ``x IN (1, NULL)`` is ``x IN (1) OR NULL``."""
 
     column: AnyColumn
     literals: tuple[Literal, ...]
@@ -149,7 +152,7 @@ class In(Expression):
 
 @dataclass(frozen=True)
 class IsNull(Expression):
-    """TRUE or FALSE, never NULL. The column may be of any type, nested ones included."""
+    """``column IS NULL``: TRUE or FALSE, never NULL. The column may have any type, nested ones included."""
 
     column: AnyColumn
 
@@ -159,7 +162,7 @@ class IsNull(Expression):
 
 @dataclass(frozen=True)
 class IsNaN(Expression):
-    """Spark's ``isnan``: TRUE or FALSE, FALSE for NULL."""
+    """Spark's ``isnan(column)``: TRUE or FALSE, FALSE for NULL."""
 
     column: AnyColumn
 
@@ -169,6 +172,8 @@ class IsNaN(Expression):
 
 @dataclass(frozen=True)
 class StartsWith(Expression):
+    """``startswith(column, prefix)``: NULL for NULL."""
+
     column: AnyColumn
     prefix: str
 
@@ -178,7 +183,7 @@ class StartsWith(Expression):
 
 @dataclass(frozen=True)
 class Like(Expression):
-    """``column LIKE pattern``; binding turns a pure prefix into StartsWith and a constant into ``=``."""
+    """``column LIKE pattern``. Binding turns ``prefix%`` into StartsWith, and a pattern without wildcards into ``=``."""
 
     column: AnyColumn
     pattern: str
@@ -189,6 +194,8 @@ class Like(Expression):
 
 @dataclass(frozen=True)
 class Not(Expression):
+    """``NOT child``: NULL where the child is NULL."""
+
     child: Expression
 
     def __str__(self) -> str:
@@ -197,6 +204,8 @@ class Not(Expression):
 
 @dataclass(frozen=True)
 class And(Expression):
+    """TRUE if all children are TRUE, FALSE if any is FALSE, else NULL."""
+
     children: tuple[Expression, ...]
 
     def __str__(self) -> str:
@@ -205,6 +214,8 @@ class And(Expression):
 
 @dataclass(frozen=True)
 class Or(Expression):
+    """TRUE if any child is TRUE, FALSE if all are FALSE, else NULL."""
+
     children: tuple[Expression, ...]
 
     def __str__(self) -> str:
@@ -216,7 +227,7 @@ FALSE = Constant(False)
 
 
 def conjunction(*expressions: Expression | None) -> Expression:
-    """All of them with AND; None and TRUE are left out, and nothing at all is TRUE."""
+    """All expressions combined by AND. None and TRUE are left out. Without any, the result is TRUE."""
     parts: list[Expression] = []
     for e in expressions:
         if isinstance(e, And):
@@ -227,7 +238,7 @@ def conjunction(*expressions: Expression | None) -> Expression:
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """The node and all below it, depth first, children in order."""
+    """The node and all its descendants, depth first, children in order."""
     pending = [expression]
     while pending:
         node = pending.pop()
@@ -236,7 +247,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def depth(expression: Expression) -> int:
-    """The number of nodes on the longest way down; does not recurse, so it can guard what does."""
+    """The number of nodes on the longest path down. It does not recurse, so it can guard functions that do."""
     deepest, level = 0, [expression]
     while level:
         deepest += 1
@@ -245,10 +256,10 @@ def depth(expression: Expression) -> int:
 
 
 def like_parts(pattern: str) -> list[tuple[str, bool]]:
-    """The characters of a LIKE pattern, escapes resolved, each with whether it is a wildcard (``%`` or ``_``).
+    """The characters of a LIKE pattern with escapes resolved, each with whether it is a wildcard (``%`` or ``_``).
 
-    Raises InvalidPredicateError where a backslash precedes anything but a wildcard or itself. Source: Spark SQL
-    reference, "LIKE".
+    Raises InvalidPredicateError where a backslash precedes a character other than a wildcard or a backslash. Source:
+    Spark SQL reference, "LIKE".
     """
     parts: list[tuple[str, bool]] = []
     characters = iter(pattern)
@@ -267,7 +278,7 @@ def like_parts(pattern: str) -> list[tuple[str, bool]]:
 
 
 def columns_of(expression: Expression) -> list[AnyColumn]:
-    """The columns that the expression names, each once, in order of appearance."""
+    """The distinct columns of an expression, in order of appearance."""
     found: dict[Any, AnyColumn] = {}
     for node in walk(expression):
         for name in ("column", "right"):
@@ -286,7 +297,7 @@ def _children(node: Expression) -> tuple[Expression, ...]:
 
 
 def _terms(kind: type[And] | type[Or], operand: object) -> tuple[Expression, ...]:
-    """The operands that ``operand`` adds to a chain of ``kind``, so that chains stay flat."""
+    """The operands that ``operand`` contributes to a chain of ``kind``, so that chains stay flat."""
     if not isinstance(operand, Expression):
         raise InvalidPredicateError(
             f"{operand!r} is no predicate",
