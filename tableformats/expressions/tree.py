@@ -183,7 +183,7 @@ class StartsWith(Expression):
 
 @dataclass(frozen=True)
 class Like(Expression):
-    """``column LIKE pattern``. Binding turns ``prefix%`` into StartsWith, and a pattern without wildcards into ``=``."""
+    """``column LIKE pattern``. Binding turns ``prefix%`` into StartsWith, and patterns without wildcards into ``=``."""
 
     column: AnyColumn
     pattern: str

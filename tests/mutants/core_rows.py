@@ -142,8 +142,8 @@ MUTANTS = (
     Mutant(
         "deletes-of-other-rows-dropped",
         "core:relevant_deletes",
-        "program.verdicts(PartitionSpec(0, ()), nowhere, bounds, records) != NONE",
-        "program.verdicts(PartitionSpec(0, ()), nowhere, bounds, records) == 3",
+        "predicate.verdicts(PartitionSpec(0, ()), no_partition, bounds, records) != NONE",
+        "predicate.verdicts(PartitionSpec(0, ()), no_partition, bounds, records) == 3",
         "deletes whose rows only may match are not applied",
         ("test_iceberg_delete_pruning.py",),
     ),

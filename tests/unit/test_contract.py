@@ -12,7 +12,7 @@ import pytest
 import tableformats as tf
 from tableformats.expressions import Literal
 from tableformats.plugin import FileBatch, ReadRequest
-from tableformats.pruning.literal_codes import accept_comparison, accept_in, domain_of
+from tableformats.pruning.literal_codes import codes_matching_comparison, codes_matching_in, domain_of
 from tableformats.schema import ListType, primitive
 
 from .arrow_fakes import FakeFile, FakeSnapshot, snapshot_of
@@ -62,4 +62,4 @@ def test_what_is_wrong_is_named(
 def test_values_without_an_order_have_no_codes() -> None:
     for kind in (primitive("variant"), primitive("unknown"), ListType(FIELD)):
         assert domain_of(kind) is None
-        assert accept_comparison("=", Literal(1), kind) is accept_in([Literal(1)], kind) is None
+        assert codes_matching_comparison("=", Literal(1), kind) is codes_matching_in([Literal(1)], kind) is None
