@@ -1,7 +1,7 @@
-"""The error hierarchy: every error that a caller may want to catch, and nothing else.
+"""The error hierarchy: every error that a caller may want to catch.
 
-Each error carries what it knows as attributes (``path``, ``offset``, ``field``) and says them in its message
-together with what to do next. Each also is the builtin that fits, so code that knows nothing of us catches it.
+Each error has attributes for the place (``path``, ``offset``, ``field``). Its message names them and says what to do
+next. Each error is also the built-in error that fits, so that code which does not know this library can catch it.
 """
 
 from __future__ import annotations
@@ -29,15 +29,20 @@ class TableFormatsError(Exception):
 
     Parameters
     ----------
-    message : what was wrong, in one sentence
-    path : the file or location concerned
-    offset : byte offset in that file
-    field : the column, field or feature concerned
-    hint : what to do next
+    message : str
+        What was wrong, in one sentence.
+    path : str, optional
+        The file or location.
+    offset : int, optional
+        The byte offset in that file.
+    field : str, optional
+        The column, field or feature.
+    hint : str, optional
+        What to do next. None: :attr:`default_hint`.
     """
 
     default_hint: ClassVar[str | None] = None
-    """What to do next where the raiser knows nothing better."""
+    """The hint of errors that are raised without one."""
 
     def __init__(
         self,
@@ -71,7 +76,7 @@ class TableFormatsError(Exception):
 
 
 def _printable(text: str) -> str:
-    """What a table's bytes brought into a message can neither steer a terminal nor begin a line of a log."""
+    """``text`` with control characters escaped: a table's bytes must not control a terminal or forge lines of a log."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -91,23 +96,23 @@ class TableNotFoundError(TableFormatsError, FileNotFoundError):
 
 
 class UnknownFormatError(TableFormatsError, ValueError):
-    """Something is at the location, but no installed plugin calls it a table."""
+    """No installed plugin recognizes a table at the location."""
 
 
 class AmbiguousFormatError(TableFormatsError, ValueError):
-    """Two plugins claim the location; ``format=`` decides."""
+    """Several plugins recognize a table at the location. Pass ``format=`` to choose one."""
 
 
 class SnapshotNotFoundError(TableFormatsError, LookupError):
-    """The version, timestamp, branch or tag does not exist (any more)."""
+    """The version, timestamp, branch or tag does not exist, or no longer exists."""
 
 
 class InvalidPredicateError(TableFormatsError, ValueError):
-    """The filter does not parse, names no column, or compares what cannot be compared."""
+    """The filter cannot be parsed, names no column, or compares values that do not compare."""
 
 
 class CorruptMetadataError(TableFormatsError, ValueError):
-    """The table's own bytes contradict the format: damaged, truncated or incomplete."""
+    """The table's files violate the format: they are damaged, truncated or incomplete."""
 
     default_hint = (
         "The table's own files are damaged, or a writer is at work on them: open the table again, restore them, or "
@@ -116,22 +121,26 @@ class CorruptMetadataError(TableFormatsError, ValueError):
 
 
 class UnsupportedFeatureError(TableFormatsError, NotImplementedError):
-    """The table or the call needs a feature that is not built; ``field`` names it."""
+    """The table or the call needs a feature that is not supported. ``field`` names it."""
 
     default_hint = "Nothing was read; another reader may know the feature"
 
 
 class PathNotAllowedError(TableFormatsError, PermissionError):
-    """The table's metadata names a path outside of what the caller allowed."""
+    """The table's metadata names a path that the caller did not allow."""
 
     __str__ = TableFormatsError.__str__
 
 
 class LimitExceededError(TableFormatsError, ValueError):
-    """What the table's bytes claim passes a limit.
+    """The table claims more than a limit allows.
 
-    ``limit`` and ``value`` are the name and the value of the one of :class:`tableformats.Limits`; None where it cannot
-    be raised, because it is the width of a type.
+    Attributes
+    ----------
+    limit : str or None
+        The field of :class:`tableformats.Limits`. None: the limit is the width of a type and cannot be raised.
+    value : int or None
+        The value of that field.
     """
 
     def __init__(
@@ -151,10 +160,10 @@ class LimitExceededError(TableFormatsError, ValueError):
 
 
 class PluginLoadError(TableFormatsError, ImportError):
-    """An installed plugin could not be loaded; raised when its format is asked for."""
+    """An installed plugin could not be loaded. Raised when its format is used."""
 
     __str__ = TableFormatsError.__str__
 
 
 class PluginContractError(TableFormatsError, TypeError):
-    """A plugin returned what the interface does not allow."""
+    """A plugin violated the interface."""

@@ -1,9 +1,10 @@
-"""What a table's bytes may cost at most: one set of limits, given to ``open_table``, that every reader obeys.
+"""Limits for reading a table: how much memory and time its metadata may cost.
 
-Numbers that a file claims are compared with these before anything is allocated or walked. Each limit that is passed
-is a :class:`LimitExceededError` that names the limit, its value and how to raise it. The defaults are far above what
-writers make, so that they refuse no table that works, and far below what ends a process. What is no limit but the
-width of a C type (columns of 2 GiB, JSON within JSON 128 deep) is a constant where it is used.
+One set of limits is given to ``open_table``, and every reader obeys it. A number that a file claims is compared with a
+limit before anything is allocated or walked. A :class:`LimitExceededError` names the limit, its value and how to raise
+it. The defaults are far above what writers produce, so that they refuse no real table, and far below what would end a
+process. Bounds that cannot be raised, such as the width of a C type (columns of 2 GiB, JSON nested 128 deep), are
+constants where they are used.
 """
 
 from __future__ import annotations
@@ -22,43 +23,45 @@ _INT64 = 2**62
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits on what is read of one table; whole numbers from 1 on.
+    """Limits for reading one table, each an integer from 1 up to its value in :attr:`GREATEST`.
 
     Raises
     ------
-    TypeError : a value is no whole number
-    ValueError : it is below 1, or above what the readers can count (:attr:`GREATEST`)
+    TypeError
+        A value is no integer.
+    ValueError
+        A value is below 1, or greater than the readers can count.
     """
 
     metadata_bytes: int = 1 << 30
-    """Bytes of one file of metadata that is read whole, as stored: a commit, a JSON checkpoint, ``metadata.json``, a
-    manifest list, a manifest, an Avro delete file, a deletion vector."""
+    """Bytes, as stored, of one metadata file that is read as a whole: a commit, a JSON checkpoint, ``metadata.json``,
+    a manifest list, a manifest, an Avro delete file, a deletion vector."""
     inflated_bytes: int = 1 << 30
-    """Bytes that a compressed ``metadata.json``, or one block of an Avro file, becomes when it is inflated."""
+    """Bytes of a compressed ``metadata.json``, or of one block of an Avro file, after decompression."""
     decoded_bytes: int = 2 << 30
-    """Bytes of the columns that are decoded from one Avro file of metadata, and of the words that stand for one file's
-    deleted rows in Spark."""
+    """Bytes of the columns that are decoded from one Avro metadata file, and of the bitmap of one data file's deleted
+    rows in Spark."""
     nesting: int = 100
-    """Levels of types within types: of the table's schema, of a name mapping, of a data file's schema."""
+    """Levels of nested types in the table's schema, in a name mapping, or in a data file's schema."""
     fields: int = 1_000_000
-    """Fields of one schema at all depths, names of one name mapping."""
+    """Fields of one schema at all levels, or names of one name mapping."""
     entries: int = 1 << 27
-    """Entries of one file of metadata: actions of a commit, rows of a checkpoint file, manifests of a list, files of a
-    manifest, rows of a delete file."""
+    """Entries of one metadata file: actions of a commit, rows of a checkpoint file, manifests of a manifest list, files
+    of a manifest, rows of a delete file."""
     deleted_rows: int = 1 << 33
-    """Rows that are deleted of one data file by position."""
+    """Rows of one data file that are deleted by position."""
     file_rows: int = 1 << 40
-    """Rows of a data file of which some are deleted by position, or changed: every such position lies below."""
+    """Rows of a data file that has deletes or changes by position. Every such position is below this."""
     file_parts: int = 1 << 20
-    """Parts that ``plan.splits`` cuts one data file into."""
+    """Splits of one data file by ``plan.splits``."""
 
     GREATEST: ClassVar[Mapping[str, int]] = {
-        "metadata_bytes": _INT32,  # texts have offsets of 32 bits
+        "metadata_bytes": _INT32,  # offsets of strings have 32 bits
         "inflated_bytes": _INT32,
-        "decoded_bytes": 2**33,  # places of words have 32 bits, a word has 8 bytes
-        "nesting": 150,  # readers of schemas call themselves, and Python allows 1000 calls
-        "fields": _INT32,  # ids have 32 bits
-        "entries": _INT32,  # places in a file have 32 bits
+        "decoded_bytes": 2**33,  # indices of 8-byte words have 32 bits
+        "nesting": 150,  # parsers of schemas are recursive, and Python allows 1000 calls
+        "fields": _INT32,  # field ids have 32 bits
+        "entries": _INT32,  # row indices have 32 bits
         "deleted_rows": _INT64,
         "file_rows": _INT64,
         "file_parts": _INT32,
@@ -76,14 +79,14 @@ class Limits:
     def check(
         self, name: str, found: int, what: str, *, path: str | None, offset: int | None = None, field: str | None = None
     ) -> None:
-        """Raise LimitExceededError where ``found``, the number of ``what``, is greater than the limit ``name``."""
+        """Raise LimitExceededError if ``found``, the number of ``what``, is greater than the limit ``name``."""
         if found > getattr(self, name):
             raise self.exceeded(name, f"{found} {what}", path=path, offset=offset, field=field)
 
     def exceeded(
         self, name: str, found: str, *, path: str | None, offset: int | None = None, field: str | None = None
     ) -> LimitExceededError:
-        """The error that says that ``found`` is more than the limit ``name``."""
+        """The error for ``found``, a text with the number and what it counts, that exceeds the limit ``name``."""
         value = getattr(self, name)
         return LimitExceededError(
             f"{found}: more than the limit {name} of {value}",

@@ -1,8 +1,8 @@
-"""A directory of entries for later processes: each whole and undamaged, or not there.
+"""A cache on disk for later processes: a directory of entries, each complete and undamaged or not there.
 
-An entry is written beside its place and then moved there, so that readers of other processes find all of it or none. It
-carries a checksum; what was cut off or changed is no entry. The directory is the user's own (mode 0700, entries 0600):
-what stands in it is trusted as far as the checksum goes. What was not used for longest goes first.
+An entry is written to a temporary file and then renamed, so that other processes see all of it or nothing. It has a
+checksum; a truncated or changed file is no entry. The directory belongs to the user alone (mode 0700, entries 0600),
+so an entry is trusted if its checksum is right. The least recently used entries are removed first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DIRECTORY_BYTES = 4 << 30
 _MAGIC = b"tableformats 2\n\0"
 _DIGEST_BYTES = 32
 ALIGNMENT = 16
-"""An entry's bytes begin at a multiple of it, in the file and in memory."""
+"""The bytes of an entry start at a multiple of this, in the file and in memory."""
 _ENTRY, _UNFINISHED = ".entry", ".unfinished"
 _ABANDONED_SECONDS = 3600
 _SECRET = ("key", "secret", "token", "pass", "credential", "sas", "auth", "sign", "cert", "connection_string")
@@ -34,13 +34,17 @@ class CacheDirectory:
 
     Parameters
     ----------
-    path : of the directory, which is made where it is missing
-    budget_bytes : the most that its entries take, but for what other processes write at the same time
+    path : path
+        The directory. It is created if it does not exist.
+    budget_bytes : int
+        The most bytes that the entries take together. What other processes write at the same time may exceed it.
 
     Raises
     ------
-    ValueError : others may write into the directory
-    OSError : it cannot be made
+    ValueError
+        Other users may write into the directory.
+    OSError
+        The directory cannot be created.
     """
 
     def __init__(self, path: str | os.PathLike[str], budget_bytes: int = DIRECTORY_BYTES) -> None:
@@ -55,12 +59,12 @@ class CacheDirectory:
         free_after_fork(self)
 
     def after_fork(self) -> None:
-        """Nothing of it is half done: what is there is counted again."""
+        """Count the entries again: another thread may have been changing the number."""
         self._used = None
 
     def read(self, key: str) -> memoryview | None:
-        """The entry of ``key``, where there is a sound one."""
-        path = self._place(key)
+        """The entry of ``key``. None where there is none, or it is damaged."""
+        path = self._path(key)
         try:
             with open(path, "rb") as file:
                 found = memoryview(file.read())
@@ -74,7 +78,7 @@ class CacheDirectory:
         return payload
 
     def write(self, key: str, parts: Iterable[bytes | memoryview]) -> None:
-        """Make the joined ``parts`` the entry of ``key``. Where the disk does not take it there is none."""
+        """Write the joined ``parts`` as the entry of ``key``. If that fails there is no entry, and no error."""
         import tempfile
 
         parts = list(parts)
@@ -87,7 +91,7 @@ class CacheDirectory:
             with open(handle, "wb") as file:
                 file.write(_MAGIC + _digest(key, parts))
                 file.writelines(parts)
-            os.replace(unfinished, self._place(key))
+            os.replace(unfinished, self._path(key))
         except OSError:
             if unfinished is not None:
                 with contextlib.suppress(OSError):
@@ -96,15 +100,15 @@ class CacheDirectory:
         with self._lock:
             self._used = None if self._used is None else self._used + size
             if self._used is None or self._used > self.budget_bytes:
-                self._make_room()
+                self._evict()
 
-    def _place(self, key: str) -> Path:
+    def _path(self, key: str) -> Path:
         import hashlib
 
         return self.path / (hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest() + _ENTRY)
 
-    def _make_room(self) -> None:
-        """Count what is there, and remove the oldest until the budget holds."""
+    def _evict(self) -> None:
+        """Count the bytes of all entries, and remove the least recently used ones until the budget holds."""
         entries, now = [], time.time()
         with contextlib.suppress(OSError), os.scandir(self.path) as found:
             for item in found:
@@ -125,8 +129,10 @@ class CacheDirectory:
 
 
 def telling_options(options: Any) -> Any:
-    """Options of a store, sorted, those at any depth left out whose names say that they are secret: what is left tells
-    stores from each other."""
+    """Options of a store without secrets, sorted, to tell stores from each other.
+
+    An option is left out, at any depth, if its name says that it is secret.
+    """
     if not isinstance(options, Mapping):
         return repr(options)
     named = sorted((str(name), value) for name, value in options.items())

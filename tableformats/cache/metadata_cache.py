@@ -1,8 +1,8 @@
-"""What was decoded from metadata outlives the plan that asked for it, within a budget of bytes.
+"""Cache decoded metadata in memory, for later plans, within a budget of bytes.
 
-Files of metadata never change, so what was decoded from one is right for as long as its path, size and modification
-time stay: these make the keys. What was not used for longest goes first. A budget of 0 keeps nothing, and everything
-works the same.
+Metadata files never change. What was decoded from a file stays valid as long as its path, size and modification time
+are the same, so these make the keys. The least recently used entries are removed first. With a budget of 0 nothing is
+cached, and everything works the same.
 """
 
 from __future__ import annotations
@@ -25,19 +25,24 @@ T = TypeVar("T")
 
 
 class MetadataCache:
-    """What was decoded, by key; tables and threads may share it.
+    """Decoded metadata by key. Tables and threads may share a cache.
 
     Parameters
     ----------
-    budget_bytes : the most that is kept, by the sizes that callers give
-    directory : where decoded manifests and checkpoints are put for later processes too; None: nowhere. Files' paths and
-        bounds stand there, readable for its owner alone; credentials do not
-    directory_bytes : the most that the directory takes
+    budget_bytes : int
+        The most bytes in memory, by the sizes that callers give.
+    directory : path, optional
+        A directory for decoded manifests and checkpoints, for later processes. None: no cache on disk. Its files hold
+        paths and bounds of data files, readable by their owner alone, and no credentials.
+    directory_bytes : int
+        The most bytes in the directory.
 
     Raises
     ------
-    ValueError : others may write into the directory; a budget is no number of bytes
-    OSError : the directory cannot be made
+    ValueError
+        Other users may write into the directory, or a budget is no number of bytes.
+    OSError
+        The directory cannot be created.
     """
 
     def __init__(
@@ -53,14 +58,14 @@ class MetadataCache:
         self._store = _Store(budget_bytes)
         self._scope: tuple[Hashable, ...] = ()
         self.directory = None if directory is None else CacheDirectory(directory, directory_bytes)
-        self.place = ""
-        """What tells a table from others in the directory."""
+        self.table_key = ""
+        """Identifies the table in the directory."""
 
     def __repr__(self) -> str:
         return f"MetadataCache({self.used_bytes} of {self.budget_bytes} bytes)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Another process starts with an empty one, in memory alone."""
+        """Another process starts with an empty cache, in memory only."""
         return MetadataCache, (self.budget_bytes,)
 
     @property
@@ -73,36 +78,38 @@ class MetadataCache:
 
     @property
     def seed(self) -> bytes:
-        """32 secret bytes, for hashes that are kept: nobody can craft keys that collide under them."""
+        """32 secret random bytes for hashes in cached entries, so that nobody can craft keys that collide."""
         return self._store.seed
 
     def digest(self, options: Mapping[str, Any] | None) -> bytes:
-        """32 bytes that tell ``options`` from others in this process, and nothing of what they are: for scopes."""
+        """32 bytes that identify ``options`` within this process and reveal nothing about them. Used in scopes."""
         if not options:
             return bytes(_DIGEST_BYTES)
-        import hashlib  # which loads more of OpenSSL: some 2 ms
+        import hashlib  # takes 2 ms, for it loads OpenSSL
 
         text = repr(sorted((str(name), repr(value)) for name, value in options.items()))
         return hashlib.blake2b(text.encode(errors="surrogatepass"), key=self.seed, digest_size=_DIGEST_BYTES).digest()
 
-    def scoped(self, *scope: Hashable, place: str = "") -> MetadataCache:
-        """The same store, directory and budgets for another set of keys: those of one table; ``place`` is its
-        :attr:`place`."""
+    def scoped(self, *scope: Hashable, table_key: str = "") -> MetadataCache:
+        """The same cache, restricted to the keys of one table. Its :attr:`table_key` is the one given."""
         view = MetadataCache.__new__(MetadataCache)
         view._store, view._scope = self._store, (*self._scope, *scope)
-        view.directory, view.place = self.directory, place
+        view.directory, view.table_key = self.directory, table_key
         return view
 
     def find(self, key: Hashable) -> Any:
-        """What is kept by ``key``, or None."""
+        """The value that is cached for ``key``, or None."""
         return self._store.find((self._scope, key))
 
     def keep(self, key: Hashable, value: Any, size: int) -> None:
-        """Keep ``value``, of ``size`` bytes, in place of what ``key`` had; others make room."""
+        """Cache ``value``, of ``size`` bytes, for ``key``. Other entries are removed to make room."""
         self._store.keep((self._scope, key), value, size)
 
     def get(self, key: Hashable, load: Callable[[], T], size: Callable[[T], int]) -> T:
-        """What ``key`` stands for, by ``load`` where it is not kept; ``size`` is its bytes. Raises what it raises."""
+        """The value of ``key``, from ``load`` if it is not cached; ``size`` gives its bytes.
+
+        Raises what ``load`` raises.
+        """
         found = self.find(key)
         if found is None:
             found = load()
@@ -110,7 +117,7 @@ class MetadataCache:
         return found  # type: ignore[no-any-return]
 
     def stream(self, key: Hashable, load: Callable[[], Iterator[T]], size: Callable[[T], int]) -> Iterator[T]:
-        """The items of ``load``, kept once all of them were taken and if they fit; else they pass one by one."""
+        """The items of ``load``. They are cached once all were consumed, if they fit into the budget."""
         found = self.find(key)
         if found is not None:
             yield from found
@@ -129,7 +136,7 @@ class MetadataCache:
 
 
 class _Store:
-    """The entries of one budget, the one that was used last at the end."""
+    """The entries of one budget, in order of their last use."""
 
     def __init__(self, budget_bytes: int) -> None:
         self.budget_bytes = budget_bytes
@@ -140,7 +147,7 @@ class _Store:
         free_after_fork(self)
 
     def after_fork(self) -> None:
-        """Another thread may have been in the middle of keeping something."""
+        """Add up the sizes again: another thread may have been changing them."""
         self.used_bytes = sum(size for _, size in self._entries.values())
 
     def find(self, key: Hashable) -> Any:

@@ -1,1 +1,6 @@
-"""Columns: NumPy and Arrow arrays, compute functions, packed columns."""
+"""Columns of values, as NumPy and Arrow arrays that share their memory, without what makes pyarrow slow to start.
+
+``arrays.py`` makes Arrow arrays from NumPy arrays and Python values, and back. ``compute.py`` has the functions of
+``pyarrow.compute``, each of them made when it is first called. ``packed.py`` stores columns of numbers in fewer bytes,
+for the caches. Nothing here knows files, formats or predicates.
+"""

@@ -1,7 +1,7 @@
-"""NumPy arrays as Arrow arrays and back: no copy of what both hold alike, and no import of pandas.
+"""Convert between NumPy and Arrow arrays without a copy where their layouts agree, and without importing pandas.
 
-pyarrow's own ``pa.array``, ``pa.scalar`` and ``to_numpy`` import pandas, where it is installed, the first time that one
-of them is called: a quarter of the time of a process that plans one small table. Planning takes these instead.
+The first call of pyarrow's own ``pa.array``, ``pa.scalar`` or ``to_numpy`` imports pandas, if it is installed. That is
+a quarter of the time of a process that plans one small table, so planning uses these functions instead.
 """
 
 from __future__ import annotations
@@ -50,12 +50,16 @@ _DTYPES: dict[pa.DataType, np.dtype[Any]] = {kind: dtype for dtype, kind in _KIN
 
 
 def to_arrow(values: np.ndarray, kind: pa.DataType | None = None, valid: np.ndarray | None = None) -> pa.Array:
-    """``values`` (any[n], of numbers or bool) as an Arrow array that shares their memory; bool is packed.
+    """``values`` as an Arrow array that shares their memory. Booleans are copied into bits.
 
     Parameters
     ----------
-    kind : of the same width as the numbers (int64 as a timestamp); None: what NumPy calls it
-    valid : bool[n], where there is a value; None: everywhere
+    values : numpy.ndarray
+        [n], numbers or bool.
+    kind : pyarrow.DataType, optional
+        A type of the same width (a timestamp for int64). None: the type that NumPy names.
+    valid : numpy.ndarray, optional
+        bool[n], False where the result is null. None: no nulls.
     """
     bitmap = None if valid is None or valid.all() else _bits(valid)
     if values.dtype == bool:
@@ -65,9 +69,10 @@ def to_arrow(values: np.ndarray, kind: pa.DataType | None = None, valid: np.ndar
 
 
 def to_numpy(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """The values (n) of an array of numbers, dates, times or booleans; what stands in the places of nulls is no value.
+    """The values of an array of numbers, dates, times or booleans as a NumPy array [n].
 
-    Numbers share the array's memory and are not to be written to; dates and times are their integers.
+    Dates and times become integers. Where the array is null the result is arbitrary. It shares the array's memory,
+    except for booleans, and must not be written to.
     """
     if isinstance(values, pa.ChunkedArray):
         return to_numpy(flat(values))
@@ -84,11 +89,11 @@ def to_numpy(values: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 _SHARED = 16_384
-"""Rows of a constant column that are made once, for whoever has no more."""
+"""Constant columns of up to so many rows are slices of one cached array."""
 
 
 def repeated(value: pa.Scalar, n: int) -> pa.Array:
-    """[n]: the same value everywhere; small ones share their memory."""
+    """The same value n times. Short arrays share their memory."""
     return _shared(value).slice(0, n) if n <= _SHARED else pa.repeat(value, n)
 
 
@@ -98,8 +103,8 @@ def _shared(value: pa.Scalar) -> pa.Array:
 
 
 def distinct(values: np.ndarray) -> list[Any]:
-    """The ``values`` (any[n], of numbers), each once, ascending."""
-    # Asked for nothing else, np.unique imports numpy.ma, which costs a small plan more than the answer.
+    """The distinct numbers among ``values`` (any[n]), ascending."""
+    # Without a further output np.unique imports numpy.ma, which takes longer than a small plan can afford.
     found: list[Any] = np.unique(values, return_counts=True)[0].tolist()
     return found
 
@@ -121,8 +126,14 @@ def binaries(values: Sequence[bytes | None]) -> pa.BinaryArray:
 
 
 def text_buffers(values: pa.StringArray | pa.BinaryArray) -> tuple[np.ndarray, np.ndarray]:
-    """Of n texts, as kernels take them: offsets, int32[n + 1], and what they look into, uint8[any]; neither is to be
-    written to. Which texts are null is not told."""
+    """The buffers of n strings or binary values, as kernels take them. They must not be written to.
+
+    Returns
+    -------
+    offsets : int32[n + 1]
+    data : uint8[any]
+        Value i is ``data[offsets[i]:offsets[i + 1]]``. Nulls look like empty values.
+    """
     _, offsets, data = values.buffers()
     octets = np.zeros(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     if not len(values):
@@ -131,11 +142,12 @@ def text_buffers(values: pa.StringArray | pa.BinaryArray) -> tuple[np.ndarray, n
 
 
 def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """``pa.array(values, kind)``: None is null, dates and times may be their integers.
+    """``pa.array(values, kind)``. None is null; dates and times may be given as integers.
 
     Raises
     ------
-    pa.ArrowInvalid, pa.ArrowTypeError, OverflowError : a value that is none of ``kind``
+    pa.ArrowInvalid, pa.ArrowTypeError, OverflowError
+        A value is not of type ``kind``.
     """
     classes = {type(value) for value in values if value is not None}
     if not classes:
@@ -164,7 +176,7 @@ def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _as_integers(values: list[Any], classes: set[type], kind: pa.DataType) -> list[int]:
-    """What stands for the values in arrays of ``kind``; 0 for 0. Nothing where that is another question."""
+    """The integers that arrays of ``kind`` store for the values. Empty where pyarrow has to convert them."""
     is_time = pa.types.is_timestamp(kind)
     if classes == {int} and (pa.types.is_integer(kind) or pa.types.is_date32(kind) or is_time):
         return values
@@ -178,12 +190,12 @@ def _as_integers(values: list[Any], classes: set[type], kind: pa.DataType) -> li
 
 
 def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
-    """``value`` (None: null) of type ``kind``. Raises as :func:`array_of` does."""
+    """``value`` as an Arrow scalar of type ``kind``; None is null. Raises as :func:`array_of` does."""
     return pa.nulls(1, kind)[0] if value is None else array_of([value], kind)[0]
 
 
 def flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """A column in one piece; not copied where it is one already."""
+    """A column as one array. It is copied only if it has several chunks."""
     if isinstance(column, pa.Array):
         return column
     if column.num_chunks < 2:

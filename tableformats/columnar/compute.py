@@ -1,10 +1,9 @@
-"""Arrow's functions, as ``pyarrow.compute`` has them, of which each is made when it is first called.
+"""The functions of ``pyarrow.compute``, each of them made when it is first called.
 
-``import pyarrow.compute`` makes a Python function of each of Arrow's three hundred, with a signature and a page of
-documentation: a twelfth of the time of a process that plans one small table, which calls thirty of them. Planning takes
-them from here; arguments, options and results are those of ``pyarrow.compute``. Methods of arrays that are functions of
-Arrow's in truth (``array.filter``, ``take``, ``cast``, ``fill_null``, ``is_null``) import that module, and so planning
-calls the functions. Expressions stay there.
+``import pyarrow.compute`` makes a documented Python function of each of Arrow's 300 functions. That is a twelfth of the
+time of a process that plans one small table and calls thirty of them. Arguments, options and results here are those of
+``pyarrow.compute``. Some methods of arrays (``array.filter``, ``take``, ``cast``, ``fill_null``, ``is_null``) import
+that module too, so planning calls these functions instead. Arrow's expressions are not offered here.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ import pyarrow as pa
 
 try:
     from pyarrow import _compute as arrow
-except ImportError:  # where it keeps them is pyarrow's own affair
+except ImportError:  # the module is private to pyarrow and may move
     import pyarrow.compute as arrow
 
 __all__ = ["cast", "fill_null", "take"]
 
 
 def cast(values: Any, target_type: pa.DataType, safe: bool = True) -> Any:
-    """``values`` as ``target_type``. Raises pa.ArrowInvalid where one of them does not fit, if ``safe``."""
+    """``values`` as ``target_type``. If ``safe``, raises pa.ArrowInvalid where a value does not fit."""
     kind = arrow.CastOptions
     return arrow.call_function("cast", [values], kind.safe(target_type) if safe else kind.unsafe(target_type))
 
 
 def fill_null(values: Any, fill_value: Any) -> Any:
-    """``values`` with ``fill_value`` (of their type, or what becomes a scalar of it) in the places of nulls."""
+    """``values`` with nulls replaced by ``fill_value``, which is of their type or can be converted to it."""
     if not isinstance(fill_value, (pa.Array, pa.ChunkedArray, pa.Scalar)):
         fill_value = pa.scalar(fill_value, values.type)
     elif fill_value.type != values.type:
@@ -39,7 +38,7 @@ def fill_null(values: Any, fill_value: Any) -> Any:
 
 
 def take(values: Any, indices: pa.Array, *, boundscheck: bool = True) -> Any:
-    """The values at ``indices``, of an array, a batch or a table. Raises pa.ArrowIndexError for one out of range."""
+    """The rows ``indices`` of an array, a batch or a table. Raises pa.ArrowIndexError for an index out of range."""
     return arrow.call_function("take", [values, indices], arrow.TakeOptions(boundscheck=boundscheck))
 
 
@@ -56,7 +55,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def _called(function: Any, arity: Any, options_class: Any) -> Callable[..., Any]:
-    """``function`` of Arrow's registry, called with its arguments and, behind them or by name, with its options."""
+    """A Python function for a function of Arrow's registry: its arguments, then options by position or by name."""
 
     def call(*arguments: Any, **options: Any) -> Any:
         more = () if arity is Ellipsis else arguments[arity:]

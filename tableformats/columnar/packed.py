@@ -1,7 +1,8 @@
-"""Columns in fewer bytes, for what is kept between plans: whole numbers as how far each is above the least of its run,
-for what writers cluster, the numbers of neighbouring files are near each other.
+"""Store columns of integers in fewer bytes, for caches: frame-of-reference encoding.
 
-Dates and times are whole numbers here, and structs are their members. What would take no fewer bytes stays an array.
+A frame is 1,024 neighbouring values. Each value is stored as its difference from the least value of its frame, in 1, 2
+or 4 bytes. Writers cluster data, so the bounds of neighbouring files are mostly near each other. Dates and times are
+packed as integers, and structs by their members. A column that would not become smaller stays an Arrow array.
 """
 
 from __future__ import annotations
@@ -18,22 +19,32 @@ from .arrays import to_numpy
 
 __all__ = ["Column", "Packed", "pack", "unpack"]
 
-_RUN = 1_024
+_FRAME = 1_024
 _WIDTHS = [np.dtype(kind) for kind in (np.uint8, np.uint16, np.uint32)]
 
 
 @dataclass(frozen=True)
 class Packed:
-    """``n`` numbers of type ``kind``: ``least``, one for all or one for each run of 1,024 of them, and what stands in
-    ``above`` (unsigned[n]; None: nothing).
+    """A packed column of numbers, dates or times.
 
-    ``bitmap`` is Arrow's of the numbers that are not null, None where all are not.
+    Attributes
+    ----------
+    kind : pyarrow.DataType
+        The type of the column.
+    n : int
+        Its length.
+    bases : numpy.ndarray
+        The least value of each frame, or of all frames together ([1]); in the integer type of ``kind``.
+    deltas : numpy.ndarray, optional
+        unsigned[n]: what each value has more than its base. None: nothing, all values are equal.
+    bitmap : pyarrow.Buffer, optional
+        Arrow's validity bitmap. None: no nulls.
     """
 
     kind: pa.DataType
     n: int
-    least: np.ndarray
-    above: np.ndarray | None
+    bases: np.ndarray
+    deltas: np.ndarray | None
     bitmap: pa.Buffer | None
 
     def __len__(self) -> int:
@@ -41,23 +52,23 @@ class Packed:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the numbers hold."""
-        arrays = (self.least, self.above)
+        """Bytes of memory."""
+        arrays = (self.bases, self.deltas)
         return sum(a.nbytes for a in arrays if a is not None) + (0 if self.bitmap is None else self.bitmap.size)
 
     def unpack(self) -> pa.Array:
-        """The array; what stands in the places of nulls is no value."""
-        if self.above is None:
-            values = np.full(self.n, self.least[0])
+        """The array. The values of nulls are arbitrary."""
+        if self.deltas is None:
+            values = np.full(self.n, self.bases[0])
         else:
-            values = self.above.astype(self.least.dtype)
-            _add(values, self.least)
+            values = self.deltas.astype(self.bases.dtype)
+            _add_to_frames(values, self.bases)
         return pa.Array.from_buffers(self.kind, self.n, [self.bitmap, pa.py_buffer(values)])
 
 
 @dataclass(frozen=True)
 class PackedStruct:
-    """Structs of type ``kind``, none of them null, by their ``members``."""
+    """A packed column of structs, none of them null: its members, packed."""
 
     kind: pa.StructType
     members: Sequence[Column]
@@ -67,11 +78,11 @@ class PackedStruct:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the members hold."""
+        """Bytes of memory."""
         return sum(int(member.nbytes) for member in self.members)
 
     def unpack(self) -> pa.StructArray:
-        """The array."""
+        """The array of structs."""
         return pa.StructArray.from_arrays([unpack(member) for member in self.members], fields=list(self.kind))
 
 
@@ -79,7 +90,7 @@ Column: TypeAlias = pa.Array | Packed | PackedStruct
 
 
 def pack(values: pa.Array) -> Column:
-    """``values`` ([n]) in as few bytes as this module knows of; ``values`` themselves where that are as many.
+    """``values`` ([n]) packed, or ``values`` themselves where that takes no fewer bytes.
 
     Cost: O(n), four passes over the numbers.
     """
@@ -92,44 +103,47 @@ def pack(values: pa.Array) -> Column:
     if values.null_count:
         valid = to_numpy(pc.is_valid(values))
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
-    least, most = _ends(numbers, valid)
-    whole = _width(int(most.max()) - int(least.min()), numbers.dtype)
-    width = _width(int((most - least).view(f"u{numbers.itemsize}").max()), numbers.dtype)
-    if width.itemsize == whole.itemsize:
+    least, greatest = _frame_extrema(numbers, valid)
+    width_of_one = _width_for(int(greatest.max()) - int(least.min()), numbers.dtype)
+    width = _width_for(int((greatest - least).view(f"u{numbers.itemsize}").max()), numbers.dtype)
+    if width.itemsize == width_of_one.itemsize:
+        # One base for all frames gives deltas of the same width.
         least = least.min(keepdims=True)
-    if least.min() == most.max():
+    if least.min() == greatest.max():
         return Packed(kind, len(values), least, None, bitmap)
     if width.itemsize == numbers.itemsize:
         return values
-    # Low bits alone, of which differences are right.
-    above = numbers.astype(width)
-    _add(above, -least.astype(width))
-    return Packed(kind, len(values), least, above, bitmap)
+    # The difference of the low bits is the low bits of the difference.
+    deltas = numbers.astype(width)
+    _add_to_frames(deltas, -least.astype(width))
+    return Packed(kind, len(values), least, deltas, bitmap)
 
 
-def _ends(numbers: np.ndarray, valid: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the greatest number of each run, of those that are ``valid`` (bool[n]; None: all). A run of others
-    has the greatest of the type as its least, and the least as its greatest."""
-    starts, limits = np.arange(0, len(numbers), _RUN), np.iinfo(numbers.dtype)
+def _frame_extrema(numbers: np.ndarray, valid: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the greatest number of each frame, of those that are ``valid`` (bool[n]; None: all).
+
+    A frame without valid numbers gets the type's greatest number as its least one, and the reverse.
+    """
+    starts, limits = np.arange(0, len(numbers), _FRAME), np.iinfo(numbers.dtype)
     low, high = (numbers if valid is None else np.where(valid, numbers, end) for end in (limits.max, limits.min))
     return np.minimum.reduceat(low, starts), np.maximum.reduceat(high, starts)
 
 
-def _width(spread: int, widest: np.dtype[Any]) -> np.dtype[Any]:
-    """The smallest type of numbers from 0 to ``spread``."""
-    return next((width for width in _WIDTHS if spread < 1 << 8 * width.itemsize), widest)
+def _width_for(greatest: int, widest: np.dtype[Any]) -> np.dtype[Any]:
+    """The smallest type that holds the numbers from 0 to ``greatest``."""
+    return next((width for width in _WIDTHS if greatest < 1 << 8 * width.itemsize), widest)
 
 
-def _add(numbers: np.ndarray, to_runs: np.ndarray) -> None:
-    """Add to each number (n) what its run has, or all have; sums begin anew behind the greatest number."""
-    if len(to_runs) == 1:
-        numbers += to_runs
+def _add_to_frames(numbers: np.ndarray, addends: np.ndarray) -> None:
+    """Add to each number (n), in place, the addend of its frame, or the only one there is. Sums wrap around."""
+    if len(addends) == 1:
+        numbers += addends
         return
-    whole = len(numbers) // _RUN
-    numbers[: whole * _RUN].reshape(-1, _RUN)[:] += to_runs[:whole, None]
-    numbers[whole * _RUN :] += to_runs[whole:]
+    n_full = len(numbers) // _FRAME
+    numbers[: n_full * _FRAME].reshape(-1, _FRAME)[:] += addends[:n_full, None]
+    numbers[n_full * _FRAME :] += addends[n_full:]
 
 
 def unpack(column: Column) -> pa.Array:
-    """The array that was packed; an array as it is."""
+    """The Arrow array of a column that may be packed."""
     return column if isinstance(column, pa.Array) else column.unpack()

@@ -1,5 +1,13 @@
-"""Predicates: the tree, binding to a schema, literals, and the forms that users write."""
+"""Predicates: what a filter says, independent of the form in which it was written.
 
+``tree.py`` has the nodes of a predicate, and ``columns.py`` the :func:`col` that builds them. ``binding.py`` looks up
+names in a schema. ``literals.py`` gives the value that a Python object means, and ``fitting.py`` the value of a
+column's type that it compares as. ``simplify.py`` removes what has no effect. ``sql_text.py`` prints names and literals
+as Spark SQL. The package ``parse`` reads the forms that users write: SQL, tuples, PyIceberg. Nothing is evaluated here:
+pruning and the engines walk the bound tree.
+"""
+
+from .columns import Column, col, split_name
 from .tree import (
     COMPARISONS,
     FALSE,
@@ -7,7 +15,6 @@ from .tree import (
     And,
     AnyColumn,
     BoundColumn,
-    Column,
     Comparison,
     Constant,
     Expression,
@@ -20,12 +27,10 @@ from .tree import (
     Or,
     Reference,
     StartsWith,
-    col,
     columns_of,
     conjunction,
     depth,
     like_parts,
-    split_name,
     walk,
 )
 

@@ -1,32 +1,31 @@
 """Bind a predicate to a schema: names become columns, literals become values of their column's type.
 
-:func:`bind` keeps SQL's three-valued logic: on every row the bound tree is TRUE, FALSE or NULL exactly where the
-written one is. After it a literal always is a value of its column's type, so engines and pruning compare without
-rules of their own; what a literal means is settled in :mod:`tableformats.expressions.literals`.
+:func:`bind` keeps SQL's three-valued logic: on every row the bound tree has the value (TRUE, FALSE or NULL) of the tree
+as it was written. The values of literals are decided in :mod:`tableformats.expressions.fitting`.
 
-Rules, beside those of literals (source: Spark SQL reference, "NULL Semantics", unless another is named):
+Further rules (source: Spark SQL reference, "NULL Semantics", unless another is named):
 
-- Names resolve as :meth:`Schema.resolve` says: dots go into structs, case does not count unless asked for.
+- Names resolve as in :meth:`Schema.resolve`: dots enter structs, and case matters only if ``case_sensitive``.
 - ``c = NULL`` and the other comparisons with NULL are NULL; ``c <=> NULL`` is ``c IS NULL``.
-- A literal between two values of the type splits the type there: with ``c`` integer, ``c < 1.5`` is ``c <= 1``,
-  ``c = 1.5`` is ``c <= 1 AND c > 1`` (FALSE, but NULL for NULL), ``c <=> 1.5`` is FALSE.
+- A literal that lies between two values of the type: for an integer column ``c < 1.5`` is ``c <= 1``, ``c = 1.5`` is
+  ``c <= 1 AND c > 1`` (FALSE, but NULL for NULL), and ``c <=> 1.5`` is FALSE.
 - ``c IN (1, NULL)`` is ``c IN (1) OR NULL``; IN with one value is ``=``; ``c IN ()`` is FALSE even where c is NULL
   (Spark 4; SQL migration guide on ``spark.sql.legacy.nullInEmptyListBehavior``).
 - LIKE without wildcards is ``=``; with one trailing ``%`` it is startswith.
 - ``isnan`` of an integer or a decimal is FALSE.
 - A column of type void is always NULL.
-- A column with a collation does not compare here: bytes would give other rows. IS NULL applies.
+- A column with a collation supports IS NULL only: a comparison by bytes would match other rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
-from ..schema import FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type
-from . import (
+from ..schema import FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type, is_floating, is_numeric
+from .fitting import Fit, fit
+from .literals import normalized
+from .simplify import simplify
+from .tree import (
     FALSE,
-    TRUE,
     And,
     AnyColumn,
     BoundColumn,
@@ -45,12 +44,11 @@ from . import (
     depth,
     like_parts,
 )
-from .literals import Fit, fit, is_floating, is_numeric, normalized
 
-__all__ = ["MAX_DEPTH", "bind", "simplify"]
+__all__ = ["MAX_DEPTH", "bind"]
 
 MAX_DEPTH = 200
-"""How deep a predicate may nest; AND and OR chains are flat and do not count."""
+"""Levels that a predicate may nest. AND and OR chains are flat and do not count."""
 
 NULL = Constant(None)
 
@@ -60,47 +58,17 @@ def bind(expression: Expression, schema: Schema, case_sensitive: bool = False) -
 
     Raises
     ------
-    InvalidPredicateError : no such column (near names are listed), an ambiguous one, or a comparison of types that
-        do not compare; ``field`` is the column
-    UnsupportedFeatureError : a comparison that is not built, such as that of a column with a collation
+    InvalidPredicateError
+        A column does not exist (similar names are listed) or is ambiguous, or types do not compare. ``field`` is the
+        column.
+    UnsupportedFeatureError
+        A comparison is not supported, such as that of a column with a collation.
     """
     if depth(expression) > MAX_DEPTH:
         raise InvalidPredicateError(
             f"the predicate nests deeper than {MAX_DEPTH} levels", hint="Write it with flat AND, OR and IN."
         )
     return simplify(_Binder(schema, case_sensitive).bind(expression))
-
-
-def simplify(expression: Expression) -> Expression:
-    """The same predicate without constants inside, nested ANDs and ORs, double negations and repeated terms.
-
-    Three-valued: NULL AND x keeps its NULL, for x may be FALSE. Source: Spark SQL reference, "NULL Semantics",
-    Logical operators.
-    """
-    if isinstance(expression, Not):
-        child = simplify(expression.child)
-        if isinstance(child, Constant):
-            return child if child.value is None else Constant(not child.value)
-        return child.child if isinstance(child, Not) else Not(child)
-    if isinstance(expression, And):
-        return _junction(And, expression.children, neutral=TRUE, absorbing=FALSE)
-    if isinstance(expression, Or):
-        return _junction(Or, expression.children, neutral=FALSE, absorbing=TRUE)
-    return expression
-
-
-def _junction(
-    kind: type[And] | type[Or], children: Iterable[Expression], neutral: Constant, absorbing: Constant
-) -> Expression:
-    kept: dict[Expression, None] = {}
-    for child in map(simplify, children):
-        for part in child.children if isinstance(child, kind) else (child,):
-            if part == absorbing:
-                return absorbing
-            if part != neutral:
-                kept[part] = None
-    parts = tuple(kept)
-    return neutral if not parts else parts[0] if len(parts) == 1 else kind(parts)
 
 
 class _Binder:
@@ -141,7 +109,7 @@ class _Binder:
         return _compare(node.op, left, _fit(literal, left))
 
     def _value_column(self, column: AnyColumn) -> BoundColumn:
-        """The column, which must have values that compare."""
+        """The column. Raises an error if its values do not compare."""
         bound = self._column(column)
         if bound.type.is_nested or str(bound.type) == "variant":
             raise InvalidPredicateError(
@@ -188,7 +156,7 @@ class _Binder:
         return InvalidPredicateError(f"there is no column {name!r}", field=name, hint=hint)
 
     def _spellings(self, parts: tuple[str, ...]) -> list[str]:
-        """Names that differ in case only, at the first part that has no one match."""
+        """The names that differ in case only, at the first part of the name that has not exactly one match."""
         fields = self._schema.fields
         for length in range(1, len(parts) + 1):
             path = self._schema.resolve(parts[:length])
@@ -200,11 +168,11 @@ class _Binder:
 
 
 def _compare(op: str, column: BoundColumn, fitted: Fit) -> Expression:
-    """``column op literal`` where the literal falls on or beside a value of the column's type."""
+    """``column op literal``, by where the literal lies among the values of the column's type."""
     literal = Literal(fitted.value, column.type)
     if fitted.side == 0:
         return Comparison(op, column, literal)
-    # The type's values split into those below the literal and those above it.
+    # The literal is no value of the type: every value is below or above it.
     below = Comparison("<=" if fitted.side > 0 else "<", column, literal)
     above = Comparison(">" if fitted.side > 0 else ">=", column, literal)
     split = {"<": below, "<=": below, ">": above, ">=": above, "<=>": FALSE}
@@ -291,7 +259,7 @@ def _bind_columns(op: str, left: BoundColumn, right: BoundColumn) -> Expression:
 
 
 def _family(kind: Type) -> str:
-    """Types of one family compare with each other."""
+    """The group of types that compare with each other."""
     if is_numeric(kind):
         return "number"
     if isinstance(kind, FixedType):

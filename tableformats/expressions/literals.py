@@ -1,19 +1,6 @@
-"""Fit a literal to a column: the value of the column's type that it is, or the two values that it falls between.
+"""What a Python object means as a literal: its type and its canonical value, such as days for a date.
 
-A comparison with a bound literal needs no more rules: the literal always is a value of the column's type, and
-mathematically the comparison is the one that was written. The rules, by type of the column:
-
-- Integers and decimals compare with every number exactly: ``i < 1.5`` is ``i <= 1``, ``i < 1e300`` holds for every
-  ``i``. A double literal means its shortest decimal text against a decimal column, its exact value against an
-  integer column. (Spark compares both as doubles, which rounds beyond 2**53; exact is what the digits say.)
-- Float and double columns compare as doubles (Spark SQL reference, "ANSI Compliance", Type Promotion: float with
-  integer or decimal gives double). NaN equals NaN and is the greatest; -0.0 equals 0.0.
-- Strings are read as the column's type where it is a number, boolean, date, time, timestamp or uuid, as Spark's cast
-  does (ibid., Cast); text that is none of that type is an error.
-- Dates and timestamps compare as instants, a date being its midnight in UTC (Spark: in the session's zone); a
-  timestamp without a zone means UTC. Digits of a string beyond the column's unit are dropped, as Spark does; those
-  of a TIMESTAMP literal or of a ``pandas.Timestamp`` count.
-- Everything else compares with its own kind only.
+The canonical values are listed at :class:`tableformats.expressions.tree.Literal`.
 """
 
 from __future__ import annotations
@@ -21,86 +8,26 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
-import re
 import uuid
-from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidPredicateError
-from ..schema import DecimalType, FixedType, PrimitiveType, Type, primitive
-from ..schema.datetimes import DAY_NANOS, parse_date, parse_time, parse_timestamp
-from . import Literal
+from ..schema import DecimalType, primitive
+from .tree import Literal
 
-__all__ = ["INTEGER_RANGES", "Fit", "fit", "is_floating", "is_integer", "is_numeric", "normalized"]
-
-INTEGER_RANGES = {
-    name: (-(1 << bits - 1), (1 << bits - 1) - 1)
-    for name, bits in (("byte", 8), ("short", 16), ("int", 32), ("long", 64))
-}
-_LONG = INTEGER_RANGES["long"]
-_NANOS = {"timestamp": 1000, "timestamp_ntz": 1000, "timestamp_ns": 1, "timestamp_ntz_ns": 1}
-_TRUE_TEXTS = ("t", "true", "y", "yes", "1")  # Spark: StringUtils.isTrueString
-_FALSE_TEXTS = ("f", "false", "n", "no", "0")
-_INTEGER_TEXT = re.compile(r"[+-]?[0-9]{1,1000}")
-_NUMBER_TEXT = re.compile(r"[+-]?(?:[0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})(?:[eE][+-]?[0-9]{1,5})?")
-_SPECIAL_TEXT = re.compile(r"(?P<sign>[+-]?)(?:(?P<nan>nan)|inf(?:inity)?)", re.IGNORECASE)
-_WIDE = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
-
-
-@dataclass(frozen=True)
-class Fit:
-    """``side`` 0: the literal is ``value``. 1: it lies above ``value`` and below the type's next value.
-    -1: it lies below ``value`` and above the type's value before."""
-
-    value: Any
-    side: int = 0
-
-
-def is_integer(kind: Type | None) -> bool:
-    return isinstance(kind, PrimitiveType) and kind.name in INTEGER_RANGES
-
-
-def is_floating(kind: Type | None) -> bool:
-    return isinstance(kind, PrimitiveType) and kind.name in ("float", "double")
-
-
-def is_numeric(kind: Type | None) -> bool:
-    return is_integer(kind) or is_floating(kind) or isinstance(kind, DecimalType)
-
-
-def fit(literal: Literal, kind: Type) -> Fit:
-    """``literal`` (not NULL) as seen by a column of type ``kind``, canonical as :class:`Literal` documents.
-
-    Raises
-    ------
-    InvalidPredicateError : values of the two types do not compare; the message names both types
-    """
-    value = normalized(literal)
-    if is_integer(kind):
-        fitted = _fit_integer(value, kind)
-    elif isinstance(kind, DecimalType):
-        fitted = _fit_decimal(value, kind)
-    elif is_floating(kind):
-        fitted = _fit_floating(value)
-    elif isinstance(kind, FixedType):
-        fitted = _fit_fixed(value, kind.length)
-    else:
-        assert isinstance(kind, PrimitiveType)
-        fitted = _FITTERS[kind.name](value, kind) if kind.name in _FITTERS else None
-    if fitted is None:
-        raise _mismatch(literal, value, kind)
-    return fitted
+__all__ = ["normalized"]
 
 
 def normalized(literal: Literal) -> Literal:
-    """``literal`` with a type and a canonical value: what its Python value means.
+    """``literal`` with a type and a canonical value, by the Python type of its value.
 
-    An untyped int keeps ``type`` long whatever its size, an untyped Decimal gets decimal(38,0) whatever its digits.
-    A ``pandas.Timestamp`` or ``numpy.datetime64`` becomes timestamp_ns; NaT becomes NULL (``value`` None).
+    Every int becomes long and every Decimal decimal(38,0), whatever their size. A ``pandas.Timestamp`` with nanoseconds
+    and a ``numpy.datetime64`` become timestamp_ns. NaT becomes NULL (``value`` None).
 
     Raises
     ------
-    InvalidPredicateError : no column has values of this Python type
+    InvalidPredicateError
+        No column has values of this Python type.
     """
     if literal.type is not None:
         return literal
@@ -162,188 +89,3 @@ def _from_datetime(value: dt.datetime) -> Literal:
     nanos = int(getattr(value, "nanosecond", 0))
     name = "timestamp" if zone else "timestamp_ntz"
     return Literal(micros * 1000 + nanos, primitive(name + "_ns")) if nanos else Literal(micros, primitive(name))
-
-
-def _mismatch(original: Literal, value: Literal, kind: Type) -> InvalidPredicateError:
-    written = value.type
-    if isinstance(written, PrimitiveType) and written.name == "string":
-        forms = {
-            "date": "DATE '2024-01-31'",
-            "timestamp": "TIMESTAMP '2024-01-31 12:00:00'",
-            "time": "TIME '12:00:00'",
-            "timestamp_ntz": "TIMESTAMP_NTZ '2024-01-31 12:00:00'",
-            "binary": "X'00FF'",
-            "boolean": "TRUE or FALSE",
-            "uuid": "'f79c3e09-677c-4bbd-a479-3f349cb785e7'",
-        }
-        form = forms.get(str(kind), "X'00FF'" if isinstance(kind, FixedType) else "a number without quotes")
-        return InvalidPredicateError(
-            f"{original} (string) cannot be compared with a column of type {kind}", hint=f"Write {form}."
-        )
-    shown = "decimal" if isinstance(written, DecimalType) else "number" if is_numeric(written) else str(written)
-    hint = "Put the value in quotes." if str(kind) == "string" else "Write a value of the column's type."
-    return InvalidPredicateError(f"{original} ({shown}) cannot be compared with a column of type {kind}", hint=hint)
-
-
-def _number(value: Literal) -> int | float | decimal.Decimal | None:
-    """The number that ``value`` is or, being text, spells; None for anything else."""
-    if is_numeric(value.type):
-        number: int | float | decimal.Decimal = value.value
-        return number
-    if not isinstance(value.value, str):
-        return None
-    text = value.value.strip()
-    special = _SPECIAL_TEXT.fullmatch(text)
-    if special:
-        return math.nan if special["nan"] else math.copysign(math.inf, -1 if special["sign"] == "-" else 1)
-    return decimal.Decimal(text) if _NUMBER_TEXT.fullmatch(text) else None
-
-
-def _between(value: int | float | decimal.Decimal, low: Any, high: Any) -> Fit | None:
-    """The fit of a number outside of ``low`` to ``high``; NaN is greater than every number."""
-    if value != value or value > high:
-        return Fit(high, 1)
-    return Fit(low, -1) if value < low else None
-
-
-def _fit_integer(value: Literal, kind: Type) -> Fit | None:
-    if isinstance(value.value, str) and not _INTEGER_TEXT.fullmatch(value.value.strip()):
-        return None
-    number = _number(value)
-    if number is None:
-        return None
-    assert isinstance(kind, PrimitiveType)
-    outside = _between(number, *INTEGER_RANGES[kind.name])
-    if outside:
-        return outside
-    floor = math.floor(number)
-    return Fit(floor, int(floor != number))
-
-
-def _fit_decimal(value: Literal, kind: DecimalType) -> Fit | None:
-    number = _number(value)
-    if number is None:
-        return None
-    if isinstance(number, float) and math.isfinite(number):
-        number = decimal.Decimal(repr(number))
-    outside = _between(number, kind.greatest.copy_negate(), kind.greatest)
-    if outside:
-        return outside
-    unit = decimal.Decimal((0, (1,), -kind.scale))
-    exact = number if isinstance(number, decimal.Decimal) else decimal.Decimal(number)
-    floor = exact.quantize(unit, decimal.ROUND_FLOOR, _WIDE)
-    return Fit(floor.copy_abs() if floor == 0 else floor, int(floor != exact))
-
-
-def _fit_floating(value: Literal) -> Fit | None:
-    number = _number(value)
-    if number is None:
-        return None
-    try:
-        double = float(number)
-    except OverflowError:  # an int beyond the doubles
-        double = math.inf if number > 0 else -math.inf
-    if math.isnan(double):
-        return Fit(math.nan)
-    if math.isinf(double) and not (isinstance(number, float) and math.isinf(number)):
-        return Fit(double, -1 if double > 0 else 1)
-    return Fit(double + 0.0)  # -0.0 + 0.0 is 0.0
-
-
-def _fit_boolean(value: Literal, kind: PrimitiveType) -> Fit | None:
-    if isinstance(value.value, str):
-        text = value.value.strip().lower()
-        return Fit(True) if text in _TRUE_TEXTS else Fit(False) if text in _FALSE_TEXTS else None
-    return Fit(value.value) if isinstance(value.value, bool) else None
-
-
-def _fit_string(value: Literal, kind: PrimitiveType) -> Fit | None:
-    if not isinstance(value.value, str):
-        return None
-    try:
-        value.value.encode()
-    except UnicodeEncodeError:
-        raise InvalidPredicateError(f"{value.value!r} is not Unicode text: it has a lone surrogate") from None
-    return Fit(value.value)
-
-
-def _fit_binary(value: Literal, kind: PrimitiveType) -> Fit | None:
-    return Fit(value.value) if isinstance(value.value, bytes) else None
-
-
-def _fit_fixed(value: Literal, length: int) -> Fit | None:
-    if not isinstance(value.value, bytes):
-        return None
-    if len(value.value) > length:
-        return Fit(value.value[:length], 1)
-    return Fit(value.value.ljust(length, b"\0"), 0 if len(value.value) == length else -1)
-
-
-def _fit_uuid(value: Literal, kind: PrimitiveType) -> Fit | None:
-    if isinstance(value.value, bytes) and len(value.value) == 16:
-        return Fit(value.value)
-    if isinstance(value.value, str):
-        try:
-            return Fit(uuid.UUID(value.value).bytes)
-        except ValueError:
-            return None
-    return None
-
-
-def _fit_time(value: Literal, kind: PrimitiveType) -> Fit | None:
-    if value.type == primitive("time"):
-        return Fit(value.value)
-    micros = parse_time(value.value) if isinstance(value.value, str) else None
-    return None if micros is None else Fit(micros)
-
-
-def _instant(value: Literal) -> int | None:
-    """Nanoseconds since the epoch of a date's midnight in UTC or of a timestamp; None for anything else."""
-    name = value.type.name if isinstance(value.type, PrimitiveType) else ""
-    if name == "date":
-        return int(value.value) * DAY_NANOS
-    return int(value.value) * _NANOS[name] if name in _NANOS else None
-
-
-def _fit_date(value: Literal, kind: PrimitiveType) -> Fit | None:
-    if isinstance(value.value, str):
-        days = parse_date(value.value)
-        if days is None:
-            return None
-        rest = 0
-    else:
-        instant = _instant(value)
-        if instant is None:
-            return None
-        days, rest = divmod(instant, DAY_NANOS)
-    return _between(days, *INTEGER_RANGES["int"]) or Fit(days, int(rest != 0))
-
-
-def _fit_timestamp(value: Literal, kind: PrimitiveType) -> Fit | None:
-    if isinstance(value.value, str):
-        parsed = parse_timestamp(value.value)
-        instant = None if parsed is None else parsed[0]
-        if parsed is not None and parsed[1] and "ntz" in kind.name:
-            raise InvalidPredicateError(
-                f"{value} names a zone, but the column has type {kind}, which has none", hint="Leave the zone out."
-            )
-    else:
-        instant = _instant(value)
-    if instant is None:
-        return None
-    count, rest = divmod(instant, _NANOS[kind.name])
-    return _between(count, *_LONG) or Fit(count, int(rest != 0 and not isinstance(value.value, str)))
-
-
-_FITTERS = {
-    "boolean": _fit_boolean,
-    "string": _fit_string,
-    "binary": _fit_binary,
-    "uuid": _fit_uuid,
-    "date": _fit_date,
-    "time": _fit_time,
-    "timestamp": _fit_timestamp,
-    "timestamp_ntz": _fit_timestamp,
-    "timestamp_ns": _fit_timestamp,
-    "timestamp_ntz_ns": _fit_timestamp,
-}

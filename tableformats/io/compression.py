@@ -1,9 +1,9 @@
-"""Compressed bytes inflated to a bound, whatever size they declare; for the containers that Arrow does not open.
+"""Inflate compressed bytes up to a limit, whatever size they declare; for the containers that Arrow does not open.
 
-Deflate is most of what reading Iceberg's manifests costs. ISA-L inflates them 2.3 times as fast as zlib does, and its
-Python binding is zlib's drop-in: it stops at a bound, tells where the data ended, and lets go of the GIL. Where there
-is no wheel of it, zlib does the same work. libdeflate is another 15 % faster. Its Python binding tells nothing of the
-place of the end, but the C functions inside of it do (:func:`libdeflate`); kernels call these where the wheel has them.
+Inflating is most of the cost of reading Iceberg's manifests. ISA-L inflates them 2.3 times as fast as zlib, and its
+Python binding replaces zlib's: it stops at a limit, says where the data ended, and releases the GIL. Where its wheel
+is not installed, zlib is used. libdeflate is 15 % faster than ISA-L. Its Python binding does not say where the data
+ended, but the C functions in its wheel do; kernels call them where they are exported (:func:`libdeflate`).
 
 Sources: RFC 1951 and 1952; Snappy format description; RFC 8878; Apache Avro specification, "Required Codecs" and
 "Optional Codecs".
@@ -21,11 +21,11 @@ try:
 except ImportError:
     import zlib as deflate  # type: ignore[no-redef]
 
-__all__ = ["AVRO_CODECS", "DAMAGE", "inflate", "inflate_avro", "libdeflate"]
+__all__ = ["AVRO_CODECS", "INFLATE_ERRORS", "inflate", "inflate_avro", "libdeflate"]
 
 AVRO_CODECS = ("null", "deflate", "snappy", "zstandard")
 _DEFLATE_ERROR: type[Exception] = deflate.error  # type: ignore[assignment]  # the stub calls the class an instance
-DAMAGE = (_DEFLATE_ERROR, pa.ArrowException, OSError, ValueError)
+INFLATE_ERRORS = (_DEFLATE_ERROR, pa.ArrowException, OSError, ValueError)
 """What :func:`inflate` and :func:`inflate_avro` raise."""
 
 _CRC_BYTES = 4
@@ -34,15 +34,19 @@ _WINDOWS = {"deflate": _RAW, "gzip": 31}
 
 
 def inflate(codec: str, data: bytes | memoryview, limit: int) -> bytes | memoryview | None:
-    """The plain bytes of ``data``; None where they are more than ``limit``.
+    """The inflated bytes of ``data``; None where they are more than ``limit``.
 
     Parameters
     ----------
-    codec : "null", "deflate" (raw), "gzip", "snappy" (raw) or "zstandard"
+    codec : str
+        "null", "deflate" (raw), "gzip", "snappy" (raw) or "zstandard".
+    limit : int
+        Bytes.
 
     Raises
     ------
-    one of DAMAGE : the data are damaged, cut short, or followed by others
+    one of INFLATE_ERRORS
+        The data are damaged or cut short, or other bytes follow them.
     """
     if codec == "null":
         return data if len(data) <= limit else None
@@ -52,7 +56,7 @@ def inflate(codec: str, data: bytes | memoryview, limit: int) -> bytes | memoryv
 
 
 def inflate_avro(codec: str, block: bytes | memoryview, limit: int) -> bytes | memoryview | None:
-    """:func:`inflate` of an Avro block: behind the bytes of snappy stands the big-endian CRC-32 of the plain ones."""
+    """:func:`inflate` for an Avro block. With snappy, the big-endian CRC-32 of the inflated bytes follows the data."""
     if codec == "deflate":
         return _deflate(block, limit, _RAW)
     if codec != "snappy":
@@ -65,8 +69,14 @@ def inflate_avro(codec: str, block: bytes | memoryview, limit: int) -> bytes | m
 
 @lru_cache
 def libdeflate() -> tuple[int, int, int, int] | None:
-    """Addresses of ``libdeflate_alloc_decompressor``, ``_free_decompressor``, ``_deflate_decompress_ex`` and
-    ``_adler32`` (libdeflate.h) in the package deflate; None where it is not installed, or its module exports none."""
+    """Addresses of libdeflate's C functions in the package ``deflate``.
+
+    Returns
+    -------
+    tuple of int, or None
+        ``libdeflate_alloc_decompressor``, ``_free_decompressor``, ``_deflate_decompress_ex`` and ``_adler32``
+        (libdeflate.h). None where the package is not installed, or exports no such functions.
+    """
     import ctypes
 
     try:
@@ -89,7 +99,7 @@ def _deflate(data: bytes | memoryview, limit: int, window: int) -> bytes | None:
         return None
     if not inflater.eof:
         raise ValueError("it is cut short")
-    # Python's Avro writers cut deflate data out of a zlib stream and leave the beginning of its checksum behind it.
+    # Python's Avro writers cut deflate data out of a zlib stream and leave the first bytes of its checksum behind.
     if inflater.unused_data and not deflate.adler32(plain).to_bytes(4, "big").startswith(inflater.unused_data):
         raise ValueError(f"{len(inflater.unused_data)} bytes follow its end")
     return plain
@@ -115,7 +125,7 @@ def _snappy_size(data: bytes | memoryview) -> int:
 
 
 def _zstandard(data: bytes | memoryview, limit: int) -> bytes | None:
-    """Read in steps, for the size that a frame declares is not to be believed."""
+    """Inflate in steps, because the size that a frame declares cannot be trusted."""
     parts: list[bytes] = []
     total = 0
     with pa.CompressedInputStream(pa.BufferReader(pa.py_buffer(data)), "zstd") as stream:

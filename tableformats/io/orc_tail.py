@@ -1,8 +1,9 @@
-"""What an ORC file's tail says of its stripes, and of its timestamps, for Arrow reads them without a check.
+"""Read an ORC file's tail: its stripes, and whether Arrow reads its timestamps correctly.
 
-Arrow counts ORC timestamps in nanoseconds from 1970 and wraps around outside of 1677 to 2262; the file's statistics
-bound its values. A plain timestamp is a wall clock of the zone of its writer: it is the same as an instant in UTC,
-and neither depends on the machine's zone tables, where that zone is UTC, as it is in files of Iceberg's writers.
+Arrow reads ORC timestamps as nanoseconds from 1970 without a check: values before 1677 or after 2262 wrap around. The
+file's statistics bound its values, so they can rule that out. A plain timestamp is a wall clock in the zone of its
+writer. Only where that zone is UTC, as in files of Iceberg's writers, is it the same as an instant, and independent
+of the machine's zone tables.
 Source: ORC specification v1, "File Tail", "Column Statistics", "Stripe Footer"; orc_proto.proto.
 """
 
@@ -18,8 +19,8 @@ from .compression import inflate
 __all__ = ["OrcTail"]
 
 MAX_TAIL_BYTES = 64 << 20
-"""Of each part of a tail. Arrow has read the whole tail by limits of its own before it is looked at here; a greater
-one is no error of its own, but a tail of which nothing is known."""
+"""Of each part of a tail. Arrow has read the whole tail before, within its own limits. A greater part is no error in
+itself, but nothing is known of that tail."""
 _CODECS = {0: "null", 1: "deflate", 2: "snappy", 5: "zstandard"}
 _UTC = frozenset(("", "UTC", "GMT", "Etc/UTC", "Etc/GMT", "Z"))
 # Two days less than what 64 bits of nanoseconds hold: bounds may be in the writer's zone.
@@ -33,7 +34,8 @@ class OrcTail:
 
     Raises
     ------
-    ValueError, zlib.error, OSError, pyarrow.ArrowException : the tail is damaged
+    ValueError, zlib.error, OSError, pyarrow.ArrowException
+        The tail is damaged.
     """
 
     def __init__(self, source: pa.NativeFile) -> None:
@@ -46,28 +48,32 @@ class OrcTail:
         self._footer = self._message(end - script_size - script.get(1, 0), script.get(1, 0))
 
     def stripes(self) -> list[tuple[int, int]] | None:
-        """(offset, rows) of each stripe; None where the footer is not read."""
+        """(offset, rows) of each stripe. None: the footer's compression is not supported."""
         if self._footer is None:
             return None
         found = [_numbers(message) for message in _messages(self._footer, 3)]
         return [(stripe.get(1, 0), stripe.get(5, 0)) for stripe in found]
 
-    def doubts_of(self, schema: pa.Schema, names: Collection[str]) -> str | None:
-        """Why timestamps in these top-level columns of the file's ``schema`` cannot be relied upon; None where they
-        can."""
+    def timestamp_problem(self, schema: pa.Schema, names: Collection[str]) -> str | None:
+        """Why Arrow may read timestamps wrongly in the top-level columns ``names`` of the file's ``schema``.
+
+        None: it reads them correctly.
+        """
         kinds = [("", pa.null()), *((field.name, kind) for field in schema for kind in _walk(field.type))]
         for number, (name, kind) in enumerate(kinds):
-            if name in names and pa.types.is_timestamp(kind) and (doubt := self.doubts(number, len(kinds))):
-                return doubt
+            if name in names and pa.types.is_timestamp(kind) and (problem := self.column_problem(number, len(kinds))):
+                return problem
         return None
 
-    def doubts(self, column: int, columns: int) -> str | None:
-        """Why the timestamps of a column cannot be relied upon; None where they can.
+    def column_problem(self, column: int, columns: int) -> str | None:
+        """Why Arrow may read the timestamps of one column wrongly; None: it reads them correctly.
 
         Parameters
         ----------
-        column : its number, the file's root being 0, depth first
-        columns : how many there are, with the root
+        column : int
+            The column's number. The file's root is 0, and columns are numbered depth first.
+        columns : int
+            The number of columns, with the root.
         """
         if self._footer is None:
             return "the file's statistics are compressed in a way that is not read"
@@ -84,9 +90,13 @@ class OrcTail:
         return None
 
     def least(self, column: int, columns: int) -> tuple[bool, int | None]:
-        """(whether it is known, the least value of a column of dates (days) or timestamps (milliseconds in UTC)).
+        """The least value of a column of dates or timestamps. Parameters as of :meth:`column_problem`.
 
-        The least value is None where the column has no values. Parameters as of :meth:`doubts`.
+        Returns
+        -------
+        known : bool
+        value : int or None
+            Days, or milliseconds in UTC. None: the column has no values.
         """
         statistics = [] if self._footer is None else list(_messages(self._footer, 7))
         if len(statistics) != columns:
@@ -97,7 +107,7 @@ class OrcTail:
         for number in (_DATE_STATISTICS, _TIMESTAMP_STATISTICS):
             for message in _messages(statistics[column], number):
                 found |= _numbers(message)
-        # Of timestamps the fields 3 and 4 are in UTC; 1 and 2, of old writers, are wall clocks.
+        # Fields 3 and 4 of timestamp statistics are in UTC. Fields 1 and 2, of old writers, are wall clocks.
         bounds = [(found[k] >> 1) ^ -(found[k] & 1) for k in (1, 3) if k in found]
         return bool(bounds), min(bounds, default=None)
 
@@ -119,7 +129,7 @@ class OrcTail:
         return data
 
     def _message(self, start: int, size: int) -> bytes | None:
-        """A part of the tail without compression; None where its codec is not read."""
+        """A part of the tail, inflated. None: its codec is not supported."""
         data = self._bytes(start, size)
         if self._codec in (None, "null"):
             return data if self._codec else None
@@ -137,7 +147,7 @@ class OrcTail:
 
 
 def _walk(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """The type and all below it, in the order in which ORC numbers its columns."""
+    """The type and all types inside it, in the order in which ORC numbers its columns."""
     yield kind
     if pa.types.is_map(kind):
         below = [kind.key_field, kind.item_field]
@@ -148,7 +158,7 @@ def _walk(kind: pa.DataType) -> Iterator[pa.DataType]:
 
 
 def _is_bounded(statistics: bytes) -> bool:
-    """Whether a column has no values, or bounds (milliseconds) that nanoseconds hold."""
+    """Whether a column has no values, or has bounds (milliseconds) that fit into 64 bits of nanoseconds."""
     if _numbers(statistics).get(1) == 0:
         return True
     found: dict[int, int] = {}
@@ -163,7 +173,7 @@ def _is_bounded(statistics: bytes) -> bool:
 
 
 def _numbers(message: bytes) -> dict[int, int]:
-    """The integer fields of a message by number; the last of a kind counts."""
+    """The integer fields of a message by number. Of repeated fields the last one counts."""
     return {number: value for number, value in _fields(message) if isinstance(value, int)}
 
 
@@ -172,7 +182,7 @@ def _messages(message: bytes, wanted: int) -> Iterator[bytes]:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Fields with their numbers; fixed-width ones, of which none is wanted, as bytes. Raises ValueError."""
+    """Fields with their numbers. Fixed-width fields, which nobody uses, come as bytes. Raises ValueError."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)

@@ -134,7 +134,7 @@ class _Planner:
         )
         self.partition_fields = partition_members(specs)
         self.block_cache = BlockCache(handle.cache, specs)
-        self.disk_cache = DiskPartCache(handle.cache.directory, handle.cache.place, specs)
+        self.disk_cache = DiskPartCache(handle.cache.directory, handle.cache.table_key, specs)
         self.reconciler = Reconciler(self.block_cache.seed)
 
     def plan(self) -> FilePlan:

@@ -37,19 +37,11 @@ from ..errors import (
     UnknownFormatError,
     UnsupportedFeatureError,
 )
-from ..io.compression import AVRO_CODECS, DAMAGE, inflate_avro, libdeflate
+from ..io.buffers import ReusableBuffer
+from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro, libdeflate
 from ..io.orc_tail import OrcTail
-from ..io.storage import (
-    FileInfo,
-    ReusableBuffer,
-    Storage,
-    common_move,
-    missing_file,
-    normalize,
-    normalize_all,
-    scheme_of,
-    strip_trailing,
-)
+from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
+from ..io.storage import FileInfo, Storage, missing_file
 from ..limits import DEFAULT_LIMITS, Limits
 from ..runtime.concurrency import cached_property, free_after_fork
 from ..runtime.threads import ahead, bundles, in_order, runs, thread_count
@@ -90,7 +82,7 @@ __all__ = [
     "Bounds",
     "ChangeBatch",
     "CorruptMetadataError",
-    "DAMAGE",
+    "INFLATE_ERRORS",
     "DATETIME_MS",
     "DAY_S",
     "DAY_US",

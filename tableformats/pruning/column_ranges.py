@@ -1,8 +1,8 @@
-"""What is known of the values in files, a row a file: partition values, bounds and counts, as ranges of columns.
+"""What is known of the values of columns in files, one row per file: ranges from partition values, bounds and counts.
 
-A range is a superset of what occurs: what is not known bounds nothing, and what contradicts itself proves nothing. Each
-source of ranges (partition values, turned back into bounds of the column that they come from; bounds and counts of the
-file itself) is one class here; what they say of a predicate is decided in ``pruning.py``.
+A range is a superset of the values that occur. What is unknown does not bound anything, and what contradicts itself
+proves nothing. Each class of :class:`RangeSource` here is one source of ranges: partition values, from which bounds of
+the source column follow; columns that a partition column was computed from; and the files' own bounds and counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..columnar.arrays import FALSE, scalar, to_arrow, to_numpy
 from ..columnar.packed import Column, pack, unpack
 from ..expressions import BoundColumn
 from ..schema import Field, arrow_type
-from .literal_codes import Accepted, locate, validity_of
+from .literal_codes import MatchingCodes, locate, validity_of
 
 if TYPE_CHECKING:
     from ..plugin.partitions import ImpliedBounds, PartitionField, PartitionSpec
@@ -28,30 +28,37 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundsRangeSource",
-    "RangeSource",
     "ImpliedRangeSource",
     "PackedRange",
     "PartitionRangeSource",
     "Range",
-    "flag",
+    "RangeSource",
     "is_null",
     "partition_range_source",
     "ranges_of",
+    "to_flags",
     "without_nan",
 ]
 
 _FLOATS = ("float", "double")
-_FEW = 1024
+_MIN_ROWS_TO_ENCODE = 1024
+"""With fewer rows, finding the distinct values costs more than it saves."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """What one source knows of one column, a row a file.
+    """What one source knows of one column, one row per file.
 
-    ``lower`` and ``upper`` (column type, inclusive, null = unknown) bound the values that are not NULL; a NaN that
-    may occur is an upper bound, being the greatest number. ``may_value``, ``may_null``, ``may_nan``: uint8[n], 0
-    where none can occur. With ``places`` (intp[n]) the other members have an entry for each distinct range, and file i
-    has the entry ``places[i]``.
+    Attributes
+    ----------
+    lower, upper : pyarrow.Array
+        [n] in the column's type, inclusive bounds of the values that are not NULL; null means unknown. If a NaN may
+        occur it is the upper bound, because it is the greatest number.
+    may_value, may_null, may_nan : numpy.ndarray
+        uint8[n]: 0 where no row has a value, a NULL, a NaN.
+    indices : numpy.ndarray, optional
+        intp[n_files]. The range is dictionary-encoded: the other attributes have one row per distinct range, and file i
+        has row ``indices[i]``. None: one row per file.
     """
 
     lower: pa.Array
@@ -59,10 +66,10 @@ class Range:
     may_value: np.ndarray
     may_null: np.ndarray
     may_nan: np.ndarray
-    places: np.ndarray | None = None
+    indices: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> Range:
-        """What is known of these files (int64 indices)."""
+        """The ranges of some files (``rows``: int64 indices). Not for ranges with ``indices``."""
         at = to_arrow(rows)
         lower = pc.take(self.lower, at)
         upper = lower if self.upper is self.lower else pc.take(self.upper, at)
@@ -70,79 +77,82 @@ class Range:
 
     @staticmethod
     def concat(parts: Sequence[Range]) -> Range:
-        """The ranges of files, one after the other; each part without ``places``."""
+        """The ranges of several lists of files, one after the other. Not for ranges with ``indices``."""
         lower, upper = (pa.concat_arrays([getattr(part, side) for part in parts]) for side in ("lower", "upper"))
         flags = [np.concatenate([getattr(part, may) for part in parts]) for may in ("may_value", "may_null", "may_nan")]
         return Range(lower, upper, flags[0], flags[1], flags[2])
 
     def pack(self) -> PackedRange:
-        """The same, without ``places``, in fewer bytes."""
+        """The same range in fewer bytes. Not for ranges with ``indices``."""
         flags = (pack(to_arrow(may)) for may in (self.may_value, self.may_null, self.may_nan))
         return PackedRange((pack(self.lower), pack(self.upper), *flags))
 
-    def codes(self, accepted: Accepted) -> tuple[np.ndarray, np.ndarray] | None:
-        """int32[n], int32[n]: the codes of ``lower`` and ``upper``; the least and the greatest where unknown. None:
-        all are unknown."""
+    def codes(self, matching: MatchingCodes) -> tuple[np.ndarray, np.ndarray] | None:
+        """int32[n], int32[n]: the codes of ``lower`` and ``upper``; where unknown the least and the greatest code.
+
+        None: all bounds are unknown.
+        """
         if self.lower.null_count == len(self.lower) and self.upper.null_count == len(self.upper):
             return None
-        lower = locate(self.lower, accepted, 0)
+        lower = locate(self.lower, matching, 0)
         if self.upper is self.lower and not self.lower.null_count:
             return lower, lower
-        return lower, locate(self.upper, accepted, accepted.top)
+        return lower, locate(self.upper, matching, matching.top)
 
-    def outcomes(self, accepted: Accepted, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-        """uint8: masks of a leaf that is TRUE for the accepted codes."""
+    def outcomes(self, matching: MatchingCodes, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """uint8[n]: the possible outcomes of a leaf that is TRUE for the matching codes, as masks."""
         out = np.empty(len(self.may_value), np.uint8)
         kernels.leaf_mask(
             *codes,
-            accepted.top,
+            matching.top,
             self.may_value,
             self.may_null,
-            accepted.first,
-            accepted.last,
-            accepted.odd_only,
+            matching.first,
+            matching.last,
+            matching.odd_only,
             False,
             out,
         )
         return out
 
     def expand(self, values: np.ndarray) -> np.ndarray:
-        """[n]: what each file's entry has."""
-        return values if self.places is None else values[self.places]
+        """[n_files]: ``values``, which has one entry per row of the range, with one entry per file."""
+        return values if self.indices is None else values[self.indices]
 
 
 @dataclass(frozen=True)
 class PackedRange:
-    """A :class:`Range` that is kept: its five columns."""
+    """A :class:`Range` in packed columns, for the cache."""
 
     columns: tuple[Column, ...]
 
     @property
     def nbytes(self) -> int:
-        """Memory that the range holds."""
+        """Bytes of memory."""
         return sum(int(column.nbytes) for column in self.columns)
 
     def unpack(self) -> Range:
+        """The range."""
         lower, upper, *flags = map(unpack, self.columns)
         return Range(lower, upper, *map(to_numpy, flags))
 
 
 class RangeSource:
-    """A source of masks for leaves, over ``n`` files."""
+    """A source of what is known of the values of columns in ``n`` files, or groups of files."""
 
     n: int
 
     def ranges(self, column: BoundColumn) -> Sequence[Range]:
-        """What is known of ``column``: none, one, or several independent ranges."""
+        """The ranges of ``column``: none, one, or several that hold independently of each other."""
         raise NotImplementedError
 
     def buckets(self, column: BoundColumn) -> Sequence[tuple[PartitionField, pa.Array, pa.Array]]:
-        """Bucket fields of ``column`` with the least and greatest bucket of each file."""
+        """The bucket fields of ``column``, each with the least and the greatest bucket of every file ([n])."""
         return ()
 
 
 class ImpliedRangeSource(RangeSource):
-    """What files' partition values say of the columns that the partition columns were computed from."""
+    """What partition values say of the columns that the writers computed the partition columns from."""
 
     def __init__(self, spec: PartitionSpec, partition: pa.StructArray) -> None:
         self.n = len(partition)
@@ -151,30 +161,32 @@ class ImpliedRangeSource(RangeSource):
         self._cache: dict[int, list[Range]] = {}
 
     def ranges(self, column: BoundColumn) -> Sequence[Range]:
+        """See :meth:`RangeSource.ranges`."""
         if column.id not in self._cache:
             implied = [i for i in self._spec.implied if i.source_id == column.id and not column.type.is_nested]
             self._cache[column.id] = [self._range(i, column) for i in implied]
         return self._cache[column.id]
 
     def _range(self, implied: ImpliedBounds, column: BoundColumn) -> Range:
-        known = implied.of([self._partition.field(str(i)) for i in implied.field_ids], column.type)
-        return Range(known.lower, known.upper, known.may_value, known.may_null, np.zeros(self.n, np.uint8))
+        found = implied.of([self._partition.field(str(i)) for i in implied.field_ids], column.type)
+        return Range(found.lower, found.upper, found.may_value, found.may_null, np.zeros(self.n, np.uint8))
 
 
 class BoundsRangeSource(RangeSource):
-    """The files' own bounds and counts."""
+    """The files' own bounds and counts, as ranges by field id."""
 
     def __init__(self, ranges: Mapping[int, Range], n: int) -> None:
         self.n = n
         self._ranges = ranges
 
     def ranges(self, column: BoundColumn) -> Sequence[Range]:
-        known = self._ranges.get(column.id)
-        return () if known is None or column.type.is_nested else (known,)
+        """See :meth:`RangeSource.ranges`."""
+        found = self._ranges.get(column.id)
+        return () if found is None or column.type.is_nested else (found,)
 
 
-class _Counted:
-    """Bounds and counts of ``n`` files, turned into ranges."""
+class _RangeBuilder:
+    """Makes ranges of the bounds and counts of ``n`` files."""
 
     def __init__(self, bounds: Bounds, record_count: pa.Array) -> None:
         self.n = len(record_count)
@@ -190,7 +202,7 @@ class _Counted:
         may_value, may_null, may_nan = self._flags(field.id, is_float)
         if is_float:
             lower, upper = without_nan(lower), without_nan(upper)
-        contradictory = pc.greater(lower, upper) if _ordered(kind) else None
+        contradictory = pc.greater(lower, upper) if _has_arrows_order(kind) else None
         if contradictory is not None and contradictory.true_count:
             wrong = pc.fill_null(contradictory, FALSE)
             lower, upper = (pc.if_else(wrong, scalar(None, kind), side) for side in (lower, upper))
@@ -199,16 +211,16 @@ class _Counted:
         return Range(lower, upper, may_value, may_null, may_nan)
 
     def _flags(self, field_id: int, has_nan: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """uint8[n] thrice: whether a row may hold a value, a NULL, a NaN."""
+        """uint8[n] three times: 1 where a row may hold a value, a NULL, a NaN."""
         bounds = self._bounds
         columns = [side.get(field_id) for side in (bounds.null_count, bounds.value_count, bounds.nan_count)]
         columns.append(self._records)
-        # Counts that are null everywhere need have no values in memory.
-        known = [c if c is not None and c.null_count < len(c) else None for c in columns]
-        validities = [(None, 0) if c is None else validity_of(c) for c in known]
+        # A column of nulls may have no values in memory.
+        counts = [c if c is not None and c.null_count < len(c) else None for c in columns]
+        validities = [(None, 0) if c is None else validity_of(c) for c in counts]
         flags = [np.empty(self.n, np.uint8) for _ in range(3)]
         kernels.count_flags(
-            [None if c is None else to_numpy(c) for c in known],
+            [None if c is None else to_numpy(c) for c in counts],
             [bitmap for bitmap, _ in validities],
             [first for _, first in validities],
             has_nan,
@@ -218,13 +230,24 @@ class _Counted:
 
 
 def ranges_of(bounds: Bounds, record_count: pa.Array, columns: Sequence[Field]) -> dict[int, Range]:
-    """What bounds and counts say of leaf ``columns``, by field id. Cost: O(n) a column, GIL released."""
-    counted = _Counted(bounds, record_count)
-    return {f.id: counted.range(f) for f in columns if not f.type.is_nested}
+    """What bounds and counts say of leaf columns.
+
+    Parameters
+    ----------
+    record_count : pyarrow.Array
+        int64[n], the files' physical rows; null means unknown.
+
+    Returns
+    -------
+    dict of field id to Range
+        Cost: O(n) per column, with the GIL released.
+    """
+    builder = _RangeBuilder(bounds, record_count)
+    return {f.id: builder.range(f) for f in columns if not f.type.is_nested}
 
 
 class PartitionRangeSource(RangeSource):
-    """Partition values of files (least = greatest), or ranges of partition values of groups of files."""
+    """Partition values of files (lower = upper), or ranges of partition values of groups of files."""
 
     def __init__(self, spec: PartitionSpec, n: int, columns: Mapping[int, Range]) -> None:
         self.n = n
@@ -232,35 +255,38 @@ class PartitionRangeSource(RangeSource):
         self._columns = columns
         self._cache: dict[int, list[Range]] = {}
 
-    def _of(self, column: BoundColumn) -> list[PartitionField]:
+    def _fields_of(self, column: BoundColumn) -> list[PartitionField]:
         return [f for f in self._fields if f.source_id == column.id and not column.type.is_nested]
 
     def ranges(self, column: BoundColumn) -> Sequence[Range]:
+        """See :meth:`RangeSource.ranges`."""
         if column.id not in self._cache:
-            self._cache[column.id] = [self._preimage(field, column) for field in self._of(column)]
+            self._cache[column.id] = [self._preimage(field, column) for field in self._fields_of(column)]
         return self._cache[column.id]
 
     def _preimage(self, field: PartitionField, column: BoundColumn) -> Range:
-        """Files share few values (days, months): a transform is turned back for the distinct ones alone."""
-        known = self._columns[field.id]
+        """The range of the source column. Files share few partition values, so only distinct ones are turned back."""
+        stored = self._columns[field.id]
         if field.transform.name == "identity":
-            return known
-        places = None
-        if field.transform.is_order_preserving and known.lower is known.upper and len(known.lower) > _FEW:
-            encoded = pc.dictionary_encode(known.lower, "encode")
-            places = to_numpy(pc.cast(encoded.indices, pa.int64()))
-            known = _of_values(encoded.dictionary)
-        lower = field.transform.preimage(known.lower, column.type)[0]
-        upper = field.transform.preimage(known.upper, column.type)[1]
-        overflowed = field.transform.may_have_overflowed(known.upper)
+            return stored
+        indices = None
+        is_constant = stored.lower is stored.upper
+        if field.transform.is_order_preserving and is_constant and len(stored.lower) > _MIN_ROWS_TO_ENCODE:
+            encoded = pc.dictionary_encode(stored.lower, "encode")
+            indices = to_numpy(pc.cast(encoded.indices, pa.int64()))
+            stored = _constant_range(encoded.dictionary)
+        lower = field.transform.preimage(stored.lower, column.type)[0]
+        upper = field.transform.preimage(stored.upper, column.type)[1]
+        overflowed = field.transform.may_have_overflowed(stored.upper)
         if overflowed is not None:
             lower = pc.if_else(overflowed, scalar(None, lower.type), lower)
-        return Range(lower, upper, known.may_value, known.may_null, known.may_nan, places)
+        return Range(lower, upper, stored.may_value, stored.may_null, stored.may_nan, indices)
 
     def buckets(self, column: BoundColumn) -> Sequence[tuple[PartitionField, pa.Array, pa.Array]]:
+        """See :meth:`RangeSource.buckets`."""
         return [
             (f, self._columns[f.id].lower, self._columns[f.id].upper)
-            for f in self._of(column)
+            for f in self._fields_of(column)
             if f.transform.name == "bucket"
         ]
 
@@ -268,38 +294,49 @@ class PartitionRangeSource(RangeSource):
 def partition_range_source(
     spec: PartitionSpec, partition: pa.StructArray, sources: Container[int] | None = None
 ) -> PartitionRangeSource:
-    """RangeSource of files' own partition values, of those that come from the columns ``sources`` (None: any)."""
+    """The source of the files' own partition values.
+
+    Parameters
+    ----------
+    partition : pyarrow.StructArray
+        [n], with members named by partition field id.
+    sources : container of int, optional
+        Only partition fields whose source column is in it. None: all.
+    """
     columns = {}
     for f in spec.fields:
         index = partition.type.get_field_index(str(f.id))
         if index >= 0 and (sources is None or f.source_id in sources):
-            columns[f.id] = _of_values(partition.field(index))
+            columns[f.id] = _constant_range(partition.field(index))
     return PartitionRangeSource(spec, len(partition), columns)
 
 
-def _of_values(values: pa.Array) -> Range:
-    """Files that have one value in all rows."""
+def _constant_range(values: pa.Array) -> Range:
+    """The range of files that have one value, or NULL, in all rows."""
     null = is_null(values).view(np.uint8)
     may_nan = np.zeros(len(values), np.uint8)
     if pa.types.is_floating(values.type):
-        may_nan = flag(pc.fill_null(pc.is_nan(values), FALSE))
+        may_nan = to_flags(pc.fill_null(pc.is_nan(values), FALSE))
     return Range(values, values, 1 - null, null, may_nan)
 
 
 def is_null(values: pa.Array) -> np.ndarray:
+    """bool[n]: where ``values`` is null."""
     if not values.null_count:
         return np.zeros(len(values), bool)
     return to_numpy(pc.is_null(values))
 
 
-def flag(values: pa.Array) -> np.ndarray:
+def to_flags(values: pa.Array) -> np.ndarray:
+    """A bool array without nulls as uint8[n]."""
     return to_numpy(values).view(np.uint8)
 
 
 def without_nan(values: pa.Array) -> pa.Array:
+    """``values`` with null (unknown) in place of NaN."""
     return pc.if_else(pc.fill_null(pc.is_nan(values), FALSE), scalar(None, values.type), values)
 
 
-def _ordered(kind: pa.DataType) -> bool:
-    """Whether Arrow compares the type as we do."""
+def _has_arrows_order(kind: pa.DataType) -> bool:
+    """Whether Arrow compares values of the type, in the order used here."""
     return not (pa.types.is_null(kind) or pa.types.is_nested(kind))

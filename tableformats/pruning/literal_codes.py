@@ -1,8 +1,8 @@
-"""Literals and bounds as codes: where a value stands among a leaf's sorted literals.
+"""Literals and bounds as codes: the position of a value among the sorted literals of a leaf.
 
-With k sorted, distinct literals ``code(v) = 2 * #(literals < v) + (v in literals)``, from 0 to 2k. A comparison then
-accepts an interval of codes, IN accepts the odd ones, and every type's order is used in one place, the ``locate``
-kernels. Literals are those of a bound predicate: values of their column's type.
+With k sorted, distinct literals ``code(v) = 2 * #(literals < v) + (v in literals)``, from 0 to 2k. Then a comparison
+matches an interval of codes, IN matches the odd codes, and only the ``locate`` kernels know the order of each type.
+The literals are those of a bound predicate: values of their column's type.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from ..expressions import Literal
 from ..schema import DecimalType, FixedType, PrimitiveType, Type
 
 __all__ = [
-    "Accepted",
-    "accept_comparison",
-    "accept_in",
-    "accept_prefix",
+    "MatchingCodes",
+    "codes_matching_comparison",
+    "codes_matching_in",
+    "codes_matching_prefix",
     "domain_of",
-    "into_domain",
     "locate",
+    "to_domain",
     "validity_of",
 ]
 
-_INTEGERS = (
+_STORED_AS_INT64 = (
     "boolean",
     "byte",
     "short",
@@ -45,15 +45,22 @@ _INTEGERS = (
     "timestamp_ns",
     "timestamp_ntz_ns",
 )
-# A decimal has 38 digits at most; shifting one must not round it.
 
 
 @dataclass(frozen=True)
-class Accepted:
-    """Literals of one domain (ascending, distinct) and the codes that make a leaf TRUE.
+class MatchingCodes:
+    """The literals of a leaf, and the codes of the values for which the leaf is TRUE.
 
-    Accepted are the codes from ``first`` to ``last`` (none where ``first > last``), or, with ``odd_only``, every
-    odd code.
+    Attributes
+    ----------
+    domain : str
+        The order of the literals; see :func:`domain_of`.
+    literals : tuple
+        Ascending and distinct.
+    first, last : int
+        The matching codes; none where ``first > last``. Ignored with ``odd_only``.
+    odd_only : bool
+        Every odd code matches: every value that equals a literal.
     """
 
     domain: str
@@ -69,50 +76,50 @@ class Accepted:
 
 
 def domain_of(kind: Type) -> str | None:
-    """The kernel that orders values of ``kind``: int64, float64, decimal or bytes; None: no order that we use."""
+    """The order of the values of ``kind``: int64, float64, decimal or bytes. None: no order that pruning uses."""
     if isinstance(kind, DecimalType):
         return "decimal"
     if isinstance(kind, FixedType):
         return "bytes"
     if not isinstance(kind, PrimitiveType):
         return None
-    if kind.name in _INTEGERS:
+    if kind.name in _STORED_AS_INT64:
         return "int64"
     if kind.name in ("float", "double"):
         return "float64"
     return "bytes" if kind.name in ("string", "binary", "uuid") else None
 
 
-def accept_comparison(op: str, literal: Literal, kind: Type) -> Accepted | None:
-    """Codes for ``column op literal``; ``op`` is one of = < <= > >=. None: values of ``kind`` have no order here."""
+def codes_matching_comparison(op: str, literal: Literal, kind: Type) -> MatchingCodes | None:
+    """The codes for ``column op literal``; ``op`` is one of = < <= > >=. None: the column's type has no order here."""
     domain = domain_of(kind)
     if domain is None:
         return None
     first, last = {"<": (0, 0), "<=": (0, 1), "=": (1, 1), ">": (2, 2), ">=": (1, 2)}[op]
-    return Accepted(domain, (into_domain(literal.value, kind, domain),), first, last)
+    return MatchingCodes(domain, (to_domain(literal.value, kind, domain),), first, last)
 
 
-def accept_in(literals: Iterable[Literal], kind: Type) -> Accepted | None:
-    """Codes for ``column IN (literals)``. None: values of ``kind`` have no order here."""
+def codes_matching_in(literals: Iterable[Literal], kind: Type) -> MatchingCodes | None:
+    """The codes for ``column IN (literals)``. None: the column's type has no order here."""
     domain = domain_of(kind)
     if domain is None:
         return None
-    distinct = {into_domain(literal.value, kind, domain) for literal in literals}
-    return Accepted(domain, _ascending(distinct), 1, 0, odd_only=True)
+    distinct = {to_domain(literal.value, kind, domain) for literal in literals}
+    return MatchingCodes(domain, _ascending(distinct), 1, 0, odd_only=True)
 
 
-def accept_prefix(prefix: str | bytes) -> Accepted:
-    """Codes for values that start with ``prefix`` (strings as UTF-8)."""
+def codes_matching_prefix(prefix: str | bytes) -> MatchingCodes:
+    """The codes for values that start with ``prefix`` (strings as UTF-8)."""
     start = prefix.encode("utf-8", "surrogatepass") if isinstance(prefix, str) else prefix
     cut = start.rstrip(b"\xff")
     if not cut:
-        # Nothing stands above every extension: from the prefix to the end.
-        return Accepted("bytes", (start,), 1, 2)
-    return Accepted("bytes", (start, cut[:-1] + bytes([cut[-1] + 1])), 1, 2)
+        # No value is greater than every extension of the prefix: everything from the prefix on matches.
+        return MatchingCodes("bytes", (start,), 1, 2)
+    return MatchingCodes("bytes", (start, cut[:-1] + bytes([cut[-1] + 1])), 1, 2)
 
 
-def into_domain(value: Any, kind: Type, domain: str) -> Any:
-    """A value of type ``kind`` as :attr:`Accepted.literals` has it."""
+def to_domain(value: Any, kind: Type, domain: str) -> Any:
+    """A value of type ``kind`` in the form of :attr:`MatchingCodes.literals`."""
     if domain == "bytes":
         return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else bytes(value)
     if isinstance(kind, DecimalType):
@@ -125,20 +132,29 @@ def _ascending(values: set[Any]) -> tuple[Any, ...]:
     return (*sorted(v for v in values if v == v), *nan)
 
 
-def locate(values: pa.Array, accepted: Accepted, unknown: int) -> np.ndarray:
-    """int32[n]: the code of every value, ``unknown`` of nulls.
+def locate(values: pa.Array, matching: MatchingCodes, unknown: int) -> np.ndarray:
+    """The codes of a column of values.
 
-    ``values`` has the Arrow type of the column (see :func:`tableformats.schema.types.arrow_type`).
+    Parameters
+    ----------
+    values : pyarrow.Array
+        [n], in the column's Arrow type (:func:`tableformats.schema.arrow_type`).
+    unknown : int
+        The code of nulls.
+
+    Returns
+    -------
+    int32[n]
     """
     if values.null_count == len(values):
         return np.full(len(values), unknown, np.int32)
     out = np.empty(len(values), np.int32)
-    literals = accepted.literals
-    if accepted.domain == "int64":
+    literals = matching.literals
+    if matching.domain == "int64":
         kernels.locate_int64(_integers(values), np.array(literals, np.int64), out)
-    elif accepted.domain == "float64":
+    elif matching.domain == "float64":
         kernels.locate_float64(to_numpy(pc.cast(values, pa.float64())), np.array(literals, np.float64), out)
-    elif accepted.domain == "decimal":
+    elif matching.domain == "decimal":
         packed = b"".join(v.to_bytes(16, "little", signed=True) for v in literals)
         kernels.locate_decimal128(_decimals(values), np.frombuffer(packed, np.uint8), out)
     else:
@@ -151,12 +167,13 @@ def locate(values: pa.Array, accepted: Accepted, unknown: int) -> np.ndarray:
 
 
 def validity_of(values: pa.Array) -> tuple[np.ndarray | None, int]:
-    """Arrow's validity bitmap (uint8; None: no nulls) and the bit of the first value."""
+    """Arrow's validity bitmap (uint8[any]; None: no nulls), and the number of the first value's bit."""
     bitmap = values.buffers()[0] if values.null_count else None
     return None if bitmap is None else np.frombuffer(bitmap, np.uint8), values.offset
 
 
 def _integers(values: pa.Array) -> np.ndarray:
+    """int64[n]: the integers that stand for numbers, booleans, dates and times."""
     if pa.types.is_boolean(values.type):
         values = pc.cast(values, pa.int8())
     elif pa.types.is_date32(values.type):
@@ -167,6 +184,7 @@ def _integers(values: pa.Array) -> np.ndarray:
 
 
 def _decimals(values: pa.Array) -> np.ndarray:
+    """uint8[16 n]: unscaled decimals, little-endian."""
     start = values.offset * 16
     return np.frombuffer(values.buffers()[1], np.uint8)[start : start + len(values) * 16]
 

@@ -1,4 +1,4 @@
-"""Pruning of manifests and row groups: a compiled predicate over ranges of partition values of groups of files."""
+"""Prune groups of files (manifests, row groups of a checkpoint) by ranges of their partition values and columns."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .column_ranges import (
     PartitionRangeSource,
     Range,
     RangeSource,
-    flag,
     is_null,
     ranges_of,
+    to_flags,
     without_nan,
 )
 from .compiled_predicate import CompiledPredicate
@@ -30,8 +30,8 @@ __all__ = ["PredicateManifestFilter"]
 class PredicateManifestFilter(ManifestFilter):
     """A compiled predicate over summaries of manifests; see :class:`tableformats.plugin.ManifestFilter`."""
 
-    def __init__(self, program: CompiledPredicate, specs: Mapping[int, PartitionSpec]) -> None:
-        self._program = program
+    def __init__(self, predicate: CompiledPredicate, specs: Mapping[int, PartitionSpec]) -> None:
+        self._predicate = predicate
         self._specs = specs
 
     def decide(
@@ -44,24 +44,25 @@ class PredicateManifestFilter(ManifestFilter):
         bounds: Bounds | None = None,
     ) -> Decision:
         """See :meth:`tableformats.plugin.ManifestFilter.decide`."""
-        known = {**lower, **(bounds.lower if bounds is not None else {})}
-        n = len(next(iter(known.values())))
-        columns = {i: self._range(lower[i], upper[i], contains_null[i], contains_nan[i]) for i in lower}
-        sources: list[RangeSource] = [PartitionRangeSource(self._specs[spec_id], n, columns)]
+        columns = {**lower, **(bounds.lower if bounds is not None else {})}
+        n = len(next(iter(columns.values())))
+        ranges = {i: self._range(lower[i], upper[i], contains_null[i], contains_nan[i]) for i in lower}
+        sources: list[RangeSource] = [PartitionRangeSource(self._specs[spec_id], n, ranges)]
         if bounds is not None:
-            sources.append(BoundsRangeSource(ranges_of(bounds, pa.nulls(n, pa.int64()), self._program.columns), n))
-        return self._program.decide(sources)
+            sources.append(BoundsRangeSource(ranges_of(bounds, pa.nulls(n, pa.int64()), self._predicate.columns), n))
+        return self._predicate.decide(sources)
 
     @staticmethod
     def _range(lower: pa.Array, upper: pa.Array, contains_null: pa.Array, contains_nan: pa.Array) -> Range:
-        may_null = flag(pc.fill_null(contains_null, TRUE))
+        """The range of a partition field over the files of each group."""
+        may_null = to_flags(pc.fill_null(contains_null, TRUE))
         may_value = 1 - is_null(lower).view(np.uint8)
         may_nan = np.zeros(len(lower), np.uint8)
         if pa.types.is_floating(lower.type):
-            may_nan = flag(pc.fill_null(contains_nan, TRUE))
+            may_nan = to_flags(pc.fill_null(contains_nan, TRUE))
             may_value |= may_nan
             lower, upper = without_nan(lower), without_nan(upper)
             upper = pc.if_else(to_arrow(may_nan.view(bool)), scalar(np.nan, upper.type), upper)
-        # Neither a value nor a NULL nor a NaN: the summary contradicts itself and proves nothing.
-        silent = (may_value | may_null) == 0
-        return Range(lower, upper, may_value | silent, may_null | silent, may_nan)
+        # A summary without a value, a NULL and a NaN contradicts itself and proves nothing.
+        is_empty = (may_value | may_null) == 0
+        return Range(lower, upper, may_value | is_empty, may_null | is_empty, may_nan)

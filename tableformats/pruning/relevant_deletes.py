@@ -1,4 +1,4 @@
-"""Deletes that a predicate makes needless: those that delete no row for which it can be TRUE."""
+"""Drop deletes that delete only rows for which the predicate is not TRUE anyway."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from .compiled_predicate import NONE, CompiledPredicate
 __all__ = ["relevant_deletes"]
 
 
-def relevant_deletes(program: CompiledPredicate, deletes: DeleteFiles) -> DeleteFiles:
-    """``deletes`` without those whose statistics rule the predicate out for every row that they delete.
+def relevant_deletes(predicate: CompiledPredicate, deletes: DeleteFiles) -> DeleteFiles:
+    """``deletes`` without the delete files whose statistics show that the predicate is TRUE for no row they delete.
 
-    The rows that they would have deleted are left out by the predicate; their files lose nothing else.
+    The predicate filters out the rows that these would have deleted, and they delete no others.
     """
-    if deletes.statistics is None or not program.columns or not deletes.files.num_rows:
+    if deletes.statistics is None or not predicate.columns or not deletes.files.num_rows:
         return deletes
-    bounds = deletes.statistics.bounds(program.columns, None)
+    bounds = deletes.statistics.bounds(predicate.columns, None)
     records = pc.coalesce(deletes.files["record_count"].combine_chunks(), scalar(None, pa.int64()))
-    nowhere = pa.StructArray.from_buffers(pa.struct([]), len(records), [None])
-    kept = program.verdicts(PartitionSpec(0, ()), nowhere, bounds, records) != NONE
-    if kept.all():
+    no_partition = pa.StructArray.from_buffers(pa.struct([]), len(records), [None])
+    is_relevant = predicate.verdicts(PartitionSpec(0, ()), no_partition, bounds, records) != NONE
+    if is_relevant.all():
         return deletes
-    rows = np.flatnonzero(kept)
-    chosen = kept[deletes.indices]
+    rows = np.flatnonzero(is_relevant)
+    chosen = is_relevant[deletes.indices]
     owners = np.repeat(np.arange(len(deletes.offsets) - 1), np.diff(deletes.offsets))[chosen]
     offsets = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(deletes.offsets) - 1))])
     indices = np.searchsorted(rows, deletes.indices[chosen]).astype(np.int32)

@@ -1,9 +1,9 @@
-"""Which of Arrow's allocators planning takes: jemalloc, where nobody chose one.
+"""Let Arrow use jemalloc while plans are made, unless the process chose an allocator.
 
-A plan makes many columns and drops them soon. mimalloc, what Arrow takes by itself, asks the system for huge pages and
-gives them back at once, and the next column waits for another one to be cleared: with jemalloc plans took a tenth to a
-half less time on Linux, and less memory (docs/performance.md). Arrow has one default for the whole process; what the
-process had is put back when the last plan ends, and what was allocated meanwhile remembers where it came from.
+A plan allocates many columns and frees them soon. Arrow's default, mimalloc, gets huge pages from the system and
+returns them at once, so that the next column waits for another page to be cleared. With jemalloc plans took 10 to 50 %
+less time on Linux, and less memory (docs/performance.md). Arrow has one default allocator for the whole process. The
+previous one is restored when the last plan ends; memory that was allocated meanwhile is freed by its own allocator.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["quick_allocator"]
 
 
-class _Chosen:
-    """How many threads plan, and the allocator that the process had before the first of them."""
+class _Switch:
+    """Counts the plans that are being made, and has the allocator that the process had before the first of them."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -33,7 +33,7 @@ class _Chosen:
         free_after_fork(self)
 
     def after_fork(self) -> None:
-        """Plans of the parent do not end here."""
+        """Forget the parent's plans, which do not end in this process."""
         self._plans = 1
         self.leave()
 
@@ -42,7 +42,7 @@ class _Chosen:
 
         with self._lock:
             self._plans += 1
-            if self._plans == 1 and _is_arrows_choice():
+            if self._plans == 1 and _is_arrows_default():
                 self._before = pa.default_memory_pool()
                 pa.set_memory_pool(pa.jemalloc_memory_pool())
 
@@ -52,14 +52,16 @@ class _Chosen:
         with self._lock:
             self._plans -= 1
             if self._plans == 0 and self._before is not None:
-                if pa.default_memory_pool().backend_name == "jemalloc":  # nobody chose another one meanwhile
+                if pa.default_memory_pool().backend_name == "jemalloc":  # nobody chose another one since
                     pa.set_memory_pool(self._before)
                 self._before = None
 
 
-def _is_arrows_choice() -> bool:
-    """Whether Arrow's default is mimalloc, as nobody asked for it, and there is jemalloc; on Linux, for where else it
-    pays was not measured."""
+def _is_arrows_default() -> bool:
+    """Whether the allocator is mimalloc because nobody chose one, and jemalloc exists.
+
+    Only on Linux: whether jemalloc is faster elsewhere was not measured.
+    """
     import pyarrow as pa
 
     return (
@@ -70,15 +72,18 @@ def _is_arrows_choice() -> bool:
     )
 
 
-_CHOSEN = _Chosen()
+_SWITCH = _Switch()
 
 
 @contextmanager
 def quick_allocator() -> Iterator[None]:
-    """What Arrow allocates meanwhile, on any thread, comes from jemalloc, unless the process chose an allocator: by the
-    environment, or one that is not mimalloc's. A proxy of mimalloc's counts nothing meanwhile."""
-    _CHOSEN.enter()
+    """Within this context Arrow allocates from jemalloc, on all threads.
+
+    Nothing changes if the process chose an allocator: by the environment variable, or by setting one that is not
+    mimalloc. A proxy pool over mimalloc sees no allocations within the context.
+    """
+    _SWITCH.enter()
     try:
         yield
     finally:
-        _CHOSEN.leave()
+        _SWITCH.leave()

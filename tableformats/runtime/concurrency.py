@@ -1,7 +1,7 @@
-"""What threads share, and what of it a forked child can use: values that are made once, and locks that are free there.
+"""State that threads share and that a forked child can still use: cached properties, and locks.
 
-A child of a fork has one thread, the one that forked. A lock that another thread held at that moment would stay held
-in it for ever, so locks are made anew there; and values that are made when they are asked for take no lock at all.
+A forked child has one thread, the one that forked. A lock that another thread held at that moment would stay held in
+the child for ever. So locks are replaced in the child, and cached properties use no lock.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ T = TypeVar("T")
 
 
 class cached_property(Generic[T]):
-    """``functools.cached_property`` as it is from Python 3.12 on; before, it holds one lock for all instances while a
-    value is made. Threads that ask at once may each make the value; the first one that is kept stays."""
+    """``functools.cached_property`` as of Python 3.12, for older versions too.
+
+    Before 3.12 it holds one lock for all instances while a value is computed. This one has no lock: threads that ask
+    at the same time may each compute the value, and all get the one that was stored first.
+    """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self._make = make
@@ -41,7 +44,7 @@ class cached_property(Generic[T]):
 
 
 class HasLock(Protocol):
-    """Something with a lock of its own; ``after_fork`` is called in a child, once its lock is free."""
+    """An object with a lock. ``after_fork`` is called in a forked child, after the lock was replaced."""
 
     _lock: Any
 
@@ -52,7 +55,7 @@ _OWNERS: WeakSet[Any] = WeakSet()
 
 
 def free_after_fork(owner: HasLock) -> None:
-    """From now on the lock of ``owner`` is free in every forked child."""
+    """Replace the lock of ``owner`` in every forked child from now on."""
     _OWNERS.add(owner)
 
 

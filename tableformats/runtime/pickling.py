@@ -1,7 +1,7 @@
-"""Pickles of tables, snapshots, scans, plans and tasks: for another process of the same release, and free of secrets.
+"""Pickle tables, snapshots, scans, plans and tasks for another process of the same release, without credentials.
 
-Each carries the number of the form that it has. One of another form is refused with a typed error before anything is
-made of it, because pickles of other releases may be read and mean something else.
+Each pickle has the number of its format. A pickle of another format is refused with a typed error before any object is
+made from it, because it might load without an error and mean something else.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 __all__ = ["PICKLE_FORMAT", "Portable", "compact"]
 
-PICKLE_FORMAT = 1
-"""Counts up whenever what is pickled changes."""
+PICKLE_FORMAT = 2
+"""Incremented whenever the pickled state of any class changes."""
 
 T = TypeVar("T", bound="Portable")
 
 
 class Portable:
-    """What is pickled by its attributes, as :meth:`_state` gives them, beside :data:`PICKLE_FORMAT`."""
+    """Base of classes that are pickled as the attributes that :meth:`_state` returns, with :data:`PICKLE_FORMAT`."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The state comes behind the call that checks the form, so that nothing of it is made before.
+        # The state follows the call that checks the format, so that nothing is loaded from it before.
         return _empty, (PICKLE_FORMAT, type(self)), self._state()
 
     def _state(self) -> dict[str, Any]:
-        """The attributes that another process gets: of a dataclass its fields, and nothing that was kept since."""
+        """The attributes that another process gets: a dataclass's fields, without cached properties."""
         if is_dataclass(self):
             return {f.name: getattr(self, f.name) for f in fields(self)}
         return dict(self.__dict__)
 
 
 def compact(table: pa.Table) -> pa.Table:
-    """The same rows alone: of a slice Arrow pickles all that it was cut from."""
+    """A copy of the rows. Arrow pickles a slice with all the rows of its parent."""
     import pyarrow as pa
 
     sink = pa.BufferOutputStream()
@@ -47,6 +47,7 @@ def compact(table: pa.Table) -> pa.Table:
 
 
 def _empty(form: int, cls: type[T]) -> T:
+    """An object without attributes, if the pickle has our format."""
     if form != PICKLE_FORMAT:
         raise UnsupportedFeatureError(
             f"this {cls.__name__} was pickled in form {form}, and here is form {PICKLE_FORMAT}",

@@ -1,4 +1,7 @@
-"""Work on several items at once, answers in order: for metadata files that are read and decoded without the GIL."""
+"""Work on several items at once and return the results in order.
+
+The work is reading and decoding metadata files, which releases the GIL.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +15,23 @@ from typing import Any, TypeVar
 __all__ = ["ahead", "bundles", "in_order", "runs", "thread_count"]
 
 _END = object()
-_FEWEST_FILES = 4_096
-"""So many are read and pruned in about the time that a thread takes to begin and to wait for its turns."""
+_MIN_FILES_PER_ITEM = 4_096
+"""Reading and pruning so many files takes about as long as starting a thread and waiting for the GIL."""
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 MAX_THREADS = 8
-"""More wait on a store at once than there are cores to decode; beyond this memory grows faster than speed."""
+"""Most of the time threads wait for the store. With more of them memory grows faster than speed."""
 
 
 def thread_count() -> int:
-    """How many threads :func:`in_order` has at most."""
+    """The most threads that :func:`in_order` uses."""
     return min(MAX_THREADS, os.cpu_count() or 1)
 
 
 def ahead(items: Iterable[Item], count: int) -> Iterator[Item]:
-    """The items in their order, ``count`` of them made before they are asked for, by a thread of its own.
+    """Prefetch: the items in order, with up to ``count`` of them computed in advance on one background thread.
 
-    An error is raised in its place and is the end; so is closing the iterator.
+    An error is raised in place of its item and ends the iteration. Closing the iterator ends the thread.
     """
     rest = iter(items)
     pool = ThreadPoolExecutor(1, thread_name_prefix="tableformats")
@@ -42,11 +45,11 @@ def ahead(items: Iterable[Item], count: int) -> Iterator[Item]:
 
 
 def in_order(work: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
-    """``work`` of every item, in the order of the items.
+    """The results of ``work`` for every item, computed on several threads, in the order of the items.
 
-    Items are made one after the other on the caller's thread, while those before them are worked on. At most two a
-    thread are worked on or waiting to be taken, so memory is bounded by those. The first error is raised in its place
-    and ends the rest; so does closing the iterator. A single item takes no thread.
+    The items themselves are taken from the iterable on the caller's thread. At most two items per thread are being
+    worked on or waiting to be consumed, which bounds the memory. The first error is raised in place of its result and
+    cancels the rest, as does closing the iterator. A single item is worked on by the caller's thread.
     """
     rest = iter(items)
     threads = thread_count()
@@ -67,7 +70,7 @@ def in_order(work: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[
 
 
 def runs(items: Iterable[Item], weight: Callable[[Item], int], most: int) -> Iterator[list[Item]]:
-    """Neighbours whose weights are ``most`` together, at most, or one item alone."""
+    """Lists of neighbouring items whose weights sum to ``most`` at most. A heavier item is a list of its own."""
     found: list[Item] = []
     total = 0
     for item in items:
@@ -82,10 +85,13 @@ def runs(items: Iterable[Item], weight: Callable[[Item], int], most: int) -> Ite
 
 
 def bundles(items: Sequence[Item], n_files: Callable[[Item], int | None], most: int) -> Iterator[list[Item]]:
-    """Runs of ``most`` files or fewer: small enough that every thread has some, but worth a turn. An item of which the
-    number of files is not known (None) is alone."""
+    """Lists of neighbouring items with ``most`` files at most, sized for :func:`in_order`.
+
+    They are small enough that every thread gets some, and large enough to be worth a thread's time. An item whose
+    number of files is unknown (None) is a list of its own.
+    """
     total = sum(n_files(item) or 0 for item in items)
-    most = min(most, max(total // (4 * thread_count()), _FEWEST_FILES))
+    most = min(most, max(total // (4 * thread_count()), _MIN_FILES_PER_ITEM))
 
     def weight(item: Item) -> int:
         known = n_files(item)

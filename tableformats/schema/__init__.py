@@ -1,7 +1,16 @@
-"""Schemas: types and fields by id, partition transforms, dates and times."""
+"""What a table's columns are: their types, ids and names, the same for every format, and independent of any engine.
 
+``types.py`` has types and fields, ``schema.py`` the columns of a table and how names are resolved. ``arrow_types.py``
+and ``spark_types.py`` translate types to Arrow and Spark. ``transforms.py`` applies partition transforms and turns
+them back into bounds of the source column. ``datetimes.py`` reads and writes dates and times as text, as Spark does.
+Importing this package imports neither NumPy nor pyarrow.
+"""
+
+from .arrow_types import arrow_field, arrow_type
+from .schema import Schema, number_fields
 from .types import (
     EXACT,
+    INTEGER_RANGES,
     PRIMITIVE_NAMES,
     DecimalType,
     Field,
@@ -9,18 +18,18 @@ from .types import (
     ListType,
     MapType,
     PrimitiveType,
-    Schema,
     StructType,
     Type,
-    arrow_field,
-    arrow_type,
-    number_fields,
+    is_floating,
+    is_integer,
+    is_numeric,
     primitive,
 )
 
 __all__ = [
     "DecimalType",
     "EXACT",
+    "INTEGER_RANGES",
     "Field",
     "FixedType",
     "ListType",
@@ -32,6 +41,9 @@ __all__ = [
     "Type",
     "arrow_field",
     "arrow_type",
+    "is_floating",
+    "is_integer",
+    "is_numeric",
     "number_fields",
     "primitive",
 ]

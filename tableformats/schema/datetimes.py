@@ -1,8 +1,8 @@
-"""Dates, times and timestamps as text: Spark's formats in, integers since the epoch out, and back.
+"""Read dates, times and timestamps from text in Spark's formats as integers since the epoch, and write them.
 
-Works over the whole range of the types (years -290308 to 294247 for timestamps, five million for dates), where
-:mod:`datetime` ends at 9999. The calendar is the proleptic Gregorian one, as in Spark since 3.0. A timestamp
-without a zone means UTC.
+The functions cover the whole range of the types (years -290308 to 294247 for timestamps, five million for dates),
+whereas :mod:`datetime` ends with the year 9999. The calendar is the proleptic Gregorian one, as in Spark since 3.0. A
+timestamp without a zone means UTC.
 
 Source: Spark SQL reference, "Literals" (datetime literal) and "Cast" for the accepted formats.
 """
@@ -52,7 +52,7 @@ _EPOCH = dt.datetime(1970, 1, 1)
 
 
 def parse_date(text: str) -> int | None:
-    """Days since 1970-01-01 of ``yyyy[-[m]m[-[d]d]]``; what follows ``T`` or a space is ignored, as Spark does.
+    """Days since 1970-01-01 of ``yyyy[-[m]m[-[d]d]]``. As in Spark, text after ``T`` or a space is ignored.
 
     None where the text is no date.
     """
@@ -61,10 +61,15 @@ def parse_date(text: str) -> int | None:
 
 
 def parse_timestamp(text: str) -> tuple[int, bool] | None:
-    """Nanoseconds since the epoch, and whether the text names a zone; without one it means UTC.
+    """The instant of ``yyyy[-[m]m[-[d]d[( |T)[h]h[:[m]m[:[s]s[.fraction]]][zone]]]]``.
 
-    ``yyyy[-[m]m[-[d]d[( |T)[h]h[:[m]m[:[s]s[.fraction]]][zone]]]]``; a zone is ``Z``, an offset such as ``+02:00``,
-    or a region such as ``Europe/Paris``. Digits after the ninth are dropped. None where the text is no timestamp.
+    A zone is ``Z``, an offset such as ``+02:00``, or a region such as ``Europe/Paris``. Without a zone the text means
+    UTC. Digits after the ninth are dropped.
+
+    Returns
+    -------
+    (int, bool), or None
+        Nanoseconds since the epoch, and whether the text names a zone. None where the text is no timestamp.
     """
     parsed = _split_date(text)
     if parsed is None:
@@ -91,19 +96,19 @@ def parse_time(text: str) -> int | None:
 
 
 def format_date(days: int) -> str:
-    """``yyyy-mm-dd``, with a sign and more digits where the year needs them."""
+    """``yyyy-mm-dd`` of days since 1970-01-01. The year has a sign and more digits where it needs them."""
     year, month, day = _civil_from_days(days)
     return f"{_year_text(year)}-{month:02}-{day:02}"
 
 
 def format_timestamp(value: int, digits: int = 6) -> str:
-    """``yyyy-mm-dd hh:mm:ss[.fraction]`` of a count of 10**-digits seconds since the epoch."""
+    """``yyyy-mm-dd hh:mm:ss[.fraction]`` of a number of 10**-digits seconds since the epoch."""
     days, rest = divmod(value, DAY_S * 10**digits)
     return f"{format_date(days)} {format_time(rest, digits)}"
 
 
 def format_time(value: int, digits: int = 6) -> str:
-    """``hh:mm:ss[.fraction]`` of a count of 10**-digits seconds since midnight."""
+    """``hh:mm:ss[.fraction]`` of a number of 10**-digits seconds since midnight."""
     seconds, fraction = divmod(value, 10**digits)
     text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return text + (f".{fraction:0{digits}}".rstrip("0") if fraction else "")
@@ -112,7 +117,7 @@ def format_time(value: int, digits: int = 6) -> str:
 def days_from_civil(year: int, month: int, day: int) -> int:
     """Days from 1970-01-01 to a date of the proleptic Gregorian calendar.
 
-    Cycles of 400 years have 146097 days; years are counted from March so that the leap day comes last.
+    A cycle of 400 years has 146097 days. Years are counted from March, so that the leap day comes last.
     """
     year -= month <= 2
     cycle, year_of_cycle = divmod(year, 400)
@@ -122,9 +127,9 @@ def days_from_civil(year: int, month: int, day: int) -> int:
 
 
 FIRST_GREGORIAN_DAY = days_from_civil(1582, 10, 15)
-"""Days: the calendars of old Java classes, and so of Spark 2, are Julian before."""
+"""Days since the epoch. Before, the calendar of old Java classes, and so of Spark 2, is the Julian one."""
 YEAR_1900_S = days_from_civil(1900, 1, 1) * DAY_S
-"""Seconds: those classes know no other offsets of zones before than the ones of that time."""
+"""Seconds since the epoch. For earlier times these classes use the zone offsets of that moment."""
 
 
 def _civil_from_days(days: int) -> tuple[int, int, int]:

@@ -1,9 +1,10 @@
-"""Partition transforms: identity, bucket, truncate, year, month, day, hour, void; any other is unknown.
+"""Partition transforms: identity, bucket, truncate, year, month, day, hour, void. Any other name is unknown.
 
-A transform is applied to literals (bucket) and turned back: :meth:`Transform.preimage` gives, for partition values,
-the range that the source values must lie in. So partition values become bounds of the source column, and one
-pruning pass serves files, manifests and every transform. Source: Iceberg spec, "Partition Transforms" and
-appendix B, "32-bit Hash Requirements".
+:meth:`Transform.preimage` turns a transform back: for a partition value it gives the range of the source values that
+have it. So partition values become bounds of the source column, and one pruning pass serves files, manifests and every
+transform. ``bucket`` cannot be turned back; :meth:`Transform.bucket` applies it to literals instead.
+
+Source: Iceberg spec, "Partition Transforms" and appendix B, "32-bit Hash Requirements".
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from . import EXACT, DecimalType, Type, arrow_type, primitive
+from .arrow_types import arrow_type
 from .datetimes import DAY_US
+from .types import EXACT, DecimalType, Type, primitive
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,15 +26,22 @@ if TYPE_CHECKING:
 __all__ = ["Transform", "hash_bytes", "parse_transform"]
 
 _PARAMETER = re.compile(r"^(bucket|truncate)\[(\d{1,10})\]$")
-_PLAIN = ("identity", "year", "month", "day", "hour", "void")
+_WITHOUT_PARAMETER = ("identity", "year", "month", "day", "hour", "void")
 _MICROS = {"day": DAY_US, "hour": DAY_US // 24}
 
 
 @dataclass(frozen=True)
 class Transform:
-    """``name`` is identity, bucket, truncate, year, month, day, hour, void or unknown; ``width`` N or W of the two.
+    """A partition transform.
 
-    ``text`` is the spelling in the metadata.
+    Attributes
+    ----------
+    name : str
+        identity, bucket, truncate, year, month, day, hour, void or unknown.
+    width : int
+        The number of buckets, or the width of truncate.
+    text : str
+        The spelling in the metadata.
     """
 
     name: str
@@ -43,13 +52,17 @@ class Transform:
         return self.text or self.name
 
     def result_type(self, source: Type) -> Type:
-        """Type of the partition values. ``day`` gives dates, as the reference shows them; writers store int or date."""
+        """The type of the partition values.
+
+        ``day`` gives dates, as Iceberg's reference implementation does. Writers store int or date.
+        """
         if self.name in ("identity", "truncate", "void", "unknown"):
             return source
         return primitive("date" if self.name == "day" else "int")
 
     @property
     def is_order_preserving(self) -> bool:
+        """Whether a greater source value never has a smaller partition value."""
         return self.name in ("identity", "truncate", "year", "month", "day", "hour")
 
     def preimage(self, values: pa.Array, source: Type) -> tuple[pa.Array, pa.Array]:
@@ -57,17 +70,21 @@ class Transform:
 
         Parameters
         ----------
-        values : any[n], partition values of :meth:`result_type`
-        source : type of the source column now
+        values : pyarrow.Array
+            [n], partition values of :meth:`result_type`.
+        source : Type
+            The type that the source column has now.
 
         Returns
         -------
-        lower, upper : each [n] in the Arrow type of ``source``, inclusive; null = unknown (also for NULL partitions)
+        lower, upper : pyarrow.Array
+            [n] each, in the Arrow type of ``source``, inclusive. Null means unknown; NULL partition values are unknown.
 
         Notes
         -----
         Writers before Iceberg 0.11 rounded negative time values towards zero, so a stored unit of 0 or less may mean
-        the unit before it; the Java reference widens alike. Cost: O(n), columns only, strings of ``truncate`` excepted.
+        the unit before it. The Java implementation widens the range in the same way. Cost: O(n) in passes over
+        columns; only strings of ``truncate`` are handled one by one.
         """
         import pyarrow as pa
 
@@ -84,10 +101,21 @@ class Transform:
         return unknown, unknown
 
     def may_have_overflowed(self, values: pa.Array) -> pa.Array | None:
-        """bool[n]: whether values up to each of these may stand for the least integers; None: none does.
+        """Where a partition value may come from an integer that overflowed when it was truncated.
 
-        Writers truncate integers without a check, and what lies below the type's least value comes back at its upper
-        end: mostly as no multiple of the width, always among its greatest numbers.
+        Writers truncate integers without a check for overflow. An integer near the type's least value then wraps
+        around to the type's upper end. Such a partition value is mostly no multiple of the width, and always one of
+        the type's greatest numbers.
+
+        Parameters
+        ----------
+        values : pyarrow.Array
+            [n], upper bounds of partition values.
+
+        Returns
+        -------
+        pyarrow.Array, or None
+            bool[n]: whether a value up to this one may have overflowed. None: nowhere.
         """
         import pyarrow as pa
 
@@ -126,14 +154,14 @@ class Transform:
         step, limit = scalar(self.width - 1, pa.int64()), (1 << (target.bit_width - 1)) - 1
         full = pc.greater(as_long, scalar(limit - (self.width - 1), pa.int64()))
         upper = pc.if_else(full, scalar(limit, pa.int64()), pc.add(as_long, step))
-        # A value below the least multiple wraps around when it is truncated; only multiples of the width are sure.
+        # A value that overflowed is no multiple of the width (see may_have_overflowed) and proves nothing.
         width = scalar(self.width, pa.int64())
-        sure = pc.equal(pc.multiply_checked(pc.divide(as_long, width), width), as_long)
-        lower, upper = (pc.if_else(sure, side, scalar(None, pa.int64())) for side in (as_long, upper))
+        is_multiple = pc.equal(pc.multiply_checked(pc.divide(as_long, width), width), as_long)
+        lower, upper = (pc.if_else(is_multiple, side, scalar(None, pa.int64())) for side in (as_long, upper))
         return pc.cast(lower, target), pc.cast(upper, target)
 
     def _preimage_time(self, values: pa.Array, source: str) -> tuple[pa.Array, pa.Array]:
-        """Bounds in days for dates, in micro- or nanoseconds for timestamps, as int64."""
+        """Bounds as int64: days for dates, microseconds or nanoseconds for timestamps."""
         import numpy as np
 
         from ..columnar.arrays import to_arrow
@@ -165,9 +193,9 @@ class Transform:
         return np.asarray(safe * _MICROS[self.name])
 
     def bucket(self, value: Any, source: Type) -> int:
-        """The bucket of a canonical literal (see :class:`tableformats.expressions.tree.Literal`) of type ``source``.
+        """The bucket of a canonical value (see :class:`tableformats.expressions.tree.Literal`) of type ``source``.
 
-        Raises ValueError where the transform is no bucket or the type cannot be hashed.
+        Raises ValueError where the transform is no bucket, or the type cannot be hashed.
         """
         if self.name != "bucket" or self.width <= 0:
             raise ValueError(f"{self} is no bucket transform")
@@ -175,15 +203,15 @@ class Transform:
 
 
 def parse_transform(text: str) -> Transform:
-    """The transform that a spec names; anything not known (or with a bad width) is ``unknown`` and prunes nothing."""
+    """The transform that a partition spec names. One that is not known, or has a bad width, becomes ``unknown``."""
     match = _PARAMETER.match(text)
     if match and 0 < int(match.group(2)) < 2**31:
         return Transform(match.group(1), int(match.group(2)), text)
-    return Transform(text if text in _PLAIN else "unknown", 0, text)
+    return Transform(text if text in _WITHOUT_PARAMETER else "unknown", 0, text)
 
 
 def _fits(units: np.ndarray, name: str) -> np.ndarray:
-    """Values whose instants fit into int64 microseconds; others prove nothing."""
+    """bool[n]: whether the unit's first and last instant fit into int64 microseconds. Other values prove nothing."""
     import numpy as np
 
     limit = {"year": 290_000, "month": 290_000 * 12, "day": 106_000_000, "hour": 2_540_000_000}[name]
@@ -191,6 +219,7 @@ def _fits(units: np.ndarray, name: str) -> np.ndarray:
 
 
 def _as_int64(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Partition values as int64[n], and bool[n]: where there is one."""
     import numpy as np
     import pyarrow as pa
 
@@ -206,7 +235,7 @@ def _as_int64(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _cast_or_null(values: pa.Array, target: pa.DataType) -> pa.Array:
-    """Cast where every value survives it; otherwise nothing is known."""
+    """``values`` as ``target``, or nulls (unknown) if any value does not fit."""
     import pyarrow as pa
 
     from ..columnar import compute as pc
@@ -222,11 +251,11 @@ def _cast_or_null(values: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _prefix_upper(values: pa.Array, width: int, target: pa.DataType) -> pa.Array:
-    """The greatest value that truncates to each prefix: itself if shorter than the width, else prefix + 0xFF....
+    """An upper bound of the values that truncate to each prefix: [n], null = unknown.
 
-    Nothing sorts above every extension of a prefix but the prefix's successor, so that bound is used: it is
-    greater than each value, which is all that an upper bound promises. The successor is made on bytes and may be
-    no UTF-8; where the source is a string, the last code point is raised instead.
+    A value that is shorter than the width was not truncated and is its own bound. Otherwise the bound is the prefix's
+    successor, which is greater than every extension of the prefix. For binary the last byte is raised; for strings the
+    last code point is raised, so that the bound is valid UTF-8.
     """
     from ..columnar.arrays import array_of
 
@@ -242,7 +271,7 @@ def _prefix_upper(values: pa.Array, width: int, target: pa.DataType) -> pa.Array
 
 
 def _successor(prefix: str | bytes) -> str | bytes | None:
-    """The least value above every extension of ``prefix``; None where there is none."""
+    """The least value that is greater than every extension of ``prefix``. None where there is none."""
     if isinstance(prefix, bytes):
         cut = prefix.rstrip(b"\xff")
         return cut[:-1] + bytes([cut[-1] + 1]) if cut else None
@@ -254,6 +283,7 @@ def _successor(prefix: str | bytes) -> str | bytes | None:
 
 
 def _hash_input(value: Any, source: Type) -> bytes:
+    """The bytes of a value that its bucket is the hash of. Source: Iceberg spec, appendix B."""
     name = str(source)
     if isinstance(source, DecimalType):
         unscaled = source.unscaled(decimal.Decimal(value))

@@ -104,9 +104,9 @@ def open_table(
         own_cache = MetadataCache() if cache else MetadataCache(0)
     else:
         told = telling_options(storage_options or {}), telling_options(format_options or {})
-        place = repr((storage.root, told, _frozen(relocate), limits))
+        table_key = repr((storage.root, told, _frozen(relocate), limits))
         digests = cache.digest(storage_options), cache.digest(format_options)
-        own_cache = cache.scoped(storage.root, *digests, _frozen(relocate), limits, place=place)
+        own_cache = cache.scoped(storage.root, *digests, _frozen(relocate), limits, table_key=table_key)
     options = OpenOptions(relocate, own_cache, dict(format_options or {}))
     if format is None:
         found = host().detect(storage, options)

@@ -18,7 +18,7 @@ def test_what_was_used_last_stays(tmp_path: Path) -> None:
     directory = CacheDirectory(tmp_path, 3500)
     for number, name in enumerate("abc"):
         directory.write(name, [bytes(1000)])
-        os.utime(directory._place(name), (number, number))
+        os.utime(directory._path(name), (number, number))
     assert directory.read("a") == bytes(1000)
     directory.write("d", [bytes(1000)])
     assert [directory.read(name) is not None for name in "abcd"] == [True, False, True, True]

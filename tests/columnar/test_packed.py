@@ -59,7 +59,7 @@ def test_numbers_that_are_near_their_neighbours(kind: Any, step: int, width: int
     held = pack(values)
     assert isinstance(held, Packed) and unpack(held).equals(values)
     unpack(held).validate(full=True)
-    runs = (n + 1_023) // 1_024 if isinstance(held.above, np.ndarray) and len(held.least) > 1 else 1
+    runs = (n + 1_023) // 1_024 if isinstance(held.deltas, np.ndarray) and len(held.bases) > 1 else 1
     assert held.nbytes == n * width + runs * kind.bit_width // 8 + ((n + 7) // 8 if values.null_count else 0)
 
 

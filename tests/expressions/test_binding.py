@@ -32,7 +32,8 @@ from tableformats.expressions import (
     col,
     walk,
 )
-from tableformats.expressions.binding import bind, simplify
+from tableformats.expressions.binding import bind
+from tableformats.expressions.simplify import simplify
 from tableformats.schema import (
     DecimalType,
     Field,

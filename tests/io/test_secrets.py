@@ -19,7 +19,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 import tableformats as tf
-from tableformats.io.secrets import HiddenOptions, Scrubber, without_secrets
+from tableformats.io.redaction import HiddenOptions, Redactor, without_credentials
 from tableformats.io.storage import Storage
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -263,7 +263,7 @@ def test_locations(location: str) -> None:
     storage.relocate("s3://u:c4nary@b/x", "s3://u:c4nary@c/x")
     shown = [storage.root, storage.join("x"), *storage.allow_paths, *storage.moves, *storage.moves.values()]
     assert all(map(clean, [*shown, repr(storage)])) and clean(pickle.dumps(storage))
-    assert without_secrets(storage.root) == storage.root
+    assert without_credentials(storage.root) == storage.root
     if location.startswith("leaky"):
         for call in (
             lambda: tf.open_table(location),
@@ -296,7 +296,7 @@ def test_scrubbing_keeps_what_errors_are() -> None:
         def __str__(self) -> str:
             return f"{self.args[0]}: {self.args[1]}"
 
-    scrubber = Scrubber(NESTED, ["s3://user:pass%20word@b/t?sig=abc%2Fdef"])
+    redactor = Redactor(NESTED, ["s3://user:pass%20word@b/t?sig=abc%2Fdef"])
     decoding = UnicodeDecodeError("utf-8", CANARY.encode(), 0, 1, "bad")
     for error in (
         OSError(2, f"no {CANARY}", f"/x/{CANARY}"),
@@ -306,10 +306,10 @@ def test_scrubbing_keeps_what_errors_are() -> None:
         ValueError("pass word, abc/def"),
     ):
         kind = type(error)
-        scrubber.error(error)
+        redactor.redact_error(error)
         shown = f"{error} {error!r} {vars(error)}"
         assert type(error) is kind and clean(shown) and "pass word" not in shown and "abc/def" not in shown
     kept = FileNotFoundError(2, "nothing", "/x/y")
-    scrubber.error(kept)
+    redactor.redact_error(kept)
     assert (kept.errno, kept.filename, str(kept)) == (2, "/x/y", "[Errno 2] nothing: '/x/y'")
-    assert scrubber.text("plain") == "plain" and not Scrubber({"anon": True, "n": "ab"}, ["/x"])
+    assert redactor.redact("plain") == "plain" and not Redactor({"anon": True, "n": "ab"}, ["/x"])

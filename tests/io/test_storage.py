@@ -13,7 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tableformats.errors import LimitExceededError, PathNotAllowedError, TableNotFoundError
-from tableformats.io.storage import ReusableBuffer, Storage, common_move, normalize, normalize_all, scheme_of
+from tableformats.io.buffers import ReusableBuffer
+from tableformats.io.paths import common_move, normalize, normalize_all, scheme_of
+from tableformats.io.storage import Storage
 from tableformats.limits import DEFAULT_LIMITS, Limits
 
 
@@ -103,7 +105,7 @@ def test_the_column_and_the_single_path_agree(root: str, stored: list[str], move
     try:
         one_by_one = [storage.resolve_one(p, encoded=encoded) for p in stored]
     except PathNotAllowedError:
-        assert not storage.are_fine(column, encoded=encoded)
+        assert not storage.passes_quick_check(column, encoded=encoded)
         with pytest.raises(PathNotAllowedError):
             storage.resolve(column, encoded=encoded)
     else:
@@ -127,7 +129,7 @@ def test_no_path_of_its_store_is_looked_at_alone(monkeypatch: Any, root: str, st
     expected = [storage.resolve_one(path) for path in stored]
     monkeypatch.setattr(storage, "resolve_one", None)
     assert storage.resolve(pa.array(stored)).to_pylist() == expected
-    assert storage.are_fine(pa.array(stored[1:]))
+    assert storage.passes_quick_check(pa.array(stored[1:]))
 
 
 def test_encoded_paths_are_decoded_once(tmp_path: Path) -> None:

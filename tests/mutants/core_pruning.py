@@ -18,22 +18,22 @@ MUTANTS = (
     Mutant(
         "unknown-lower-is-greatest",
         "core:Range.codes",
-        "locate(self.lower, accepted, 0)",
-        "locate(self.lower, accepted, accepted.top)",
+        "locate(self.lower, matching, 0)",
+        "locate(self.lower, matching, matching.top)",
         "a lower bound that is not there bounds everything",
         _PRUNING,
     ),
     Mutant(
         "unknown-upper-is-least",
         "core:Range.codes",
-        "locate(self.upper, accepted, accepted.top)",
-        "locate(self.upper, accepted, 0)",
+        "locate(self.upper, matching, matching.top)",
+        "locate(self.upper, matching, 0)",
         "an upper bound that is not there bounds everything",
         _PRUNING,
     ),
     Mutant(
         "nan-below-upper-bound",
-        "core:_Counted.range",
+        "core:_RangeBuilder.range",
         "if is_float and may_nan.any():",
         "if False:",
         "NaN, the greatest number, stays below the upper bound",
@@ -41,7 +41,7 @@ MUTANTS = (
     ),
     Mutant(
         "nan-bounds-believed",
-        "core:_Counted.range",
+        "core:_RangeBuilder.range",
         "without_nan(lower), without_nan(upper)",
         "lower, upper",
         "bounds that are NaN (old writers) are values",
@@ -49,7 +49,7 @@ MUTANTS = (
     ),
     Mutant(
         "crossed-bounds-believed",
-        "core:_Counted.range",
+        "core:_RangeBuilder.range",
         "contradictory is not None and",
         "False and",
         "a lower bound above the upper one still proves",
@@ -57,7 +57,7 @@ MUTANTS = (
     ),
     Mutant(
         "like-prefix-proves",
-        "core:_Leaf._of_range",
+        "core:Leaf._of_range",
         "mask = mask | (mask & MAY_TRUE) * MAY_FALSE",
         "pass",
         "the prefix of a LIKE pattern proves a match",
@@ -65,7 +65,7 @@ MUTANTS = (
     ),
     Mutant(
         "null-safe-null-is-null",
-        "core:_Leaf._of_range",
+        "core:Leaf._of_range",
         "(mask & MAY_NULL) // MAY_NULL * MAY_FALSE",
         "mask & 0",
         "NULL <=> literal is no row at all",
@@ -97,7 +97,7 @@ MUTANTS = (
     ),
     Mutant(
         "bound-off-by-one-less-equal",
-        "core:accept_comparison",
+        "core:codes_matching_comparison",
         '"<=": (0, 1)',
         '"<=": (0, 0)',
         "<= is taken for < at a bound",
@@ -105,7 +105,7 @@ MUTANTS = (
     ),
     Mutant(
         "bound-off-by-one-greater-equal",
-        "core:accept_comparison",
+        "core:codes_matching_comparison",
         '">=": (1, 2)',
         '">=": (2, 2)',
         ">= is taken for > at a bound",
@@ -113,7 +113,7 @@ MUTANTS = (
     ),
     Mutant(
         "prefix-ends-at-itself",
-        "core:accept_prefix",
+        "core:codes_matching_prefix",
         "cut[:-1] + bytes([cut[-1] + 1])",
         'start + b"\\0"',
         "values that go on behind a prefix do not start with it",
@@ -121,7 +121,7 @@ MUTANTS = (
     ),
     Mutant(
         "strings-by-utf-16",
-        "core:into_domain",
+        "core:to_domain",
         'value.encode("utf-8", "surrogatepass")',
         'value.encode("utf-16-be", "surrogatepass")',
         "strings compare by UTF-16",
@@ -154,8 +154,8 @@ MUTANTS = (
     Mutant(
         "accepted-range-off-by-one",
         "core/pruning:leaf_mask",
-        "accepted = some & (low <= last) & (high >= first)",
-        "accepted = some & (low < last) & (high >= first)",
+        "matches = any_code & (low <= last) & (high >= first)",
+        "matches = any_code & (low < last) & (high >= first)",
         "a bound is compared by < where it is <=",
         (f"{_KERNELS}::test_leaf_mask_over_all_small_ranges",),
     ),
@@ -218,7 +218,7 @@ MUTANTS = (
     # ---- partitions -------------------------------------------------------------------------------------------------
     Mutant(
         "null-partition-is-a-value",
-        "core:_of_values",
+        "core:_constant_range",
         "return Range(values, values, 1 - null, null, may_nan)",
         "return Range(values, values, 1 - null, null * 0, may_nan)",
         "a NULL partition holds no NULL",
@@ -266,9 +266,9 @@ MUTANTS = (
     ),
     Mutant(
         "bucket-proves-equality",
-        "core:_Leaf._of_buckets",
-        "known.outcomes(accepted, codes) | MAY_FALSE | MAY_NULL",
-        "known.outcomes(accepted, codes)",
+        "core:Leaf._of_buckets",
+        "of_files.outcomes(matching, codes) | MAY_FALSE | MAY_NULL",
+        "of_files.outcomes(matching, codes)",
         "all rows of a bucket are equal",
         _PRUNING,
     ),

@@ -27,8 +27,17 @@ from tableformats.expressions import (
     StartsWith,
 )
 from tableformats.expressions.binding import bind
-from tableformats.expressions.literals import INTEGER_RANGES
-from tableformats.schema import DecimalType, Field, FixedType, Schema, StructType, Type, arrow_type, primitive
+from tableformats.schema import (
+    INTEGER_RANGES,
+    DecimalType,
+    Field,
+    FixedType,
+    Schema,
+    StructType,
+    Type,
+    arrow_type,
+    primitive,
+)
 
 _TYPES: dict[str, Type] = {
     "tiny": primitive("byte"),

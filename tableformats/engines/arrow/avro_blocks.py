@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from ...errors import CorruptMetadataError, UnsupportedFeatureError
-from ...io.compression import AVRO_CODECS, DAMAGE, inflate_avro
+from ...io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro
 from ...limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["AvroBlocks", "Block"]
@@ -86,7 +86,7 @@ class AvroBlocks:
         data = self._source.read(block.size)
         try:
             plain = inflate_avro(self._codec, data, self._limits.inflated_bytes)
-        except DAMAGE as error:
+        except INFLATE_ERRORS as error:
             self._fail(f"a {self._codec} block does not inflate: {error}", block.offset)
         if plain is None:
             raise self._limits.exceeded(

@@ -265,7 +265,7 @@ class _Orc(DataFile):
         if not names:
             return
         with reading(self.path):
-            doubt = OrcTail(self._source).doubts_of(self._file.schema, names)
+            doubt = OrcTail(self._source).timestamp_problem(self._file.schema, names)
         if doubt is not None:
             raise UnsupportedFeatureError(
                 f"timestamps of an ORC data file are not read: {doubt}",

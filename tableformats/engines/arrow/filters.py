@@ -34,8 +34,7 @@ from ...expressions import (
     StartsWith,
     like_parts,
 )
-from ...expressions.literals import is_floating
-from ...schema import DecimalType, Type, arrow_type
+from ...schema import DecimalType, Type, arrow_type, is_floating
 from ...schema.datetimes import DAY_US
 
 __all__ = ["evaluate", "keep_matching"]

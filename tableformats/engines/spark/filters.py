@@ -27,8 +27,7 @@ from ...expressions import (
     Or,
     StartsWith,
 )
-from ...expressions.literals import is_integer
-from ...schema import DecimalType, FixedType
+from ...schema import DecimalType, FixedType, is_integer
 from ...schema.datetimes import DAY_US, FIRST_GREGORIAN_DAY, format_timestamp
 
 if TYPE_CHECKING:

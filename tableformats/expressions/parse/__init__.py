@@ -1,11 +1,16 @@
-"""Front ends: whatever form a user's filter has, :func:`parse_filter` makes the one predicate tree of it."""
+"""Parse filters: :func:`parse_filter` makes a predicate tree from any form in which users write a filter.
+
+``sql.py`` reads Spark SQL (with ``lexing.py`` before sqlglot), ``tuples.py`` lists of tuples, and ``pyiceberg.py``
+PyIceberg's expressions. The trees name columns; they are bound to a schema later.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
-from .. import Column, Expression
+from ..columns import Column
+from ..tree import Expression
 
 __all__ = ["parse_filter"]
 
@@ -13,16 +18,20 @@ _FORMS = "Give a SQL string, tf.col('a') > 1, tuples such as [('a', '>', 1)], or
 
 
 def parse_filter(filter: Any) -> Expression | None:
-    """The unbound predicate of a filter; None, and an empty list, filter nothing.
+    """The unbound predicate of a filter. None for None and for an empty list, which filter nothing.
 
     Parameters
     ----------
-    filter : a SQL string in Spark's dialect, an :class:`Expression`, DNF tuples, a PyIceberg expression, or None
+    filter : object
+        A SQL string in Spark's dialect, an :class:`Expression`, tuples in disjunctive normal form, a PyIceberg
+        expression, or None.
 
     Raises
     ------
-    InvalidPredicateError : the filter does not parse or is no filter
-    UnsupportedFeatureError : it is of a form or uses an operation that is not built; ``field`` names it
+    InvalidPredicateError
+        The filter cannot be parsed, or is no filter.
+    UnsupportedFeatureError
+        The form of the filter, or an operation in it, is not supported. ``field`` names it.
     """
     if filter is None or isinstance(filter, Expression):
         return filter

@@ -1,8 +1,8 @@
-"""Read the literals of a SQL text whose meaning differs between sqlglot's versions, before sqlglot sees it.
+"""Read the literals of a SQL text before sqlglot does, because its versions read some of them differently.
 
-Strings with their escapes, ``X'..'`` and ``1.5BD`` are read here, by Spark's rules; sqlglot gets stand-ins, and
-positions in its errors are mapped back. Comments go. The same pass refuses what must not reach a recursive parser:
-several statements and deep nesting. Source: Spark SQL reference, "Literals" (String, Binary, Numeric) and
+Strings with escapes, ``X'..'`` and ``1.5BD`` are read here by Spark's rules. sqlglot gets placeholders for them, and
+positions in its errors are mapped back. Comments are removed. The same pass refuses several statements and deep
+nesting, which must not reach a recursive parser. Source: Spark SQL reference, "Literals" (String, Binary, Numeric) and
 "Identifiers".
 """
 
@@ -14,17 +14,17 @@ import re
 from dataclasses import dataclass, field
 
 from ...errors import InvalidPredicateError
-from .. import Literal
+from ..tree import Literal
 
 __all__ = ["MAX_DIGITS", "MAX_NESTING", "Lexed", "lex", "position"]
 
 MAX_NESTING = 100
-"""Open parentheses, and prefix operators in a row, that a text may have."""
+"""Levels of open parentheses, plus consecutive prefix operators."""
 MAX_DIGITS = 38
-"""Digits of a number, as many as a decimal has."""
+"""Digits of a number, as in Spark's decimal."""
 
 _MARK = "\U000f0000"  # private use: sqlglot sees '<mark>17' for the literal number 17
-_STAND_IN = re.compile(f"'{_MARK}([0-9]+)'")
+_PLACEHOLDER = re.compile(f"'{_MARK}([0-9]+)'")
 _TOKEN = re.compile(
     r"""(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
       | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
@@ -47,25 +47,25 @@ _PREFIX_OPERATORS = ("NOT", "!", "-", "+", "~")
 
 @dataclass
 class Lexed:
-    """``sql``: the text with stand-ins; what they stand for, and where the pieces of it came from."""
+    """``sql``, the text with placeholders, their literals, and where its parts are in the original text."""
 
     sql: str
     original: str
     literals: list[Literal] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
     starts: list[tuple[int, int]] = field(default_factory=list)
-    """(offset in ``sql``, offset in ``original``) of every piece, ascending."""
+    """(offset in ``sql``, offset in ``original``) of every token, ascending."""
 
     def literal(self, text: str) -> Literal:
-        """The literal that a string of sqlglot's stands for."""
+        """The literal of a placeholder."""
         return self.literals[int(text[len(_MARK) :])]
 
     def restore(self, text: str) -> str:
-        """``text``, as printed by sqlglot, with the literals as they were written."""
-        return _STAND_IN.sub(lambda match: self.sources[int(match[1])], text)
+        """``text``, as printed by sqlglot, with placeholders replaced by the literals as they were written."""
+        return _PLACEHOLDER.sub(lambda match: self.sources[int(match[1])], text)
 
     def offset(self, line: int, column: int) -> int:
-        """The offset in the original text of a line and column (from 1) of :attr:`sql`."""
+        """The offset in the original text of a line and column of :attr:`sql`, both counted from 1."""
         lines = self.sql.split("\n")
         offset = sum(len(text) + 1 for text in lines[: line - 1]) + max(column - 1, 0)
         start, origin = self.starts[bisect.bisect_right(self.starts, (offset, len(self.original))) - 1]
@@ -78,12 +78,13 @@ def position(sql: str, offset: int) -> str:
 
 
 def lex(sql: str) -> Lexed:
-    """``sql`` without comments and with stand-ins for its literals.
+    """``sql`` without comments and with placeholders for its literals.
 
     Raises
     ------
-    InvalidPredicateError : an open string, name, comment or parenthesis, a malformed literal, a second statement, or
-        nesting beyond :data:`MAX_NESTING`; the message has the position
+    InvalidPredicateError
+        A string, name, comment or parenthesis is not closed, a literal is malformed, a second statement follows, or
+        the text nests deeper than :data:`MAX_NESTING`. The message has the position.
     """
     return _Lexer(sql).run()
 
@@ -92,7 +93,7 @@ class _Lexer:
     def __init__(self, sql: str) -> None:
         self._lexed = Lexed("", sql)
         self._sql = sql
-        self._pieces: list[str] = []
+        self._tokens: list[str] = []
         self._length = 0
         self._open: list[int] = []
         self._prefixes = 0
@@ -110,7 +111,7 @@ class _Lexer:
             offset = end
         if self._open:
             raise self._error("the parenthesis that opens here is not closed", self._open[-1])
-        self._lexed.sql = "".join(self._pieces)
+        self._lexed.sql = "".join(self._tokens)
         return self._lexed
 
     def _emit(self, kind: str, text: str, offset: int) -> None:
@@ -139,7 +140,7 @@ class _Lexer:
             self._put(text)
 
     def _put(self, text: str) -> None:
-        self._pieces.append(text)
+        self._tokens.append(text)
         self._length += len(text)
 
     def _guard(self, kind: str, text: str, offset: int) -> None:
@@ -184,7 +185,7 @@ class _Lexer:
         return chr(code)
 
     def _comment_end(self, offset: int) -> int:
-        """Where the comment that opens at ``offset`` ends; comments nest."""
+        """The end of the comment that starts at ``offset``. Comments nest."""
         level = 0
         for edge in _COMMENT_EDGE.finditer(self._sql, offset):
             level += 1 if edge[0] == "/*" else -1

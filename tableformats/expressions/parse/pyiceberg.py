@@ -1,7 +1,7 @@
-"""Filters as PyIceberg's expressions, unbound: ``EqualTo("a", 1) & IsNull("b")``.
+"""Parse filters that are unbound expressions of PyIceberg: ``EqualTo("a", 1) & IsNull("b")``.
 
-They mean what our own predicates mean, in SQL's three-valued logic: ``NotEqualTo`` and ``NotStartsWith`` do not hold
-for NULL, and a literal is compared with a float column as a double. Source: pyiceberg.expressions.
+They follow SQL's three-valued logic, as all predicates here: ``NotEqualTo`` and ``NotStartsWith`` do not hold for NULL.
+A literal is compared with a float column as a double. Source: pyiceberg.expressions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from typing import Any
 
 from ...errors import InvalidPredicateError
 from ...schema import primitive
-from .. import (
+from ..columns import split_name
+from ..tree import (
     And,
     Comparison,
     Constant,
@@ -24,7 +25,6 @@ from .. import (
     Or,
     Reference,
     StartsWith,
-    split_name,
 )
 
 __all__ = ["parse_pyiceberg"]
@@ -41,7 +41,7 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def parse_pyiceberg(filter: Any) -> Expression:
-    """The unbound predicate. Raises InvalidPredicateError for bound expressions and classes that are not known."""
+    """The unbound predicate. Raises InvalidPredicateError for bound expressions and unknown classes."""
     name = type(filter).__name__
     if name in ("AlwaysTrue", "AlwaysFalse"):
         return Constant(name == "AlwaysTrue")
@@ -75,7 +75,7 @@ def _predicate(name: str, column: Reference, filter: Any) -> Expression:
 
 
 def _literal(literal: Any) -> Literal:
-    """PyIceberg keeps dates as days, times and timestamps as microseconds."""
+    """The literal. PyIceberg has days for dates, and microseconds for times and timestamps."""
     name, value = type(literal).__name__, literal.value
     if name == "DateLiteral":
         return Literal(value, primitive("date"))

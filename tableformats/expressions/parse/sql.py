@@ -1,12 +1,12 @@
-"""SQL conditions in Spark's dialect, parsed by sqlglot, as predicate trees.
+"""Parse SQL conditions in Spark's dialect, with sqlglot.
 
-What is read: comparisons of a column with a constant or another column (``= == <=> != <> < <= > >=``, either way
-round, ``IS [NOT] DISTINCT FROM``), AND, OR, NOT, IN, BETWEEN, IS [NOT] NULL, IS [NOT] TRUE or FALSE, a boolean column
-alone, LIKE with ESCAPE, startswith(), isnan(), isnull(), isnotnull(); constants with signs, suffixes, type names
-(DATE '2024-01-31') and exact casts. Anything else is refused by name; nothing is guessed.
+Supported are comparisons of a column with a constant or another column (``= == <=> != <> < <= > >=`` in both
+directions, ``IS [NOT] DISTINCT FROM``), AND, OR, NOT, IN, BETWEEN, IS [NOT] NULL, IS [NOT] TRUE or FALSE, a boolean
+column alone, LIKE with ESCAPE, startswith(), isnan(), isnull(), isnotnull(); constants with signs, suffixes, type names
+(DATE '2024-01-31') and exact casts. Everything else raises an error that names it.
 
-sqlglot's nodes are taken by class name and checked for arguments that this reader does not know, so a version that
-parses more into a node cannot change what a filter means.
+sqlglot's nodes are recognized by their class name. A node with an argument that this parser does not know is refused,
+so that a new version of sqlglot cannot change what a filter means.
 """
 
 from __future__ import annotations
@@ -20,10 +20,25 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
-from ...schema import DecimalType, Type, primitive
+from ...schema import DecimalType, Type, is_numeric, primitive
 from ...schema.datetimes import parse_timestamp
-from .. import And, Comparison, Constant, Expression, In, IsNaN, IsNull, Like, Literal, Not, Or, Reference, StartsWith
-from ..literals import fit, is_numeric, normalized
+from ..fitting import fit
+from ..literals import normalized
+from ..tree import (
+    And,
+    Comparison,
+    Constant,
+    Expression,
+    In,
+    IsNaN,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Reference,
+    StartsWith,
+)
 from .lexing import MAX_DIGITS, Lexed, lex, position
 
 __all__ = ["parse_sql"]
@@ -95,18 +110,20 @@ _STATEMENTS = (
 
 
 def parse_sql(sql: str) -> Expression:
-    """The unbound predicate of a condition, as it could stand after WHERE.
+    """The unbound predicate of a condition, as it would follow WHERE.
 
     Raises
     ------
-    InvalidPredicateError : the text does not parse (the message has line and column) or is no condition
-    UnsupportedFeatureError : it uses an operation that is not built; the message quotes it
+    InvalidPredicateError
+        The text cannot be parsed (the message has line and column), or is no condition.
+    UnsupportedFeatureError
+        It uses an operation that is not supported. The message quotes it.
     """
     lexed = lex(sql)
     if not lexed.sql.strip():
         raise InvalidPredicateError("the filter is empty", hint="Leave it out to read everything.")
     try:
-        return _Reader(lexed).predicate(_parse(lexed))
+        return _Translator(lexed).predicate(_parse(lexed))
     except RecursionError:
         raise InvalidPredicateError(
             "the filter nests too deeply to parse", hint="Write it with flat AND, OR and IN."
@@ -117,12 +134,12 @@ def _parse(lexed: Lexed) -> Any:
     import sqlglot
     from sqlglot.errors import ParseError, SqlglotError
 
-    try:  # in parentheses, where a column may be called like a statement: comment, range, list
+    try:  # in parentheses, so that a column may have a statement's name: comment, range, list
         statements = sqlglot.parse(f"({lexed.sql}\n)", dialect="spark")
     except ParseError as error:
         raise _parse_error(error, lexed) from None
     except (SqlglotError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
-        raise InvalidPredicateError(f"the filter does not parse: {lexed.restore(_plain(str(error)))}") from None
+        raise InvalidPredicateError(f"the filter does not parse: {lexed.restore(_clean(str(error)))}") from None
     if len(statements) != 1 or statements[0] is None:
         raise InvalidPredicateError("a filter is one condition, not several statements")
     return statements[0]
@@ -130,7 +147,7 @@ def _parse(lexed: Lexed) -> Any:
 
 def _parse_error(error: Any, lexed: Lexed) -> InvalidPredicateError:
     details = error.errors[0] if error.errors else {}
-    message = _plain(details.get("description") or str(error).splitlines()[0])
+    message = _clean(details.get("description") or str(error).splitlines()[0])
     near = details.get("highlight") or ""
     if not details.get("line"):
         return InvalidPredicateError(f"the filter does not parse: {message}", hint=_QUOTING)
@@ -146,14 +163,14 @@ def _parse_error(error: Any, lexed: Lexed) -> InvalidPredicateError:
     return InvalidPredicateError(f"the filter does not parse at {where}: {message}", hint=_QUOTING)
 
 
-def _plain(message: str) -> str:
-    """A message of sqlglot's without terminal codes and Python class names."""
+def _clean(message: str) -> str:
+    """A message of sqlglot without terminal codes and Python class names."""
     message = re.sub(r"\x1b\[[0-9;]*m", "", message)
     return re.sub(r"<class '[\w.]*?(\w+)'>", r"\1", message).strip().rstrip(".")
 
 
-class _Reader:
-    """Turns sqlglot's nodes into ours. ``predicate`` and ``operand`` are the two kinds of places."""
+class _Translator:
+    """Translates sqlglot's nodes into ours: :meth:`predicate` into nodes, :meth:`operand` into columns and literals."""
 
     def __init__(self, lexed: Lexed) -> None:
         self._lexed = lexed
@@ -214,7 +231,7 @@ class _Reader:
             raise self._unsupported(node, f"with {', '.join(unknown)}")
 
     def _chain(self, node: Any) -> tuple[Expression, ...]:
-        """The terms of a chain of ANDs or ORs, which sqlglot nests to the left, without recursion."""
+        """The terms of a chain of ANDs or ORs. sqlglot nests it to the left; this does not recurse into it."""
         kind, terms = type(node), []
         while type(node) is kind:
             self._check(node, ("this", "expression"))
@@ -230,7 +247,7 @@ class _Reader:
         return self._constant(op, left, right, node)
 
     def _constant(self, op: str, left: Literal, right: Literal, node: Any) -> Expression:
-        """``1 = 1`` and the like, which generated SQL contains."""
+        """A comparison of two constants, such as ``1 = 1`` in generated SQL."""
         a, b = normalized(left), normalized(right)
         if a.value is None or b.value is None:
             return Constant(a.value is b.value) if op == "<=>" else Constant(None)
@@ -386,7 +403,7 @@ class _Reader:
         return primitive(_CASTS[name])
 
     def _rounded(self, value: Literal, target: Type) -> Literal:
-        """A number on its way to FLOAT is rounded to one."""
+        """A number that is cast to FLOAT, rounded to a float."""
         if target != primitive("float") or not is_numeric(normalized(value).type):
             return value
         try:
@@ -395,7 +412,7 @@ class _Reader:
             return Literal(math.copysign(math.inf, value.value))
 
     def _text(self, node: Any) -> str:
-        """The SQL of a node, cut to what fits into a message."""
+        """The SQL of a node, shortened for a message."""
         try:
             text = self._lexed.restore(node.sql(dialect="spark"))
         except (RecursionError, ValueError):

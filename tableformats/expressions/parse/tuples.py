@@ -1,4 +1,4 @@
-"""Filters as tuples in disjunctive normal form, as pyarrow, deltalake and pandas take them.
+"""Parse filters that are tuples in disjunctive normal form, as pyarrow, deltalake and pandas take them.
 
 ``[("a", ">", 1), ("b", "=", "x")]`` is AND; a list of such lists is OR of them. Besides the comparison operators
 there are ``in``, ``not in``, ``is null``, ``is not null``, and ``is`` and ``is not`` with None. As in SQL, ``=`` and
@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import InvalidPredicateError
-from .. import And, Comparison, Expression, In, IsNull, Literal, Not, Or, Reference, split_name
+from ..columns import split_name
+from ..tree import And, Comparison, Expression, In, IsNull, Literal, Not, Or, Reference
 
 __all__ = ["parse_tuples"]
 
@@ -32,9 +33,9 @@ _HINT = f"A condition is (column, operator, value); the operators are {_OPERATOR
 
 
 def parse_tuples(filter: Sequence[Any]) -> Expression | None:
-    """The unbound predicate; None for an empty list. A single tuple is a condition too.
+    """The unbound predicate. None for an empty list. A single tuple is a condition, too.
 
-    Raises InvalidPredicateError, which says where in the lists the wrong piece stands.
+    Raises InvalidPredicateError, which says where in the lists the error is.
     """
     if _is_condition(filter):
         return _condition(filter, "filter")
@@ -46,7 +47,7 @@ def parse_tuples(filter: Sequence[Any]) -> Expression | None:
 
 
 def _is_condition(item: Sequence[Any]) -> bool:
-    """A tuple whose first part names a column; lists hold conditions."""
+    """Whether ``item`` is a tuple whose first part names a column. Lists contain conditions."""
     return isinstance(item, tuple) and bool(item) and not _is_group(item[0])
 
 

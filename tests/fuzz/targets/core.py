@@ -9,8 +9,9 @@ import pyarrow as pa
 from tableformats.errors import PathNotAllowedError
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
-from tableformats.io.compression import AVRO_CODECS, DAMAGE, inflate_avro
-from tableformats.io.storage import Storage, scheme_of
+from tableformats.io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro
+from tableformats.io.paths import scheme_of
+from tableformats.io.storage import Storage
 from tableformats.schema import Field, Schema, primitive
 from tests.fuzz.targets.base import Finding, Target
 from tests.support.iceberg_manifests import compress
@@ -101,7 +102,7 @@ def codecs(data: bytes) -> None:
     codec = AVRO_CODECS[data[0] % len(AVRO_CODECS)] if data else "deflate"
     try:
         plain = inflate_avro(codec, data[1:], INFLATED)
-    except DAMAGE:
+    except INFLATE_ERRORS:
         return
     if plain is not None and len(plain) > INFLATED:
         raise Finding(f"{len(plain)} bytes came out of {codec}")

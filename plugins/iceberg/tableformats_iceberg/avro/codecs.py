@@ -21,11 +21,11 @@ def inflated(codec: str, block: memoryview, limits: Limits, path: str, offset: i
     CorruptMetadataError : the block is truncated, damaged, or followed by other bytes
     LimitExceededError : it inflates to more than ``limits.inflated_bytes``
     """
-    from tableformats.plugin import DAMAGE, inflate_avro
+    from tableformats.plugin import INFLATE_ERRORS, inflate_avro
 
     try:
         plain = inflate_avro(codec, block, limits.inflated_bytes)
-    except DAMAGE as error:
+    except INFLATE_ERRORS as error:
         raise CorruptMetadataError(f"a {codec} block does not inflate: {error}", path=path, offset=offset) from None
     if plain is None:
         raise limits.exceeded("inflated_bytes", "bytes of a block, inflated", path=path, offset=offset)

@@ -239,7 +239,7 @@ def _read_orc(source: pa.NativeFile, path: str, columns: Sequence[_Column], limi
     limits.check("entries", file.nrows, "rows of a delete file", path=path)
     members = [_find(file.schema, c, b"iceberg.id", path) for c in columns]
     has_times = any(pa.types.is_timestamp(arrow_type(c.type)) for c in columns)
-    doubt = OrcTail(source).doubts_of(file.schema, {names[0] for names in members}) if has_times else None
+    doubt = OrcTail(source).timestamp_problem(file.schema, {names[0] for names in members}) if has_times else None
     if doubt is not None:
         raise UnsupportedFeatureError(
             f"timestamps of an ORC delete file are not read: {doubt}",

@@ -80,7 +80,7 @@ class TableFiles:
 
     def check(self, stored: pa.Array) -> None:
         """Raises what :meth:`resolve` would."""
-        if not self.storage.are_fine(stored):
+        if not self.storage.passes_quick_check(stored):
             self.resolve(stored)
 
     def _absolute(self, stored: str) -> str:

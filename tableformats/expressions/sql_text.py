@@ -1,0 +1,76 @@
+"""Print names and literals as Spark SQL, so that a printed predicate can be parsed again."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import re
+import uuid
+from typing import Any
+
+from ..schema import Type
+from ..schema.datetimes import format_date, format_time, format_timestamp
+
+__all__ = ["quoted_name", "sql_literal"]
+
+# Words that Spark, or some version of sqlglot, does not accept as a column's name everywhere.
+_KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    ALL ALTER ALWAYS AND ANY ARRAY AS BETWEEN CASE CONNECT_BY_ROOT CREATE CROSS CURRENT_DATE
+    CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DESCRIBE DISTINCT DIV DROP ELSE END EXCEPT EXISTS FALSE
+    FETCH FOR FROM FULL GLOB GRANT GROUP HAVING IF ILIKE IN INNER INSERT INTERSECT INTO IS ISNULL JOIN
+    LATERAL LEFT LIKE LIMIT LIST LOCK MAP MINUS NATURAL NOT NOTNULL NULL NULLABLE OBJECT ON OR ORDER
+    OUTER OVER PARTITIONED_BY QUALIFY RANGE REGEXP RETURNING REVOKE RIGHT RLIKE ROLLBACK SELECT
+    SERDEPROPERTIES SESSION_USER STRUCT TABLESAMPLE THEN TRUE UNCACHE UNION UNKNOWN USER USING VALUES
+    WHEN WHERE WINDOW WITH XOR
+""",
+    )
+)
+_UNQUOTED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def quoted_name(name: str) -> str:
+    """A name in Spark SQL, in backticks where it needs them."""
+    if _UNQUOTED_NAME.fullmatch(name) and name.upper() not in _KEYWORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def sql_literal(value: Any, kind: Type | None) -> str:
+    """A literal in Spark SQL: a canonical value of type ``kind``, or a Python value (``kind`` None)."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if isinstance(value, (bytes, bytearray)):
+        return "X'" + value.hex().upper() + "'"
+    if isinstance(value, uuid.UUID):
+        return f"'{value}'"
+    if isinstance(value, int):
+        return _sql_temporal(value, str(kind)) or str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"CAST('{'NaN' if value != value else 'Infinity' if value > 0 else '-Infinity'}' AS DOUBLE)"
+    if isinstance(value, decimal.Decimal) and value.is_finite() and abs(value.adjusted()) < 100:
+        return format(value, "f")
+    if isinstance(value, dt.datetime):
+        return f"{'TIMESTAMP' if value.tzinfo else 'TIMESTAMP_NTZ'} '{value}'"
+    if isinstance(value, (dt.date, dt.time)):
+        return f"{type(value).__name__.upper()} '{value}'"
+    return str(value)
+
+
+def _sql_temporal(value: int, type_name: str) -> str | None:
+    """The typed literal of a date, time or timestamp. None for integers."""
+    if type_name == "date":
+        return f"DATE '{format_date(value)}'"
+    if type_name == "time":
+        return f"TIME '{format_time(value)}'"
+    if not type_name.startswith("timestamp"):
+        return None
+    text = format_timestamp(value, 9 if type_name.endswith("_ns") else 6)
+    return f"TIMESTAMP_NTZ '{text}'" if "_ntz" in type_name else f"TIMESTAMP '{text}Z'"

@@ -1,0 +1,177 @@
+"""The leaves of a predicate: one comparison, IN, IS NULL, isnan, prefix or LIKE, evaluated over ranges of its column.
+
+A leaf gets a mask of possible outcomes from each source that knows something of its column. Each source knows a
+superset of the values that occur, so the outcomes are those that all masks have. If no outcome is left although each
+mask has some, the sources contradict each other and none of them is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from .._core import pruning as kernels
+from .._core.masks import MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE
+from ..columnar import compute as pc
+from ..columnar.arrays import distinct, scalar, to_numpy
+from ..expressions import BoundColumn, Expression
+from ..expressions import tree as ex
+from .column_ranges import Range, RangeSource
+from .literal_codes import (
+    MatchingCodes,
+    codes_matching_comparison,
+    codes_matching_in,
+    codes_matching_prefix,
+    to_domain,
+)
+
+if TYPE_CHECKING:
+    from ..plugin.partitions import PartitionField
+
+__all__ = ["Leaf", "compile_leaf"]
+
+_UNKNOWN_BUCKET = scalar(-1, pa.int64())
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A compiled leaf.
+
+    Attributes
+    ----------
+    matching : MatchingCodes, optional
+        The codes for which the leaf is TRUE. None: the leaf does not compare, or the type has no order here.
+    values : tuple
+        The canonical literals of an equality or IN; of other leaves none.
+    """
+
+    node: Expression
+    column: BoundColumn
+    matching: MatchingCodes | None = None
+    values: tuple[Any, ...] = ()
+    _buckets: dict[PartitionField, np.ndarray | None] = field(default_factory=dict, compare=False)
+
+    def mask(self, sources: Sequence[RangeSource], n: int) -> np.ndarray:
+        """uint8[n]: the outcomes that all sources allow. Of ``!=`` those of ``=``."""
+        ranges = [range_ for source in sources for range_ in source.ranges(self.column)]
+        codes = [None if self.matching is None else range_.codes(self.matching) for range_ in ranges]
+        masks = [range_.expand(self._of_range(range_, pair)) for range_, pair in zip(ranges, codes, strict=True)]
+        for source in sources if self.values else ():
+            for partition, least, greatest in source.buckets(self.column):
+                masks.append(self._of_buckets(partition, least, greatest))
+                if least is greatest:
+                    within = (self._within_buckets(partition, least, *pair) for pair in zip(ranges, codes, strict=True))
+                    masks += [mask for mask in within if mask is not None]
+        if not masks:
+            return np.full(n, MAY_ANY, np.uint8)
+        for other in masks[1:]:
+            kernels.intersect_masks(masks[0], other, masks[0])
+        return masks[0]
+
+    def _of_range(self, range_: Range, codes: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
+        """uint8: the outcomes that one range allows, one entry per row of the range."""
+        node = self.node
+        if isinstance(node, ex.IsNull):
+            return range_.may_null * MAY_TRUE | range_.may_value * MAY_FALSE
+        if isinstance(node, ex.IsNaN):
+            return range_.may_nan * MAY_TRUE | (range_.may_null | range_.may_value) * MAY_FALSE
+        if self.matching is None or codes is None:
+            # Without an order or bounds the counts still say whether there are values and NULLs.
+            mask = range_.may_value * (MAY_TRUE | MAY_FALSE) | range_.may_null * MAY_NULL
+        else:
+            mask = range_.outcomes(self.matching, codes)
+        if isinstance(node, ex.Comparison) and node.op == "<=>":
+            # NULL <=> literal is FALSE.
+            mask = mask & (MAY_TRUE | MAY_FALSE) | (mask & MAY_NULL) // MAY_NULL * MAY_FALSE
+        elif isinstance(node, ex.Like):
+            # The pattern's prefix alone never proves a match.
+            mask = mask | (mask & MAY_TRUE) * MAY_FALSE
+        return mask
+
+    def _of_buckets(self, field: PartitionField, least: pa.Array, greatest: pa.Array) -> np.ndarray:
+        """uint8[n]: an equality cannot be TRUE in a file whose buckets contain none of the literals' buckets."""
+        buckets = self._buckets_of(field)
+        if buckets is None:
+            return np.full(len(least), MAY_ANY, np.uint8)
+        matching = MatchingCodes("int64", tuple(distinct(buckets)), 1, 0, odd_only=True)
+        ones = np.ones(len(least), np.uint8)
+        of_files = Range(least, greatest, ones, ones, ones)
+        codes = of_files.codes(matching)
+        if codes is None:
+            return np.full(len(least), MAY_ANY, np.uint8)
+        return of_files.outcomes(matching, codes) | MAY_FALSE | MAY_NULL
+
+    def _within_buckets(
+        self, field: PartitionField, bucket: pa.Array, range_: Range, codes: tuple[np.ndarray, np.ndarray] | None
+    ) -> np.ndarray | None:
+        """uint8[n]: the leaf can be TRUE only if one literal is in the file's bucket and within its bounds.
+
+        One literal may be in the bucket, and another one within the bounds, so that both tests alone would pass. None:
+        nothing is known.
+        """
+        buckets = self._buckets_of(field)
+        if buckets is None or len(buckets) < 2 or codes is None or range_.lower.null_count == len(range_.lower):
+            return None
+        out = np.empty(len(bucket), np.uint8)
+        of_files = to_numpy(pc.fill_null(pc.cast(bucket, pa.int64()), _UNKNOWN_BUCKET))
+        lower, upper = range_.expand(codes[0]), range_.expand(codes[1])
+        kernels.bucket_hits(lower, upper, of_files, buckets, field.transform.width, out)
+        return out * MAY_TRUE | MAY_FALSE | MAY_NULL
+
+    def _buckets_of(self, field: PartitionField) -> np.ndarray | None:
+        """int32[k]: the bucket of each literal of ``matching``, or of ``values`` without an order. None: unknown."""
+        if field not in self._buckets:
+            self._buckets[field] = self._hashed(field)
+        return self._buckets[field]
+
+    def _hashed(self, field: PartitionField) -> np.ndarray | None:
+        kind = self.column.type
+        try:
+            found = [field.transform.bucket(v, kind) for v in self.values]
+        except (ValueError, ArithmeticError):
+            return None
+        if self.matching is not None:
+            domain = self.matching.domain
+            by_literal = {to_domain(v, kind, domain): b for v, b in zip(self.values, found, strict=True)}
+            found = [by_literal[literal] for literal in self.matching.literals]
+        return np.array(found, np.int32)
+
+
+def compile_leaf(node: Any) -> tuple[Leaf | None, str | None]:
+    """A node that is neither AND, OR, NOT nor a constant, compiled.
+
+    Returns
+    -------
+    leaf : Leaf or None
+        None: pruning cannot use the node.
+    note : str or None
+        What pruning cannot use of the node, in words.
+    """
+    column = node.column
+    assert isinstance(column, BoundColumn), "predicates are bound before they are compiled"
+    matching: MatchingCodes | None = None
+    values: tuple[Any, ...] = ()
+    note = None
+    if isinstance(node, ex.Comparison):
+        if isinstance(node.right, BoundColumn):
+            return None, f"{node} compares two columns and cannot prune"
+        op = "=" if node.op in ("=", "!=", "<=>") else node.op
+        assert isinstance(node.right, ex.Literal)
+        matching = codes_matching_comparison(op, node.right, column.type)
+        values = (node.right.value,) if op == "=" else ()
+    elif isinstance(node, ex.In):
+        matching, values = codes_matching_in(node.literals, column.type), tuple(v.value for v in node.literals)
+    elif isinstance(node, ex.StartsWith):
+        matching = codes_matching_prefix(node.prefix)
+    elif isinstance(node, ex.Like):
+        prefix = "".join(c for c, _ in takewhile(lambda part: not part[1], ex.like_parts(node.pattern)))
+        note = f"{node} prunes by its prefix {prefix!r} only" if prefix else f"{node} cannot prune"
+        matching = codes_matching_prefix(prefix)
+    if matching is None and not isinstance(node, (ex.IsNull, ex.IsNaN)):
+        note = f"{node} prunes by NULL counts only: values of type {column.type} have no bounds"
+    return Leaf(node, column, matching, values), note
