@@ -129,7 +129,7 @@ MUTANTS = (
     ),
     Mutant(
         "zoneless-bounds-are-utc",
-        "delta/stats_values:_instant",
+        "delta/bounds:_instant",
         "if not has_zone:",
         "if False:",
         "a bound without a zone is in UTC",
@@ -145,7 +145,7 @@ MUTANTS = (
     ),
     Mutant(
         "bounds-of-another-order",
-        "delta/stats_values:_cast",
+        "delta/bounds:_cast",
         "if _order_of(raw.type) != _order_of(target):",
         "if False:",
         "bounds of another type (strings of a number) are cast",

@@ -175,7 +175,7 @@ MUTANTS = (
     ),
     Mutant(
         "oldest-commits-win",
-        "delta/snapshot:_runs",
+        "delta/delta_snapshot:_runs",
         "return [run[::-1] for run in oldest_first][::-1]",
         "return list(oldest_first)",
         "the oldest action of a key wins",

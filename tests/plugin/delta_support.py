@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from tableformats_delta.deletes import z85
-from tableformats_delta.deletes.vector_column import vector_type
+from tableformats_delta.deletes.descriptors import vector_type
 from tableformats_delta.format import DeltaFormat
-from tableformats_delta.snapshot import DeltaSnapshot
+from tableformats_delta.snapshot.delta_snapshot import DeltaSnapshot
 from tableformats_delta.table import DeltaTable
 
 from tableformats.io.storage import Storage

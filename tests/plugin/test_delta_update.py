@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from tableformats_delta.format import DeltaFormat
 from tableformats_delta.log import listing as log_module
-from tableformats_delta.statistics import statistics
+from tableformats_delta.statistics import log_statistics as statistics
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError

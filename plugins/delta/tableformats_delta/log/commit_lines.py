@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from tableformats.plugin import compute as pc
 from tableformats.plugin import scalar, to_arrow, to_numpy
 
-from ..deletes.vector_column import vector_column, vector_type
+from ..deletes.descriptors import vector_column, vector_type
 from ..json._json import line_starts
 from ..json.columns import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, TEXT, JsonColumns, Path
-from .actions import empty_rows, file_schema
+from .file_actions import empty_rows, file_schema
 
 if TYPE_CHECKING:
     import numpy as np

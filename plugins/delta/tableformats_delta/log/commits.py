@@ -7,14 +7,15 @@ of one commit no order. Source: Delta PROTOCOL.md, "Delta Log Entries", "Action 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CorruptMetadataError
 
-from .actions import BYTE_ORDER_MARK, file_rows, iter_actions
+from .actions import BYTE_ORDER_MARK, Actions, parse_actions
 from .commit_buffer import buffer_of_thread
 from .commit_lines import CommitLines, read_lines
+from .file_actions import file_rows
 from .file_keys import file_keys
 from .listing import LogFile, read_log_file_into
 
@@ -23,22 +24,7 @@ if TYPE_CHECKING:
 
     from tableformats.plugin import Storage
 
-__all__ = ["Actions", "Commit", "parse_actions", "read_commits"]
-
-
-@dataclass
-class Actions:
-    """What a commit or a JSON manifest holds; of protocol and metaData the last one in the file."""
-
-    protocol: dict[str, Any] | None = None
-    metadata: dict[str, Any] | None = None
-    commit_info: dict[str, Any] | None = None
-    adds: list[tuple[dict[str, Any], int]] = field(default_factory=list)
-    removes: list[tuple[dict[str, Any], int]] = field(default_factory=list)
-    changes: list[tuple[dict[str, Any], int]] = field(default_factory=list)
-    sidecars: list[dict[str, Any]] = field(default_factory=list)
-    transactions: list[dict[str, Any]] = field(default_factory=list)
-    domains: list[dict[str, Any]] = field(default_factory=list)
+__all__ = ["Commit", "read_commits"]
 
 
 @dataclass
@@ -51,31 +37,6 @@ class Commit:
     commit_info: dict[str, Any] | None
     adds: pa.RecordBatch
     removes: pa.RecordBatch
-
-
-def parse_actions(data: bytes, path: str) -> Actions:
-    """Sort the actions of ``data`` by kind. Raises CorruptMetadataError with path and offset."""
-    actions = Actions()
-    for name, content, offset in iter_actions(data, path):
-        if name == "add":
-            actions.adds.append((content, offset))
-        elif name == "remove":
-            actions.removes.append((content, offset))
-        elif name == "cdc":
-            actions.changes.append((content, offset))
-        elif name == "metaData":
-            actions.metadata = content
-        elif name == "protocol":
-            actions.protocol = content
-        elif name == "commitInfo":
-            actions.commit_info = content
-        elif name == "sidecar":
-            actions.sidecars.append(content)
-        elif name == "txn":
-            actions.transactions.append(content)
-        elif name == "domainMetadata":
-            actions.domains.append(content)
-    return actions
 
 
 def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:

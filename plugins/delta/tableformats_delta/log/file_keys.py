@@ -16,7 +16,7 @@ from uuid import UUID
 from tableformats.plugin import FALSE, CorruptMetadataError, normalize, scalar, strings, text_buffers, to_numpy
 
 from ..deletes import z85
-from ..deletes.vector_column import has_vector, vectors_of
+from ..deletes.descriptors import has_vector, vectors_of
 from ._keys import holds_any, with_endings
 
 if TYPE_CHECKING:

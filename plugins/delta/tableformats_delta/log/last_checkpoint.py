@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from .listing import LogListing, read_log_file
+from .names import LAST_CHECKPOINT
 
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
 
-__all__ = ["LAST_CHECKPOINT", "canonical_form", "json_checksum", "review_hint"]
-
-LAST_CHECKPOINT = "_last_checkpoint"
+__all__ = ["canonical_form", "json_checksum", "review_hint"]
 
 
 def canonical_form(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from tableformats.plugin import CorruptMetadataError, SnapshotNotFoundError, cached_property, missing_file
 
-from ..format import LOG_DIRECTORY
+from .names import LOG_DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

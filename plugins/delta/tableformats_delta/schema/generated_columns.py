@@ -41,7 +41,7 @@ from tableformats.plugin import (
     to_numpy,
 )
 
-from .schema import GENERATION_EXPRESSION
+from .schema_string import GENERATION_EXPRESSION
 from .sql_expressions import Call, Column, Node, parse
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ from tableformats.plugin import (
 )
 from tableformats.plugin import compute as pc
 
+from ..statistics.bounds import FIRST_SURE_INSTANT, bound_pair, ends_of_int64, in_either_calendar
 from ..statistics.stats_json import Leaf, leaf_of
-from ..statistics.stats_values import FIRST_SURE_INSTANT, bound_pair, ends_of_int64, in_either_calendar
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,34 +21,21 @@ from tableformats.plugin import (
     Limits,
     ListType,
     MapType,
-    NameMapping,
-    PartitionField,
-    PartitionSpec,
     Schema,
     StructType,
     Type,
     UnsupportedFeatureError,
     number_fields,
-    parse_transform,
     primitive,
 )
 
 from .type_changes import check_type_changes
 
-__all__ = [
-    "FIRST_PARTITION_ID",
-    "GENERATION_EXPRESSION",
-    "mapping_mode",
-    "name_mapping",
-    "parse_schema",
-    "partition_spec",
-]
+__all__ = ["GENERATION_EXPRESSION", "parse_schema"]
 
-FIRST_PARTITION_ID = 1000
 GENERATION_EXPRESSION = "delta.generationExpression"
 """The key of a column's metadata that says how the column is computed."""
 _FIELD = "metaData.schemaString"
-_MODES = ("none", "name", "id")
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
 _TEXT = re.compile(r"(?:char|varchar)\(\d+\)", re.ASCII)
 _COLLATIONS = "__COLLATIONS"
@@ -69,26 +56,6 @@ _PRIMITIVES = {
     "void": "unknown",
     "null": "unknown",
 }
-
-
-def mapping_mode(configuration: Mapping[str, str], protocol: Mapping[str, Any], path: str) -> str:
-    """``none``, ``name`` or ``id``; the property counts where the protocol has the feature.
-
-    Raises UnsupportedFeatureError for another mode. Source: Delta PROTOCOL.md, "Column Mapping".
-    """
-    if protocol["minReaderVersion"] != 2 and "columnMapping" not in (protocol.get("readerFeatures") or ()):
-        return "none"
-    mode = configuration.get("delta.columnMapping.mode", "none")
-    if mode not in _MODES:
-        raise UnsupportedFeatureError(
-            f"the table has the column mapping mode {mode!r}", path=path, field="delta.columnMapping.mode"
-        )
-    return mode
-
-
-def name_mapping(mode: str) -> NameMapping:
-    """How data files are read: by field id in id mode, else by physical name; partition values from the log."""
-    return NameMapping(by="id" if mode == "id" else "name", partition_values_first=True)
 
 
 def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMITS) -> Schema:
@@ -118,32 +85,6 @@ def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMIT
     if mode == "none":
         return Schema(number_fields(fields))
     return Schema(_number_the_rest(fields, path))
-
-
-def partition_spec(columns: Any, schema: Schema, path: str) -> tuple[PartitionSpec, list[Field]]:
-    """The identity spec of ``partitionColumns``, with what the generated ones imply, and their fields in order.
-
-    Raises
-    ------
-    CorruptMetadataError : a partition column that the schema does not have, or a nested one
-    """
-    if not isinstance(columns, (list, tuple)) or not all(isinstance(c, str) for c in columns):
-        raise CorruptMetadataError("partitionColumns is no list", path=path, field="metaData.partitionColumns")
-    fields: list[Field] = []
-    for column in columns:
-        found = schema.resolve((column,))
-        if found is None or found[0].type.is_nested:
-            raise CorruptMetadataError("a partition column is not in the schema", path=path, field=column)
-        fields.append(found[0])
-    identity = parse_transform("identity")
-    members = tuple(
-        PartitionField(FIRST_PARTITION_ID + i, f.name, f.id, identity, f.type) for i, f in enumerate(fields)
-    )
-    if not any(GENERATION_EXPRESSION in field.metadata for field in fields):
-        return PartitionSpec(0, members), fields
-    from .generated_columns import implied_bounds
-
-    return PartitionSpec(0, members, implied_bounds(schema, members)), fields
 
 
 class _Parser:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from tableformats.plugin import TRUE, Bounds, Field, Schema, Statistics, arrow_type, flat, scalar, to_arrow, to_numpy
 
 from ..json.columns import Path
+from .bounds import bound_pair
 from .stats_json import PIECE_ROWS, Leaf, RawStatistics, leaf_of, scan
-from .stats_values import bound_pair
 
 if TYPE_CHECKING:
     import numpy as np

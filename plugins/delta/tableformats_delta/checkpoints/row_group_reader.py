@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tableformats.plugin import (
     FALSE,
     CorruptMetadataError,
-    TableFormatsError,
     ahead,
     free_after_fork,
     to_arrow,
@@ -23,23 +22,23 @@ from tableformats.plugin import (
 )
 from tableformats.plugin import compute as pc
 
-from ..deletes.vector_column import vector_column, vector_type
-from ..log.actions import file_schema
+from ..deletes.descriptors import vector_column, vector_type
+from ..log.file_actions import file_schema
 from ..schema.row_tracking import ROW_COLUMNS
 from ..statistics.stats_json import PIECE_ROWS, Leaf, RawStatistics, scan
+from .damage import damaged_column, guard
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from ..statistics.statistics import StatisticsSource
+    from ..statistics.log_statistics import StatisticsSource
 
-__all__ = ["HINT", "CheckpointRows", "RowGroupReader", "damaged_column", "guard"]
+__all__ = ["CheckpointRows", "RowGroupReader"]
 
 _BATCH_ROWS = 32_768
 _PIECES_AHEAD = 4
-HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
 _MEMBERS = {
     "path": "path",
     "partition_values": "partitionValues",
@@ -357,32 +356,3 @@ def _member(array: pa.Array, name: str) -> pa.Array | None:
 
     index = array.type.get_field_index(name) if pa.types.is_struct(array.type) else -1
     return None if index < 0 else pc.struct_field(array, [index])
-
-
-def damaged_column(path: str, name: str) -> CorruptMetadataError:
-    """The error for a column that a checkpoint needs."""
-    return CorruptMetadataError(
-        "a checkpoint lacks a column or has one of the wrong type", path=path, field=name, hint=HINT
-    )
-
-
-class guard:
-    """Turns what Parquet readers raise on damaged bytes into CorruptMetadataError."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        import pyarrow as pa
-
-        if isinstance(error, TableFormatsError) or error is None:
-            return
-        if isinstance(error, (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)):
-            raise CorruptMetadataError(
-                f"a checkpoint is damaged or cut off: {str(error).splitlines()[0] if str(error) else kind.__name__}",
-                path=self.path,
-                hint=HINT,
-            ) from error

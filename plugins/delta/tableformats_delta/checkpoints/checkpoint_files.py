@@ -14,14 +14,15 @@ from urllib.parse import unquote
 from tableformats.plugin import CorruptMetadataError, MetadataCache, missing_file
 from tableformats.plugin import compute as pc
 
-from ..format import LOG_DIRECTORY
-from ..log.actions import file_rows
-from ..log.commits import Actions, parse_actions
+from ..log.actions import Actions, parse_actions
+from ..log.file_actions import file_rows
 from ..log.listing import Checkpoint, read_log_file
-from ..statistics.statistics import TextStatistics
-from .group_reader import HINT, CheckpointRows, RowGroupReader, damaged_column, guard
+from ..log.names import LOG_DIRECTORY
+from ..statistics.log_statistics import TextStatistics
+from .damage import HINT, damaged_column, guard
 from .parquet_footers import has_sound_chunks
-from .row_groups import GroupFilter
+from .row_group_filter import GroupFilter
+from .row_group_reader import CheckpointRows, RowGroupReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
