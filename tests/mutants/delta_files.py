@@ -17,8 +17,8 @@ MUTANTS = (
     Mutant(
         "empty-text-is-a-value",
         "delta:_parsed",
-        "parse(text, notes) if text else None",
-        "parse(text, notes) if text is not None else None",
+        "parse(text) if text else None",
+        "parse(text) if text is not None else None",
         'the partition value "" is a string',
         _PARTITIONS,
     ),
@@ -388,9 +388,9 @@ MUTANTS = (
     ),
     Mutant(
         "row-ids-change-places",
-        "delta:row_columns",
-        'Field(-1, "_metadata.row_id", long), ROW_COLUMNS[0], True',
-        'Field(-1, "_metadata.row_id", long), ROW_COLUMNS[0], False',
+        "delta:row_tracking_columns",
+        'Field(-1, "_metadata.row_id", long), ROW_TRACKING_FIELDS[0], True',
+        'Field(-1, "_metadata.row_id", long), ROW_TRACKING_FIELDS[0], False',
         "all rows of a file have its base row id",
         ("test_delta_row_tracking.py",),
     ),

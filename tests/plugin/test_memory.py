@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pyroaring import BitMap64
 from tableformats_delta.checkpoints.parquet_footers import has_sound_chunks
-from tableformats_delta.deletes.deletion_vectors import _positions
+from tableformats_delta.deletes.deletion_vectors import _Place, _positions
 from tableformats_delta.log.actions import parse_actions
 from tableformats_delta.log.commit_buffer import CommitBuffer
 from tableformats_delta.log.commit_lines import read_lines
@@ -62,7 +62,7 @@ def vector(data: bytes) -> object:
 
 
 def log_vector(data: bytes) -> object:
-    return _positions(data.ljust(4, b"\0"), "p", 0, len(DELETED), None, DEFAULT_LIMITS)
+    return _positions(data.ljust(4, b"\0"), _Place("p", 0), len(DELETED), None, DEFAULT_LIMITS)
 
 
 def footer(data: bytes) -> object:

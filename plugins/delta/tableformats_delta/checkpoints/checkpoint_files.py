@@ -137,7 +137,7 @@ class CheckpointFile:
     def group(
         self, number: int | None, row_columns: Sequence[str] = (), decode_ahead: bool = False
     ) -> Iterator[CheckpointRows]:
-        """The add actions of a row group in batches, with these of :data:`.row_tracking.ROW_COLUMNS`. Raises
+        """The add actions of a row group in batches, with these of :data:`.row_tracking.ROW_TRACKING_FIELDS`. Raises
         CorruptMetadataError. See :class:`RowGroupReader`."""
         if number is None:
             rows = file_rows(self.actions().adds, "add", self.path)

@@ -24,7 +24,7 @@ from tableformats.plugin import compute as pc
 
 from ..deletes.descriptors import vector_column, vector_type
 from ..log.file_actions import file_schema
-from ..schema.row_tracking import ROW_COLUMNS
+from ..schema.row_tracking import ROW_TRACKING_FIELDS
 from ..statistics.stats_json import PIECE_ROWS, Leaf, RawStatistics, scan
 from .damage import damaged_column, guard
 
@@ -55,7 +55,7 @@ Open = Callable[[], "pq.ParquetFile"]
 @dataclass
 class CheckpointRows:
     """The add actions of one batch: ``rows`` has the columns of :func:`file_schema` but for ``stats`` and those of
-    :data:`.row_tracking.ROW_COLUMNS` that were not asked for; the partition values may be encoded by dictionaries.
+    :data:`.row_tracking.ROW_TRACKING_FIELDS` that were not asked for; the partition values may be encoded by dictionaries.
     ``statistics`` gives those of these rows."""
 
     rows: pa.RecordBatch
@@ -94,8 +94,8 @@ class RowGroupReader:
         self._ways = {}
 
     def batches(self, row_columns: Sequence[str] = ()) -> Iterator[CheckpointRows]:
-        """The add actions, with these of :data:`.row_tracking.ROW_COLUMNS`. Raises CorruptMetadataError."""
-        left_out = {"stats", *ROW_COLUMNS}.difference(row_columns)
+        """The add actions, with these of :data:`.row_tracking.ROW_TRACKING_FIELDS`. Raises CorruptMetadataError."""
+        left_out = {"stats", *ROW_TRACKING_FIELDS}.difference(row_columns)
         wanted = [f for f in file_schema() if f.name not in left_out]
         columns = [f"add.{_MEMBERS[f.name]}" for f in wanted]
         with guard(self._path), self._open() as parquet:

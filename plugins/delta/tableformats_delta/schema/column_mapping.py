@@ -16,9 +16,14 @@ _MODES = ("none", "name", "id")
 
 
 def mapping_mode(configuration: Mapping[str, str], protocol: Mapping[str, Any], path: str) -> str:
-    """``none``, ``name`` or ``id``; the property counts where the protocol has the feature.
+    """The mode of a table: ``none``, ``name`` or ``id``.
 
-    Raises UnsupportedFeatureError for another mode. Source: Delta PROTOCOL.md, "Column Mapping".
+    The property ``delta.columnMapping.mode`` counts only where the protocol supports column mapping.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        The property names another mode.
     """
     if protocol["minReaderVersion"] != 2 and "columnMapping" not in (protocol.get("readerFeatures") or ()):
         return "none"
@@ -31,5 +36,8 @@ def mapping_mode(configuration: Mapping[str, str], protocol: Mapping[str, Any], 
 
 
 def name_mapping(mode: str) -> NameMapping:
-    """How data files are read: by field id in id mode, else by physical name; partition values from the log."""
+    """How columns of data files are found: by field id in mode ``id``, else by physical name.
+
+    Partition values of the log win over those in the files.
+    """
     return NameMapping(by="id" if mode == "id" else "name", partition_values_first=True)

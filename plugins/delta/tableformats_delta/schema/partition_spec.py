@@ -14,14 +14,32 @@ from .schema_string import GENERATION_EXPRESSION
 __all__ = ["FIRST_PARTITION_ID", "partition_spec"]
 
 FIRST_PARTITION_ID = 1000
+"""The field id of the first partition column; the others follow."""
 
 
 def partition_spec(columns: Any, schema: Schema, path: str) -> tuple[PartitionSpec, list[Field]]:
-    """The identity spec of ``partitionColumns``, with what the generated ones imply, and their fields in order.
+    """The partition spec of a table.
+
+    Parameters
+    ----------
+    columns : object
+        ``partitionColumns`` as parsed from JSON.
+    schema : Schema
+        The table's schema.
+    path : str
+        The file that holds the action, for errors.
+
+    Returns
+    -------
+    spec : PartitionSpec
+        Identity transforms, with the bounds that generated columns imply for their source columns.
+    fields : list of Field
+        The partition columns in the order of ``spec``.
 
     Raises
     ------
-    CorruptMetadataError : a partition column that the schema does not have, or a nested one
+    CorruptMetadataError
+        A partition column is nested or not in the schema, or ``columns`` is no list of names.
     """
     if not isinstance(columns, (list, tuple)) or not all(isinstance(c, str) for c in columns):
         raise CorruptMetadataError("partitionColumns is no list", path=path, field="metaData.partitionColumns")

@@ -36,7 +36,7 @@ from ..log.file_keys import file_keys
 from ..log.listing import LogSegment
 from ..schema.column_mapping import name_mapping
 from ..schema.partition_values import PartitionValueErrors, partition_struct
-from ..schema.row_tracking import PLACE_COLUMNS, ROW_COLUMNS, row_columns
+from ..schema.row_tracking import POSITION_COLUMNS, ROW_TRACKING_FIELDS, row_tracking_columns
 from ..statistics.log_statistics import LogStatistics, TextStatistics
 from .table_state import TableState
 
@@ -82,9 +82,9 @@ class DeltaSnapshot(FormatSnapshot):
         self.specs = {spec.id: spec}
         self.default_spec_id = spec.id
         self.name_mapping = name_mapping(metadata.mapping_mode)
-        tracked = row_columns(self.properties)
-        self.metadata_columns = (*PLACE_COLUMNS, *tracked)
-        self._row_columns = ROW_COLUMNS if tracked else ()
+        tracked = row_tracking_columns(self.properties)
+        self.metadata_columns = (*POSITION_COLUMNS, *tracked)
+        self._row_columns = ROW_TRACKING_FIELDS if tracked else ()
 
     def __getstate__(self) -> dict[str, Any]:
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
