@@ -241,7 +241,7 @@ MUTANTS = (
     ),
     Mutant(
         "parsed-null-is-final",
-        "delta:_Evidence.of",
+        "delta:_StoredStatistics.of",
         "if not counts.null_count:",
         "if True:",
         "a null stats_parsed hides the text",

@@ -140,7 +140,7 @@ def _commit(file: LogFile, time: int, actions: Actions, before: Layout, after: L
         time,
         adds=file_rows(actions.adds, "add", file.path),
         data_change=pa.array(list(map(_changes_data, actions.adds)), pa.bool_()),
-        removes=file_rows(removes, "remove", file.path, whole=True),
+        removes=file_rows(removes, "remove", file.path, all_fields=True),
         cdc=file_rows(actions.changes, "cdc", file.path),
         before=before,
         after=after,

@@ -23,7 +23,15 @@ _DECODER = json.JSONDecoder()
 
 @dataclass
 class Actions:
-    """What a commit or a JSON manifest holds; of protocol and metaData the last one in the file."""
+    """The actions of a commit or of a JSON manifest, by kind.
+
+    Attributes
+    ----------
+    protocol, metadata, commit_info : dict or None
+        The last action of the kind in the file.
+    adds, removes, changes : list of (dict, int)
+        The ``add``, ``remove`` and ``cdc`` actions, each with the byte offset of its line.
+    """
 
     protocol: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
@@ -37,7 +45,7 @@ class Actions:
 
 
 def parse_actions(data: bytes, path: str) -> Actions:
-    """Sort the actions of ``data`` by kind. Raises CorruptMetadataError with path and offset."""
+    """Parse ``data`` and sort its actions by kind. Raises as :func:`iter_actions` does."""
     actions = Actions()
     for name, content, offset in iter_actions(data, path):
         if name == "add":
@@ -62,13 +70,14 @@ def parse_actions(data: bytes, path: str) -> Actions:
 
 
 def iter_actions(data: bytes, path: str) -> Iterator[tuple[str, dict[str, Any], int]]:
-    """The actions of a commit or of a JSON manifest: (name, content, byte offset of its line).
+    """The actions of a commit or of a JSON manifest as (name, content, byte offset of the line).
 
-    Null-valued actions are left out; unknown ones are given, for the caller to ignore.
+    Null-valued actions are left out. Unknown actions are included; callers ignore them.
 
     Raises
     ------
-    CorruptMetadataError : no UTF-8, no JSON, a torn value, nothing at all; with ``path`` and ``offset``
+    CorruptMetadataError
+        The text is empty, cut off, no UTF-8 or no JSON; with ``path`` and ``offset``.
     """
     text, offset = _decode(data, path)
     start, position, end, found = 0, 0, len(text), False
@@ -99,7 +108,7 @@ def iter_actions(data: bytes, path: str) -> Iterator[tuple[str, dict[str, Any], 
 
 
 def _decode(data: bytes, path: str) -> tuple[str, int]:
-    """The text, and the offset at which it begins: behind a byte order mark."""
+    """The text after a byte order mark, and its offset."""
     bom = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     try:
         return data[bom:].decode(), bom
@@ -108,7 +117,7 @@ def _decode(data: bytes, path: str) -> tuple[str, int]:
 
 
 def _size(text: str, start: int, stop: int) -> int:
-    """Bytes of ``text[start:stop]``."""
+    """The size of ``text[start:stop]`` in UTF-8 bytes."""
     return stop - start if text.isascii() else len(text[start:stop].encode())
 
 

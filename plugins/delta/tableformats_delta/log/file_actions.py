@@ -25,7 +25,7 @@ _INT64 = range(-(2**63), 2**63)
 
 @cache
 def file_schema() -> pa.Schema:
-    """One row a file action; of removes nothing but path and deletion vector is there unless more is asked for."""
+    """The schema of file actions, one row per action; by default removes have path and deletion vector only."""
     import pyarrow as pa
 
     return pa.schema(
@@ -44,30 +44,38 @@ def file_schema() -> pa.Schema:
 
 @cache
 def empty_rows() -> pa.RecordBatch:
-    """No file action at all."""
+    """A batch of :func:`file_schema` without rows."""
     import pyarrow as pa
 
     return pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in file_schema()], schema=file_schema())
 
 
 def file_rows(
-    actions: Sequence[tuple[dict[str, Any], int]], kind: str, path: str, whole: bool = False
+    actions: Sequence[tuple[dict[str, Any], int]], kind: str, path: str, all_fields: bool = False
 ) -> pa.RecordBatch:
-    """``add``, ``remove`` or ``cdc`` actions, with their offsets, as rows of :func:`file_schema`.
+    """Convert file actions to rows of :func:`file_schema`.
 
     Parameters
     ----------
-    whole : give of removes too what reconciliation has no use for, where it is there
+    actions : sequence of (dict, int)
+        The contents of the actions, each with the byte offset of its line.
+    kind : str
+        ``add``, ``remove`` or ``cdc``.
+    path : str
+        The file that holds them, for errors.
+    all_fields : bool
+        Convert every field of ``remove`` actions, not just those that reconciliation needs.
 
     Raises
     ------
-    CorruptMetadataError : a field that is missing or of the wrong type; ``field`` and ``offset`` name it
+    CorruptMetadataError
+        A field is missing or has the wrong type; ``field`` and ``offset`` name it.
     """
     import pyarrow as pa
 
     if not actions:
         return empty_rows()
-    rows = _Rows(kind, path, whole or kind != "remove")
+    rows = _RowBuilder(kind, path, all_fields or kind != "remove")
     for action, offset in actions:
         rows.append(action, offset)
     try:
@@ -79,25 +87,25 @@ def file_rows(
     return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
 
 
-class _Rows:
-    """Checked columns under construction."""
+class _RowBuilder:
+    """Checks actions and collects their fields by column."""
 
-    def __init__(self, kind: str, path: str, whole: bool) -> None:
+    def __init__(self, kind: str, path: str, all_fields: bool) -> None:
         self.kind = kind
         self.path = path
-        self.whole = whole
+        self.all_fields = all_fields
         self.columns: dict[str, list[Any]] = {name: [] for name in file_schema().names}
 
     def append(self, action: Mapping[str, Any], offset: int) -> None:
-        whole, required = self.whole, self.kind != "remove"
+        all_fields, required = self.all_fields, self.kind != "remove"
         put = self.columns
         put["path"].append(self._text(action, "path", offset, required=True))
-        put["size"].append(self._int(action, "size", offset, required) if whole else None)
-        put["modification_time"].append(self._int(action, "modificationTime", offset) if whole else None)
-        put["stats"].append(_statistics(action.get("stats")) if whole else None)
-        put["partition_values"].append(self._partition_values(action, offset) if whole else None)
-        put["base_row_id"].append(self._int(action, "baseRowId", offset) if whole else None)
-        put["row_commit_version"].append(self._int(action, "defaultRowCommitVersion", offset) if whole else None)
+        put["size"].append(self._int(action, "size", offset, required) if all_fields else None)
+        put["modification_time"].append(self._int(action, "modificationTime", offset) if all_fields else None)
+        put["stats"].append(_statistics(action.get("stats")) if all_fields else None)
+        put["partition_values"].append(self._partition_values(action, offset) if all_fields else None)
+        put["base_row_id"].append(self._int(action, "baseRowId", offset) if all_fields else None)
+        put["row_commit_version"].append(self._int(action, "defaultRowCommitVersion", offset) if all_fields else None)
         vector = action.get("deletionVector")
         if vector is None:
             put["deletion_vector"].append([])
@@ -108,8 +116,8 @@ class _Rows:
             "storageType": self._text(vector, "storageType", offset, required=True),
             "pathOrInlineDv": self._text(vector, "pathOrInlineDv", offset, required=True),
             "offset": self._int(vector, "offset", offset),
-            "sizeInBytes": self._int(vector, "sizeInBytes", offset, required=whole),
-            "cardinality": self._int(vector, "cardinality", offset, required=whole),
+            "sizeInBytes": self._int(vector, "sizeInBytes", offset, required=all_fields),
+            "cardinality": self._int(vector, "cardinality", offset, required=all_fields),
         }
         put["deletion_vector"].append([member])
 
@@ -146,7 +154,7 @@ class _Rows:
 
 
 def _statistics(value: Any) -> str | None:
-    """Malformed statistics are no statistics."""
+    """The text of statistics; None where it is malformed, which is no error."""
     if not isinstance(value, str):
         return None
     try:
