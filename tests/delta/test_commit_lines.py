@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tableformats_delta.log import commits
+from tableformats_delta.log.actions import parse_actions
 from tableformats_delta.log.commit_buffer import CommitBuffer
 from tableformats_delta.log.commit_lines import CommitLines, read_lines
-from tableformats_delta.log.commits import Commit, parse_actions, read_commits
+from tableformats_delta.log.commits import Commit, read_commits
 from tableformats_delta.log.listing import LogFile
 
 from tableformats.errors import CorruptMetadataError

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from tableformats_delta.format import DeltaFormat
-from tableformats_delta.snapshot import DeltaSnapshot
+from tableformats_delta.snapshot.delta_snapshot import DeltaSnapshot
 from tableformats_delta.table import DeltaTable
 
 from tableformats import errors

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tableformats_delta.log.listing import list_log
-from tableformats_delta.log.replay import load_state
+from tableformats_delta.snapshot.table_state import load_state
 
 from tableformats.errors import CorruptMetadataError, TableFormatsError
 from tableformats.io.storage import Storage

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tableformats_delta.log import _keys
-from tableformats_delta.log.actions import file_rows
+from tableformats_delta.log.file_actions import file_rows
 from tableformats_delta.log.file_keys import file_keys, path_keys
 
 from tableformats.errors import CorruptMetadataError

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tableformats_delta.schema.schema import parse_schema, partition_spec
+from tableformats_delta.schema.partition_spec import partition_spec
+from tableformats_delta.schema.schema_string import parse_schema
 from tableformats_delta.schema.sql_expressions import Call, Column, parse
 
 from tableformats import open_table

@@ -10,8 +10,8 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from tableformats_delta import snapshot
-from tableformats_delta.checkpoints import group_reader
+from tableformats_delta.checkpoints import row_group_reader as group_reader
+from tableformats_delta.snapshot import delta_snapshot as snapshot
 
 from tableformats import CorruptMetadataError, open_table
 from tests.support.delta_log import WITH_VECTORS, DeltaLog, add, field, first_actions, metadata, vector

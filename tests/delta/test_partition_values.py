@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tableformats_delta.schema.schema import parse_schema
+from tableformats_delta.schema.schema_string import parse_schema
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from tests.support.delta_log import PROTOCOL, DeltaLog, add, field, live_files, metadata, remove, request, schema_string

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tableformats_delta.checkpoints.row_groups import GroupFilter
-from tableformats_delta.statistics.stats_values import in_either_calendar
+from tableformats_delta.checkpoints.row_group_filter import GroupFilter
+from tableformats_delta.statistics.bounds import in_either_calendar
 
 from tableformats import TableFormatsError, open_table
 from tableformats.table.scan import ScanPlan
@@ -271,7 +271,7 @@ def test_parsed_statistics_are_used_instead_of_text(tmp_path: Path) -> None:
     """Both stand in a checkpoint that Spark writes; the text is not looked at where the other is complete."""
     both = file("f", parsed(i=(0, 9))) | {"stats": '{"numRecords": 3, "minValues": {"i": '}
     log = checkpoint(tmp_path / "t", [both], 8)
-    with mock.patch("tableformats_delta.statistics.statistics.scan", side_effect=AssertionError("text was parsed")):
+    with mock.patch("tableformats_delta.statistics.log_statistics.scan", side_effect=AssertionError("text was parsed")):
         assert kept(plan(log, "i = 50", skipping=False)) == []
     assert open_table(log.root).scan().plan().files["record_count"].to_pylist() == [3]
 

@@ -19,7 +19,8 @@ from tableformats_delta.json import _json
 from tableformats_delta.json import columns as json_columns
 from tableformats_delta.json import reference as json_reference
 from tableformats_delta.log import commits
-from tableformats_delta.statistics import statistics, stats_json
+from tableformats_delta.statistics import log_statistics as statistics
+from tableformats_delta.statistics import stats_json
 
 from tableformats import open_table
 from tableformats.plugin import Bounds

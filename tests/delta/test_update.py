@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from tableformats_delta.format import DeltaFormat
 from tableformats_delta.log import listing as log_module
-from tableformats_delta.statistics import statistics
+from tableformats_delta.statistics import log_statistics as statistics
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError
@@ -151,7 +151,7 @@ class TestUpdate:
     def test_a_long_tail_begins_again_at_a_checkpoint(
         self, log: DeltaLog, cache: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(log_module, "_LONGEST_TAIL", 3)
+        monkeypatch.setattr(log_module, "_MAX_TAIL_FILES", 3)
         table, _ = open_counting(log, cache)
         snapshot = table.snapshot()
         live = [add(f"a{i}") for i in (1, 2, 3)]

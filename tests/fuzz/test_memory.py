@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from pyroaring import BitMap64
 from tableformats_delta.checkpoints.parquet_footers import has_sound_chunks
-from tableformats_delta.deletes.deletion_vectors import _positions
+from tableformats_delta.deletes.deletion_vectors import _Place, _positions
+from tableformats_delta.log.actions import parse_actions
 from tableformats_delta.log.commit_buffer import CommitBuffer
 from tableformats_delta.log.commit_lines import read_lines
-from tableformats_delta.log.commits import parse_actions
-from tableformats_delta.schema.schema import parse_schema
+from tableformats_delta.schema.schema_string import parse_schema
 from tableformats_iceberg.avro.container import Want, read_columns
 from tableformats_iceberg.deletes.puffin import parse_deletion_vector
 from tableformats_iceberg.manifests.manifest_list import parse_manifest_list
@@ -62,7 +62,7 @@ def vector(data: bytes) -> object:
 
 
 def log_vector(data: bytes) -> object:
-    return _positions(data.ljust(4, b"\0"), "p", 0, len(DELETED), None, DEFAULT_LIMITS)
+    return _positions(data.ljust(4, b"\0"), _Place("p", 0), len(DELETED), None, DEFAULT_LIMITS)
 
 
 def footer(data: bytes) -> object:

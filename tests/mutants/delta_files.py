@@ -18,8 +18,8 @@ MUTANTS = (
     Mutant(
         "empty-text-is-a-value",
         "delta:_parsed",
-        "parse(text, notes) if text else None",
-        "parse(text, notes) if text is not None else None",
+        "parse(text) if text else None",
+        "parse(text) if text is not None else None",
         'the partition value "" is a string',
         _PARTITIONS,
     ),
@@ -130,7 +130,7 @@ MUTANTS = (
     ),
     Mutant(
         "zoneless-bounds-are-utc",
-        "delta/stats_values:_instant",
+        "delta/bounds:_instant",
         "if not has_zone:",
         "if False:",
         "a bound without a zone is in UTC",
@@ -146,7 +146,7 @@ MUTANTS = (
     ),
     Mutant(
         "bounds-of-another-order",
-        "delta/stats_values:_cast",
+        "delta/bounds:_cast",
         "if _order_of(raw.type) != _order_of(target):",
         "if False:",
         "bounds of another type (strings of a number) are cast",
@@ -242,7 +242,7 @@ MUTANTS = (
     ),
     Mutant(
         "parsed-null-is-final",
-        "delta:_Evidence.of",
+        "delta:_StoredStatistics.of",
         "if not counts.null_count:",
         "if True:",
         "a null stats_parsed hides the text",
@@ -389,9 +389,9 @@ MUTANTS = (
     ),
     Mutant(
         "row-ids-change-places",
-        "delta:row_columns",
-        'Field(-1, "_metadata.row_id", long), ROW_COLUMNS[0], True',
-        'Field(-1, "_metadata.row_id", long), ROW_COLUMNS[0], False',
+        "delta:row_tracking_columns",
+        'Field(-1, "_metadata.row_id", long), ROW_TRACKING_FIELDS[0], True',
+        'Field(-1, "_metadata.row_id", long), ROW_TRACKING_FIELDS[0], False',
         "all rows of a file have its base row id",
         ("test_row_tracking.py",),
     ),

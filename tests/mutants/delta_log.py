@@ -115,7 +115,7 @@ MUTANTS = (
     ),
     Mutant(
         "integers-through-doubles",
-        "delta:_Rows._int",
+        "delta:_RowBuilder._int",
         "return value",
         "return int(float(value))",
         "integers above 2^53 pass through a double",
@@ -175,7 +175,7 @@ MUTANTS = (
     ),
     Mutant(
         "oldest-commits-win",
-        "delta/snapshot:_runs",
+        "delta/delta_snapshot:_runs",
         "return [run[::-1] for run in oldest_first][::-1]",
         "return list(oldest_first)",
         "the oldest action of a key wins",
@@ -192,8 +192,8 @@ MUTANTS = (
     Mutant(
         "sidecars-ignored",
         "delta:expand",
-        "return own + sidecars",
-        "return own",
+        "return files + sidecars",
+        "return files",
         "the sidecars of a V2 checkpoint are not read",
         _REPLAY,
     ),
@@ -215,7 +215,7 @@ MUTANTS = (
     ),
     Mutant(
         "offset-not-in-the-key",
-        "delta:_endings",
+        "delta:_vector_ids",
         "pc.cast(offset, pa.string())",
         'pc.if_else(pc.is_valid(offset), "0", "0")',
         "two vectors in one file of vectors are one",

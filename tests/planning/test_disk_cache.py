@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "asv_bench"))
 from benchmarks.generate import DeltaTable, IcebergTable, Spec, Table, build
 from benchmarks.generate.specs import questions
 from benchmarks.planners import sql
-from tableformats_delta.checkpoints.checkpoints import CheckpointFile
+from tableformats_delta.checkpoints.checkpoint_files import CheckpointFile
 from tableformats_iceberg.manifests.batch_reader import ManifestBatchReader
 from tableformats_iceberg.snapshot import IcebergSnapshot
 

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap, BitMap64
 from tableformats_delta.deletes import z85
 from tableformats_delta.deletes.deletion_vectors import NATIVE_MAGIC, PORTABLE_MAGIC
-from tableformats_delta.deletes.vector_column import vector_type
+from tableformats_delta.deletes.descriptors import vector_type
 from tableformats_delta.format import DeltaFormat
-from tableformats_delta.snapshot import DeltaSnapshot
+from tableformats_delta.snapshot.delta_snapshot import DeltaSnapshot
 from tableformats_delta.table import DeltaTable
 
 from tableformats.io.storage import Storage

@@ -116,7 +116,7 @@ def test_the_greatest_nesting_is_read(nested: str) -> None:
     """The readers call themselves: Python's stack must hold what the limit may be raised to."""
     import json
 
-    from tableformats_delta.schema.schema import parse_schema as parse_delta
+    from tableformats_delta.schema.schema_string import parse_schema as parse_delta
     from tableformats_iceberg.metadata.jsontext import Node
     from tableformats_iceberg.metadata.schema import parse_schema as parse_iceberg
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError
 
+from .log.names import LOG_DIRECTORY
+
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
 
     from .table import DeltaTable
 
-__all__ = ["LOG_DIRECTORY", "DeltaFormat"]
-
-LOG_DIRECTORY = "_delta_log"
+__all__ = ["DeltaFormat"]
 
 
 class DeltaFormat(TableFormat):

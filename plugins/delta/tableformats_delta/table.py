@@ -13,15 +13,15 @@ from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, Snap
 
 from .log.history import CommitTimes, history_table
 from .log.listing import LogListing, LogSegment, list_log
-from .log.replay import TableState, load_state
-from .snapshot import DeltaSnapshot
+from .snapshot.delta_snapshot import DeltaSnapshot
+from .snapshot.table_state import TableState, load_state
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tableformats.plugin import Storage
 
-    from .changes.changes import DeltaChanges
+    from .changes.change_batches import DeltaChanges
 
 __all__ = ["DeltaTable"]
 
@@ -66,8 +66,8 @@ class DeltaTable(FormatTable):
 
     def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> DeltaChanges:
         """See :meth:`tableformats.plugin.FormatTable.changes`."""
+        from .changes.change_batches import DeltaChanges
         from .changes.change_log import check_range
-        from .changes.changes import DeltaChanges
 
         listing = self._listing()
         starting = _as_version(starting_version, listing)
@@ -105,12 +105,11 @@ class DeltaTable(FormatTable):
 
     def _made_of(self, listing: LogListing, segment: LogSegment, older: TableState | None = None) -> DeltaSnapshot:
         state = load_state(self._storage, segment, self._cache, older)
-        snapshot = DeltaSnapshot(self._storage, segment, state, None, self._cache)
-        times = CommitTimes(self._storage, listing, snapshot.properties, _infos(state))
-        snapshot.timestamp_ms = times.of(segment.version)
+        times = CommitTimes(self._storage, listing, state.table_metadata.properties, _infos(state))
+        timestamp_ms = times.of(segment.version)
         if state.checksum is not None and times.is_in_commit(segment.version):
-            state.checksum.check("inCommitTimestampOpt", snapshot.timestamp_ms)
-        return snapshot
+            state.checksum.check("inCommitTimestampOpt", timestamp_ms)
+        return DeltaSnapshot(self._storage, segment, state, timestamp_ms, self._cache)
 
 
 def _infos(state: TableState) -> dict[int, Mapping[str, Any]]:

@@ -13,13 +13,15 @@ import numpy as np
 import pyarrow as pa
 from tableformats_delta.deletes import z85
 from tableformats_delta.deletes.deletion_vectors import read_deletion_vector
-from tableformats_delta.log.actions import file_rows
+from tableformats_delta.log.actions import parse_actions
 from tableformats_delta.log.checksums import read_checksum
-from tableformats_delta.log.commits import parse_actions, read_commits
-from tableformats_delta.log.last_checkpoint import LAST_CHECKPOINT, review_hint
+from tableformats_delta.log.commits import read_commits
+from tableformats_delta.log.file_actions import file_rows
+from tableformats_delta.log.last_checkpoint import review_hint
 from tableformats_delta.log.listing import list_log
-from tableformats_delta.schema.schema import parse_schema
-from tableformats_delta.statistics.partition_values import parse_partition_values
+from tableformats_delta.log.names import LAST_CHECKPOINT
+from tableformats_delta.schema.partition_values import parse_partition_values
+from tableformats_delta.schema.schema_string import parse_schema
 from tableformats_delta.table import DeltaTable
 
 from tableformats.errors import InvalidPredicateError

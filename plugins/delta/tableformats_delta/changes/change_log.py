@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import SnapshotNotFoundError, UnsupportedFeatureError
 
-from ..log.actions import file_rows
-from ..log.commits import Actions, parse_actions
+from ..log.actions import Actions, parse_actions
+from ..log.file_actions import file_rows
 from ..log.file_keys import path_keys
 from ..log.history import CommitTimes
 from ..log.listing import LogFile, LogListing, read_log_file
 from ..schema.features import check_protocol
-from ..snapshot import DeltaSnapshot
+from ..schema.table_metadata import TableMetadata
+from ..snapshot.delta_snapshot import DeltaSnapshot
 from .layouts import Layout
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def read_change_log(
     files = [listing.commits[v] for v in range(starting, newest.version + 1)]
     found = [parse_actions(read_log_file(storage, file.path), file.path) for file in files]
     times = CommitTimes(storage, listing, newest.properties)
-    end = Layout.of_snapshot(newest, files[-1].path)
+    end = Layout.of(newest.table_metadata)
     protocol = newest.protocol
     if found[0].protocol is None and any(actions.protocol for actions in found):
         # Also refuses a protocol from before the range that newer versions do not have.
@@ -104,7 +105,7 @@ def read_change_log(
             check_protocol(protocol, file.path)
         before = layout
         if actions.metadata is not None:
-            layout = Layout.of_action(actions.metadata, protocol, file.path, storage.limits)
+            layout = Layout.of(TableMetadata.of_actions(actions.metadata, protocol, file.path, storage.limits))
         time = times.listed(file.version, actions.commit_info)
         assert layout is not None
         commits.append(_commit(file, time, actions, before or layout, layout))
@@ -120,14 +121,14 @@ def _first_layout(
     found: Sequence[Actions], files: Sequence[LogFile], end: Layout, at: Callable[[int], DeltaSnapshot]
 ) -> Layout | None:
     """The layout of the files that the first commit removes; None where it removes none."""
-    first, path = files[0].version, files[0].path
+    first = files[0].version
     if all(actions.metadata is None for actions in found):
         return end
     if found[0].metadata is None:
-        return Layout.of_snapshot(at(first), path)
+        return Layout.of(at(first).table_metadata)
     if first == 0 or not any(map(_changes_data, found[0].removes)):
         return None
-    return Layout.of_snapshot(at(first - 1), path)
+    return Layout.of(at(first - 1).table_metadata)
 
 
 def _commit(file: LogFile, time: int, actions: Actions, before: Layout, after: Layout) -> ChangeCommit:
@@ -139,7 +140,7 @@ def _commit(file: LogFile, time: int, actions: Actions, before: Layout, after: L
         time,
         adds=file_rows(actions.adds, "add", file.path),
         data_change=pa.array(list(map(_changes_data, actions.adds)), pa.bool_()),
-        removes=file_rows(removes, "remove", file.path, whole=True),
+        removes=file_rows(removes, "remove", file.path, all_fields=True),
         cdc=file_rows(actions.changes, "cdc", file.path),
         before=before,
         after=after,

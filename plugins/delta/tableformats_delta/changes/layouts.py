@@ -7,13 +7,11 @@ given: an error that names it, never a NULL in its place. Source: Delta PROTOCOL
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tableformats.plugin import (
     Field,
-    Limits,
     ListType,
     MapType,
     PrimitiveType,
@@ -23,9 +21,8 @@ from tableformats.plugin import (
     UnsupportedFeatureError,
 )
 
-from ..schema.schema import mapping_mode, parse_schema, partition_spec
+from ..schema.table_metadata import TableMetadata
 from ..schema.type_changes import can_widen
-from ..snapshot import DeltaSnapshot, configuration
 
 __all__ = ["Layout"]
 
@@ -39,19 +36,9 @@ class Layout:
     partition_columns: tuple[Field, ...]
 
     @classmethod
-    def of_action(cls, metadata: Mapping[str, Any], protocol: Mapping[str, Any], path: str, limits: Limits) -> Layout:
-        """That of a ``metaData`` action under a protocol. Raises as :func:`parse_schema` does."""
-        mode = mapping_mode(configuration(metadata, path), protocol, path)
-        schema = parse_schema(metadata.get("schemaString"), mode, path, limits)
-        columns = metadata.get("partitionColumns")
-        _, fields = partition_spec([] if columns is None else columns, schema, path)
-        return cls(mode, schema, tuple(fields))
-
-    @classmethod
-    def of_snapshot(cls, snapshot: DeltaSnapshot, path: str) -> Layout:
-        """That of the files that are added to ``snapshot``."""
-        fields = [snapshot.schema.find_id(f.source_id) for f in snapshot.specs[0].fields]
-        return cls(snapshot.mapping_mode, snapshot.schema, tuple(f for f in fields if f is not None))
+    def of(cls, metadata: TableMetadata) -> Layout:
+        """The layout of the files that are added while ``metadata`` is the table's."""
+        return cls(metadata.mapping_mode, metadata.schema, metadata.partition_columns)
 
     def check_readable_by(self, newer: Layout, path: str) -> None:
         """Refuse files of this layout where ``newer`` cannot give all of their rows' columns.

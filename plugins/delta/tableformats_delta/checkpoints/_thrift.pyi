@@ -1,4 +1,4 @@
-"""Stub of the compiled reader of Thrift structs; rules stand in the docstring of ``_thrift.pyx``."""
+"""Stub of the compiled reader of Thrift structs. The docstrings of ``_thrift.pyx`` give the rules."""
 
 from typing import Any
 

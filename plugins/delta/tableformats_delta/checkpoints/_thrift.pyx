@@ -1,4 +1,4 @@
-"""Structs in Thrift's compact protocol, from bytes that nobody vouches for: see ``parquet_footers``.
+"""Reads structs in Thrift's compact protocol from untrusted bytes; see ``parquet_footers``.
 
 Source: Thrift specification, "Thrift Compact protocol encoding".
 """
@@ -16,12 +16,12 @@ cdef struct _Fields:
 
 
 cdef inline _Fields begin() noexcept:
-    """No field of a struct was read: which of the numbers below 64 were, and the last one of the others."""
+    """The state before the first field: the seen numbers below 64 as bits, and the last of the other numbers."""
     return _Fields(0, -0x8001, 0)
 
 
 cdef class _Reader:
-    """Values one after the other. Raises ValueError where there are none."""
+    """Reads values one after another. Raises ValueError for malformed bytes."""
 
     cdef const uint8_t[::1] _data
     cdef bytes _octets
@@ -45,7 +45,7 @@ cdef class _Reader:
         return found
 
     cdef int field(self, _Fields *fields) except -1:
-        """The type of a struct's next field, whose number is in ``fields`` then; 0: there is none."""
+        """Read the head of a struct's next field into ``fields`` and return its type; 0 after the last field."""
         cdef int head = self.byte(), kind = head & 0x0F
         cdef int64_t key
         if not head:
@@ -59,13 +59,13 @@ cdef class _Reader:
             raise ValueError("a field stands twice")
         if 0 <= key < 64:
             fields.seen |= <uint64_t>1 << key
-        else:  # those that no footer has come in order, or are taken for damage
+        else:  # footers have no such fields; to accept them in ascending order only is enough
             fields.last = key
         fields.key = key
         return kind
 
     cdef int skip(self, int kind, int depth) except -1:
-        """Pass over a field's value, of a struct ``depth`` deep: refuse what reading it refuses."""
+        """Skip a field's value in a struct at ``depth``; refuses what :meth:`value` refuses."""
         return 0 if TRUE <= kind <= FALSE else self.skip_value(kind, depth)
 
     cdef int skip_value(self, int kind, int depth) except -1:
@@ -119,7 +119,7 @@ cdef class _Reader:
         return kind, values
 
     cdef uint64_t items(self, int *kind) except? 0xFFFFFFFFFFFFFFFF:
-        """How many values a list has, and of which type."""
+        """Read the head of a list: return its length and set the type of its items."""
         cdef int head = self.byte()
         cdef uint64_t size = head >> 4 if head >> 4 != 15 else self.varint()
         if size > self.left():  # every value takes a byte at least
@@ -164,16 +164,25 @@ cdef class _Reader:
 
 
 def read_struct(bytes octets not None, int only=-1):
-    """The struct that ``octets`` begin with; more may follow. ``only``: of one field's value; -1: of all.
+    """Read the struct at the start of ``octets``; more bytes may follow.
+
+    Parameters
+    ----------
+    octets : bytes
+        The struct.
+    only : int
+        The one field whose value is wanted; -1: all fields.
 
     Returns
     -------
-    {field: (type, value)}: values are bool, int, bytes (also a double's), a dict likewise, or (type, list) of a list or
-    set; None of fields that were not asked for
+    dict of int to (int, value)
+        Type and value by field number. Values are bool, int, bytes (also for a double), dict for a struct, or (type,
+        list) for a list or set; None for fields that are not wanted.
 
     Raises
     ------
-    ValueError : it is cut short or nested too deeply, a field stands twice or is a map, a number has too many bits
+    ValueError
+        The struct is cut off or nested too deeply, a field is a duplicate or a map, or a number has too many bits.
 
     Notes
     -----
@@ -183,18 +192,22 @@ def read_struct(bytes octets not None, int only=-1):
 
 
 def check_chunks(bytes octets not None, const int64_t[:, ::1] leaves not None):
-    """Refuse a footer in which a column chunk is another than its column says.
+    """Refuse a footer with a column chunk that disagrees with its column.
 
     Parameters
     ----------
-    octets : FileMetaData; more may follow
-    leaves : int64[columns, 4]   physical type, bytes of a value (-1: any), highest repetition and definition level
+    octets : bytes
+        FileMetaData; more bytes may follow.
+    leaves : int64[columns, 4]
+        For each column the physical type, the width in bytes (-1: any), and the highest repetition and definition
+        level.
 
     Raises
     ------
-    ValueError : a chunk is of another type, is encrypted, has statistics of another width or geospatial ones, or counts
-        levels that its column does not have; a row group has not one chunk for each column; there are no row groups;
-        or what :func:`read_struct` raises it for
+    ValueError
+        A chunk has another type, is encrypted, has statistics of another width or geospatial ones, or counts levels
+        that its column does not have; a row group does not have one chunk per column; there are no row groups; or the
+        bytes are malformed as in :func:`read_struct`.
 
     Notes
     -----
@@ -208,12 +221,12 @@ def check_chunks(bytes octets not None, const int64_t[:, ::1] leaves not None):
 
 cdef enum:
     BYTE_ARRAY = 6  # a physical type
-    # Where what is told about a leaf stands.
+    # The columns of ``leaves``.
     TYPE = 0, WIDTH, REPETITION, DEFINITION
 
 
 cdef class _Chunks(_Reader):
-    """The column chunks of a footer, looked at as they stand. Each method reads one struct, or one field's value."""
+    """Checks the column chunks of a footer as it reads them. Each method reads one struct or one field's value."""
 
     cdef int footer(self, const int64_t[:, ::1] leaves) except -1:
         cdef _Fields fields = begin()
@@ -310,7 +323,7 @@ cdef class _Chunks(_Reader):
         return 0
 
     cdef uint64_t structs(self, int kind) except? 0xFFFFFFFFFFFFFFFF:
-        """How many structs a field lists."""
+        """Read the head of a list of structs and return its length."""
         cdef uint64_t size
         expect_type(kind, LIST)
         size = self.items(&kind)

@@ -1,7 +1,7 @@
-"""Which Parquet footers pyarrow may be asked about: :func:`has_sound_chunks`.
+"""Checks Parquet footers before pyarrow reads their column chunks: :func:`has_sound_chunks`.
 
-Arrow checks a column chunk when its metadata or its statistics are looked at, and what it throws there passes through
-pyarrow and ends the process. So a footer is looked through here first, byte by byte.
+Arrow validates a column chunk when its metadata or statistics are read. The C++ exception that it throws there passes
+through pyarrow and ends the process. So this module validates the footer first, byte by byte.
 Sources: parquet.thrift (FileMetaData and below); Thrift specification, "Thrift Compact protocol encoding".
 """
 
@@ -15,41 +15,48 @@ from ._thrift import check_chunks, read_struct
 
 __all__ = ["has_sound_chunks"]
 
-# Types of values in the compact protocol.
+# Types of the compact protocol.
 _I32, _LIST, _STRUCT = 5, 9, 12
 _SCHEMA = 2
-"""Which field of FileMetaData it is."""
+"""The field of FileMetaData that holds the schema."""
 
 _REQUIRED, _OPTIONAL, _REPEATED = range(3)
 _FIXED = 7
 _WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
-"""Bytes of a value of each physical type that has a fixed width of its own."""
+"""The width in bytes of each physical type that has one."""
 
 
 def has_sound_chunks(footer: bytes) -> bool:
-    """Whether every column chunk says of itself what its column in the schema is; False also where none can tell.
+    """Whether every column chunk agrees with its column in the schema; False also where that cannot be decided.
 
     Parameters
     ----------
-    footer : FileMetaData as the file holds it; more bytes may follow
+    footer : bytes
+        FileMetaData as stored in the file; more bytes may follow.
 
     Notes
     -----
-    Cost: O(bytes): less than a microsecond for each column of a row group.
+    Cost: O(bytes), less than a microsecond for each column chunk.
     """
     try:
-        whole = read_struct(footer, only=_SCHEMA)
-        if 8 in whole or 9 in whole:  # encrypted or signed
+        fields = read_struct(footer, only=_SCHEMA)
+        if 8 in fields or 9 in fields:  # encrypted or signed
             return False
-        check_chunks(footer, np.array(_leaves(_Struct(whole).list(_SCHEMA, _STRUCT)), np.int64).reshape(-1, 4))
+        check_chunks(footer, np.array(_leaves(_Struct(fields).list(_SCHEMA, _STRUCT)), np.int64).reshape(-1, 4))
     except (IndexError, ValueError, OverflowError):
         return False
     return True
 
 
 def _leaves(schema: list[_Struct]) -> list[tuple[int, int, int, int]]:
-    """The columns of a schema, whose elements stand depth first: of each the physical type, the bytes of a value (-1:
-    any) and the highest repetition and definition level. Source: parquet.thrift, SchemaElement."""
+    """The leaf columns of a schema, given as its elements in depth-first order.
+
+    Returns
+    -------
+    list of (physical type, width in bytes or -1 for any, highest repetition level, highest definition level)
+
+    Source: parquet.thrift, SchemaElement.
+    """
     found = []
     above = [(schema[0].one(5, _I32), 0, 0)]
     for element in schema[1:]:
@@ -59,7 +66,7 @@ def _leaves(schema: list[_Struct]) -> list[tuple[int, int, int, int]]:
         above.append((left - 1, repetition, definition))
         repeats, children = element.one(3, _I32), element.one(5, _I32, 0)
         if repeats not in (_REQUIRED, _OPTIONAL, _REPEATED) or children < 0:
-            raise ValueError("an element of the schema is none")
+            raise ValueError("an element of the schema is invalid")
         repetition, definition = repetition + (repeats == _REPEATED), definition + (repeats != _REQUIRED)
         if children:
             above.append((children, repetition, definition))
@@ -67,26 +74,26 @@ def _leaves(schema: list[_Struct]) -> list[tuple[int, int, int, int]]:
             kind = element.one(1, _I32)
             width = element.one(2, _I32) if kind == _FIXED else _WIDTHS.get(kind, -1)
             if kind == _FIXED and width < 0:
-                raise ValueError("values have fewer bytes than none")
+                raise ValueError("the width of a type is negative")
             found.append((kind, width, repetition, definition))
     return found
 
 
 class _Struct:
-    """The fields of a Thrift struct. Readers pass over fields of another type than theirs; here these are damage."""
+    """The fields of a Thrift struct. A field of an unexpected type is damage here; usual readers skip it."""
 
     def __init__(self, fields: dict[int, tuple[int, Any]]) -> None:
         self._fields = fields
 
     def one(self, key: int, kind: int, missing: Any = None) -> Any:
-        """The value of a field; ``missing`` where there is none. Raises ValueError."""
+        """The value of a field; ``missing`` where it is absent. Raises ValueError."""
         found, value = self._fields.get(key, (kind, missing))
         if found != kind or value is None:
             raise ValueError("a field is missing, or of another type")
         return _Struct(value) if isinstance(value, dict) else value
 
     def list(self, key: int, kind: int) -> list[Any]:
-        """The values of a list of values of this type. Raises ValueError."""
+        """The items of a list whose items have type ``kind``. Raises ValueError."""
         of, values = self.one(key, _LIST)
         if of != kind:
             raise ValueError("a list is of another type")

@@ -1,8 +1,8 @@
-"""Deletion vectors: the rows of a file that are deleted, by uuid (u), by absolute path (p) or inline (i).
+"""Reads deletion vectors: stored by uuid (u), by absolute path (p) or inline (i).
 
-Every claim is checked before it is believed: version, size, magic number, CRC-32, cardinality and the range of the
-positions. Source: Delta PROTOCOL.md, "Deletion Vectors", "Deletion Vector Format", "Deletion Vector File Storage
-Format". A file, and at ``offset`` a vector in it::
+Version, size, magic number, CRC-32, cardinality and the range of the positions are checked before a vector is used.
+Source: Delta PROTOCOL.md, "Deletion Vectors", "Deletion Vector Format", "Deletion Vector File Storage Format". The
+layout of a file, with a vector at ``offset``::
 
     | version 1: 1 byte | ... | size: 4, big endian | data: size bytes | CRC-32 of data: 4, big endian | ...
     data = | magic: 4, little endian | 64-bit roaring bitmap, portable (or the older native) layout |
@@ -13,6 +13,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from uuid import UUID
@@ -36,11 +37,24 @@ _HINT = "Restore the file from a copy, or read a version before the deletes"
 
 
 def stored_path(storage_type: str, text: str) -> str | None:
-    """The percent-encoded path of a vector's file, relative to the table for ``u``; None for an inline one.
+    """The percent-encoded path of a vector's file; None for an inline vector.
+
+    Parameters
+    ----------
+    storage_type : str
+        ``u``, ``p`` or ``i``.
+    text : str
+        The descriptor's ``pathOrInlineDv``.
+
+    Returns
+    -------
+    str or None
+        Relative to the table for ``u``, absolute for ``p``.
 
     Raises
     ------
-    CorruptMetadataError : an unknown storage type, or no uuid where one belongs
+    CorruptMetadataError
+        The storage type is unknown, or the uuid is damaged.
     """
     if storage_type == "i":
         return None
@@ -62,41 +76,60 @@ def stored_path(storage_type: str, text: str) -> str | None:
 
 
 def read_deletion_vector(storage: Storage, vector: Mapping[str, Any], record_count: int | None) -> BitMap64:
-    """The deleted positions of one file.
+    """Read the deleted positions of one data file.
 
     Parameters
     ----------
-    vector : ``path`` (as :func:`stored_path` gives it), ``inline``, ``offset``, ``size_bytes``, ``cardinality``
-    record_count : physical rows of the data file; None = unknown
+    vector : mapping
+        ``path`` (from :func:`stored_path`), ``inline``, ``offset``, ``size_bytes`` and ``cardinality``.
+    record_count : int or None
+        Physical rows of the data file; None = unknown.
 
     Raises
     ------
-    CorruptMetadataError : anything that does not agree, with the path and the offset of the vector
-    LimitExceededError : the limits ``metadata_bytes``, ``deleted_rows`` and ``file_rows``
-    PathNotAllowedError : a path of another store
+    CorruptMetadataError
+        The vector contradicts its descriptor or itself; with its path and offset.
+    LimitExceededError
+        The limits ``metadata_bytes``, ``deleted_rows`` and ``file_rows``.
+    PathNotAllowedError
+        The path is of another store.
     """
     size, inline = int(vector["size_bytes"]), vector["inline"]
     if inline is not None:
-        path, offset = "inline deletion vector", 0
-        data = _inline_data(inline, size)
+        place = _Place("inline deletion vector", 0)
+        data = _inline_data(inline, size, place)
     else:
         path = storage.resolve_one(vector["path"], encoded=True)
         data, offset = _file_data(storage, path, vector["offset"], size)
-    return _positions(data, path, offset, vector["cardinality"], record_count, storage.limits)
+        place = _Place(path, offset)
+    return _positions(data, place, vector["cardinality"], record_count, storage.limits)
 
 
-def _inline_data(text: str, size: int) -> bytes:
+@dataclass(frozen=True)
+class _Place:
+    """The file and the offset of a vector, for errors."""
+
+    path: str
+    offset: int
+
+    def corrupt(self, message: str) -> CorruptMetadataError:
+        return CorruptMetadataError(
+            f"a deletion vector is damaged: {message}", path=self.path, offset=self.offset, hint=_HINT
+        )
+
+
+def _inline_data(text: str, size: int, place: _Place) -> bytes:
     try:
         data = z85.decode(text)
     except ValueError as error:
-        raise _corrupt(f"its text is damaged: {error}", "inline deletion vector", 0) from None
+        raise place.corrupt(f"its text is damaged: {error}") from None
     if not 4 <= size <= len(data) < size + 4:
-        raise _corrupt(f"it holds {len(data)} bytes, and {size} are declared", "inline deletion vector", 0)
+        raise place.corrupt(f"it holds {len(data)} bytes, and {size} are declared")
     return data[:size]
 
 
 def _file_data(storage: Storage, path: str, offset: int | None, size: int) -> tuple[bytes, int]:
-    """The checked data of the vector at ``offset`` of a file, and the offset."""
+    """The data of the vector at ``offset`` of a file, after its size and CRC are checked, and its offset."""
     try:
         file = storage.open_file(path)
     except FileNotFoundError:
@@ -105,25 +138,25 @@ def _file_data(storage: Storage, path: str, offset: int | None, size: int) -> tu
         length = file.size()
         version = bytes(file.read_at(1, 0)) if length else b""
         if version != bytes([_FILE_VERSION]):
-            raise _corrupt("its file has an unknown version or is empty", path, 0)
+            raise _Place(path, 0).corrupt("its file has an unknown version or is empty")
         if offset is None:
-            # 0 by the text, 1 as kernels write: where the size that is declared stands.
+            # The protocol says 0, other writers mean 1: take the one where the declared size stands.
             offset = 0 if length >= 4 and bytes(file.read_at(4, 0)) == struct.pack(">I", size & 0xFFFFFFFF) else 1
         if offset < 0 or size < 4 or size > length - 8 or offset > length - 8 - size:
-            raise _corrupt(f"{size} bytes at offset {offset} pass the end of its file", path, offset)
+            raise _Place(path, offset).corrupt(f"{size} bytes at offset {offset} pass the end of its file")
         storage.limits.check("metadata_bytes", size, "bytes of a deletion vector", path=path, offset=offset)
         block = bytes(file.read_at(size + 8, offset))
     (stored_size,), (crc,) = struct.unpack(">I", block[:4]), struct.unpack(">I", block[-4:])
     if stored_size != size:
-        raise _corrupt(f"its file says {stored_size} bytes, the log {size}", path, offset)
+        raise _Place(path, offset).corrupt(f"its file says {stored_size} bytes, the log {size}")
     data = block[4:-4]
     if zlib.crc32(data) != crc:
-        raise _corrupt("its checksum does not match", path, offset)
+        raise _Place(path, offset).corrupt("its checksum does not match")
     return data, offset
 
 
 def _positions(
-    data: bytes, path: str, offset: int, cardinality: Any, record_count: int | None, limits: Limits
+    data: bytes, place: _Place, cardinality: int | None, record_count: int | None, limits: Limits
 ) -> BitMap64:
     from pyroaring import BitMap64
 
@@ -133,47 +166,44 @@ def _positions(
     if magic == PORTABLE_MAGIC:
         serialized = data[4:]
     elif NATIVE_MAGIC in (magic, struct.unpack(">I", data[:4])[0]):
-        serialized = _native_to_portable(data[4:], "<" if magic == NATIVE_MAGIC else ">", path, offset)
+        serialized = _native_to_portable(data[4:], "<" if magic == NATIVE_MAGIC else ">", place)
     else:
-        raise _corrupt(f"its magic number is {magic}", path, offset)
+        raise place.corrupt(f"its magic number is {magic}")
     try:
         found, last = validate(serialized)
     except CorruptMetadataError as error:
-        raise _corrupt(f"its bitmap is: {error.message}", path, offset) from error
+        raise place.corrupt(f"its bitmap is: {error.message}") from error
     if found != cardinality:
-        raise _corrupt(f"it deletes {found} rows, and {cardinality} are declared", path, offset)
+        raise place.corrupt(f"it deletes {found} rows, and {cardinality} are declared")
     if record_count is not None and last >= record_count:
-        raise _corrupt(f"it deletes row {last} of a file of {record_count} rows", path, offset)
+        raise place.corrupt(f"it deletes row {last} of a file of {record_count} rows")
+    path, offset = place.path, place.offset
     limits.check("deleted_rows", found, "deleted rows of a file", path=path, offset=offset)
     limits.check("file_rows", last + 1, "rows or more of a file with deleted ones", path=path, offset=offset)
     return BitMap64.deserialize(serialized)
 
 
-def _native_to_portable(data: bytes, order: str, path: str, offset: int) -> bytes:
-    """The older layout: a count, then each 32-bit bitmap behind its size; the key is the place in the list.
+def _native_to_portable(data: bytes, order: str, place: _Place) -> bytes:
+    """Convert the older layout: a count, then the size and the bytes of each 32-bit bitmap; keys are indices.
 
-    Spark writes count and sizes little endian; the protocol's own inline example has them (and the magic number)
-    big endian, so both are read.
+    Both byte orders are read: Spark writes count and sizes little endian, and the protocol's inline example has them
+    and the magic number big endian.
     """
     if len(data) < 4:
-        raise _corrupt("it is cut off", path, offset)
+        raise place.corrupt("it is cut off")
     (count,) = struct.unpack(order + "I", data[:4])
     position, parts = 4, [struct.pack("<Q", count)]
     if count > (len(data) - 4) // 4:
-        raise _corrupt(f"it declares {count} bitmaps", path, offset)
+        raise place.corrupt(f"it declares {count} bitmaps")
     for key in range(count):
         if len(data) - position < 4:
-            raise _corrupt("it is cut off", path, offset)
+            raise place.corrupt("it is cut off")
         (size,) = struct.unpack_from(order + "I", data, position)
         position += 4
         if size > len(data) - position:
-            raise _corrupt("it is cut off", path, offset)
+            raise place.corrupt("it is cut off")
         parts += [struct.pack("<I", key), data[position : position + size]]
         position += size
     if position != len(data):
-        raise _corrupt("bytes follow it", path, offset)
+        raise place.corrupt("bytes follow it")
     return b"".join(parts)
-
-
-def _corrupt(message: str, path: str, offset: int) -> CorruptMetadataError:
-    return CorruptMetadataError(f"a deletion vector is damaged: {message}", path=path, offset=offset, hint=_HINT)

@@ -1,4 +1,4 @@
-"""ZeroMQ base-85, as deletion vectors spell uuids and inline bitmaps. Source: ZeroMQ RFC 32/Z85."""
+"""Z85, the base-85 encoding of the uuids and inline bitmaps of deletion vectors. Source: ZeroMQ RFC 32/Z85."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ _DIGITS = {character: digit for digit, character in enumerate(_ALPHABET)}
 
 
 def decode(text: str) -> bytes:
-    """The bytes of ``text``: four for each five characters.
+    """Decode ``text``: four bytes for each five characters.
 
     Raises
     ------
-    ValueError : a length that is no multiple of five, a character outside the alphabet, a group above 2**32 - 1
+    ValueError
+        The length is no multiple of five, a character is not in the alphabet, or a group exceeds 2**32 - 1.
     """
     if len(text) % 5:
         raise ValueError("the length is no multiple of five")
@@ -34,7 +35,7 @@ def decode(text: str) -> bytes:
 
 
 def encode(data: bytes) -> str:
-    """The text of ``data``, whose length is a multiple of four. Raises ValueError."""
+    """Encode ``data``. Raises ValueError where its length is no multiple of four."""
     if len(data) % 4:
         raise ValueError("the length is no multiple of four")
     out = bytearray()

@@ -1,4 +1,4 @@
-"""Stub of the compiled reader of JSON members; shapes and rules stand in the docstrings of ``_json.pyx``."""
+"""Stub of the compiled reader of JSON members. The docstrings of ``_json.pyx`` give shapes and rules."""
 
 from collections.abc import Sequence
 

@@ -1,8 +1,8 @@
-"""Wanted members of JSON texts as columns: the Cython face of ``csrc/tf_json.c`` and ``csrc/tf_json_values.c``.
+"""Wanted members of JSON texts as columns: Cython over ``csrc/tf_json.c`` and ``csrc/tf_json_values.c``.
 
-:class:`MemberColumns` reads many texts at once, keeps of each wanted member where its value stands, and converts whole
-columns when they are asked for; :class:`Cells` takes all columns of several of them, one behind the other. A cell is 0:
-null, 1: a value, 2: left for the caller to convert. ``json_reference`` is its readable twin.
+:class:`MemberColumns` reads many texts at once, records the position of each wanted value, and converts whole columns
+on demand. :class:`Cells` appends the columns of several :class:`MemberColumns`. The state of a cell is 0 (null), 1 (a
+value) or 2 (left for the caller to convert). The readable twin is ``reference.py``.
 """
 
 import numpy as np
@@ -72,15 +72,19 @@ cdef class MemberColumns:
 
     Parameters
     ----------
-    offsets : int32[n_texts + 1], data : uint8[any]   the texts, as an Arrow string array has them; a null of it must
-        be empty or not chosen
-    members : the tree of what is wanted, from :func:`tableformats_delta.json.columns.member_tree`
-    columns : how many values are wanted
-    chosen : int64[n] or None   which of the texts are rows; None: all
+    offsets : int32[n_texts + 1], data : uint8[any]
+        The buffers of an Arrow string array. A null must be an empty text or not chosen.
+    members : sequence of tuple
+        The tree of wanted members, from :func:`tableformats_delta.json.columns.member_tree`.
+    columns : int
+        How many values are wanted.
+    chosen : int64[n], optional
+        The texts that become rows; None: all.
 
     Attributes
     ----------
-    sound : uint8[n], 1 where the text is a JSON object and can be relied on; members of others are absent
+    sound : uint8[n]
+        1 where the text is a valid JSON object without duplicates of wanted members. Other texts have no members.
 
     Raises
     ------
@@ -155,22 +159,22 @@ cdef class MemberColumns:
         return self._text(column, self._kinds[column])
 
     def raw(self, Py_ssize_t column, cells not None):
-        """(offsets int32[m + 1], data uint8[any]): what stands in the m cells that are left, as it is spelled; of a
-        string what is between its quotes."""
+        """The spelling of the m values that are left, as offsets int32[m + 1] and data uint8[any]; strings without
+        their quotes."""
         chosen = np.asarray(cells) == TF_CELL_LEFT
         offsets, data, _ = self._text(column, np.where(chosen, np.uint8(TF_JSON_TEXT), np.uint8(0)))
         return offsets[np.append(0, np.flatnonzero(chosen) + 1)], data
 
     def spans(self, Py_ssize_t column):
-        """(int64[n], int64[n]): first byte in ``data`` and size of what stands in each cell, a string without its
-        quotes; unspecified where the cell is absent."""
+        """First byte in ``data`` and size of each value, both int64[n]; strings without their quotes; unspecified
+        where the value is absent."""
         self._rows(column)
         packed = np.array(self._spans[column])
         return packed >> 32, packed & 0xFFFFFFFF
 
     def entries(self, Py_ssize_t column):
-        """(offsets int32[n + 1], MemberColumns): the entries of the objects in a column, one a row, names as column 0
-        and values as column 1; the entries of cell i are those from offsets[i] to offsets[i + 1]."""
+        """The entries of the objects in a column: offsets int32[n + 1] and a MemberColumns with one row per entry.
+        Column 0 has the names, column 1 the values; the rows offsets[i] to offsets[i + 1] belong to object i."""
         cdef Py_ssize_t n = self._rows(column), i
         cdef int64_t total = 0, count
         cdef const uint8_t *base = &self._data[0]
@@ -197,7 +201,7 @@ cdef class MemberColumns:
         return offsets, found
 
     def kinds(self, Py_ssize_t column):
-        """uint8[n]: what stands in each cell, a ``tf_json_kind``."""
+        """The kind of each value, uint8[n]: a ``tf_json_kind``."""
         self._rows(column)
         return np.array(self._kinds[column])
 
@@ -238,7 +242,7 @@ cdef struct column_cells:
 
 
 cdef int grow(column_cells *column, int64_t size) noexcept nogil:
-    """Room for so many bytes of texts. 0: there is none."""
+    """Reserve ``size`` bytes for texts. Returns 0 where memory is exhausted."""
     cdef void *data
     cdef int64_t capacity = max(size, 2 * column.capacity)
     if size > column.capacity or column.data is NULL:
@@ -278,7 +282,7 @@ cdef void fill_booleans(column_cells *column, const uint8_t *kinds, int64_t n, i
 
 cdef int fill_column(column_cells *column, const uint8_t *base, const int64_t *spans, const uint8_t *kinds, int64_t n,
                      int64_t first) noexcept nogil:
-    """The cells ``first`` to ``first + n``. 0: there is no memory."""
+    """Fill the cells ``first`` to ``first + n``. Returns 0 where memory is exhausted."""
     if column.type == TEXT:
         return fill_texts(column, base, spans, kinds, n, first)
     if column.type == BOOLEAN:
@@ -298,20 +302,25 @@ cdef class Cells:
 
     Parameters
     ----------
-    types : (type, scale) of each column: "boolean", "int64", "double", "decimal" or "text"; scale is that of decimals
-    n : cells of each column, at most
+    types : sequence of (str, int)
+        Type and scale of each column: "boolean", "int64", "double", "decimal" or "text"; the scale is for decimals.
+    n : int
+        The greatest number of cells of a column.
 
     Attributes
     ----------
-    count : how many there are
+    count : int
+        The number of cells that are filled.
 
     Raises
     ------
-    ValueError, KeyError : n is negative, a type is none
+    ValueError, KeyError
+        ``n`` is negative, or a type is unknown.
 
     Notes
     -----
-    Memory: the values and a byte a cell; of texts twice their bytes at most. Texts of a column beyond 2 GiB are null.
+    Memory: the values and one byte per cell; for texts at most twice their bytes. Texts of a column beyond 2 GiB are
+    null.
     """
 
     cdef readonly Py_ssize_t count
@@ -325,7 +334,7 @@ cdef class Cells:
         cdef uint8_t[::1] cells
         cdef const uint8_t[::1] raw
         if n < 0:
-            raise ValueError("there are no fewer cells than none")
+            raise ValueError("the number of cells is negative")
         self._most = n
         self._values, self._cells = [], []
         self._columns = <column_cells *>PyMem_Malloc(max(len(types), 1) * sizeof(column_cells))
@@ -350,12 +359,12 @@ cdef class Cells:
             PyMem_Free(self._columns)
 
     def take(self, MemberColumns members not None):
-        """The rows of ``members``, which has the columns in the same order, behind those that are there. True where a
-        cell is left.
+        """Append the rows of ``members``, which has the columns in the same order. Returns True where a cell is left.
 
         Raises
         ------
-        ValueError : there is no room for them, or it has another number of columns
+        ValueError
+            There are too many rows, or another number of columns.
         """
         cdef Py_ssize_t columns = len(self._values), i
         cdef Py_ssize_t n = members._kinds.shape[1]
@@ -377,17 +386,17 @@ cdef class Cells:
         return left != 0
 
     def cells(self, Py_ssize_t column):
-        """uint8[count], to be written to: what became of each."""
+        """The state of each cell, uint8[count], writable."""
         return self._cells[self._checked(column)][:self.count]
 
     def values(self, Py_ssize_t column):
-        """uint8, int64 or float64[count], uint64[count, 2] of decimals, low word first: to be written to."""
+        """The values, writable: uint8, int64 or float64[count]; decimals uint64[count, 2], low word first."""
         cdef Py_ssize_t width = 2 if self._columns[self._checked(column)].type == DECIMAL else 1
         values = self._values[column][:width * self.count]
         return values.reshape(-1, 2) if width == 2 else values
 
     def text(self, Py_ssize_t column):
-        """(offsets int32[count + 1], data uint8[any]) of texts, unescaped."""
+        """The texts, unescaped, as offsets int32[count + 1] and data uint8[any]."""
         cdef int64_t size
         cdef uint8_t[::1] into
         offsets = self._values[self._checked(column)][:self.count + 1]
@@ -405,16 +414,21 @@ cdef class Cells:
 
 
 def line_starts(const uint8_t[::1] data not None, heads not None):
-    """Where lines begin, and which of ``heads`` they begin with.
+    """Find where lines start, and which of ``heads`` each line starts with.
 
     Parameters
     ----------
-    data : uint8[n], in which every line ends with a line feed; what is behind the last one is no line
-    heads : bytes, up to 127 of them
+    data : uint8[n]
+        The text. Every line ends with a line feed; bytes after the last line feed are no line.
+    heads : sequence of bytes
+        At most 127.
 
     Returns
     -------
-    int64[lines + 1], behind each line feed and at 0; int8[lines], the place of the head, -1 where it is none
+    starts : int64[lines + 1]
+        0, then the position after each line feed.
+    kinds : int8[lines]
+        The index of the head; -1 where the line has none of them.
 
     Notes
     -----
@@ -428,7 +442,7 @@ def line_starts(const uint8_t[::1] data not None, heads not None):
     cdef int64_t[::1] ends = np.cumsum([0, *map(len, heads)])
     cdef int n_heads = len(heads), head
     if n_heads > 127:
-        raise ValueError("so many heads have no number")
+        raise ValueError("there are more than 127 heads")
     if n:
         base = &data[0]
         with nogil:

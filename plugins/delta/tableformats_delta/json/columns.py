@@ -1,8 +1,8 @@
-"""Members of JSON texts as Arrow columns, whatever else the texts hold.
+"""Members of JSON texts as Arrow columns.
 
-The kernel reads the texts and converts what is usual; what it leaves (integers written with a fraction or an exponent,
-doubles of many digits, numbers within strings) is converted here, by the same rules. What has no value of the asked
-type is null. Decimals never pass through a double.
+The kernel reads the texts and converts the usual spellings of values. It leaves the rare ones to this module: integers
+with a fraction or an exponent, doubles of many digits, numbers within strings. Both follow the same rules: a value that
+is not of the wanted type is null, and decimals never pass through a double.
 """
 
 from __future__ import annotations
@@ -38,16 +38,21 @@ __all__ = [
 Path = tuple[str, ...]
 Member = tuple[bytes, int, int, int]
 
+# The state of a converted cell: tf_cell in csrc/tf_json_values.h. The kernel leaves _LEFT cells to this module.
 _NULL, _VALUE, _LEFT = range(3)
-# What stands in a cell: tf_json_kind in csrc/tf_json.h.
+# The kinds of JSON values: tf_json_kind in csrc/tf_json.h.
 ABSENT, NULL, _, _, INTEGER, _, TEXT, ESCAPED, OBJECT, _ = range(10)
 
 
 @cache
 def member_tree(paths: tuple[Path, ...]) -> tuple[Member, ...]:
-    """The members on ``paths`` as the kernel takes them: (name, first child, number of children, column).
+    """The members on ``paths`` as a tree in the form that the kernel reads.
 
-    Number 0 is the text itself; children follow each other. Column i is the last member of ``paths[i]``.
+    Returns
+    -------
+    tuple of (name, first child, number of children, column)
+        Number 0 is the text itself. The children of a member follow each other. Column i is the last member of
+        ``paths[i]``; members that no path ends with have column -1.
     """
     columns = {path: column for column, path in enumerate(paths)}
     below: dict[Path, dict[Path, None]] = {}
@@ -56,28 +61,35 @@ def member_tree(paths: tuple[Path, ...]) -> tuple[Member, ...]:
             below.setdefault(path[:depth], {})[path[: depth + 1]] = None
     members: list[Member] = [(b"", 0, 0, -1)]
     waiting: list[Path] = [()]
-    for place, path in enumerate(waiting):  # which grows meanwhile
+    for place, path in enumerate(waiting):  # the loop appends to ``waiting``
         children = below.get(path, {})
         members[place] = (members[place][0], len(members), len(children), columns.get(path, -1))
-        # No text means half a surrogate pair, so a name with one is never found.
+        # Valid JSON text has no half of a surrogate pair, so a name with one is never found.
         members += [(child[-1].encode("utf-8", "surrogatepass"), 0, 0, -1) for child in children]
         waiting += children
     return tuple(members)
 
 
 class JsonColumns:
-    """The members of n texts that stand on ``paths``.
+    """Members of n JSON texts, converted to arrays of length n on demand.
 
     Parameters
     ----------
-    text : string[n_texts]; null is no text
-    paths : names from the top level down, none of them twice
-    rows : int64[n], the texts that are read, ascending; None: all
+    text : pyarrow.StringArray
+        The texts; null is no text.
+    paths : sequence of tuple of str
+        The wanted members: names from the top level down, no path twice.
+    rows : int64[n], optional
+        The texts to read, ascending; all where it is None.
+
+    Attributes
+    ----------
+    sound : bool[n]
+        False where the text is malformed, is no object, or names a wanted member twice. Such a text has no members.
 
     Notes
     -----
-    A text that is no JSON object, that is malformed, or that names one of the members twice has none of them.
-    Cost: O(bytes of the texts), GIL released. Arrays are of length n.
+    Cost: O(bytes of the texts), GIL released.
     """
 
     def __init__(self, text: pa.StringArray, paths: Sequence[Path], rows: np.ndarray | None = None) -> None:
@@ -89,16 +101,23 @@ class JsonColumns:
         self.sound: np.ndarray = self._members.sound.view(np.bool_)
 
     def kinds(self, path: Path) -> np.ndarray:
-        """uint8[n]: what stands there, :data:`ABSENT` and the like."""
+        """The kind of each value, uint8[n]: :data:`ABSENT`, :data:`NULL`, and so on."""
         return self._members.kinds(self._columns[path])
 
     def spans(self, path: Path) -> tuple[np.ndarray, np.ndarray]:
-        """(int64[n], int64[n]): where it stands in the bytes of the texts, and its size; unspecified where absent."""
+        """Offset in the bytes of the texts and size of each value, both int64[n]; unspecified where it is absent."""
         return self._members.spans(self._columns[path])
 
     def entries(self, path: Path) -> tuple[np.ndarray, JsonColumns]:
-        """(offsets int32[n + 1], columns ``("name",)`` and ``("value",)``): the entries of the objects there, one a row
-        of the columns; those of object i are from offsets[i] to offsets[i + 1]."""
+        """The entries of the objects in a column.
+
+        Returns
+        -------
+        offsets : int32[n + 1]
+            The entries of object i are the rows ``offsets[i]`` to ``offsets[i + 1]`` of ``columns``.
+        columns : JsonColumns
+            One row per entry, with the columns ``("name",)`` and ``("value",)``.
+        """
         found = JsonColumns.__new__(JsonColumns)
         offsets, found._members = self._members.entries(self._columns[path])
         found._columns = {("name",): 0, ("value",): 1}
@@ -106,7 +125,7 @@ class JsonColumns:
         return offsets, found
 
     def texts(self, path: Path) -> pa.StringArray:
-        """Strings, unescaped."""
+        """The strings of a column, unescaped; null where the value is no string."""
         import pyarrow as pa
 
         offsets, data, cells = self._members.text(self._columns[path])
@@ -114,22 +133,27 @@ class JsonColumns:
         return pa.StringArray.from_buffers(len(cells), buffers[1], buffers[2], buffers[0])
 
     def integers(self, path: Path) -> pa.Int64Array:
-        """Numbers of 64 bits without a fraction, however they are spelled."""
+        """The 64-bit integers of a column, in any spelling; null where the value is none."""
         import pyarrow as pa
 
         column = self._columns[path]
         values, cells = self._members.int64(column)
-        _settle_integers(self._members, column, values, cells)
+        _fill_integers(self._members, column, values, cells)
         return _numbers(pa.int64(), values, cells)
 
 
 class JsonTable:
-    """Members of up to n texts in the types that are asked for, as :class:`JsonColumns` has them. Texts come piece by
-    piece; what their members mean is in place when a piece is read, and nothing of the texts is needed afterwards.
+    """Members of up to n texts in wanted types, read piece by piece.
+
+    Each piece is converted when it is read, so its texts can be freed afterwards. Texts follow the rules of
+    :class:`JsonColumns`.
 
     Parameters
     ----------
-    wanted : Arrow types by path: bool, int64, float64, decimal128(38, any) or string
+    wanted : mapping of tuple of str to pyarrow.DataType
+        The type of each path: bool, int64, float64, decimal128(38, any) or string.
+    n : int
+        The greatest number of texts.
     """
 
     def __init__(self, wanted: Mapping[Path, pa.DataType], n: int) -> None:
@@ -142,7 +166,7 @@ class JsonTable:
         self._cells = Cells(self._types, n)
 
     def read(self, text: pa.StringArray, rows: np.ndarray | None = None) -> None:
-        """The next texts, of them ``rows`` (int64; None: all) alone. Cost: O(bytes of the texts), GIL released."""
+        """Read ``rows`` (int64; None: all) of the next texts. Cost: O(bytes of the texts), GIL released."""
         offsets, data = _texts(text)
         members = MemberColumns(offsets, data, self._tree, len(self._wanted), rows)
         first = self._cells.count
@@ -151,14 +175,14 @@ class JsonTable:
         for column, (name, scale) in enumerate(self._types):
             values, cells = self._cells.values(column)[first:], self._cells.cells(column)[first:]
             if name == "int64":
-                _settle_integers(members, column, values, cells)
+                _fill_integers(members, column, values, cells)
             elif name == "double":
-                _settle_doubles(members, column, values, cells)
+                _fill_doubles(members, column, values, cells)
             elif name == "decimal":
-                _settle_decimals(members, column, scale, values, cells)
+                _fill_decimals(members, column, scale, values, cells)
 
     def columns(self) -> dict[Path, pa.Array]:
-        """What was read, by path."""
+        """The columns of all texts that were read, by path."""
         import pyarrow as pa
 
         found: dict[Path, pa.Array] = {}
@@ -181,21 +205,21 @@ def _numbers(kind: pa.DataType, values: np.ndarray, cells: np.ndarray) -> pa.Arr
     return pa.Array.from_buffers(kind, len(cells), [_bitmap(cells), pa.py_buffer(values)])
 
 
-def _settle_integers(members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray) -> None:
-    """Fill in what the kernel left."""
+def _fill_integers(members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray) -> None:
+    """Convert the cells that the kernel left."""
     for row, number in _left(members, column, cells):
-        values[row], cells[row] = _whole(number)
+        values[row], cells[row] = _int64(number)
 
 
-def _settle_doubles(members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray) -> None:
-    """Fill in what the kernel left."""
+def _fill_doubles(members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray) -> None:
+    """Convert the cells that the kernel left."""
     if (cells == _LEFT).any() and not _cast_left(members, column, values, cells):
         for row, number in _left(members, column, cells):
             values[row], cells[row] = _double(number)
 
 
-def _settle_decimals(members: MemberColumns, column: int, scale: int, values: np.ndarray, cells: np.ndarray) -> None:
-    """Fill in what the kernel left."""
+def _fill_decimals(members: MemberColumns, column: int, scale: int, values: np.ndarray, cells: np.ndarray) -> None:
+    """Convert the cells that the kernel left."""
     for row, number in _left(members, column, cells):
         cells[row] = _NULL
         fitted = _fitted(number, scale)
@@ -206,7 +230,7 @@ def _settle_decimals(members: MemberColumns, column: int, scale: int, values: np
 
 
 def _left(members: MemberColumns, column: int, cells: np.ndarray) -> Iterator[tuple[int, Any]]:
-    """(row, value) of the cells that the kernel left: a Decimal, a float that is not finite, an int or a str."""
+    """Row and parsed value of the cells that the kernel left: Decimal or None, infinite float, int or str."""
     import numpy as np
 
     rows = np.flatnonzero(cells == _LEFT)
@@ -222,7 +246,7 @@ def _left(members: MemberColumns, column: int, cells: np.ndarray) -> Iterator[tu
 
 
 def _cast_left(members: MemberColumns, column: int, values: np.ndarray, cells: np.ndarray) -> bool:
-    """Fill in the numbers that are left at once; False where not all of them are taken so."""
+    """Convert the left numbers with one cast; False where some of them need the slow way."""
     import numpy as np
     import pyarrow as pa
 
@@ -242,7 +266,7 @@ def _cast_left(members: MemberColumns, column: int, values: np.ndarray, cells: n
 
 
 def _texts(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    """(offsets, data) of a string array; the kernel takes a null for an empty text, so it must be one."""
+    """Offsets and data of a string array. The kernel knows no nulls, so a null must be an empty text."""
     import numpy as np
 
     from tableformats.plugin import compute as pc
@@ -256,7 +280,7 @@ def _texts(text: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _bitmap(cells: np.ndarray) -> pa.Buffer | None:
-    """Arrow's validity bitmap; None where all are values."""
+    """Arrow's validity bitmap; None where every cell has a value."""
     import numpy as np
     import pyarrow as pa
 
@@ -265,24 +289,24 @@ def _bitmap(cells: np.ndarray) -> pa.Buffer | None:
 
 
 def _decimal(text: str) -> decimal.Decimal | None:
-    """The number; None where its exponent is beyond all types."""
+    """The number; None where its exponent is beyond every type."""
     try:
         return decimal.Decimal(text)
     except decimal.InvalidOperation:
         return None
 
 
-def _whole(number: Any) -> tuple[int, int]:
-    """(value, cell) of a number as int64."""
+def _int64(number: Any) -> tuple[int, int]:
+    """Value and cell state of a number as int64."""
     try:
-        whole = int(fit_decimal(decimal.Decimal(number), 19, 0))
+        value = int(fit_decimal(decimal.Decimal(number), 19, 0))
     except (ValueError, TypeError, ArithmeticError):
         return 0, _NULL
-    return (whole, _VALUE) if whole in INT_RANGES["long"] else (0, _NULL)
+    return (value, _VALUE) if value in INT_RANGES["long"] else (0, _NULL)
 
 
 def _double(number: Any) -> tuple[float, int]:
-    """(value, cell) of a number, or of a string that spells one, as a double."""
+    """Value and cell state of a number, or of a string that spells one, as a double."""
     try:
         return (parse_float(number) if isinstance(number, str) else float(number)), _VALUE
     except (ValueError, TypeError):

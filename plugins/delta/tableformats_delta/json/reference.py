@@ -1,7 +1,7 @@
-"""The readable twin of ``_json``: what the compiled reader of JSON members answers, text by text.
+"""The readable twin of the compiled module ``_json``, for tests only.
 
-It never runs in production. Twins may differ in one thing: what the compiled one leaves to the caller, this one may
-have converted.
+It gives the same answers, text by text. One difference is allowed: it may convert values that the compiled module
+leaves to its caller.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from .values import INT_RANGES, fit_decimal
 __all__ = ["DEPTH", "NUMBER", "Cells", "MemberColumns", "line_starts"]
 
 DEPTH = 128
-"""Objects and arrays within each other, at most."""
+"""The greatest nesting of objects and arrays."""
 NUMBER = 1024
-"""Characters of a number, at most."""
+"""The greatest length of a number, in characters."""
 
 _ABSENT, _NULL, _FALSE, _TRUE, _INTEGER, _REAL, _TEXT, _ESCAPED, _OBJECT, _ARRAY = range(10)
 _NONE, _VALUE, _LEFT = range(3)
 
 
 class _Number(str):
-    """A number as it is spelled."""
+    """The spelling of a number."""
 
 
 class _Object(list[tuple[str, Any]]):
-    """The members of an object in their order, duplicates among them."""
+    """The members of an object in their order, with duplicates."""
 
 
 class MemberColumns:
@@ -45,14 +45,14 @@ class MemberColumns:
         columns: int,
         chosen: np.ndarray | None = None,
     ) -> None:
-        whole = data.tobytes()
-        texts = [whole[start:stop] for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+        joined = data.tobytes()
+        texts = [joined[start:stop] for start, stop in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
         self._members = members
         self._rows = [self._read(texts[i]) for i in (range(len(texts)) if chosen is None else chosen.tolist())]
         self.sound = np.array([row is not None for row in self._rows], np.uint8)
 
     def _read(self, text: bytes) -> dict[int, Any] | None:
-        """Column -> value of what is there; None where the text cannot be relied on."""
+        """Value by column; None where the text is malformed or ambiguous."""
         try:
             value = json.loads(
                 text.decode(), parse_int=_number, parse_float=_number, parse_constant=_Number, object_pairs_hook=_Object
@@ -78,7 +78,7 @@ class MemberColumns:
                 found[column] = values[0]
 
     def _column(self, column: int) -> list[Any]:
-        """The values of a column; absent ones are None, as null is."""
+        """The values of a column; None where a value is null or absent."""
         return [None if row is None else row.get(column) for row in self._rows]
 
     def kinds(self, column: int) -> np.ndarray:
@@ -87,9 +87,9 @@ class MemberColumns:
     def int64(self, column: int) -> tuple[np.ndarray, np.ndarray]:
         cells: list[tuple[int, int]] = []
         for value in self._column(column):
-            whole = isinstance(value, _Number) and value.lstrip("-").isdigit()
-            fits = whole and int(value) in INT_RANGES["long"]
-            left = isinstance(value, _Number) and not whole
+            is_integer = isinstance(value, _Number) and value.lstrip("-").isdigit()
+            fits = is_integer and int(value) in INT_RANGES["long"]
+            left = isinstance(value, _Number) and not is_integer
             cells.append((int(value), _VALUE) if fits else (0, _LEFT if left else _NONE))
         return _filled(cells, np.int64)
 
@@ -141,7 +141,7 @@ class Cells:
     def take(self, members: MemberColumns) -> bool:
         n = len(members.sound)
         if n > self._most - self.count:
-            raise ValueError("there is no room")
+            raise ValueError("there are more texts than cells")
         here = slice(self.count, self.count + n)
         for column, (name, scale) in enumerate(self._types):
             values, cells = self._values[column][here], self._cells[column][here]
@@ -200,7 +200,7 @@ def _kind(row: dict[int, Any], column: int) -> int:
     if isinstance(value, _Number):
         return _INTEGER if value.lstrip("-").isdigit() else _REAL
     if isinstance(value, str):
-        return _TEXT  # however it was spelled
+        return _TEXT  # the twin does not tell escaped strings from others
     return _OBJECT if isinstance(value, _Object) else _ARRAY
 
 

@@ -1,4 +1,6 @@
-"""Numbers, dates and timestamps as the log spells them -> values that Arrow takes; ValueError where they are none.
+"""Numbers, dates and timestamps in the spellings of the log -> values that Arrow accepts.
+
+Every function raises ValueError for a text that is no such value.
 
 Source: Delta PROTOCOL.md, "Partition Value Serialization", "Per-file Statistics".
 """
@@ -28,21 +30,21 @@ INT_RANGES = {
     "long": range(-(2**63), 2**63),
 }
 _INTEGER = re.compile(r"[+-]?\d{1,40}", re.ASCII)
-# Bounded in length, so that no text becomes a number of unbounded size.
+# The length is bounded, so that no text becomes a number of unbounded size.
 _NUMBER = re.compile(r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,5})?", re.ASCII)
 _SPECIAL = {"nan": "nan", "inf": "inf", "infinity": "inf"}
 _CONTEXT = decimal.Context(prec=80, Emin=-99999, Emax=99999, traps=[decimal.Inexact, decimal.InvalidOperation])
 
 
 def parse_int(text: str, kind: str) -> int:
-    """An integer of type ``kind``, a key of :data:`INT_RANGES`."""
+    """Parse an integer of type ``kind``, a key of :data:`INT_RANGES`."""
     if not _INTEGER.fullmatch(text) or int(text) not in INT_RANGES[kind]:
         raise ValueError(text)
     return int(text)
 
 
 def parse_float(text: str) -> float:
-    """A double; NaN and Infinity in any case."""
+    """Parse a double; NaN and Infinity in upper or lower case."""
     sign, word = (text[0], text[1:]) if text[:1] in ("+", "-") else ("", text)
     if word.lower() in _SPECIAL:
         return float(sign + _SPECIAL[word.lower()])
@@ -52,14 +54,14 @@ def parse_float(text: str) -> float:
 
 
 def parse_decimal(text: str, precision: int, scale: int) -> decimal.Decimal:
-    """A decimal that fits the type exactly."""
+    """Parse a decimal that the type holds exactly."""
     if not _NUMBER.fullmatch(text):
         raise ValueError(text)
     return fit_decimal(decimal.Decimal(text), precision, scale)
 
 
 def fit_decimal(value: decimal.Decimal, precision: int, scale: int) -> decimal.Decimal:
-    """The value with ``scale`` digits behind the point; ValueError where digits would be lost."""
+    """The value with ``scale`` digits after the point. Raises ValueError where that loses digits."""
     if not value.is_finite() or value.adjusted() > 50:
         raise ValueError(str(value))
     try:
@@ -72,7 +74,7 @@ def fit_decimal(value: decimal.Decimal, precision: int, scale: int) -> decimal.D
 
 
 def parse_date(text: str) -> int:
-    """Days since the epoch."""
+    """Parse a date as days since the epoch."""
     days = datetimes.parse_date(text)
     if days is None or days not in INT_RANGES["int"]:
         raise ValueError(text)
@@ -80,7 +82,7 @@ def parse_date(text: str) -> int:
 
 
 def parse_instant(text: str) -> tuple[int, bool]:
-    """Microseconds since the epoch, and whether the text names a zone; without one it is read as UTC."""
+    """Parse a timestamp as microseconds since the epoch, and say whether it names a zone; without one it is UTC."""
     parsed = datetimes.parse_timestamp(text)
     if parsed is None or parsed[0] // 1000 not in INT_RANGES["long"]:
         raise ValueError(text)
@@ -88,7 +90,7 @@ def parse_instant(text: str) -> tuple[int, bool]:
 
 
 def parse_local(text: str) -> int:
-    """Microseconds since the epoch of a timestamp that has no zone; ``Z`` is let pass, another zone is not."""
+    """Parse a timestamp without a zone as microseconds since the epoch; ``Z`` is accepted, another zone is not."""
     micros, has_zone = parse_instant(text.removesuffix("Z"))
     if has_zone:
         raise ValueError(text)

@@ -1,4 +1,4 @@
-"""Stub of the compiled maker of file keys; shapes and rules stand in the docstrings of ``_keys.pyx``."""
+"""Stub of the compiled builder of file keys. The docstrings of ``_keys.pyx`` give shapes and rules."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""File keys from texts, without a Python object a file: see ``file_keys``."""
+"""Builds file keys from string buffers, without a Python object per file; see ``file_keys.py``."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ from tableformats.plugin.arrays cimport expect, expect_offsets
 
 
 def holds_any(const uint8_t[::1] data not None, bytes octets not None):
-    """Whether one of ``octets`` stands in ``data`` (uint8[n]). Cost: O(n) an octet, GIL released."""
+    """Whether ``data`` (uint8[n]) has one of ``octets``. Cost: O(n) per octet, GIL released."""
     cdef Py_ssize_t n = data.shape[0]
     cdef const uint8_t[::1] wanted = octets
     cdef Py_ssize_t i
@@ -24,22 +24,28 @@ def holds_any(const uint8_t[::1] data not None, bytes octets not None):
 
 def with_endings(const int32_t[::1] offsets not None, const uint8_t[::1] data not None, const int64_t[::1] rows not None,
                  const int32_t[::1] ending_offsets not None, const uint8_t[::1] endings not None):
-    """Texts, some of them with an ending.
+    """Append endings to some of n texts.
 
     Parameters
     ----------
-    offsets : int32[n + 1], data : uint8[any]   the texts, as an Arrow string array has them
-    rows : int64[m], ascending   the texts that get an ending
-    ending_offsets : int32[m + 1], endings : uint8[any]   the ending of each of them
+    offsets : int32[n + 1], data : uint8[any]
+        The texts: the buffers of an Arrow string array.
+    rows : int64[m]
+        The texts that get an ending, ascending.
+    ending_offsets : int32[m + 1], endings : uint8[any]
+        The endings, one for each of ``rows``.
 
     Returns
     -------
-    int32[n + 1], uint8[any] likewise
+    int32[n + 1], uint8[any]
+        The new texts, in the same form.
 
     Raises
     ------
-    ValueError : offsets descend or leave the data; rows do not ascend or are none; there are other endings than rows
-    OverflowError : more than 2 GiB of texts
+    ValueError
+        Offsets descend or exceed the data; rows do not ascend or are out of range; or there are not m endings.
+    OverflowError
+        The new texts exceed 2 GiB.
 
     Notes
     -----
@@ -60,13 +66,13 @@ def with_endings(const int32_t[::1] offsets not None, const uint8_t[::1] data no
     size = offsets[n] - first + ending_offsets[m] - ending_offsets[0]
     if size > INT32_MAX:
         raise OverflowError("the keys of a batch take more than 2 GiB")
-    # From Arrow's pool, which has what the batch before let go of: new memory takes as long to clear as to fill.
+    # Arrow's pool reuses the memory of earlier batches; new memory takes as long to clear as to fill.
     ends, into = np.empty(n + 1, np.int32), np.frombuffer(pa.allocate_buffer(max(size, 1)), np.uint8)
     cdef int32_t[::1] places = ends
     cdef uint8_t[::1] out = into
     with nogil:
         places[0] = 0
-        for i in range(m + 1):  # the texts up to the one that gets the next ending, and that ending
+        for i in range(m + 1):  # copies the texts up to the next one with an ending, then that ending
             start = text
             text = rows[i] + 1 if i < m else n
             taken = offsets[text] - offsets[start]

@@ -1,67 +1,83 @@
-"""The log's actions: JSON text -> actions, and file actions -> Arrow columns of one fixed schema.
+"""JSON text of a commit or of a checkpoint manifest -> its actions.
 
-Commits are newline-delimited JSON by the protocol; concatenated and pretty-printed values are accepted, as the
-kernels do. Statistics stay text: nothing here looks into them. Source: Delta PROTOCOL.md, "Actions".
+Commits are newline-delimited JSON by the protocol. Concatenated and pretty-printed values are accepted too, as other
+readers do. Source: Delta PROTOCOL.md, "Delta Log Entries", "Actions".
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
 
 from tableformats.plugin import CorruptMetadataError
 
-from ..deletes.vector_column import vector_type
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-__all__ = ["BYTE_ORDER_MARK", "empty_rows", "file_rows", "file_schema", "iter_actions"]
+__all__ = ["BYTE_ORDER_MARK", "RESTORE_HINT", "Actions", "iter_actions", "parse_actions"]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_INT64 = range(-(2**63), 2**63)
+RESTORE_HINT = "Restore the file from a copy, or read a version before it"
 _SPACE = " \t\r\n"
 _DECODER = json.JSONDecoder()
-_DAMAGED = "Restore the file from a copy, or read a version before it"
 
 
-@cache
-def file_schema() -> pa.Schema:
-    """One row a file action; of removes nothing but path and deletion vector is there unless more is asked for."""
-    import pyarrow as pa
+@dataclass
+class Actions:
+    """The actions of a commit or of a JSON manifest, by kind.
 
-    return pa.schema(
-        [
-            ("path", pa.string()),  # as stored, percent-encoded
-            ("partition_values", pa.map_(pa.string(), pa.string())),  # as stored, by physical name
-            ("size", pa.int64()),
-            ("modification_time", pa.int64()),  # ms since the epoch
-            ("stats", pa.string()),  # JSON text
-            ("deletion_vector", vector_type()),
-            ("base_row_id", pa.int64()),
-            ("row_commit_version", pa.int64()),  # defaultRowCommitVersion
-        ]
-    )
+    Attributes
+    ----------
+    protocol, metadata, commit_info : dict or None
+        The last action of the kind in the file.
+    adds, removes, changes : list of (dict, int)
+        The ``add``, ``remove`` and ``cdc`` actions, each with the byte offset of its line.
+    """
+
+    protocol: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    commit_info: dict[str, Any] | None = None
+    adds: list[tuple[dict[str, Any], int]] = field(default_factory=list)
+    removes: list[tuple[dict[str, Any], int]] = field(default_factory=list)
+    changes: list[tuple[dict[str, Any], int]] = field(default_factory=list)
+    sidecars: list[dict[str, Any]] = field(default_factory=list)
+    transactions: list[dict[str, Any]] = field(default_factory=list)
+    domains: list[dict[str, Any]] = field(default_factory=list)
 
 
-@cache
-def empty_rows() -> pa.RecordBatch:
-    """No file action at all."""
-    import pyarrow as pa
-
-    return pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in file_schema()], schema=file_schema())
+def parse_actions(data: bytes, path: str) -> Actions:
+    """Parse ``data`` and sort its actions by kind. Raises as :func:`iter_actions` does."""
+    actions = Actions()
+    for name, content, offset in iter_actions(data, path):
+        if name == "add":
+            actions.adds.append((content, offset))
+        elif name == "remove":
+            actions.removes.append((content, offset))
+        elif name == "cdc":
+            actions.changes.append((content, offset))
+        elif name == "metaData":
+            actions.metadata = content
+        elif name == "protocol":
+            actions.protocol = content
+        elif name == "commitInfo":
+            actions.commit_info = content
+        elif name == "sidecar":
+            actions.sidecars.append(content)
+        elif name == "txn":
+            actions.transactions.append(content)
+        elif name == "domainMetadata":
+            actions.domains.append(content)
+    return actions
 
 
 def iter_actions(data: bytes, path: str) -> Iterator[tuple[str, dict[str, Any], int]]:
-    """The actions of a commit or of a JSON manifest: (name, content, byte offset of its line).
+    """The actions of a commit or of a JSON manifest as (name, content, byte offset of the line).
 
-    Null-valued actions are left out; unknown ones are given, for the caller to ignore.
+    Null-valued actions are left out. Unknown actions are included; callers ignore them.
 
     Raises
     ------
-    CorruptMetadataError : no UTF-8, no JSON, a torn value, nothing at all; with ``path`` and ``offset``
+    CorruptMetadataError
+        The text is empty, cut off, no UTF-8 or no JSON; with ``path`` and ``offset``.
     """
     text, offset = _decode(data, path)
     start, position, end, found = 0, 0, len(text), False
@@ -92,7 +108,7 @@ def iter_actions(data: bytes, path: str) -> Iterator[tuple[str, dict[str, Any], 
 
 
 def _decode(data: bytes, path: str) -> tuple[str, int]:
-    """The text, and the offset at which it begins: behind a byte order mark."""
+    """The text after a byte order mark, and its offset."""
     bom = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     try:
         return data[bom:].decode(), bom
@@ -101,115 +117,9 @@ def _decode(data: bytes, path: str) -> tuple[str, int]:
 
 
 def _size(text: str, start: int, stop: int) -> int:
-    """Bytes of ``text[start:stop]``."""
+    """The size of ``text[start:stop]`` in UTF-8 bytes."""
     return stop - start if text.isascii() else len(text[start:stop].encode())
 
 
 def _damage(message: str, path: str, offset: int) -> CorruptMetadataError:
-    return CorruptMetadataError(message, path=path, offset=offset, hint=_DAMAGED)
-
-
-def file_rows(
-    actions: Sequence[tuple[dict[str, Any], int]], kind: str, path: str, whole: bool = False
-) -> pa.RecordBatch:
-    """``add``, ``remove`` or ``cdc`` actions, with their offsets, as rows of :func:`file_schema`.
-
-    Parameters
-    ----------
-    whole : give of removes too what reconciliation has no use for, where it is there
-
-    Raises
-    ------
-    CorruptMetadataError : a field that is missing or of the wrong type; ``field`` and ``offset`` name it
-    """
-    import pyarrow as pa
-
-    if not actions:
-        return empty_rows()
-    rows = _Rows(kind, path, whole or kind != "remove")
-    for action, offset in actions:
-        rows.append(action, offset)
-    try:
-        arrays = [pa.array(rows.columns[f.name], f.type) for f in file_schema()]
-    except UnicodeEncodeError:
-        raise CorruptMetadataError(
-            f"a string of an {kind} action holds half a surrogate pair", path=path, field=kind, hint=_DAMAGED
-        ) from None
-    return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
-
-
-class _Rows:
-    """Checked columns under construction."""
-
-    def __init__(self, kind: str, path: str, whole: bool) -> None:
-        self.kind = kind
-        self.path = path
-        self.whole = whole
-        self.columns: dict[str, list[Any]] = {name: [] for name in file_schema().names}
-
-    def append(self, action: Mapping[str, Any], offset: int) -> None:
-        whole, required = self.whole, self.kind != "remove"
-        put = self.columns
-        put["path"].append(self._text(action, "path", offset, required=True))
-        put["size"].append(self._int(action, "size", offset, required) if whole else None)
-        put["modification_time"].append(self._int(action, "modificationTime", offset) if whole else None)
-        put["stats"].append(_statistics(action.get("stats")) if whole else None)
-        put["partition_values"].append(self._partition_values(action, offset) if whole else None)
-        put["base_row_id"].append(self._int(action, "baseRowId", offset) if whole else None)
-        put["row_commit_version"].append(self._int(action, "defaultRowCommitVersion", offset) if whole else None)
-        vector = action.get("deletionVector")
-        if vector is None:
-            put["deletion_vector"].append([])
-            return
-        if not isinstance(vector, dict):
-            raise self._wrong("deletionVector", offset)
-        member = {
-            "storageType": self._text(vector, "storageType", offset, required=True),
-            "pathOrInlineDv": self._text(vector, "pathOrInlineDv", offset, required=True),
-            "offset": self._int(vector, "offset", offset),
-            "sizeInBytes": self._int(vector, "sizeInBytes", offset, required=whole),
-            "cardinality": self._int(vector, "cardinality", offset, required=whole),
-        }
-        put["deletion_vector"].append([member])
-
-    def _text(self, holder: Mapping[str, Any], name: str, offset: int, required: bool = False) -> str | None:
-        value = holder.get(name)
-        if isinstance(value, str) or (value is None and not required):
-            return value
-        raise self._wrong(name, offset)
-
-    def _int(self, holder: Mapping[str, Any], name: str, offset: int, required: bool = False) -> int | None:
-        value = holder.get(name)
-        if value is None and not required:
-            return None
-        if isinstance(value, int) and not isinstance(value, bool) and value in _INT64:
-            return value
-        raise self._wrong(name, offset)
-
-    def _partition_values(self, action: Mapping[str, Any], offset: int) -> list[tuple[str, str | None]] | None:
-        values = action.get("partitionValues")
-        if values is None:
-            return None
-        if isinstance(values, dict) and all(v is None or isinstance(v, str) for v in values.values()):
-            return list(values.items())
-        raise self._wrong("partitionValues", offset)
-
-    def _wrong(self, name: str, offset: int) -> CorruptMetadataError:
-        return CorruptMetadataError(
-            f"an {self.kind} action lacks a field or has one of the wrong type",
-            path=self.path,
-            offset=offset,
-            field=f"{self.kind}.{name}",
-            hint=_DAMAGED,
-        )
-
-
-def _statistics(value: Any) -> str | None:
-    """Malformed statistics are no statistics."""
-    if not isinstance(value, str):
-        return None
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return None
-    return value
+    return CorruptMetadataError(message, path=path, offset=offset, hint=RESTORE_HINT)

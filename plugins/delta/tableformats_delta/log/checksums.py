@@ -1,7 +1,7 @@
-"""Version checksum files: protocol and metadata of a version in one small file, and what its log must add up to.
+"""Version checksum files (``<version>.crc``): protocol, metadata and totals of one version.
 
-A version works without one, and with a damaged one. One that can be read and that the log contradicts means that the
-log was changed behind the writers' backs, or misses a file: an error, since either of the two may be the wrong one.
+They are optional: a version is read without one, and a damaged one is ignored. But a readable one that contradicts the
+log is an error: the log was changed or lost a file, and nothing says which of the two is right.
 Source: Delta PROTOCOL.md, "Version Checksum File", "State Validation".
 """
 
@@ -26,7 +26,7 @@ _COUNTS = ("tableSizeBytes", "numFiles", "numMetadata", "numProtocol", "inCommit
 
 @dataclass(frozen=True)
 class VersionChecksum:
-    """The content of ``<version>.crc``; None where it does not say (old writers left most of it out)."""
+    """The content of ``<version>.crc``. Fields that the file does not have are None; old writers omit most."""
 
     file: LogFile
     protocol: dict[str, Any] | None
@@ -35,28 +35,25 @@ class VersionChecksum:
     size_bytes: int | None
     in_commit_timestamp: int | None
 
-    def check(self, what: str, found: Any) -> None:
-        """Compare ``found``, what the log says of ``what``, with the file, where both say something.
+    def check(self, what: str, found: Mapping[str, Any] | int | None) -> None:
+        """Compare a value of the log with the file's. None on either side is not compared.
 
         Parameters
         ----------
-        what : "protocol", "metadata", "numFiles", "tableSizeBytes" or "inCommitTimestampOpt"
+        what : str
+            ``protocol``, ``metadata``, ``numFiles``, ``tableSizeBytes`` or ``inCommitTimestampOpt``.
+        found : mapping, int or None
+            The value of the log: the action for the first two, else a number.
 
         Raises
         ------
-        CorruptMetadataError : they differ
+        CorruptMetadataError
+            The two differ.
         """
-        recorded: Any
-        if what == "protocol":
-            recorded, found = _protocol(self.protocol), _protocol(found)
-        elif what == "metadata":
-            recorded, found = _metadata(self.metadata), _metadata(found)
-        else:
-            numbers = {"numFiles": self.num_files, "tableSizeBytes": self.size_bytes}
-            recorded = numbers.get(what, self.in_commit_timestamp)
-        if recorded is None or found is None or recorded == found:
+        recorded, in_log = self._comparable(what, found)
+        if recorded is None or in_log is None or recorded == in_log:
             return
-        numbers_text = f": {recorded} there, {found} in the log" if isinstance(recorded, int) else ""
+        numbers_text = f": {recorded} there, {in_log} in the log" if isinstance(recorded, int) else ""
         raise CorruptMetadataError(
             f"the log of version {self.file.version} contradicts its checksum file{numbers_text}",
             path=self.file.path,
@@ -64,13 +61,23 @@ class VersionChecksum:
             hint="A file of the log was changed or lost; if the checksum file is the wrong one, remove it",
         )
 
+    def _comparable(self, what: str, found: Any) -> tuple[Any, Any]:
+        """The file's value and ``found``, both in one normalized form."""
+        if what == "protocol":
+            return _protocol(self.protocol), _protocol(found)
+        if what == "metadata":
+            return _metadata(self.metadata), _metadata(found)
+        numbers = {"numFiles": self.num_files, "tableSizeBytes": self.size_bytes}
+        return numbers.get(what, self.in_commit_timestamp), found
+
 
 def read_checksum(storage: Storage, file: LogFile) -> VersionChecksum:
     """Read one checksum file.
 
     Raises
     ------
-    CorruptMetadataError : it is gone, no JSON, or a field has the wrong type; callers go on without it
+    CorruptMetadataError
+        The file is missing or no JSON, or a field has the wrong type. Callers go on without the file.
     """
     data = read_log_file(storage, file.path)
     try:
@@ -99,7 +106,7 @@ def _damaged(file: LogFile, field: str | None) -> CorruptMetadataError:
 
 
 def _protocol(action: Mapping[str, Any] | None) -> Any:
-    """What of a protocol action means something, in one spelling; None where there is none."""
+    """The meaningful fields of a protocol action, normalized; None where there is no action."""
     if action is None:
         return None
     features = [_names(action.get(name)) for name in ("readerFeatures", "writerFeatures")]
@@ -111,7 +118,7 @@ def _names(value: Any) -> Any:
 
 
 def _metadata(action: Mapping[str, Any] | None) -> Any:
-    """What of a metaData action decides how the table is read, in one spelling; None where there is none."""
+    """The fields of a metaData action that decide how the table is read, normalized; None without an action."""
     if action is None:
         return None
     partition = action.get("partitionColumns")
@@ -124,7 +131,7 @@ def _metadata(action: Mapping[str, Any] | None) -> Any:
 
 
 def _schema(action: Mapping[str, Any]) -> Any:
-    """The parsed schema; as it is where it does not parse."""
+    """The parsed schema; the text itself where it does not parse."""
     text = action.get("schemaString")
     try:
         return json.loads(text) if isinstance(text, str) else text

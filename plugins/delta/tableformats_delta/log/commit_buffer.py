@@ -1,7 +1,7 @@
-"""Texts of commits, read one behind the other into one piece of memory: :class:`CommitBuffer`.
+"""One reusable block of memory for the texts of many commits: :class:`CommitBuffer`.
 
-The system clears new memory before anybody has it, which takes as long as reading what then stands there; and texts
-that are looked through together would have to be copied together.
+Reuse matters: the system clears new memory before it hands it out, which takes as long as reading the texts into it.
+And texts that are parsed together must be contiguous; one buffer for all of them saves a copy.
 """
 
 from __future__ import annotations
@@ -15,14 +15,23 @@ if TYPE_CHECKING:
 
 __all__ = ["CommitBuffer", "buffer_of_thread"]
 
-_MOST_KEPT = 8 << 20
+_MAX_KEPT_BYTES = 8 << 20
+"""A buffer that grew beyond this size is freed when it is cleared."""
 _local = local()
 
 
 class CommitBuffer:
-    """The texts of commits, a line feed behind each and a zero behind all of them.
+    """The texts of commits in one block: a line feed after each text, a zero after the last.
 
-    ``starts`` has where each text begins, and where the next one would.
+    Parameters
+    ----------
+    texts : iterable of bytes
+        The first texts.
+
+    Attributes
+    ----------
+    starts : list of int
+        The offset of each text, then the offset of the next one.
     """
 
     def __init__(self, texts: Iterable[bytes] = ()) -> None:
@@ -41,47 +50,47 @@ class CommitBuffer:
         return self._bytes[self.starts[number] : self.starts[number + 1] - 1].tobytes()
 
     def expect(self, sizes: Sequence[int]) -> None:
-        """Texts of about these sizes come: they fit into what is made now, if that is not more than usual."""
-        self.reserve(min(sum(sizes) + len(sizes), _MOST_KEPT))
+        """Reserve memory for texts of about these sizes, up to the size that is kept."""
+        self.reserve(min(sum(sizes) + len(sizes), _MAX_KEPT_BYTES))
 
     def reserve(self, size: int) -> memoryview:
-        """uint8[size], to be written to, behind the texts that are there: the next one, until another is asked for."""
+        """Writable memory of ``size`` bytes for the next text; a later call replaces the reservation."""
         first = self.starts[-1]
         if first + size + 2 > len(self._bytes):
             grown = _memory(max(first + size + 2, 2 * len(self._bytes)))
             grown[: first + 1] = self._bytes[: first + 1]
-            self._bytes = grown  # and not made longer: whoever looks at what was there still does
+            self._bytes = grown  # not resized in place: views of the old memory must stay valid
         return self._bytes[first : first + size].data
 
     def end(self, size: int) -> None:
-        """The text has so many bytes of the room that was asked for."""
+        """Complete the next text: it has ``size`` of the bytes that were reserved."""
         last = self.starts[-1] + size
         self._bytes[last], self._bytes[last + 1] = ord("\n"), 0
         self.starts.append(last + 1)
 
     def data(self) -> np.ndarray:
-        """uint8[starts[-1] + 1]: all of it, in the memory that is written to next."""
+        """All texts, uint8[starts[-1] + 1]: a view, which the texts after the next :meth:`clear` overwrite."""
         return self._bytes[: self.starts[-1] + 1]
 
     def clear(self) -> None:
-        """Begin again, in the same memory where it is not more than usual."""
+        """Remove all texts; keep the memory unless it grew beyond the size that is kept."""
         self.starts = [0]
-        if len(self._bytes) > _MOST_KEPT:
+        if len(self._bytes) > _MAX_KEPT_BYTES:
             self._bytes = _memory(1)
         self._bytes[0] = 0
 
 
 def buffer_of_thread() -> CommitBuffer:
-    """This thread's, empty."""
-    texts: CommitBuffer | None = getattr(_local, "texts", None)
-    if texts is None:
-        texts = _local.texts = CommitBuffer()
-    texts.clear()
-    return texts
+    """The buffer of this thread, cleared."""
+    buffer: CommitBuffer | None = getattr(_local, "buffer", None)
+    if buffer is None:
+        buffer = _local.buffer = CommitBuffer()
+    buffer.clear()
+    return buffer
 
 
 def _memory(size: int) -> np.ndarray:
-    """uint8[size], which nobody has touched yet."""
+    """Uninitialized memory, uint8[size]."""
     import numpy as np
 
     return np.empty(size, np.uint8)

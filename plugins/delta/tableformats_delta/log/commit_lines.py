@@ -1,8 +1,8 @@
-"""File actions of many commits at once, straight from their lines into columns.
+"""The fast path of commits: file actions of many commits at once, from lines straight to columns.
 
-This is for commits as writers write them: a line an action. A commit with anything else in it (an action that is no
-object of its own on its line, a field of another type, a member that stands twice, damage of any kind) is left to
-:mod:`.commits`, which reads it action by action and says what is wrong. Both give the same rows.
+It handles the usual form, one action per line. A commit with anything else (several lines per action, a field of
+another type, a duplicate member, any damage) is left to :mod:`.commits`, which parses it action by action and reports
+what is wrong. Both give the same rows.
 Source: Delta PROTOCOL.md, "Delta Log Entries", "Actions".
 """
 
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from tableformats.plugin import compute as pc
 from tableformats.plugin import scalar, to_arrow, to_numpy
 
-from ..deletes.vector_column import vector_column, vector_type
+from ..deletes.descriptors import vector_column, vector_type
 from ..json._json import line_starts
 from ..json.columns import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, TEXT, JsonColumns, Path
-from .actions import empty_rows, file_schema
+from .file_actions import empty_rows, file_schema
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,25 +38,38 @@ _FIELDS = {
     "base_row_id": "baseRowId",
     "row_commit_version": "defaultRowCommitVersion",
 }
-# Of removes nothing but what reconciliation has a use for.
+# Reconciliation needs no more of removes than path and deletion vector.
 _ONLY_ADDS = {"partition_values", "size", "modification_time", "stats", "base_row_id", "row_commit_version"}
 _KINDS = ("add", "remove")
 _HEADS = [f'{{"{kind}":{{'.encode() for kind in _KINDS]
-_MOST_BYTES = 1 << 30  # offsets have 32 bits
+_MAX_BYTES = 1 << 30  # Arrow's offsets have 32 bits
 _REQUIRED_OF_ADDS = {"size", "sizeInBytes", "cardinality"}
 
 
 @dataclass
 class CommitLines:
-    """The file actions of one commit, and its other lines as (byte offset, text)."""
+    """The lines of one commit.
+
+    Attributes
+    ----------
+    adds, removes : pyarrow.RecordBatch
+        The file actions, as :func:`file_schema`.
+    others : list of (int, bytes)
+        Byte offset and text of every other line.
+    """
 
     adds: pa.RecordBatch
     removes: pa.RecordBatch
     others: list[tuple[int, bytes]]
 
 
-def read_lines(files: CommitBuffer) -> list[CommitLines | None]:
-    """The lines of commits; None for a commit that is to be read action by action. Nothing of ``files`` stays in them.
+def read_lines(buffer: CommitBuffer) -> list[CommitLines | None]:
+    """Parse the lines of the commits in ``buffer``.
+
+    Returns
+    -------
+    list of CommitLines or None
+        One entry per commit, None where it must be parsed action by action. They hold no reference to ``buffer``.
 
     Notes
     -----
@@ -64,43 +77,58 @@ def read_lines(files: CommitBuffer) -> list[CommitLines | None]:
     """
     import numpy as np
 
-    if files.starts[-1] > _MOST_BYTES:
-        return [None] * len(files)
-    lines = _Lines(files)
-    sound = np.ones(len(files), bool)
+    if buffer.starts[-1] > _MAX_BYTES:
+        return [None] * len(buffer)
+    lines = _Lines(buffer)
+    usable = np.ones(len(buffer), bool)
     adds, removes = (_Actions(lines, kind) for kind in _KINDS)
     for actions in (adds, removes):
-        sound[lines.file[actions.lines[~actions.usable]]] = False
-    others: list[list[tuple[int, bytes]]] = [[] for _ in range(len(files))]
+        usable[lines.file[actions.lines[~actions.usable]]] = False
+    others: list[list[tuple[int, bytes]]] = [[] for _ in range(len(buffer))]
     for line in np.flatnonzero(lines.kinds < 0).tolist():
         start, stop = int(lines.starts[line]), int(lines.starts[line + 1])
         number = int(lines.file[line])
         others[number].append((start - lines.file_starts[number], lines.data[start:stop].tobytes()))
     found: list[CommitLines | None] = []
-    for number in range(len(files)):
-        found.append(CommitLines(adds.of(number), removes.of(number), others[number]) if sound[number] else None)
+    for number in range(len(buffer)):
+        found.append(CommitLines(adds.of(number), removes.of(number), others[number]) if usable[number] else None)
     return found
 
 
 class _Lines:
-    """The lines of several files in one buffer: of each its ``file``, and the place in ``_KINDS`` of what it seems to
-    hold, or -1."""
+    """The lines of all commits in a buffer.
 
-    def __init__(self, files: CommitBuffer) -> None:
+    Attributes
+    ----------
+    kinds : int8[n]
+        The index in :data:`_KINDS` of the action that the line seems to hold, or -1.
+    file : int64[n]
+        The number of the commit that the line belongs to.
+    """
+
+    def __init__(self, buffer: CommitBuffer) -> None:
         import numpy as np
         import pyarrow as pa
 
-        # A file may end within its last line, which is no line of the next one. Behind all of them is no line.
-        self.data, self.file_starts = files.data(), files.starts
+        # The buffer puts a line feed after each commit, so a commit without one at its end does not run into the next.
+        self.data, self.file_starts = buffer.data(), buffer.starts
         self.starts, self.kinds = line_starts(self.data, _HEADS)
         firsts = np.searchsorted(self.starts, self.file_starts)
-        self.file = np.repeat(np.arange(len(files)), np.diff(firsts))
+        self.file = np.repeat(np.arange(len(buffer)), np.diff(firsts))
         offsets = self.starts.astype(np.int32)
         self.text = pa.StringArray.from_buffers(len(self.kinds), pa.py_buffer(offsets), pa.py_buffer(self.data))
 
 
 class _Actions:
-    """The actions of one kind: ``lines`` (int64[n]) have one each, ``usable`` (bool[n]) says which can be taken."""
+    """The actions of one kind in all lines.
+
+    Attributes
+    ----------
+    lines : int64[n]
+        The lines with an action of the kind.
+    usable : bool[n]
+        Which of them have the usual form, so that their rows are right.
+    """
 
     def __init__(self, lines: _Lines, kind: str) -> None:
         import numpy as np
@@ -112,7 +140,7 @@ class _Actions:
         vector = (kind, "deletionVector")
         members: dict[str, Path] = {f.name: (*vector, f.name) for f in vector_type().value_type}
         self._columns = JsonColumns(lines.text, [(kind,), vector, *names.values(), *members.values()], self.lines)
-        self.usable = self._columns.sound & self._is_alone(lines)
+        self.usable = self._columns.sound & self._ends_its_line(lines)
         self._vectors = self._columns.kinds(vector)
         self._check(_is_one_of(self._vectors, ABSENT, NULL, OBJECT))
         self._rows = self._batch(names, members)
@@ -126,8 +154,8 @@ class _Actions:
     def _check(self, fits: np.ndarray) -> None:
         self.usable = self.usable & fits
 
-    def _is_alone(self, lines: _Lines) -> np.ndarray:
-        """bool[n]: behind the action nothing but the end of its object and of its line."""
+    def _ends_its_line(self, lines: _Lines) -> np.ndarray:
+        """Which actions are followed by the end of their object and of their line alone, bool[n]."""
         import numpy as np
 
         starts, sizes = self._columns.spans((self._kind,))
@@ -149,7 +177,7 @@ class _Actions:
             elif pa.types.is_map(field.type):
                 arrays.append(self._map(names[field.name], field.type))
             else:
-                arrays.append(self._plain(field, names[field.name], True))
+                arrays.append(self._scalars(field, names[field.name], True))
         return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
 
     def _vector_column(self, members: dict[str, Path]) -> pa.ListArray:
@@ -157,13 +185,12 @@ class _Actions:
         found = {}
         if has_vector.any():
             chosen = to_arrow(has_vector)
-            found = {
-                f.name: pc.filter(self._plain(f, members[f.name], has_vector), chosen) for f in vector_type().value_type
-            }
+            fields = vector_type().value_type
+            found = {f.name: pc.filter(self._scalars(f, members[f.name], has_vector), chosen) for f in fields}
         return vector_column(to_arrow(has_vector), found)
 
-    def _plain(self, field: pa.Field, path: Path, where: np.ndarray | bool) -> pa.Array:
-        """Numbers or texts, which are looked at ``where`` what they are members of is there."""
+    def _scalars(self, field: pa.Field, path: Path, where: np.ndarray | bool) -> pa.Array:
+        """A column of numbers or strings, checked in the rows ``where`` its parent is present."""
         import numpy as np
         import pyarrow as pa
 
@@ -175,14 +202,14 @@ class _Actions:
                 present |= (kinds == ABSENT) | (kinds == NULL)
         else:
             values = self._columns.texts(path)
-            if field.name == "stats":  # malformed ones are no statistics
+            if field.name == "stats":  # malformed statistics are absent, not an error
                 return values
             present = to_numpy(pc.is_valid(values))
         self._check(present | np.logical_not(where))
         return values
 
     def _map(self, path: Path, kind: pa.DataType) -> pa.MapArray:
-        """Maps of texts. Names must differ, and must not be spelled with escapes, so that one sees that they do."""
+        """A column of string maps. A name with escapes makes its row unusable: its bytes do not show duplicates."""
         import numpy as np
         import pyarrow as pa
 
@@ -197,10 +224,10 @@ class _Actions:
         if len(pairs) > len(kinds) or (np.diff(offsets) > 1).any():
             repeated[:] = True
             repeated[np.unique(pairs, return_index=True)[1]] = False
-        whole = _is_one_of(value_kinds, NULL, TEXT, ESCAPED) & (name_kinds == TEXT) & ~repeated
-        whole &= (value_kinds == NULL) | to_numpy(pc.is_valid(values))
+        is_entry = _is_one_of(value_kinds, NULL, TEXT, ESCAPED) & (name_kinds == TEXT) & ~repeated
+        is_entry &= (value_kinds == NULL) | to_numpy(pc.is_valid(values))
         fits = _is_one_of(kinds, ABSENT, NULL, OBJECT)
-        fits[rows[~whole]] = False
+        fits[rows[~is_entry]] = False
         self._check(fits)
         bitmap = pa.py_buffer(np.packbits(kinds == OBJECT, bitorder="little"))
         struct = pa.StructArray.from_arrays([names, values], fields=[kind.key_field, kind.item_field])
@@ -208,5 +235,5 @@ class _Actions:
 
 
 def _is_one_of(kinds: np.ndarray, *wanted: int) -> np.ndarray:
-    """bool[n]"""
+    """Which of ``kinds`` are one of ``wanted``, bool[n]."""
     return reduce(or_, (kinds == kind for kind in wanted))

@@ -1,20 +1,22 @@
-"""Commit files: JSON commits as their metadata actions and the columns of their file actions.
+"""Reads commits and compactions: their metadata actions, and their file actions as columns.
 
-Within a commit the adds stand before the removes, so that an add wins for its own key: the protocol gives actions
-of one commit no order. Source: Delta PROTOCOL.md, "Delta Log Entries", "Action Reconciliation".
+The protocol gives the actions of one commit no order. Here the adds of a commit come before its removes, so that an add
+wins over a remove with the same key. Source: Delta PROTOCOL.md, "Delta Log Entries", "Action Reconciliation", "Log
+Compaction Files".
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CorruptMetadataError
 
-from .actions import BYTE_ORDER_MARK, file_rows, iter_actions
+from .actions import BYTE_ORDER_MARK, Actions, parse_actions
 from .commit_buffer import buffer_of_thread
 from .commit_lines import CommitLines, read_lines
+from .file_actions import file_rows
 from .file_keys import file_keys
 from .listing import LogFile, read_log_file_into
 
@@ -23,27 +25,20 @@ if TYPE_CHECKING:
 
     from tableformats.plugin import Storage
 
-__all__ = ["Actions", "Commit", "parse_actions", "read_commits"]
+__all__ = ["Commit", "read_commits"]
 
 
-@dataclass
-class Actions:
-    """What a commit or a JSON manifest holds; of protocol and metaData the last one in the file."""
-
-    protocol: dict[str, Any] | None = None
-    metadata: dict[str, Any] | None = None
-    commit_info: dict[str, Any] | None = None
-    adds: list[tuple[dict[str, Any], int]] = field(default_factory=list)
-    removes: list[tuple[dict[str, Any], int]] = field(default_factory=list)
-    changes: list[tuple[dict[str, Any], int]] = field(default_factory=list)
-    sidecars: list[dict[str, Any]] = field(default_factory=list)
-    transactions: list[dict[str, Any]] = field(default_factory=list)
-    domains: list[dict[str, Any]] = field(default_factory=list)
-
-
-@dataclass
+@dataclass(frozen=True)
 class Commit:
-    """One version's changes, decoded."""
+    """A decoded commit or compaction.
+
+    Attributes
+    ----------
+    protocol, metadata, commit_info : dict or None
+        The last action of the kind; None where there is none.
+    adds, removes : pyarrow.RecordBatch
+        The file actions, as :func:`file_schema`.
+    """
 
     file: LogFile
     protocol: dict[str, Any] | None
@@ -53,48 +48,25 @@ class Commit:
     removes: pa.RecordBatch
 
 
-def parse_actions(data: bytes, path: str) -> Actions:
-    """Sort the actions of ``data`` by kind. Raises CorruptMetadataError with path and offset."""
-    actions = Actions()
-    for name, content, offset in iter_actions(data, path):
-        if name == "add":
-            actions.adds.append((content, offset))
-        elif name == "remove":
-            actions.removes.append((content, offset))
-        elif name == "cdc":
-            actions.changes.append((content, offset))
-        elif name == "metaData":
-            actions.metadata = content
-        elif name == "protocol":
-            actions.protocol = content
-        elif name == "commitInfo":
-            actions.commit_info = content
-        elif name == "sidecar":
-            actions.sidecars.append(content)
-        elif name == "txn":
-            actions.transactions.append(content)
-        elif name == "domainMetadata":
-            actions.domains.append(content)
-    return actions
-
-
 def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
     """Read and decode commits and compactions.
 
     Raises
     ------
-    CorruptMetadataError : one is empty, torn, no JSON, or a file action lacks what it needs; a compaction names a
-        file twice, so that it is not reconciled
-    LimitExceededError : the limits ``metadata_bytes`` and ``entries``
+    CorruptMetadataError
+        A file is missing, empty, cut off or no JSON; a file action lacks a field; or a compaction names a file twice
+        and so is not reconciled.
+    LimitExceededError
+        The limits ``metadata_bytes`` and ``entries``.
     """
-    texts = buffer_of_thread()
-    texts.expect([file.size for file in files])
+    buffer = buffer_of_thread()
+    buffer.expect([file.size for file in files])
     for file in files:
-        texts.end(read_log_file_into(storage, file.path, texts.reserve))
+        buffer.end(read_log_file_into(storage, file.path, buffer.reserve))
     commits = []
-    for number, (file, lines) in enumerate(zip(files, read_lines(texts), strict=True)):
+    for number, (file, lines) in enumerate(zip(files, read_lines(buffer), strict=True)):
         commit = None if lines is None else _of_lines(file, lines)
-        commit = commit or _of_actions(file, parse_actions(texts[number], file.path))
+        commit = commit or _of_actions(file, parse_actions(buffer[number], file.path))
         actions = commit.adds.num_rows + commit.removes.num_rows
         storage.limits.check("entries", actions, "file actions of a commit", path=file.path)
         if file.is_compaction:
@@ -115,8 +87,8 @@ def _of_actions(file: LogFile, actions: Actions) -> Commit:
 
 
 def _of_lines(file: LogFile, lines: CommitLines) -> Commit | None:
-    """The commit of these lines; None where one of the others is damaged, or holds a file action after all."""
-    commit = Commit(file, None, None, None, lines.adds, lines.removes)
+    """The commit of these lines; None where another line is damaged or holds a file action in an unusual form."""
+    protocol = metadata = commit_info = None
     found = lines.adds.num_rows + lines.removes.num_rows
     for offset, text in lines.others:
         if not text.strip(b" \t\r\n"):
@@ -127,15 +99,15 @@ def _of_lines(file: LogFile, lines: CommitLines) -> Commit | None:
             return None
         if actions.adds or actions.removes or (offset and text.startswith(BYTE_ORDER_MARK)):
             return None
-        commit.protocol = commit.protocol if actions.protocol is None else actions.protocol
-        commit.metadata = commit.metadata if actions.metadata is None else actions.metadata
-        commit.commit_info = commit.commit_info if actions.commit_info is None else actions.commit_info
+        protocol = protocol if actions.protocol is None else actions.protocol
+        metadata = metadata if actions.metadata is None else actions.metadata
+        commit_info = commit_info if actions.commit_info is None else actions.commit_info
         found += 1
-    return commit if found else None
+    return Commit(file, protocol, metadata, commit_info, lines.adds, lines.removes) if found else None
 
 
 def _check_reconciled(commit: Commit, root: str) -> None:
-    """In a commit an add wins over a remove; here it may be the older of the two, and nothing tells."""
+    """Refuse a compaction with two actions of one key: it does not say which of them is newer."""
     import pyarrow as pa
 
     from tableformats.plugin import compute as pc

@@ -1,7 +1,7 @@
 """File keys: the identity of a logical file, (path, unique id of its deletion vector), as bytes.
 
-Two spellings of one file give one key: paths are percent-decoded exactly once, ``file:/x``, ``file:///x`` and ``/x``
-are one, and a deletion vector stored by absolute path inside the table is the one stored by uuid.
+All spellings of one file give one key: paths are percent-decoded exactly once; ``file:/x``, ``file:///x`` and ``/x``
+are equal; and a deletion vector stored by absolute path inside the table equals the same vector stored by uuid.
 Source: Delta PROTOCOL.md, "Action Reconciliation", "Deletion Vector Descriptor Schema".
 """
 
@@ -16,7 +16,7 @@ from uuid import UUID
 from tableformats.plugin import FALSE, CorruptMetadataError, normalize, scalar, strings, text_buffers, to_numpy
 
 from ..deletes import z85
-from ..deletes.vector_column import has_vector, vectors_of
+from ..deletes.descriptors import has_vector, vectors_of
 from ._keys import holds_any, with_endings
 
 if TYPE_CHECKING:
@@ -27,22 +27,26 @@ __all__ = ["file_keys", "path_keys"]
 _UUID_FILE = re.compile(
     r"(?:(.+)/)?deletion_vector_([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.bin", re.ASCII
 )
-# What normalising or decoding could change: an escape, or a scheme of two letters and more.
-_AWKWARD = r"%|^[A-Za-z][A-Za-z0-9+.-]+:/"
+# Paths that decoding or normalizing may change: with an escape, or with a scheme of at least two letters.
+_NOT_CANONICAL = r"%|^[A-Za-z][A-Za-z0-9+.-]+:/"
 
 
 def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
-    """The key of each file action: its path, and after a NUL the id of its deletion vector where it has one.
+    """The key of each file action: its path, then, where it has a deletion vector, a NUL and the vector's id.
 
     Parameters
     ----------
-    rows : actions, of :func:`tableformats_delta.log.actions.file_schema`
-    root : the table's root
-    log_path : where the actions stand, for errors
+    rows : pyarrow.RecordBatch
+        Actions, as :func:`tableformats_delta.log.file_actions.file_schema`.
+    root : str
+        The root of the table.
+    log_path : str
+        The file that holds the actions, for errors.
 
     Raises
     ------
-    CorruptMetadataError : a path that holds a NUL
+    CorruptMetadataError
+        A path has a NUL, or the keys exceed 2 GiB.
     """
     import numpy as np
     import pyarrow as pa
@@ -52,7 +56,7 @@ def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
     vectors = vectors_of(column)
     if not vectors.num_rows:
         return paths.view(pa.binary())
-    endings = text_buffers(_endings(vectors, root))
+    endings = text_buffers(_vector_ids(vectors, root))
     try:
         offsets, data = with_endings(*text_buffers(paths), np.flatnonzero(to_numpy(has_vector(column))), *endings)
     except OverflowError as error:
@@ -60,8 +64,8 @@ def file_keys(rows: pa.RecordBatch, root: str, log_path: str) -> pa.BinaryArray:
     return pa.Array.from_buffers(pa.binary(), len(paths), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
-def _endings(vectors: pa.RecordBatch, root: str) -> pa.StringArray:
-    """What the key of a file has behind its path for its deletion vector."""
+def _vector_ids(vectors: pa.RecordBatch, root: str) -> pa.StringArray:
+    """The part of a key for the deletion vector: NUL, unique id, and offset where there is one."""
     import pyarrow as pa
 
     from tableformats.plugin import compute as pc
@@ -83,7 +87,7 @@ def _texts(*texts: str) -> list[pa.StringScalar]:
 
 
 def path_keys(rows: pa.RecordBatch, log_path: str) -> pa.BinaryArray:
-    """The key of each file action's path, whatever its deletion vector. Raises as :func:`file_keys` does."""
+    """The key of each file action's path alone, without its deletion vector. Raises as :func:`file_keys` does."""
     import pyarrow as pa
 
     return _paths(rows, log_path).view(pa.binary())
@@ -92,7 +96,7 @@ def path_keys(rows: pa.RecordBatch, log_path: str) -> pa.BinaryArray:
 def _paths(rows: pa.RecordBatch, log_path: str) -> pa.StringArray:
     from tableformats.plugin import compute as pc
 
-    if _are_plain(rows.column("path")):
+    if _are_canonical(rows.column("path")):
         return rows.column("path")
     paths = _canonical(rows.column("path"))
     if pc.any(pc.match_substring(paths, "\0")).as_py():
@@ -100,8 +104,8 @@ def _paths(rows: pa.RecordBatch, log_path: str) -> pa.StringArray:
     return paths
 
 
-def _are_plain(paths: pa.StringArray) -> bool:
-    """Whether no path holds a byte that is part of an escape, of a scheme or no text: one look at the buffer."""
+def _are_canonical(paths: pa.StringArray) -> bool:
+    """Whether no path has a percent sign, a colon or a NUL: one pass over the buffer decides for all paths."""
     if not len(paths):
         return True
     offsets, data = text_buffers(paths)
@@ -111,25 +115,25 @@ def _are_plain(paths: pa.StringArray) -> bool:
 def _canonical(paths: pa.StringArray) -> pa.StringArray:
     from tableformats.plugin import compute as pc
 
-    awkward = pc.match_substring_regex(paths, _AWKWARD)
-    if not pc.any(awkward).as_py():
+    unusual = pc.match_substring_regex(paths, _NOT_CANONICAL)
+    if not pc.any(unusual).as_py():
         return paths
-    fixed = [normalize(unquote(path)) for path in pc.filter(paths, awkward).to_pylist()]
-    return pc.replace_with_mask(paths, awkward, strings(fixed))
+    fixed = [normalize(unquote(path)) for path in pc.filter(paths, unusual).to_pylist()]
+    return pc.replace_with_mask(paths, unusual, strings(fixed))
 
 
 def _canonical_vectors(storage: pa.StringArray, stored: pa.StringArray, root: str) -> pa.StringArray:
-    """Storage type and place in one string; ``p`` inside the root is spelled as ``u``."""
+    """Storage type and ``pathOrInlineDv`` as one string; a ``p`` inside the root is spelled as ``u``."""
     from tableformats.plugin import compute as pc
 
     nothing, by_path = _texts("", "p")
-    plain = pc.binary_join_element_wise(storage, stored, nothing)
+    ids = pc.binary_join_element_wise(storage, stored, nothing)
     absolute = pc.equal(storage, by_path)
     if not absolute.true_count:
-        return plain
+        return ids
     absolute = pc.fill_null(absolute, FALSE)
     fixed = [_as_uuid(normalize(unquote(path)), root) for path in pc.filter(stored, absolute).to_pylist()]
-    return pc.replace_with_mask(plain, absolute, strings(fixed))
+    return pc.replace_with_mask(ids, absolute, strings(fixed))
 
 
 def _as_uuid(path: str, root: str) -> str:

@@ -1,7 +1,8 @@
-"""When commits were made and what made them: time travel by timestamp, and the history.
+"""The times of commits, for time travel by timestamp, and the history of a table.
 
-The time of a version is its commit's in-commit timestamp from the version on that enabled them, and before it the
-modification time of the commit's file, made monotonic. Source: Delta PROTOCOL.md, "In-Commit Timestamps".
+From the version that enabled in-commit timestamps on, the time of a version is its commit's in-commit timestamp. Before
+that it is the modification time of the commit's file, made monotonic. Source: Delta PROTOCOL.md, "In-Commit
+Timestamps".
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CommitTimes", "history_table"]
 
-# Names and order of Delta's DESCRIBE HISTORY, which has no txnId.
+# The names and the order of Delta's DESCRIBE HISTORY; txnId is ours.
 _COLUMNS = (
     "userId",
     "userName",
@@ -41,12 +42,22 @@ _COLUMNS = (
 
 
 class CommitTimes:
-    """Times of a table's commits, in milliseconds since the epoch.
+    """The times of a table's commits, in milliseconds since the epoch.
 
     Parameters
     ----------
-    properties : of the snapshot that says from which version on in-commit timestamps are enabled
-    infos : the ``commitInfo`` of versions that are decoded already
+    storage : Storage
+        Reads commits whose ``commitInfo`` is not known.
+    listing : LogListing
+        The log.
+    properties : mapping of str to str
+        Table properties; they say from which version on in-commit timestamps are enabled.
+    infos : mapping of int to mapping, optional
+        The ``commitInfo`` of versions that are decoded already.
+
+    Notes
+    -----
+    Caches the ``commitInfo`` of each commit that it reads.
     """
 
     def __init__(
@@ -63,7 +74,7 @@ class CommitTimes:
         self._versions = sorted(listing.commit_times)
 
     def of(self, version: int) -> int | None:
-        """Time of ``version``; None where its commit is gone. Raises CorruptMetadataError."""
+        """The time of ``version``; None where its commit is gone. Raises CorruptMetadataError."""
         file = self._listing.commits.get(version)
         info = self._infos.get(version)
         if file is None:
@@ -89,23 +100,25 @@ class CommitTimes:
         return time
 
     def listed(self, version: int, info: Mapping[str, Any] | None) -> int:
-        """Time of a version whose commitInfo is at hand."""
+        """The time of a version whose ``commitInfo`` is ``info``. Raises CorruptMetadataError."""
         if self.is_in_commit(version):
             return self.in_commit(info, self._listing.commits[version])
         return self._listing.commit_times.get(version, self._listing.commits[version].mtime_ms)
 
     def version_at(self, timestamp_ms: int) -> int:
-        """The newest version that is not younger than ``timestamp_ms``.
+        """The newest version whose time is not after ``timestamp_ms``.
 
         Raises
         ------
-        SnapshotNotFoundError : before the earliest or after the newest commit that can be reconstructed
+        SnapshotNotFoundError
+            The time is before the earliest or after the newest version that can be read.
         """
         if not self._versions:
             raise self._listing.not_found("no commit of the table is left, so versions have no times")
         if timestamp_ms > self._time(self._versions[-1]):
             raise self._outside(timestamp_ms, "after the newest")
-        # Two clocks: the files' before the enablement, the writers' from it on. Each grows; the second one decides.
+        # File times before the enablement and in-commit timestamps after it are two clocks. Each grows, but they may
+        # overlap; then in-commit timestamps win.
         split = bisect.bisect_left(self._versions, self._first_in_commit())
         early, late = self._versions[:split], self._versions[split:]
         chosen = late if late and (not early or timestamp_ms >= self._time(late[0])) else early
@@ -118,7 +131,7 @@ class CommitTimes:
         return self.of(version) or 0
 
     def is_in_commit(self, version: int) -> bool:
-        """Whether the time of ``version`` stands in its commit."""
+        """Whether the time of ``version`` is its in-commit timestamp."""
         return self._in_commit_from is not None and version >= self._in_commit_from
 
     def _first_in_commit(self) -> int:
@@ -138,7 +151,7 @@ def _time(info: Mapping[str, Any]) -> int | None:
 
 
 def _enablement(properties: Mapping[str, str]) -> int | None:
-    """The first version with in-commit timestamps, or None where they are off."""
+    """The first version with in-commit timestamps; None where they are not enabled."""
     if properties.get("delta.enableInCommitTimestamps", "false").lower() != "true":
         return None
     version = properties.get("delta.inCommitTimestampEnablementVersion", "0")
@@ -146,21 +159,30 @@ def _enablement(properties: Mapping[str, str]) -> int | None:
 
 
 def _commit_info(storage: Storage, file: LogFile) -> dict[str, Any] | None:
-    """The commitInfo of a commit, parsed up to there: writers put it first, or last."""
+    """The ``commitInfo`` of a commit; parsing stops there, as most writers put it first."""
     actions = iter_actions(read_log_file(storage, file.path), file.path)
     return next((content for name, content, _ in actions if name == "commitInfo"), None)
 
 
 def history_table(storage: Storage, listing: LogListing, times: CommitTimes, limit: int | None) -> pa.Table:
-    """The commits that are left, newest first, as their ``commitInfo`` tells; what it lacks is null.
+    """The commits in the log, newest first, with the fields of their ``commitInfo``; absent fields are null.
 
-    The columns are ``version``, ``timestamp``, ``operation``, then those of Delta's DESCRIBE HISTORY by its names:
-    ``operationParameters`` and ``operationMetrics`` map<string, string>, ``readVersion`` int64, ``isBlindAppend``
-    bool, the others string; values of other types are given as JSON.
+    Parameters
+    ----------
+    limit : int or None
+        The greatest number of commits; None = all.
+
+    Returns
+    -------
+    pyarrow.Table
+        ``version``, ``timestamp``, ``operation``, then columns by the names of Delta's DESCRIBE HISTORY:
+        ``operationParameters`` and ``operationMetrics`` map<string, string>, ``readVersion`` int64, ``isBlindAppend``
+        bool, the others string. Values of other types are given as JSON.
 
     Raises
     ------
-    CorruptMetadataError : a damaged commit
+    CorruptMetadataError
+        A commit is damaged.
     """
     import pyarrow as pa
 
@@ -201,7 +223,7 @@ def _texts(infos: list[dict[str, Any]], name: str) -> pa.Array:
 
 
 def _text(value: Any) -> str:
-    """Values of commitInfo are of any type; what is no string is shown as JSON, halves of characters as '?'."""
+    """A value of any type as text: strings as they are, others as JSON; half a surrogate pair becomes '?'."""
     import json
 
     text = value if isinstance(value, str) else json.dumps(value)

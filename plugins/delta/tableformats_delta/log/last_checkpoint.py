@@ -1,8 +1,8 @@
-"""The hint ``_last_checkpoint``: what it says, and whether its checksum and the log bear it out.
+"""The file ``_last_checkpoint``: its checksum, and whether it agrees with the log.
 
-Snapshots are found by listing the log and never look at it; a hint that is wrong slows other readers down, or shows
-that something else went wrong, so it can be inspected. Source: Delta PROTOCOL.md, "Last Checkpoint File Schema",
-"JSON checksum".
+This plugin lists the log and does not need the hint. Other readers do, and a wrong hint slows them down or points at
+other damage, so the metadata table ``log`` reviews it. Source: Delta PROTOCOL.md, "Last Checkpoint File Schema", "JSON
+checksum".
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from .listing import LogListing, read_log_file
+from .names import LAST_CHECKPOINT
 
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
 
-__all__ = ["LAST_CHECKPOINT", "canonical_form", "json_checksum", "review_hint"]
-
-LAST_CHECKPOINT = "_last_checkpoint"
+__all__ = ["canonical_form", "json_checksum", "review_hint"]
 
 
 def canonical_form(text: str) -> str:
-    """The canonical form of a JSON object, its top-level key ``checksum`` left out.
+    """The canonical form of a JSON object without its top-level key ``checksum``.
 
     Raises
     ------
-    ValueError : ``text`` is no JSON object, names a key twice or is nested too deeply
+    ValueError
+        ``text`` is no JSON object, has a duplicate key or is nested too deeply.
 
     Notes
     -----
@@ -47,16 +47,16 @@ def canonical_form(text: str) -> str:
 
 
 def json_checksum(text: str) -> str:
-    """The MD5 of :func:`canonical_form`, 32 hexadecimal digits. Raises ValueError as it does."""
+    """The MD5 of :func:`canonical_form` as 32 hexadecimal digits. Raises ValueError as that does."""
     import hashlib
 
     return hashlib.md5(canonical_form(text).encode(), usedforsecurity=False).hexdigest()
 
 
 def review_hint(storage: Storage, listing: LogListing) -> tuple[int | None, str]:
-    """The version that the hint names, and what is wrong with it: "" where nothing is.
+    """The version that the hint names, and a remark on what is wrong with it ("" where nothing is).
 
-    A hint that is gone, torn or of another shape is a finding, and no error.
+    A damaged hint gives a remark, no error.
     """
     try:
         text = read_log_file(storage, f"{listing.directory}/{LAST_CHECKPOINT}").decode()
@@ -76,11 +76,11 @@ def review_hint(storage: Storage, listing: LogListing) -> tuple[int | None, str]
 
 
 class _Number(str):
-    """A number as it is spelled, which is its canonical form."""
+    """The spelling of a number, which is its canonical form."""
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
-    """(canonical path, canonical value) of every scalar below ``value``."""
+    """Canonical path and canonical value of every scalar in ``value``."""
     if isinstance(value, (dict, list)):
         members = value.items() if isinstance(value, dict) else enumerate(value)
         for key, member in members:

@@ -1,9 +1,8 @@
-"""The transaction log's files: which commits and complete checkpoints there are, and which of them make a version.
+"""Lists the log: its commits, complete checkpoints and other files, and which of them make a version.
 
-The whole directory is listed, for no file system here lists from a name on. So no hint is needed or trusted:
-``_last_checkpoint`` may be stale, damaged or dangling and changes nothing. File names that do not match exactly
-(``.tmp``, staged commits, ``.x.json.crc``) are ignored. Source: Delta PROTOCOL.md, "Delta Log Entries", "Checkpoints",
-"Log Compaction Files", "Version Checksum File", "Last Checkpoint File".
+The whole directory is listed, so the hint ``_last_checkpoint`` is not read and cannot mislead. Names that do not match
+exactly (``.tmp``, staged commits, ``.x.json.crc``) are ignored. Source: Delta PROTOCOL.md, "Delta Log Entries",
+"Checkpoints", "Log Compaction Files", "Version Checksum File", "Last Checkpoint File".
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tableformats.plugin import CorruptMetadataError, SnapshotNotFoundError, cached_property, missing_file
 
-from ..format import LOG_DIRECTORY
+from .names import LOG_DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,8 +31,8 @@ __all__ = [
 ]
 
 _MAX_VERSION = 2**63 - 1
-_LONGEST_TAIL = 128
-"""So many files after a checkpoint, and an updated snapshot begins again at a newer one, if there is any."""
+_MAX_TAIL_FILES = 128
+"""An update with more files after its checkpoint than this starts again, from a newer checkpoint where there is one."""
 
 _COMMIT = re.compile(r"(\d{20})\.json", re.ASCII)
 _CLASSIC = re.compile(r"(\d{20})\.checkpoint\.parquet", re.ASCII)
@@ -46,9 +45,18 @@ _V2 = re.compile(rf"(\d{{20}})\.checkpoint\.{_UUID}\.(?:parquet|json)", re.ASCII
 
 @dataclass(frozen=True)
 class LogFile:
-    """A file of the log; ``path`` is absolute, ``mtime_ms`` is milliseconds since the epoch.
+    """A file of the log.
 
-    ``version`` of a compaction is the last one that it stands for.
+    Attributes
+    ----------
+    version : int
+        For a compaction the last version that it covers.
+    path : str
+        Absolute.
+    size : int
+        In bytes.
+    mtime_ms : int
+        Modification time, milliseconds since the epoch.
     """
 
     version: int
@@ -58,12 +66,13 @@ class LogFile:
 
     @property
     def is_compaction(self) -> bool:
+        """Whether the file is a log compaction."""
         return self.path.endswith(".compacted.json")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A complete checkpoint: one file, all parts of a multi-part one, or the manifest of a V2 one."""
+    """A complete checkpoint: one file, all parts of a multi-part checkpoint, or the manifest of a V2 checkpoint."""
 
     version: int
     files: tuple[LogFile, ...]
@@ -71,10 +80,16 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class LogSegment:
-    """What makes one version: a checkpoint, or none, and the commits after it, newest first.
+    """The files that make one version.
 
-    Compactions stand among ``commits`` in place of those that they cover. ``checksum`` is the newest checksum file
-    of the versions from the checkpoint's to this one.
+    Attributes
+    ----------
+    checkpoint : Checkpoint or None
+        The checkpoint to start from, if any.
+    commits : tuple of LogFile
+        The commits after it, newest first, with compactions in place of the commits that they cover.
+    checksum : LogFile or None
+        The newest checksum file from the version of the checkpoint to this one.
     """
 
     version: int
@@ -83,16 +98,25 @@ class LogSegment:
     checksum: LogFile | None = None
 
     def extends(self, older: LogSegment) -> bool:
-        """Whether it is ``older`` and newer commits."""
+        """Whether this segment is ``older`` with newer commits in front."""
         kept = self.commits[len(self.commits) - len(older.commits) :]
         return self.checkpoint == older.checkpoint and kept == older.commits
 
 
 @dataclass
 class LogListing:
-    """The log at one moment. ``checkpoints`` holds one complete checkpoint a version.
+    """The files of the log at one moment.
 
-    ``compactions`` are keyed by the first and the last version that they stand for.
+    Attributes
+    ----------
+    directory : str
+        The path of the log.
+    commits, checksums : dict of int to LogFile
+        By version.
+    checkpoints : dict of int to Checkpoint
+        One complete checkpoint per version.
+    compactions : dict of (int, int) to LogFile
+        By the first and the last version that they cover.
     """
 
     directory: str
@@ -111,16 +135,17 @@ class LogListing:
 
     @cached_property
     def oldest(self) -> int | None:
-        """The oldest version that can be reconstructed, or None."""
+        """The oldest version that can be read, or None."""
         if 0 in self.commits:
             return 0
         return min(self.checkpoints, default=None)
 
     @cached_property
     def commit_times(self) -> dict[int, int]:
-        """{version: milliseconds} of the commits from :attr:`oldest` on, made strictly monotonic.
+        """Times of the commits from :attr:`oldest` on, by version, in milliseconds since the epoch.
 
-        Source: the file's modification time; where it does not grow, the time before it + 1 ms, as Spark does.
+        They are the modification times of the files. Where a time does not grow it is the time before it plus 1 ms, as
+        in Spark.
         """
         times: dict[int, int] = {}
         previous: int | None = None
@@ -135,8 +160,10 @@ class LogListing:
 
         Raises
         ------
-        SnapshotNotFoundError : no such version, or it can no longer be reconstructed
-        CorruptMetadataError : a commit that it needs is missing
+        SnapshotNotFoundError
+            There is no such version, or the log before it was cleaned up.
+        CorruptMetadataError
+            A commit is missing.
         """
         if not 0 <= version <= self.latest:
             raise self.not_found(f"the table has no version {version}")
@@ -157,26 +184,26 @@ class LogListing:
         )
 
     def segment_after(self, older: LogSegment) -> LogSegment:
-        """The files that make the newest version, of them as many as possible from ``older``.
+        """The files that make the newest version; ``older`` is extended where that is possible.
 
-        Those of ``older`` stay while all of them are there unchanged and its tail is not too long; where they are
-        not, this is :meth:`segment`. Raises as :meth:`segment` does.
+        It is possible while all files of ``older`` are unchanged and the tail after its checkpoint is short. Otherwise
+        this is :meth:`segment`, and raises as that does.
         """
         base = older.checkpoint
         first = older.version + 1
-        kept = base is None or self.checkpoints.get(base.version) == base
+        has_base = base is None or self.checkpoints.get(base.version) == base
         tail = len(older.commits) + self.latest - older.version
-        there = {*self.commits.values(), *self.compactions.values()}.issuperset(older.commits)
-        whole = all(v in self.commits for v in range(first, self.latest + 1))
-        if not (kept and there and whole) or tail > _LONGEST_TAIL or self.latest < older.version:
+        has_commits = {*self.commits.values(), *self.compactions.values()}.issuperset(older.commits)
+        has_no_gap = all(v in self.commits for v in range(first, self.latest + 1))
+        if not (has_base and has_commits and has_no_gap) or tail > _MAX_TAIL_FILES or self.latest < older.version:
             return self.segment(self.latest)
         commits = self._covering(first, self.latest) + older.commits
         return LogSegment(self.latest, base, commits, self._checksum(base.version if base else 0, self.latest))
 
     def _covering(self, first: int, last: int) -> tuple[LogFile, ...]:
-        """The fewest files that stand for the commits ``first`` to ``last``, all of which are there; newest first.
+        """The fewest files that cover the commits ``first`` to ``last``, newest first. No commit may be missing.
 
-        A compaction that begins before ``first`` or ends after ``last`` holds what is not asked for, and is none.
+        Compactions that start before ``first`` or end after ``last`` have actions of other versions and are not used.
         Cost: O(commits + compactions).
         """
         ending: dict[int, list[tuple[int, LogFile]]] = {}
@@ -186,8 +213,8 @@ class LogListing:
         fewest = {first - 1: 0}
         chosen: dict[int, tuple[int, LogFile]] = {}
         for version in range(first, last + 1):
-            ways = [(version, self.commits[version]), *ending.get(version, ())]
-            chosen[version] = min(ways, key=lambda way: fewest[way[0] - 1])
+            candidates = [(version, self.commits[version]), *ending.get(version, ())]
+            chosen[version] = min(candidates, key=lambda candidate: fewest[candidate[0] - 1])
             fewest[version] = fewest[chosen[version][0] - 1] + 1
         files = []
         while last >= first:
@@ -201,7 +228,7 @@ class LogListing:
         return None if newest is None else self.checksums[newest]
 
     def not_found(self, message: str) -> SnapshotNotFoundError:
-        """The error for a version that is not there, with what is."""
+        """The error for a version that does not exist; its hint names the versions that do."""
         oldest = self.latest if self.oldest is None else self.oldest
         return SnapshotNotFoundError(
             message, path=self.directory, hint=f"Versions {oldest} to {self.latest} can be asked for"
@@ -211,8 +238,8 @@ class LogListing:
 def list_log(storage: Storage) -> LogListing:
     """List ``_delta_log``; an absent directory gives an empty listing.
 
-    A file of 0 bytes is a writer's failure and is not there, as in Spark; a commit of 0 bytes alone is damage and is
-    found when it is read.
+    Files of 0 bytes are left over from failed writes and are ignored, as in Spark. Commits of 0 bytes are listed: they
+    are damage, which reading them reports.
     """
     listing = LogListing(storage.join(LOG_DIRECTORY))
     parts: dict[tuple[int, int], dict[int, LogFile]] = {}
@@ -252,17 +279,27 @@ def _log_file(info: FileInfo, match: re.Match[str], group: int = 1) -> LogFile |
 
 
 def read_log_file(storage: Storage, path: str) -> bytes:
-    """The bytes of a log file. Raises CorruptMetadataError where it is gone since the listing."""
+    """Read a file of the log. Raises CorruptMetadataError where it vanished after the listing."""
     try:
         return storage.read_bytes(path)
     except FileNotFoundError as error:
         raise missing_file("a file of the log", path) from error
 
 
-def read_log_file_into(storage: Storage, path: str, room: Callable[[int], memoryview]) -> int:
-    """How many bytes a log file has, which are put into the ``room`` for them; see :meth:`Storage.read_into`. Raises as
-    :func:`read_log_file` does."""
+def read_log_file_into(storage: Storage, path: str, reserve: Callable[[int], memoryview]) -> int:
+    """Read a file of the log into memory that ``reserve`` gives for a size; see :meth:`Storage.read_into`.
+
+    Returns
+    -------
+    int
+        The size of the file in bytes.
+
+    Raises
+    ------
+    CorruptMetadataError
+        The file vanished after the listing.
+    """
     try:
-        return len(storage.read_into(path, room))
+        return len(storage.read_into(path, reserve))
     except FileNotFoundError as error:
         raise missing_file("a file of the log", path) from error

@@ -1,7 +1,7 @@
-"""The protocol gate: which reader features are read, and which tables are refused by the feature's name.
+"""Table features: which ones this reader supports, and the check of a table's protocol against them.
 
-:data:`READER_FEATURES` is the one table of truth. A feature that stands only in ``writerFeatures`` concerns writers
-and never refuses a reader; :data:`WRITER_FEATURES` says what is made of those that tell a reader something.
+:data:`READER_FEATURES` decides. A feature that is listed in ``writerFeatures`` alone concerns writers and never refuses
+a reader; :data:`WRITER_FEATURES` documents what this reader does with those.
 Source: Delta PROTOCOL.md, "Table Features", "Valid Feature Names in Table Features".
 """
 
@@ -26,7 +26,17 @@ _ASK_CATALOG = "Read the table through its catalog, with an engine that is conne
 
 @dataclass(frozen=True)
 class Feature:
-    """``read`` says whether tables with the feature are read; ``note`` says how, or why not, ``hint`` what to do."""
+    """How this reader treats a feature.
+
+    Attributes
+    ----------
+    read : bool
+        Whether tables that need the feature are read.
+    note : str
+        How they are read, or why they are not.
+    hint : str
+        What a user can do where they are not.
+    """
 
     read: bool
     note: str
@@ -89,13 +99,17 @@ def check_protocol(protocol: Mapping[str, Any], path: str) -> None:
 
     Parameters
     ----------
-    protocol : the ``protocol`` action of the version that is read
-    path : where it stands, for errors
+    protocol : mapping
+        The ``protocol`` action of the version.
+    path : str
+        The file that holds it, for errors.
 
     Raises
     ------
-    UnsupportedFeatureError : ``field`` names the reader version or the feature
-    CorruptMetadataError : the action contradicts the protocol's own rules
+    UnsupportedFeatureError
+        ``field`` names the reader version or the feature.
+    CorruptMetadataError
+        The action breaks the rules of the protocol.
     """
     version = protocol.get("minReaderVersion")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:

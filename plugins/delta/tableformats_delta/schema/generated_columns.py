@@ -1,16 +1,17 @@
-"""Generated partition columns: what their values say of the column that they were computed from.
+"""Generated partition columns: the bounds that their values imply for the columns they are computed from.
 
-A writer lets in only rows whose generated columns equal their expressions, so ``day = 2024-05-01`` with ``day`` as
-``CAST(ts AS DATE)`` bounds ``ts``. Understood are casts to a date, year (with month, day and hour), date_format,
-trunc and date_trunc, prefixes of strings, and the column itself; any other expression says nothing.
+Writers accept only rows whose generated columns equal their expressions. So ``day = 2024-05-01`` with ``day`` as
+``CAST(ts AS DATE)`` bounds ``ts``. Supported are casts to a date, year (with month, day and hour), date_format, trunc
+and date_trunc, prefixes of strings, and the column itself. Any other expression implies nothing.
 
-* An instant is turned into a date in the zone of the writer's session, which nobody knows: its bounds reach
-  18 hours further, the greatest offset there is. Dates and timestamps without a zone are exact, but date_format
-  and date_trunc take them through that zone too, whose gaps are 24 hours at most; date_trunc gives instants of it.
-* No function here turns a NULL into a value. Those of dates and timestamps turn no value into NULL either, so a NULL
-  partition value means NULL; a string's may mean the empty string, which is no partition value.
-* Years 0001 to 9999, the range of the types. date_format counted by the Julian calendar in old modes: its values before
-  1583 say nothing.
+* Writers compute the date of an instant in the zone of their session, which the log does not record. So its bounds are
+  widened by 18 hours, the greatest offset there is. Dates and timestamps without a zone need no such margin, except in
+  date_format and date_trunc, which also convert them through that zone. Its gaps are at most 24 hours. The result of
+  date_trunc is an instant in that zone.
+* No function here maps NULL to a value. Functions of dates and timestamps map no value to NULL, so a NULL partition
+  value means a NULL source. For a string it may also mean the empty string, which is no partition value.
+* Years are 0001 to 9999, the range of the types. Some modes of date_format used the Julian calendar, so its values
+  before 1583 imply nothing.
 
 Source: Delta PROTOCOL.md, "Generated Columns", "Partition Value Serialization"; Spark SQL reference, "Datetime
 Patterns", ``trunc``, ``date_trunc``, ``substring``.
@@ -41,7 +42,7 @@ from tableformats.plugin import (
     to_numpy,
 )
 
-from .schema import GENERATION_EXPRESSION
+from .schema_string import GENERATION_EXPRESSION
 from .sql_expressions import Call, Column, Node, parse
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ _FORMATS = {
     "yyyyMMddHH": r"(\d{4})(\d\d)(\d\d)(\d\d)",
 }
 _FIRST_SURE_YEAR = 1583
-# Months, or microseconds, in one unit of trunc and date_trunc.
+# The units of trunc and date_trunc, in months or in microseconds.
 _MONTHS = {"year": 12, "yyyy": 12, "yy": 12, "quarter": 3, "month": 1, "mm": 1, "mon": 1}
 _MICROS = {
     "week": 7 * DAY_US,
@@ -82,13 +83,20 @@ _MICROS = {
 }
 _LONGEST_MONTHS = {12: 366 * DAY_US, 3: 92 * DAY_US, 1: 31 * DAY_US}
 _YEARS = range(1, 10_000)
-_INSTANTS = range(-62_135_596_800_000_000, 253_402_300_800_000_000)  # the first of year 1 to that of year 10000
+_INSTANTS = range(-62_135_596_800_000_000, 253_402_300_800_000_000)  # years 1 to 9999
 
 
 def implied_bounds(schema: Schema, fields: Iterable[PartitionField]) -> tuple[ImpliedBounds, ...]:
-    """What the generated ones among the partition columns ``fields`` say of their source columns.
+    """The bounds that generated partition columns imply for their source columns.
 
-    Columns that are computed from one column by year, month, day and hour speak together.
+    Year, month, day and hour of one source column are combined.
+
+    Parameters
+    ----------
+    schema : Schema
+        The table's schema, whose fields hold the expressions.
+    fields : iterable of PartitionField
+        The partition columns.
     """
     found: list[ImpliedBounds] = []
     parts: dict[int, dict[int, int]] = {}
@@ -114,7 +122,7 @@ def implied_bounds(schema: Schema, fields: Iterable[PartitionField]) -> tuple[Im
 
 
 def _column(node: Any, schema: Schema, kinds: Sequence[str]) -> Field | None:
-    """The column that ``node`` names, if it is of one of these types."""
+    """The column that ``node`` names; None where it has none of the types ``kinds``."""
     path = schema.resolve(node.parts) if isinstance(node, Column) else None
     return path[-1] if path and str(path[-1].type) in kinds else None
 
@@ -128,14 +136,14 @@ def _is_date_of(node: Node) -> bool:
 
 
 def _without_date(node: Node) -> Node:
-    """What a date was taken of: functions that look at no hour see the same."""
+    """The argument of casts to a date: functions that ignore the hour give the same for both."""
     while isinstance(node, Call) and _is_date_of(node):
         node = node.arguments[0]
     return node
 
 
 def _part_of(tree: Node, schema: Schema) -> tuple[Field, int] | None:
-    """The source column, and which of year, month, day and hour ``tree`` takes of it."""
+    """The source column, and the index in :data:`_PARTS` of the part that ``tree`` extracts."""
     if not (isinstance(tree, Call) and tree.name in _PART_NAMES and len(tree.arguments) == 1):
         return None
     number = _PART_NAMES[tree.name]
@@ -145,7 +153,7 @@ def _part_of(tree: Node, schema: Schema) -> tuple[Field, int] | None:
 
 
 def _single(tree: Node, schema: Schema, field: PartitionField) -> ImpliedBounds | None:
-    """The bounds that one generated column gives by itself."""
+    """The bounds that one generated column implies alone."""
     kind = str(field.type)
     if isinstance(tree, Column):
         path = schema.resolve(tree.parts)
@@ -180,7 +188,7 @@ def _is_exact(kind: Type) -> bool:
 
 
 def _zone_of(source: Field) -> int:
-    """How far the writer's zone may shift the local time of the column, in microseconds."""
+    """The greatest offset between local time and the column, in microseconds."""
     return _ANY_OFFSET_US if str(source.type) == "timestamp" else 0
 
 
@@ -210,7 +218,7 @@ class _Same(ImpliedBounds):
         if str(source) == "timestamp":
             # Partition values may have been written without their zone.
             start, known = _micros(values[0])
-            return _implied(start, start + 1, known, _ANY_OFFSET_US, source, _nulls(values))
+            return _implied(_LocalRanges(start, start + 1, known), _ANY_OFFSET_US, source, _nulls(values))
         return _for_values(values[0], values[0], values[0], null_means_null=str(source) != "string")
 
 
@@ -233,28 +241,48 @@ class _Prefix(ImpliedBounds):
 
 
 @dataclass(frozen=True)
+class _LocalRanges:
+    """Ranges of local time, in microseconds.
+
+    Attributes
+    ----------
+    start, end : int64[n]
+        The first microsecond, and the one after the last.
+    known : bool[n]
+        Where the range is valid.
+    """
+
+    start: np.ndarray
+    end: np.ndarray
+    known: np.ndarray
+
+
+@dataclass(frozen=True)
 class _Time(ImpliedBounds):
-    """A function of a date or timestamp: each partition tuple is a stretch of local time, ``margin`` µs wider."""
+    """A function of a date or timestamp: each partition tuple is a range of local time.
+
+    Bounds are ``margin`` microseconds wider on both sides.
+    """
 
     source_id: int
     field_ids: tuple[int, ...]
     margin: int
 
     @abstractmethod
-    def stretches(self, values: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """First microsecond, microsecond after the last (int64[n], local time), and which are known (bool[n])."""
+    def ranges(self, values: Sequence[pa.Array]) -> _LocalRanges:
+        """The range of local time of each partition tuple."""
 
     def of(self, values: Sequence[pa.Array], source: Type) -> Implied:
         """See :meth:`tableformats.plugin.ImpliedBounds.of`."""
-        return _implied(*self.stretches(values), self.margin, source, _nulls(values))
+        return _implied(self.ranges(values), self.margin, source, _nulls(values))
 
 
 @dataclass(frozen=True)
 class _Parts(_Time):
-    """year; year and month; ...: as many of them as stand in partition columns."""
+    """Year; year and month; and so on: the leading parts that are partition columns."""
 
-    def stretches(self, values: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """See :meth:`_Time.stretches`."""
+    def ranges(self, values: Sequence[pa.Array]) -> _LocalRanges:
+        """See :meth:`_Time.ranges`."""
         import numpy as np
         import pyarrow as pa
 
@@ -270,8 +298,8 @@ class _Formatted(_Time):
 
     pattern: str
 
-    def stretches(self, values: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """See :meth:`_Time.stretches`."""
+    def ranges(self, values: Sequence[pa.Array]) -> _LocalRanges:
+        """See :meth:`_Time.ranges`."""
         import numpy as np
 
         from tableformats.plugin import compute as pc
@@ -280,36 +308,36 @@ class _Formatted(_Time):
         width = re.compile(self.pattern).groups
         matches = [re.fullmatch(self.pattern, text, re.ASCII) for text in encoded.dictionary.to_pylist()]
         parsed = [[int(part) for part in match.groups()] if match else [-1] * width for match in matches]
-        start, end, known = _civil(np.array([*parsed, [-1] * width], np.int64))
-        known &= np.array([*(numbers[0] >= _FIRST_SURE_YEAR for numbers in parsed), False])
+        found = _civil(np.array([*parsed, [-1] * width], np.int64))
+        known = found.known & np.array([*(numbers[0] >= _FIRST_SURE_YEAR for numbers in parsed), False])
         indices = to_numpy(pc.fill_null(encoded.indices, scalar(len(parsed), encoded.indices.type)))
-        return start[indices], end[indices], known[indices]
+        return _LocalRanges(found.start[indices], found.end[indices], known[indices])
 
 
 @dataclass(frozen=True)
 class _Units(_Time):
-    """A date, or the begin of a unit of ``months`` months or else of ``micros`` microseconds."""
+    """The start of a unit of ``months`` months or, where that is 0, of ``micros`` microseconds."""
 
     months: int
     micros: int
 
-    def stretches(self, values: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """See :meth:`_Time.stretches`."""
+    def ranges(self, values: Sequence[pa.Array]) -> _LocalRanges:
+        """See :meth:`_Time.ranges`."""
         import numpy as np
         import pyarrow as pa
 
         start, known = _micros(values[0])
         if not self.months:
-            return start, start + self.micros, known
+            return _LocalRanges(start, start + self.micros, known)
         if not pa.types.is_date32(values[0].type):
-            # Local midnight is another time in UTC, where months may begin elsewhere.
-            return start, start + _LONGEST_MONTHS[self.months], known
+            # Local midnight is another time in UTC, so the length of the month is not known.
+            return _LocalRanges(start, start + _LONGEST_MONTHS[self.months], known)
         month = (start // DAY_US).astype("datetime64[D]").astype("datetime64[M]")
-        return start, _as_micros(month + np.timedelta64(self.months, "M")), known
+        return _LocalRanges(start, _as_micros(month + np.timedelta64(self.months, "M")), known)
 
 
 def _micros(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Dates or timestamps as microseconds (int64[n]), and which of them are known and in range."""
+    """Dates or timestamps as microseconds, int64[n], and which of them are in the range of the types, bool[n]."""
     import numpy as np
     import pyarrow as pa
 
@@ -319,12 +347,12 @@ def _micros(values: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     numbers = pc.cast(pc.cast(values, pa.int32()) if scale > 1 else values, pa.int64())
     first, end = (scalar(limit // scale, pa.int64()) for limit in (_INSTANTS.start, _INSTANTS.stop))
     known = pc.and_(pc.greater_equal(numbers, first), pc.less(numbers, end))
-    valid, plain = to_numpy(pc.fill_null(known, FALSE)), to_numpy(numbers)
-    return np.where(valid, plain, 0) * scale, valid
+    valid = to_numpy(pc.fill_null(known, FALSE))
+    return np.where(valid, to_numpy(numbers), 0) * scale, valid
 
 
-def _civil(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The stretch of each year, month, day or hour; ``numbers`` is int64[n, 1 to 4]."""
+def _civil(numbers: np.ndarray) -> _LocalRanges:
+    """The range of each year, month, day or hour; ``numbers`` is int64[n, 1 to 4], the parts from the year on."""
     import numpy as np
 
     limits = [_YEARS, range(1, 13), range(1, 32), range(24)][: numbers.shape[1]]
@@ -334,16 +362,16 @@ def _civil(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     safe = np.where(known[:, None], numbers, 1)
     year = (safe[:, 0] - 1970).astype("datetime64[Y]")
     if len(limits) == 1:
-        return _as_micros(year), _as_micros(year + 1), known
+        return _LocalRanges(_as_micros(year), _as_micros(year + 1), known)
     month = year.astype("datetime64[M]") + (safe[:, 1] - 1)
     if len(limits) == 2:
-        return _as_micros(month), _as_micros(month + 1), known
+        return _LocalRanges(_as_micros(month), _as_micros(month + 1), known)
     day = month.astype("datetime64[D]") + (safe[:, 2] - 1)
     known &= day.astype("datetime64[M]") == month
     if len(limits) == 3:
-        return _as_micros(day), _as_micros(day + 1), known
+        return _LocalRanges(_as_micros(day), _as_micros(day + 1), known)
     hour = day.astype("datetime64[h]") + safe[:, 3]
-    return _as_micros(hour), _as_micros(hour + 1), known
+    return _LocalRanges(_as_micros(hour), _as_micros(hour + 1), known)
 
 
 def _as_micros(times: np.ndarray) -> np.ndarray:
@@ -352,24 +380,22 @@ def _as_micros(times: np.ndarray) -> np.ndarray:
     return np.asarray(times.astype("datetime64[us]").astype(np.int64))
 
 
-def _implied(
-    start: np.ndarray, end: np.ndarray, known: np.ndarray, margin: int, source: Type, is_null: np.ndarray
-) -> Implied:
-    """Bounds of a date or timestamp column, from stretches of local time; ``is_null`` is bool[fields, n]."""
+def _implied(ranges: _LocalRanges, margin: int, source: Type, is_null: np.ndarray) -> Implied:
+    """Bounds of a date or timestamp column, from ranges of local time; ``is_null`` is bool[fields, n]."""
     import numpy as np
     import pyarrow as pa
 
     from tableformats.plugin import compute as pc
 
-    first, last = start - margin, end - 1 + margin
+    first, last = ranges.start - margin, ranges.end - 1 + margin
     if str(source) == "date":
         first, last = first // DAY_US, last // DAY_US
     sides = []
     for side in (first, last):
-        numbers = to_arrow(side, valid=known)
+        numbers = to_arrow(side, valid=ranges.known)
         narrow = pc.cast(numbers, pa.int32()) if str(source) == "date" else numbers
         sides.append(pc.cast(narrow, arrow_type(source)))
-    # Parts of one column of which only some are NULL contradict each other.
+    # All parts come from one value, so a tuple with some NULL parts is contradictory: both may be true.
     may_value, may_null = ~is_null.all(axis=0), is_null.any(axis=0)
     return Implied(sides[0], sides[1], np.asarray(may_value, np.uint8), np.asarray(may_null, np.uint8))
 

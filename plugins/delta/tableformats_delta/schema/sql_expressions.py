@@ -1,6 +1,7 @@
-"""SQL expressions of the metadata (``delta.generationExpression``) as small trees; what is not simple is None.
+"""Parses the SQL of ``delta.generationExpression`` into small trees.
 
-Simple are a column, a literal, a call, and a CAST, nested: ``CAST(ts AS DATE)``, ``date_format(s.ts, 'yyyy-MM')``.
+Columns, literals, calls and CASTs are parsed, also nested: ``CAST(ts AS DATE)``, ``date_format(s.ts, 'yyyy-MM')``. Any
+other expression gives None.
 Source: Delta PROTOCOL.md, "Generated Columns"; Spark SQL reference, "Identifiers", "Literals", "Cast".
 """
 
@@ -13,7 +14,7 @@ __all__ = ["Call", "Column", "Node", "parse"]
 
 _MAX_LENGTH = 1000
 _MAX_DEPTH = 20
-# No backslashes: a string with escapes is no format that is understood here.
+# Strings with backslashes do not match: no format with an escape is supported.
 _TOKEN = re.compile(
     r"""\s*(?:(?P<name>`(?:[^`]|``)+`)
            | (?P<word>[A-Za-z_]\w*)
@@ -26,12 +27,14 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Column:
+    """A column by the parts of its name."""
+
     parts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Call:
-    """``name`` is lower case; a CAST is a call of ``cast`` with the type's name as its second argument."""
+    """A function call; ``name`` is in lower case. A CAST is ``cast`` with the type's name as its second argument."""
 
     name: str
     arguments: tuple[Node, ...]
@@ -41,7 +44,7 @@ Node = Column | Call | str | int
 
 
 def parse(text: str) -> Node | None:
-    """The tree of ``text``, or None."""
+    """Parse ``text``; None where it is not simple."""
     if len(text) > _MAX_LENGTH:
         return None
     tokens: list[tuple[str, str]] = []
@@ -62,7 +65,7 @@ def parse(text: str) -> Node | None:
 
 
 class _Parser:
-    """Raises IndexError or ValueError on what it does not understand."""
+    """A recursive-descent parser. Raises IndexError or ValueError for anything that it does not support."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self.tokens = tokens

@@ -1,4 +1,4 @@
-"""The type changes that a column may have gone through: known ones are cast wherever old values stand.
+"""Type widening: which changes of a column's type this reader can cast.
 
 Source: Delta PROTOCOL.md, "Type Widening", "Type Change Metadata".
 """
@@ -21,12 +21,18 @@ _WIDER = {
     "float": ("double",),
     "date": ("timestamp_ntz",),
 }
-# The decimal that an integer starts from.
+# The smallest decimal that an integer type may become.
 _AS_DECIMAL = {"byte": (10, 0), "short": (10, 0), "integer": (10, 0), "long": (20, 0)}
 
 
 def check_type_changes(metadata: Mapping[str, Any], column: Sequence[str], path: str) -> None:
-    """Raise UnsupportedFeatureError unless ``delta.typeChanges`` of a field's metadata holds known widenings alone."""
+    """Check that ``delta.typeChanges`` of a field's metadata has known widenings only.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        ``field`` names the column.
+    """
     changes = metadata.get("delta.typeChanges")
     if changes is None:
         return
@@ -42,12 +48,12 @@ def check_type_changes(metadata: Mapping[str, Any], column: Sequence[str], path:
 
 
 def can_widen(old: str, new: str) -> bool:
-    """Whether a column of type ``old``, as schemas spell it, may become one of type ``new``."""
-    return new in _WIDER.get(old, ()) or _holds(old, new)
+    """Whether a column of type ``old`` may be widened to type ``new``; both are spelled as in ``schemaString``."""
+    return new in _WIDER.get(old, ()) or _is_wider_decimal(old, new)
 
 
-def _holds(old: str, new: str) -> bool:
-    """Whether ``new`` is a decimal with at least as many digits as ``old`` on both sides of the point."""
+def _is_wider_decimal(old: str, new: str) -> bool:
+    """Whether ``new`` is a decimal with at least as many digits as ``old`` before and after the point."""
     wider, narrower = _decimal(new), _AS_DECIMAL.get(old) or _decimal(old)
     if wider is None or narrower is None:
         return False

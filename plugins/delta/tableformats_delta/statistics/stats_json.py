@@ -1,7 +1,8 @@
-"""The JSON of ``add.stats`` -> raw columns: record counts, and minimum, maximum and null count of asked columns.
+"""The JSON of ``add.stats`` -> raw columns: record counts, and minimum, maximum and null count of wanted columns.
 
-Only what is asked for is converted, but every text is read to its end: a malformed one is unknown in whole, and so is
-one that names an asked member twice. Decimals never pass through a double, integers are exact.
+Only wanted members are converted, but every text is read to its end: a malformed text, or one that names a wanted
+member twice, has no statistics at all. Decimals never pass through a double, and integers are exact. Source: Delta
+PROTOCOL.md, "Per-file Statistics".
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["PIECE_ROWS", "Leaf", "RawStatistics", "leaf_of", "scan"]
 
 PIECE_ROWS = 4096
-"""Small enough for the pages and the texts of a piece to stay in the processor's cache."""
+"""Texts that are read at once: few enough to stay in the processor's cache."""
 
 _NO_BOUNDS = ("boolean", "binary", "variant", "unknown", "uuid", "time")
+"""Types without bounds; those from the third on have no statistics at all."""
 _RECORDS: Path = ("numRecords",)
 _TIGHT: Path = ("tightBounds",)
 _SIDES = ("minValues", "maxValues", "nullCount")
@@ -33,31 +35,54 @@ _SIDES = ("minValues", "maxValues", "nullCount")
 
 @dataclass(frozen=True)
 class Leaf:
-    """A column whose statistics are asked for: ``path`` are the physical names from the top level down. ``has_bounds``:
-    minimum and maximum too, not the null count alone."""
+    """A column whose statistics are wanted.
+
+    Attributes
+    ----------
+    id : int
+        The field id.
+    path : tuple of str
+        Physical names from the top level down.
+    from_float : bool
+        Whether the column was widened from float to double: old bounds are floats, written with a float's digits.
+    has_bounds : bool
+        Whether minimum and maximum are wanted too, and not the null count alone.
+    """
 
     id: int
     path: tuple[str, ...]
     type: Type
     from_float: bool
-    """The column was widened from float to double: old bounds are floats, written with a float's digits."""
     has_bounds: bool = True
 
     @property
     def raw_type(self) -> pa.DataType | None:
-        """The Arrow type in which a bound leaves the JSON; None where none does."""
+        """The Arrow type of a bound as decoded from JSON; None where bounds are not decoded."""
         return _raw_type(self.type) if self.has_bounds else None
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The members of statistics that are asked for."""
+        """The wanted members of the statistics."""
         return _SIDES if self.has_bounds else _SIDES[2:]
 
 
 @dataclass
 class RawStatistics:
-    """Columns of n rows; ``lower`` and ``upper`` have :attr:`Leaf.raw_type`. ``has_text`` says
-    which files have a text at all."""
+    """Decoded statistics of n files, before they are checked and widened.
+
+    Attributes
+    ----------
+    has_text : bool[n]
+        Which files have a text.
+    record_counts : int64[n]
+        ``numRecords``.
+    tight : bool[n]
+        ``tightBounds``.
+    lower, upper : dict of int to pyarrow.Array
+        By field id, each [n] in :attr:`Leaf.raw_type`.
+    null_counts : dict of int to pyarrow.Int64Array
+        By field id, each [n].
+    """
 
     has_text: pa.BooleanArray
     record_counts: pa.Int64Array
@@ -68,7 +93,7 @@ class RawStatistics:
 
     @classmethod
     def unknown(cls, n: int, leaves: Sequence[Leaf]) -> RawStatistics:
-        """Those of ``n`` files without any."""
+        """The statistics of ``n`` files that have none."""
         import pyarrow as pa
 
         raw = cls(pa.repeat(FALSE, n), pa.nulls(n, pa.int64()), pa.nulls(n, pa.bool_()))
@@ -79,7 +104,7 @@ class RawStatistics:
 
 
 def leaf_of(schema: Schema, column: Field) -> Leaf | None:
-    """The leaf of ``column``; None where a column of its kind has no statistics that could be used."""
+    """The leaf of ``column``; None where its statistics cannot be used, as for nested or collated columns."""
     path = schema.path_of(column.id)
     if column.type.is_nested or not all(isinstance(f.type, StructType) for f in path[:-1]):
         return None
@@ -108,17 +133,21 @@ def _raw_type(kind: Type) -> pa.DataType | None:
 def scan(
     pieces: Iterable[tuple[pa.StringArray, np.ndarray | None]], leaves: Sequence[Leaf], n_files: int
 ) -> RawStatistics:
-    """Decode texts (null = no statistics) for ``leaves``.
+    """Decode the texts of files for ``leaves``.
 
     Parameters
     ----------
-    pieces : texts, best no more of them than fit a processor's cache, and which of them are decoded (int64 indices,
-        ascending; None: all)
-    n_files : at least as many as are decoded in all; if none are, all of that many are unknown
+    pieces : iterable of (pyarrow.StringArray, int64[m] or None)
+        Texts (null = no statistics), and the ascending indices of those to decode (None: all). Best at most
+        :data:`PIECE_ROWS` texts each.
+    leaves : sequence of Leaf
+        The wanted columns.
+    n_files : int
+        At least the number of decoded texts. Where there is no piece, the result is unknown for that many files.
 
     Notes
     -----
-    Cost: O(bytes of the texts), GIL released. Nothing of a piece is looked at once the next one is asked for.
+    Cost: O(bytes of the texts), GIL released. A piece is not used after the next one is requested.
     """
     import numpy as np
     import pyarrow as pa
@@ -127,8 +156,8 @@ def scan(
     has_text: list[pa.BooleanArray] = []
     for text, rows in pieces:
         table.read(text, rows)
-        is_there = pc.is_valid(text)
-        has_text.append(is_there if rows is None else pc.take(is_there, to_arrow(np.asarray(rows, np.int64))))
+        valid = pc.is_valid(text)
+        has_text.append(valid if rows is None else pc.take(valid, to_arrow(np.asarray(rows, np.int64))))
     if not has_text:
         return RawStatistics.unknown(n_files, leaves)
     found = table.columns()

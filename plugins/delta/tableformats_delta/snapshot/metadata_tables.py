@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CorruptMetadataError, UnsupportedFeatureError
 
-from ..checkpoints.checkpoints import CheckpointFile
-from .actions import file_rows
-from .commits import Actions, parse_actions
-from .file_keys import file_keys
-from .last_checkpoint import LAST_CHECKPOINT, review_hint
-from .listing import LogSegment, list_log, read_log_file
+from ..checkpoints.checkpoint_files import CheckpointFile
+from ..log.actions import Actions, parse_actions
+from ..log.file_actions import file_rows
+from ..log.file_keys import file_keys
+from ..log.last_checkpoint import review_hint
+from ..log.listing import LogSegment, list_log, read_log_file
+from ..log.names import LAST_CHECKPOINT
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,13 +6,12 @@ Reconciliation".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
     ZERO,
-    CorruptMetadataError,
     DeleteFiles,
     FileBatch,
     FormatSnapshot,
@@ -26,20 +25,20 @@ from tableformats.plugin import (
     to_numpy,
 )
 
-from .checkpoints.checkpoints import CheckpointFile, CheckpointSplit, expand
-from .checkpoints.group_reader import CheckpointRows
-from .checkpoints.row_groups import GroupFilter
-from .deletes.deletion_vectors import read_deletion_vector, stored_path
-from .deletes.vector_column import has_vector, vectors_of
-from .log.actions import empty_rows
-from .log.commits import Commit
-from .log.file_keys import file_keys
-from .log.listing import LogSegment
-from .log.replay import TableState
-from .schema.row_tracking import PLACE_COLUMNS, ROW_COLUMNS, row_columns
-from .schema.schema import FIRST_PARTITION_ID, mapping_mode, name_mapping, parse_schema, partition_spec
-from .statistics.partition_values import PartitionValueErrors, partition_struct
-from .statistics.statistics import LogStatistics, TextStatistics
+from ..checkpoints.checkpoint_files import CheckpointFile, CheckpointSplit, expand
+from ..checkpoints.row_group_filter import GroupFilter
+from ..checkpoints.row_group_reader import CheckpointRows
+from ..deletes.deletion_vectors import read_deletion_vector, stored_path
+from ..deletes.descriptors import has_vector, vectors_of
+from ..log.commits import Commit
+from ..log.file_actions import empty_rows
+from ..log.file_keys import file_keys
+from ..log.listing import LogSegment
+from ..schema.column_mapping import name_mapping
+from ..schema.partition_values import PartitionValueErrors, partition_struct
+from ..schema.row_tracking import POSITION_COLUMNS, ROW_TRACKING_FIELDS, row_tracking_columns
+from ..statistics.log_statistics import LogStatistics, TextStatistics
+from .table_state import TableState
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
     from tableformats.plugin import ScanReport, Storage
 
-__all__ = ["DeltaSnapshot", "configuration"]
+__all__ = ["DeltaSnapshot"]
 
 _RUN_ROWS = 16_384
 _SHARE_BYTES = 16 << 20
@@ -75,18 +74,17 @@ class DeltaSnapshot(FormatSnapshot):
         self.version = segment.version
         self.timestamp_ms = timestamp_ms
         self.protocol = state.protocol
-        self.properties = configuration(state.metadata, state.path)
-        self.mapping_mode = mode = mapping_mode(self.properties, state.protocol, state.path)
-        self.schema = parse_schema(state.metadata.get("schemaString"), mode, state.path, storage.limits)
-        columns = state.metadata.get("partitionColumns")
-        spec, fields = partition_spec([] if columns is None else columns, self.schema, state.path)
-        self._partition_fields = {FIRST_PARTITION_ID + i: f for i, f in enumerate(fields)}
-        self.specs = {0: spec}
-        self.default_spec_id = 0
-        self.name_mapping = name_mapping(mode)
-        tracked = row_columns(self.properties)
-        self.metadata_columns = (*PLACE_COLUMNS, *tracked)
-        self._row_columns = ROW_COLUMNS if tracked else ()
+        self.table_metadata = metadata = state.table_metadata
+        self.properties = metadata.properties
+        self.schema = metadata.schema
+        spec = metadata.spec
+        self._partition_fields = {p.id: f for p, f in zip(spec.fields, metadata.partition_columns, strict=True)}
+        self.specs = {spec.id: spec}
+        self.default_spec_id = spec.id
+        self.name_mapping = name_mapping(metadata.mapping_mode)
+        tracked = row_tracking_columns(self.properties)
+        self.metadata_columns = (*POSITION_COLUMNS, *tracked)
+        self._row_columns = ROW_TRACKING_FIELDS if tracked else ()
 
     def __getstate__(self) -> dict[str, Any]:
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
@@ -253,7 +251,7 @@ class DeltaSnapshot(FormatSnapshot):
 
     def inspect(self, name: str) -> pa.Table:
         """See :func:`tableformats_delta.log.inspection.inspect_snapshot`."""
-        from .log.inspection import inspect_snapshot
+        from .metadata_tables import inspect_snapshot
 
         return inspect_snapshot(name, self._storage, self.segment, self._checkpoint_files())
 
@@ -294,13 +292,3 @@ def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:
     """
     oldest_first = runs(reversed(commits), lambda c: c.adds.num_rows + c.removes.num_rows, _RUN_ROWS)
     return [run[::-1] for run in oldest_first][::-1]
-
-
-def configuration(metadata: Mapping[str, Any], path: str) -> dict[str, str]:
-    """The table properties of a ``metaData`` action. Raises CorruptMetadataError."""
-    found = metadata.get("configuration")
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise CorruptMetadataError("the configuration is no object", path=path, field="metaData.configuration")
-    return {str(key): str(value) for key, value in found.items() if value is not None}

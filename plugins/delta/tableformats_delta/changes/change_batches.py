@@ -27,13 +27,13 @@ from tableformats.plugin import (
     parse_transform,
 )
 
-from ..deletes.vector_column import has_vector
+from ..deletes.descriptors import has_vector
 from ..log.file_keys import file_keys, path_keys
 from ..log.listing import LogListing
-from ..schema.schema import FIRST_PARTITION_ID
-from ..snapshot import DeltaSnapshot
-from ..statistics.partition_values import PartitionValueErrors, partition_struct
-from ..statistics.statistics import LogStatistics, TextStatistics
+from ..schema.partition_spec import FIRST_PARTITION_ID
+from ..schema.partition_values import PartitionValueErrors, partition_struct
+from ..snapshot.delta_snapshot import DeltaSnapshot
+from ..statistics.log_statistics import LogStatistics, TextStatistics
 from .change_log import ChangeCommit, read_change_log
 from .layouts import Layout
 
@@ -94,7 +94,7 @@ class DeltaChanges(FormatChanges):
         self.ending_version = newest.version
         self.snapshot: DeltaSnapshot = newest
         self._commits = read_change_log(storage, listing, starting, newest, at)
-        self._end = Layout.of_snapshot(newest, self._commits[-1].file.path)
+        self._end = Layout.of(newest.table_metadata)
         self.specs: dict[int, PartitionSpec] = dict(newest.specs)
         self._partition_ids = {f.source_id: f.id for f in newest.specs[0].fields}
         self._fields: dict[int, dict[int, Field]] = {}

@@ -1,8 +1,8 @@
-"""Add actions of one row group of a Parquet checkpoint: what every plan needs, and statistics when they are asked for.
+"""Reads the add actions of one row group of a Parquet checkpoint, and their statistics on demand.
 
-Columns are decoded in pieces of bounded size, so that a row group of any size passes through little memory; of the
-text of statistics nothing stays but what was asked for. Absent columns are nulls. Source: Delta PROTOCOL.md,
-"Checkpoint Schema".
+Columns are decoded in pieces of bounded size, so that a row group of any size needs little memory. The text of
+statistics is not kept; only the decoded columns are. Absent columns are null. Source: Delta PROTOCOL.md, "Checkpoint
+Schema".
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tableformats.plugin import (
     FALSE,
     CorruptMetadataError,
-    TableFormatsError,
     ahead,
     free_after_fork,
     to_arrow,
@@ -23,23 +22,23 @@ from tableformats.plugin import (
 )
 from tableformats.plugin import compute as pc
 
-from ..deletes.vector_column import vector_column, vector_type
-from ..log.actions import file_schema
-from ..schema.row_tracking import ROW_COLUMNS
+from ..deletes.descriptors import vector_column, vector_type
+from ..log.file_actions import file_schema
+from ..schema.row_tracking import ROW_TRACKING_FIELDS
 from ..statistics.stats_json import PIECE_ROWS, Leaf, RawStatistics, scan
+from .damage import damaged_column, guard_parquet
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from ..statistics.statistics import StatisticsSource
+    from ..statistics.log_statistics import StatisticsSource
 
-__all__ = ["HINT", "CheckpointRows", "RowGroupReader", "damaged_column", "guard"]
+__all__ = ["CheckpointRows", "RowGroup", "RowGroupReader"]
 
 _BATCH_ROWS = 32_768
 _PIECES_AHEAD = 4
-HINT = "Restore the file from a copy; if the commits before it are still there, remove it and they are read instead"
 _MEMBERS = {
     "path": "path",
     "partition_values": "partitionValues",
@@ -55,96 +54,156 @@ Open = Callable[[], "pq.ParquetFile"]
 
 @dataclass
 class CheckpointRows:
-    """The add actions of one batch: ``rows`` has the columns of :func:`file_schema` but for ``stats`` and those of
-    :data:`.row_tracking.ROW_COLUMNS` that were not asked for; the partition values may be encoded by dictionaries.
-    ``statistics`` gives those of these rows."""
+    """One batch of add actions.
+
+    Attributes
+    ----------
+    rows : pyarrow.RecordBatch
+        The columns of :func:`file_schema` without ``stats`` and without the fields of row tracking that are not wanted.
+        Partition values may be dictionary-encoded.
+    statistics : StatisticsSource
+        The statistics of these rows.
+    """
 
     rows: pa.RecordBatch
     statistics: StatisticsSource
 
 
+@dataclass(frozen=True)
+class RowGroup:
+    """A row group of a Parquet checkpoint.
+
+    Attributes
+    ----------
+    open_file : callable
+        Opens the Parquet file.
+    path : str
+        The path of the file, for errors.
+    number : int
+        The index of the row group in the file.
+    n_rows : int
+        Its number of rows.
+    add_type : pyarrow.DataType
+        The type of the column ``add``.
+    """
+
+    open_file: Open
+    path: str
+    number: int
+    n_rows: int
+    add_type: pa.DataType
+
+
 class RowGroupReader:
-    """One row group.
+    """Reads one row group.
 
     Parameters
     ----------
-    open_file : opens the Parquet file
-    path : for errors
-    number : of the row group
-    n_rows : of the row group
-    kind : the type of the column ``add``
-    decode_ahead : decode columns on threads of their own while what they gave is looked at, for there are more threads
-        than row groups
+    group : RowGroup
+        The row group.
+    decode_ahead : bool
+        Decode the next columns on another thread while a caller works on the last ones. It pays where there are more
+        threads than row groups.
+
+    Notes
+    -----
+    Batches decode their statistics after each other, so the reader caches one cursor per set of columns.
     """
 
-    def __init__(
-        self, open_file: Open, path: str, number: int, n_rows: int, kind: pa.DataType, decode_ahead: bool = False
-    ) -> None:
-        self._open = open_file
-        self._path = path
-        self._number = number
-        self._kind = kind
-        self._decode_ahead = decode_ahead and n_rows > _BATCH_ROWS
-        self._last_batch = max(n_rows - 1, 0) // _BATCH_ROWS * _BATCH_ROWS
-        self._ways: dict[tuple[str, ...], ForwardCursor] = {}
+    def __init__(self, group: RowGroup, decode_ahead: bool = False) -> None:
+        self._group = group
+        self._open = group.open_file
+        self._path = group.path
+        self._decode_ahead = decode_ahead and group.n_rows > _BATCH_ROWS
+        self._last_batch = max(group.n_rows - 1, 0) // _BATCH_ROWS * _BATCH_ROWS
+        self._cursors: dict[tuple[str, ...], ForwardCursor] = {}
         self._lock = Lock()
         free_after_fork(self)
 
     def after_fork(self) -> None:
-        """A way that was in use is a parent's."""
-        self._ways = {}
+        """Drop the cursors: the parent process may be using them."""
+        self._cursors = {}
 
     def batches(self, row_columns: Sequence[str] = ()) -> Iterator[CheckpointRows]:
-        """The add actions, with these of :data:`.row_tracking.ROW_COLUMNS`. Raises CorruptMetadataError."""
-        left_out = {"stats", *ROW_COLUMNS}.difference(row_columns)
+        """The add actions; ``row_columns`` are the wanted ones of :data:`.row_tracking.ROW_TRACKING_FIELDS`.
+
+        Raises
+        ------
+        CorruptMetadataError
+            The file is damaged.
+        """
+        left_out = {"stats", *ROW_TRACKING_FIELDS}.difference(row_columns)
         wanted = [f for f in file_schema() if f.name not in left_out]
         columns = [f"add.{_MEMBERS[f.name]}" for f in wanted]
-        with guard(self._path), self._open() as parquet:
+        with guard_parquet(self._path), self._open() as parquet:
             start = 0
-            # Not a whole row group: Arrow has no strings of more than 2 GiB in a struct.
-            batches = parquet.iter_batches(_BATCH_ROWS, [self._number], columns, use_threads=False)
+            # Not the row group at once: Arrow has no strings of more than 2 GiB in a struct.
+            batches = parquet.iter_batches(_BATCH_ROWS, [self._group.number], columns, use_threads=False)
             for batch in ahead(batches, 1) if self._decode_ahead else batches:
-                whole = batch.column("add")
-                mask = _is_action(whole, self._path)
-                first, last = _ends(mask)  # where one run of a batch is actions, as writers put them, nothing is copied
-                add, mask = whole.slice(first, last - first), mask.slice(first, last - first)
+                column = batch.column("add")
+                mask = _is_action(column, self._path)
+                first, last = _ends(mask)  # writers put adds together, so a slice without a copy usually has them all
+                add, mask = column.slice(first, last - first), mask.slice(first, last - first)
                 source = _GroupStatistics(self, start + first, mask)
-                start += len(whole)
-                rows = _columns(add if source.is_whole else pc.filter(add, mask), wanted, self._path)
+                start += len(column)
+                rows = _columns(add if source.has_all_rows else pc.filter(add, mask), wanted, self._path)
                 yield CheckpointRows(rows, source)
 
     def pieces(
         self, columns: Sequence[str], start: int, stop: int, n_rows: int
     ) -> Iterator[tuple[int, pa.StructArray]]:
-        """``add`` of rows ``start`` to ``stop`` with these members, piece by piece with the place of its first row;
-        ``n_rows`` of a piece at most.
+        """Read ``add`` of the rows ``start`` to ``stop``, piece by piece.
 
-        The way that was last taken through the same columns is gone on with where it leads to ``start``. Raises
-        CorruptMetadataError.
+        Continues with the cached cursor of the same columns, unless that has passed ``start``.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Paths of the wanted members.
+        n_rows : int
+            The greatest size of a piece.
+
+        Returns
+        -------
+        iterator of (int, pyarrow.StructArray)
+            The position of the first row of each piece in the row group, and the piece.
+
+        Raises
+        ------
+        CorruptMetadataError
+            The file is damaged.
         """
         key = tuple(columns)
         with self._lock:
-            way = self._ways.pop(key, None)
-        if way is None or way.place > start:
-            way = ForwardCursor(self._open, self._number, columns, n_rows, self._decode_ahead)
-        with guard(self._path):
-            yield from way.pieces(start, stop)
-        if way.place <= self._last_batch:  # nobody asks for what is behind the last batch
+            cursor = self._cursors.pop(key, None)
+        if cursor is None or cursor.position > start:
+            cursor = ForwardCursor(self._open, self._group.number, columns, n_rows, self._decode_ahead)
+        with guard_parquet(self._path):
+            yield from cursor.pieces(start, stop)
+        if cursor.position <= self._last_batch:  # after the last batch no caller needs the cursor
             with self._lock:
-                self._ways[key] = way
+                self._cursors[key] = cursor
 
     def has(self, name: str) -> bool:
         """Whether ``add`` has this member."""
         import pyarrow as pa
 
-        return pa.types.is_struct(self._kind) and self._kind.get_field_index(name) >= 0
+        kind = self._group.add_type
+        return pa.types.is_struct(kind) and kind.get_field_index(name) >= 0
 
     def damaged(self, name: str) -> CorruptMetadataError:
+        """The error for a column of this file; see :func:`damaged_column`."""
         return damaged_column(self._path, name)
 
 
 class ForwardCursor:
-    """A way through columns of a row group, forwards."""
+    """Reads columns of a row group forwards only.
+
+    Attributes
+    ----------
+    position : int
+        The first row of the row group that was not read yet.
+    """
 
     def __init__(self, open_file: Open, number: int, columns: Sequence[str], n_rows: int, decode_ahead: bool) -> None:
         self._parquet = open_file()
@@ -152,22 +211,24 @@ class ForwardCursor:
         batches = self._parquet.iter_batches(n_rows, [number], list(columns), use_threads=False)
         self._batches = ahead(batches, _PIECES_AHEAD) if decode_ahead else batches
         self._rest: pa.StructArray | None = None
-        self.place = 0
+        self.position = 0
 
     @property
-    def is_over(self) -> bool:
+    def is_at_end(self) -> bool:
+        """Whether all rows were read."""
         return self._left == 0 and self._rest is None
 
     def pieces(self, start: int, stop: int) -> Iterator[tuple[int, pa.StructArray]]:
-        while self.place < stop and not self.is_over:
+        """``add`` of the rows ``start`` to ``stop`` in pieces, each with the position of its first row."""
+        while self.position < stop and not self.is_at_end:
             add = self._rest if self._rest is not None else self._next()
             if add is None:
                 return
-            skipped, taken = max(start - self.place, 0), min(stop - self.place, len(add))
+            skipped, taken = max(start - self.position, 0), min(stop - self.position, len(add))
             self._rest = add.slice(taken) if taken < len(add) else None
-            self.place += taken
+            self.position += taken
             if skipped < taken:
-                yield self.place - taken + skipped, add.slice(skipped, taken - skipped)
+                yield self.position - taken + skipped, add.slice(skipped, taken - skipped)
 
     def _next(self) -> pa.StructArray | None:
         batch = next(self._batches, None)
@@ -178,7 +239,10 @@ class ForwardCursor:
 
 
 class _GroupStatistics:
-    """Statistics of a batch that begins at row ``start`` of a row group; see :class:`StatisticsSource`."""
+    """The statistics of a batch that starts at row ``start`` of a row group; see :class:`StatisticsSource`.
+
+    ``mask`` (bool[n]) says which rows are add actions; ``rows`` of the methods count these alone.
+    """
 
     def __init__(self, group: RowGroupReader, start: int, mask: pa.BooleanArray) -> None:
         self._group = group
@@ -187,11 +251,12 @@ class _GroupStatistics:
         self._mask = None if mask.true_count == len(mask) else mask
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all rows of the batch are add actions."""
+    def has_all_rows(self) -> bool:
+        """Whether every row of the batch is an add action."""
         return self._mask is None
 
     def scan(self, leaves: Sequence[Leaf], rows: np.ndarray | None) -> RawStatistics:
+        """See :meth:`StatisticsSource.scan`."""
         places = self._wanted(rows)
         count = self._size if places is None else len(places)
         if not self._group.has("stats"):
@@ -199,7 +264,7 @@ class _GroupStatistics:
         return scan(self._texts(places), leaves, count)
 
     def _texts(self, places: np.ndarray | None) -> Iterator[tuple[pa.StringArray, np.ndarray | None]]:
-        """The texts of pieces in which one of ``places`` lies, with those."""
+        """The texts of each piece that has one of ``places`` (None: all), with the indices of those in the piece."""
         import numpy as np
 
         for place, add in self._pieces(["add.stats"], places, PIECE_ROWS):
@@ -213,6 +278,7 @@ class _GroupStatistics:
             yield text, chosen
 
     def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> pa.StructArray | None:
+        """See :meth:`StatisticsSource.parsed`."""
         import numpy as np
         import pyarrow as pa
 
@@ -234,7 +300,7 @@ class _GroupStatistics:
         return pa.concat_arrays(found) if found else None
 
     def _wanted(self, rows: np.ndarray | None) -> np.ndarray | None:
-        """Rows of the batch as places in what was read of the group; None: all."""
+        """Add actions ``rows`` as rows of the batch; None: all rows."""
         import numpy as np
 
         if self._mask is None:
@@ -245,7 +311,7 @@ class _GroupStatistics:
     def _pieces(
         self, columns: list[str], places: np.ndarray | None, n_rows: int
     ) -> Iterator[tuple[int, pa.StructArray]]:
-        """Pieces up to the last place that is wanted, placed from the start of the batch."""
+        """Pieces up to the last of ``places``; positions count from the start of the batch."""
         stop = self._size if places is None else int(places[-1]) + 1 if len(places) else 0
         for place, add in self._group.pieces(columns, self._start, self._start + stop, n_rows):
             yield place - self._start, add
@@ -262,8 +328,7 @@ class _GroupStatistics:
 
 
 def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
-    """Which rows are add actions: a struct that is not null and whose path is not."""
-
+    """Which rows are add actions: those whose struct and path are not null."""
     path, size = (_member(add, name) for name in ("path", "size"))
     if path is None:
         raise damaged_column(file, "add.path")
@@ -273,7 +338,7 @@ def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
 
 
 def _ends(mask: pa.BooleanArray) -> tuple[int, int]:
-    """The place of the first that is true, and the one behind the last; (0, 0): none is."""
+    """The index of the first true value, and the one after the last; (0, 0) where none is true."""
     import numpy as np
 
     if mask.true_count == len(mask):
@@ -301,7 +366,7 @@ def _columns(add: pa.StructArray, wanted: Sequence[pa.Field], file: str) -> pa.R
 
 
 def _vectors(add: pa.StructArray, name: str, file: str) -> pa.ListArray:
-    """The member ``name`` of ``add``, whose descriptors are those with a storage type."""
+    """The member ``name`` of ``add`` as descriptors; a struct without a storage type is no descriptor."""
     import pyarrow as pa
 
     vector = _member(add, name)
@@ -320,7 +385,7 @@ def _vectors(add: pa.StructArray, name: str, file: str) -> pa.ListArray:
 
 
 def _typed(found: pa.Array | None, length: int, wanted: pa.DataType, name: str, file: str) -> pa.Array:
-    """A column in its type, nulls where there is none. Raises CorruptMetadataError."""
+    """A column cast to ``wanted``; all null where it is absent. Raises CorruptMetadataError."""
     import pyarrow as pa
 
     if found is None:
@@ -331,7 +396,7 @@ def _typed(found: pa.Array | None, length: int, wanted: pa.DataType, name: str, 
 
 
 def _is_encoded(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether it is the same map but for keys and values that are encoded by a dictionary."""
+    """Whether ``found`` is the map ``wanted`` with dictionary-encoded keys or values."""
     import pyarrow as pa
 
     if not pa.types.is_map(wanted) or not pa.types.is_map(found):
@@ -345,44 +410,15 @@ def _cast(found: pa.Array, wanted: pa.DataType, name: str, damaged: Callable[[st
 
     try:
         if pa.types.is_string(wanted) and pa.types.is_primitive(found.type):
-            raise pa.ArrowTypeError("a number is no text")
+            raise pa.ArrowTypeError("a number is no string")
         return pc.cast(found, wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
         raise damaged(name) from error
 
 
 def _member(array: pa.Array, name: str) -> pa.Array | None:
-    """The member ``name`` of a struct column, null where the struct is; None where there is none."""
+    """The member ``name`` of a struct column, null where the struct is null; None where there is no such member."""
     import pyarrow as pa
 
     index = array.type.get_field_index(name) if pa.types.is_struct(array.type) else -1
     return None if index < 0 else pc.struct_field(array, [index])
-
-
-def damaged_column(path: str, name: str) -> CorruptMetadataError:
-    """The error for a column that a checkpoint needs."""
-    return CorruptMetadataError(
-        "a checkpoint lacks a column or has one of the wrong type", path=path, field=name, hint=HINT
-    )
-
-
-class guard:
-    """Turns what Parquet readers raise on damaged bytes into CorruptMetadataError."""
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        import pyarrow as pa
-
-        if isinstance(error, TableFormatsError) or error is None:
-            return
-        if isinstance(error, (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)):
-            raise CorruptMetadataError(
-                f"a checkpoint is damaged or cut off: {str(error).splitlines()[0] if str(error) else kind.__name__}",
-                path=self.path,
-                hint=HINT,
-            ) from error

@@ -1,6 +1,6 @@
-"""Partition values: the log's strings -> typed Arrow columns.
+"""Partition values: strings of the log -> typed Arrow columns.
 
-The empty string is NULL for every type, as is an absent key. Each distinct value is parsed once.
+An empty string or an absent key is NULL for every type. Each distinct value is parsed once.
 Source: Delta PROTOCOL.md, "Partition Value Serialization".
 """
 
@@ -37,15 +37,24 @@ if TYPE_CHECKING:
 
 __all__ = ["BadRows", "PartitionColumn", "PartitionValueErrors", "parse_partition_values", "partition_struct"]
 
-_MOST_TEXTS = 4096
-"""Of a dictionary whose values are remembered."""
+_MAX_CACHED_TEXTS = 4096
+"""The greatest dictionary whose parsed values are cached."""
 _BOOLEANS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True)
 class BadRows:
-    """Rows (int64[k], ascending) of a batch whose ``texts`` (string[n_files]; None: they are absent) are no values of
-    the column ``field``."""
+    """Rows of a batch without a usable value of one partition column.
+
+    Attributes
+    ----------
+    rows : int64[k]
+        The rows, ascending.
+    texts : pyarrow.Array or None
+        The texts of all rows of the batch, string[n_files]; None where the rows have no partition values at all.
+    field : Field
+        The partition column.
+    """
 
     rows: np.ndarray
     texts: pa.Array | None
@@ -53,14 +62,22 @@ class BadRows:
 
 
 class PartitionValueErrors(RowErrors):
-    """Rows of a batch without usable partition values; ``path`` is the file of the log that holds them."""
+    """Rows of a batch without usable partition values; see :class:`tableformats.plugin.RowErrors`.
+
+    Parameters
+    ----------
+    bad : sequence of BadRows
+        The rows of each column, at least one.
+    path : str
+        The file of the log that holds the rows.
+    """
 
     def __init__(self, bad: Sequence[BadRows], path: str) -> None:
         import numpy as np
 
         self._bad = bad
         self._path = path
-        # Removed files often have no partition values, so this is no rare case: np.unique would import numpy.ma.
+        # Not np.unique, which imports numpy.ma: this runs often, as removed files usually have no partition values.
         self.rows = np.sort(np.concatenate([some.rows for some in bad]))
 
     def error_of(self, row: int) -> CorruptMetadataError:
@@ -76,8 +93,14 @@ class PartitionValueErrors(RowErrors):
 class PartitionColumn:
     """One partition column of a batch.
 
-    ``values`` has the field's Arrow type. ``bad`` (int64[]) are the rows whose text is no such value; NULL stands
-    there. ``without_zone`` says that a timestamp without a zone was read as UTC.
+    Attributes
+    ----------
+    values : pyarrow.Array
+        The values in the Arrow type of the field; NULL in bad rows.
+    bad : int64[k]
+        The rows whose text is no value of the type.
+    without_zone : bool
+        Whether a timestamp without a zone was read as UTC.
     """
 
     values: pa.Array
@@ -88,20 +111,24 @@ class PartitionColumn:
 def partition_struct(
     values: pa.MapArray, fields: Mapping[int, Field], report: ScanReport
 ) -> tuple[pa.StructArray, list[BadRows]]:
-    """The partition column of a batch of files.
+    """Parse the partition values of a batch of files.
 
     Parameters
     ----------
-    values : map<string, string>[n_files] of physical names to texts; either may be encoded by a dictionary
-    fields : the table's columns by the id of their partition field
-    report : takes a note where timestamps have no zone
+    values : map<string, string>[n_files]
+        Texts by physical name; keys and texts may be dictionary-encoded.
+    fields : mapping of int to Field
+        The partition columns by partition field id.
+    report : ScanReport
+        Gets a note where timestamps have no zone.
 
     Returns
     -------
     partition : struct[n_files]
-        With members called by partition field id, in the columns' types.
+        One member per partition column, named by partition field id, in the type of the column.
     bad : list of BadRows
-        The rows that have no partition values, or a text that is no value of the field; NULL stands there.
+        The rows without partition values, and those whose text is no value of the type. They are NULL in
+        ``partition``.
     """
     import numpy as np
     import pyarrow as pa
@@ -125,7 +152,7 @@ def partition_struct(
 
 
 def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
-    """The value of each map's first entry called ``name``, null where it has none; encoded as the map's values are."""
+    """The value of the first entry ``name`` of each map, null where it has none; encoded as in ``values``."""
     import numpy as np
     import pyarrow as pa
 
@@ -140,7 +167,7 @@ def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
     entries = np.flatnonzero(is_named)
     offsets = to_numpy(values.offsets)
     if len(codes) == len(values) and not values.null_count and np.array_equal(entries, offsets[:-1]):
-        return values.items  # maps of this entry alone
+        return values.items  # every map has this entry and no other
     first = np.searchsorted(entries, offsets[:-1])
     found = np.append(entries, len(codes))[first]
     absent = found >= offsets[1:]
@@ -150,16 +177,19 @@ def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
 
 
 def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
-    """Type the raw values of one partition column.
+    """Parse the texts of one partition column.
 
     Parameters
     ----------
-    texts : string[n_files]; null and "" are NULL
-    field : the partition column
+    texts : string[n_files]
+        Null and "" are NULL.
+    field : Field
+        The partition column.
 
     Raises
     ------
-    UnsupportedFeatureError : a column of this type cannot partition a table
+    UnsupportedFeatureError
+        A column of this type cannot partition a table.
     """
     import numpy as np
 
@@ -167,7 +197,7 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
 
     encoded = pc.dictionary_encode(texts)
     distinct = tuple(encoded.dictionary.to_pylist())
-    parse = _parsed if len(distinct) <= _MOST_TEXTS else _parsed.__wrapped__
+    parse = _parsed if len(distinct) <= _MAX_CACHED_TEXTS else _parsed.__wrapped__
     values, failed, without_zone = parse(distinct, field.type, field.name)
     bad = np.empty(0, np.int64)
     if failed:
@@ -178,43 +208,44 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
 
 @lru_cache(maxsize=16)
 def _parsed(texts: tuple[str | None, ...], kind: Type, name: str) -> tuple[pa.Array, list[int], bool]:
-    """The values of distinct texts, the places of those that are none, and whether a timestamp has no zone.
+    """The values of distinct texts, the indices of invalid ones, and whether a timestamp has no zone.
 
-    The batches of a row group have the same dictionary, so that its texts are parsed once.
+    The cache pays because the batches of a row group share one dictionary.
     """
-    parse, notes = _parser(kind, name), _Notes()
+    parse = _parser(kind, name)
     parsed: list[Any] = []
     failed: list[int] = []
     for i, text in enumerate(texts):
         try:
-            parsed.append(parse(text, notes) if text else None)
+            parsed.append(parse(text) if text else None)
         except ValueError:
             parsed.append(None)
             failed.append(i)
-    return array_of(parsed, arrow_type(kind)), failed, notes.without_zone
-
-
-class _Notes:
     without_zone = False
+    if isinstance(kind, PrimitiveType) and kind.name == "timestamp":
+        without_zone = any(value is not None and not value[1] for value in parsed)
+        parsed = [None if value is None else value[0] for value in parsed]
+    return array_of(parsed, arrow_type(kind)), failed, without_zone
 
 
-def _parser(kind: Type, column: str) -> Callable[[str, _Notes], Any]:
+def _parser(kind: Type, column: str) -> Callable[[str], Any]:
+    """What parses one text; a timestamp as :func:`parse_instant` does, with whether it names a zone."""
     if isinstance(kind, DecimalType):
         precision, scale = kind.precision, kind.scale
-        return lambda text, notes: parse_decimal(text, precision, scale)
+        return lambda text: parse_decimal(text, precision, scale)
     name = kind.name if isinstance(kind, PrimitiveType) else str(kind)
     if name in INT_RANGES:
-        return lambda text, notes: parse_int(text, name)
-    parsers: dict[str, Callable[[str, _Notes], Any]] = {
-        "float": lambda text, notes: parse_float(text),
-        "double": lambda text, notes: parse_float(text),
-        "boolean": lambda text, notes: _boolean(text),
-        "string": lambda text, notes: text,
-        "binary": lambda text, notes: text.encode(),
-        "date": lambda text, notes: parse_date(text),
+        return lambda text: parse_int(text, name)
+    parsers: dict[str, Callable[[str], Any]] = {
+        "float": parse_float,
+        "double": parse_float,
+        "boolean": _boolean,
+        "string": lambda text: text,
+        "binary": lambda text: text.encode(),
+        "date": parse_date,
         "timestamp": _instant,
-        "timestamp_ntz": lambda text, notes: parse_local(text),
-        "unknown": lambda text, notes: None,
+        "timestamp_ntz": parse_local,
+        "unknown": lambda text: None,
     }
     if name not in parsers:
         raise UnsupportedFeatureError(f"a column of type {kind} cannot be a partition column", field=column)
@@ -228,8 +259,6 @@ def _boolean(text: str) -> bool:
     return value
 
 
-def _instant(text: str, notes: _Notes) -> int:
+def _instant(text: str) -> tuple[int, bool]:
     micros, has_zone = parse_instant(text)
-    if not has_zone:
-        notes.without_zone = True
-    return micros
+    return micros, has_zone

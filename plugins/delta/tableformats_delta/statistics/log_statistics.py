@@ -1,8 +1,8 @@
-"""File statistics: the log's JSON (or ``stats_parsed``) -> typed bounds of the columns that a predicate names.
+"""Statistics of a batch of files, from JSON text, from ``stats_parsed``, or from both.
 
-Nothing is decoded that is not asked for, and what cannot be trusted is unknown: malformed text, a minimum above the
-maximum, a cut string that may have lost half a character, counts of wide bounds. Bounds are widened where writers
-are known to cut them. Source: Delta PROTOCOL.md, "Per-file Statistics".
+Only wanted columns are decoded. What cannot be trusted is unknown: malformed text, a minimum above the maximum, a
+truncated string that may have lost half a character, null counts under wide bounds. Source: Delta PROTOCOL.md,
+"Per-file Statistics".
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from tableformats.plugin import TRUE, Bounds, Field, Schema, Statistics, arrow_type, flat, scalar, to_arrow, to_numpy
 
 from ..json.columns import Path
+from .bounds import bound_pair
 from .stats_json import PIECE_ROWS, Leaf, RawStatistics, leaf_of, scan
-from .stats_values import bound_pair
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,19 +28,27 @@ _TIGHT: Path = ("tightBounds",)
 
 
 class StatisticsSource(Protocol):
-    """Where the statistics of a batch's files stand, as text and perhaps parsed. ``rows`` are int64 indices,
-    ascending; None means all. Both raise CorruptMetadataError where the container is damaged."""
+    """Gives the stored statistics of a batch of files.
+
+    ``rows`` are ascending int64 indices of files; None means all. Both methods raise CorruptMetadataError where the
+    file that holds the statistics is damaged.
+    """
 
     def scan(self, leaves: Sequence[Leaf], rows: np.ndarray | None) -> RawStatistics:
-        """What the texts (``add.stats``) of ``rows`` say of ``leaves``."""
+        """Decode the texts (``add.stats``) of ``rows`` for ``leaves``."""
 
     def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> pa.StructArray | None:
-        """``add.stats_parsed`` of ``rows``, of it only the leaves with these paths below it; None: there is none."""
+        """``add.stats_parsed`` of ``rows`` with the leaves at these paths only; None where there is no such column."""
 
 
 class TextStatistics:
-    """Statistics that stand as text in memory: string[n_files], ``add.stats``. Where that is chunks, they are put
-    together piece by piece, so that what is read stays in the processor's cache."""
+    """Statistics that are in memory as text.
+
+    Parameters
+    ----------
+    text : string[n_files]
+        ``add.stats``. Chunks are joined piece by piece, so that a piece stays in the processor's cache.
+    """
 
     def __init__(self, text: pa.StringArray | pa.ChunkedArray) -> None:
         self._text = text
@@ -62,7 +70,7 @@ class TextStatistics:
             yield flat(self._text.slice(start, PIECE_ROWS)), chosen
 
     def parsed(self, leaves: Sequence[Sequence[str]], rows: np.ndarray | None) -> None:
-        """See :meth:`StatisticsSource.parsed`."""
+        """None: there is no ``stats_parsed``. See :meth:`StatisticsSource.parsed`."""
 
 
 class LogStatistics(Statistics):
@@ -70,10 +78,14 @@ class LogStatistics(Statistics):
 
     Parameters
     ----------
-    schema : the table's schema, whose physical names the statistics use
-    source : gives the statistics as the log has them
-    has_vector : bool[n_files], files with a deletion vector
-    without : ids of columns that stand in no statistics: the partition columns
+    schema : Schema
+        The table's schema; statistics use its physical names.
+    source : StatisticsSource
+        The stored statistics.
+    has_vector : bool[n_files]
+        The files with a deletion vector.
+    without : collection of int
+        Ids of columns that have no statistics: the partition columns.
     """
 
     def __init__(
@@ -85,7 +97,7 @@ class LogStatistics(Statistics):
         self._has_vector = has_vector
 
     def record_counts(self, rows: np.ndarray | None = None) -> pa.Int64Array:
-        """int64: ``numRecords`` of ``rows`` (None: all), null = unknown."""
+        """``numRecords`` of ``rows`` (None: all), int64; null = unknown."""
         import pyarrow as pa
 
         from tableformats.plugin import compute as pc
@@ -113,7 +125,7 @@ class LogStatistics(Statistics):
         if not leaves:
             return Bounds()
         has_vector = self._has_vector if rows is None else pc.take(self._has_vector, to_arrow(rows))
-        found = _Evidence.of(self._source, leaves, rows)
+        found = _StoredStatistics.of(self._source, leaves, rows)
         records = _not_negative(found.counts(lambda raw: raw.record_counts, _RECORDS))
         tight = found.either(lambda raw: raw.tight, _TIGHT, pa.bool_())
         wide = to_numpy(has_vector if tight is None else pc.or_(pc.invert(pc.fill_null(tight, TRUE)), has_vector))
@@ -132,9 +144,11 @@ class LogStatistics(Statistics):
 
 
 @dataclass
-class _Evidence:
-    """What text and ``stats_parsed`` say of ``n`` files. ``from_text`` (bool[n]) are those that the text speaks
-    of; None: it speaks of all, or, where there is no ``raw``, of none."""
+class _StoredStatistics:
+    """The statistics of ``n`` files from text (``raw``) and from ``stats_parsed`` (``parsed``).
+
+    ``from_text`` (bool[n]) says for which files the text counts. None means all files; without ``raw`` it means none.
+    """
 
     n: int
     raw: RawStatistics | None
@@ -142,9 +156,12 @@ class _Evidence:
     from_text: pa.BooleanArray | None = None
 
     @classmethod
-    def of(cls, source: StatisticsSource, leaves: Sequence[Leaf], rows: np.ndarray | None) -> _Evidence:
-        """Of the files that ``stats_parsed`` does not describe by the text; where that lacks a column, of all that have
-        a text. No text is read where nobody needs it."""
+    def of(cls, source: StatisticsSource, leaves: Sequence[Leaf], rows: np.ndarray | None) -> _StoredStatistics:
+        """Read ``stats_parsed``, and the texts only where they are needed.
+
+        The text counts for files without ``stats_parsed``. Where ``stats_parsed`` lacks a wanted column, it counts for
+        all files that have a text.
+        """
         import pyarrow as pa
 
         from tableformats.plugin import compute as pc
@@ -164,32 +181,32 @@ class _Evidence:
         raw = source.scan(leaves, rows)
         return cls(len(counts), raw, parsed, pc.or_(pc.is_null(counts), raw.has_text))
 
-    def either(self, ours: Callable[[RawStatistics], pa.Array], path: Path, kind: pa.DataType) -> pa.Array | None:
-        """One column, from the text by ``ours`` or parsed at ``path``; None: nothing is known."""
+    def either(self, from_raw: Callable[[RawStatistics], pa.Array], path: Path, kind: pa.DataType) -> pa.Array | None:
+        """One column: ``from_raw`` of the text or the leaf ``path`` of ``stats_parsed``; None where neither exists."""
         from tableformats.plugin import compute as pc
 
         other = _member(self.parsed, path, kind)
         if self.raw is None or other is None:
-            return other if self.raw is None else ours(self.raw)
-        return pc.if_else(self.from_text, ours(self.raw), other)
+            return other if self.raw is None else from_raw(self.raw)
+        return pc.if_else(self.from_text, from_raw(self.raw), other)
 
-    def counts(self, ours: Callable[[RawStatistics], pa.Array], path: Path) -> pa.Int64Array:
+    def counts(self, from_raw: Callable[[RawStatistics], pa.Array], path: Path) -> pa.Int64Array:
         """A column of counts; null = unknown."""
         import pyarrow as pa
 
-        found = self.either(ours, path, pa.int64())
+        found = self.either(from_raw, path, pa.int64())
         return pa.nulls(self.n, pa.int64()) if found is None else found
 
     def bound_pair(self, leaf: Leaf) -> tuple[pa.Array, pa.Array]:
-        """Lower and upper bound of a leaf, in its type."""
+        """Lower and upper bounds of a leaf, in its type."""
         import pyarrow as pa
 
         from tableformats.plugin import compute as pc
 
         low, high = (_member(self.parsed, (side, *leaf.path), None) for side in ("minValues", "maxValues"))
         if self.raw is None:
-            nothing = pa.nulls(self.n)
-            return bound_pair(leaf, nothing if low is None else low, nothing if high is None else high)
+            unknown = pa.nulls(self.n)
+            return bound_pair(leaf, unknown if low is None else low, unknown if high is None else high)
         lower, upper = bound_pair(leaf, self.raw.lower[leaf.id], self.raw.upper[leaf.id])
         if low is None or high is None:
             return lower, upper
@@ -198,7 +215,7 @@ class _Evidence:
 
 
 def _member(parsed: pa.StructArray | None, path: Sequence[str], kind: pa.DataType | None) -> pa.Array | None:
-    """The leaf ``path`` below ``stats_parsed`` as ``kind``; None where it is absent or of another type."""
+    """The leaf at ``path`` of ``stats_parsed`` as ``kind``; None where it is absent or of another type."""
     import pyarrow as pa
 
     from tableformats.plugin import compute as pc
@@ -216,12 +233,12 @@ def _member(parsed: pa.StructArray | None, path: Sequence[str], kind: pa.DataTyp
 
 
 def _not_negative(counts: pa.Int64Array) -> pa.Int64Array:
-    # Counts that are null everywhere need have no values in memory.
+    # An array that is all null may have no buffer of values.
     return counts if counts.null_count == len(counts) else _where(counts, to_numpy(counts) >= 0)
 
 
 def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: np.ndarray) -> pa.Int64Array:
-    """Counts that can be believed: 0 to numRecords; under wide bounds only 0 or numRecords."""
+    """The trustworthy null counts: those from 0 to numRecords; under wide bounds only 0 and numRecords."""
     import pyarrow as pa
 
     from tableformats.plugin import compute as pc
@@ -230,18 +247,18 @@ def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: np.ndarray)
         return pa.nulls(len(nulls), pa.int64())
     n, of = to_numpy(nulls), to_numpy(records)
     everything = n == of
-    believed = (n >= 0) & (n <= of) & (everything | (n == 0) | ~wide)
+    trusted = (n >= 0) & (n <= of) & (everything | (n == 0) | ~wide)
     if records.null_count:
-        believed &= to_numpy(pc.is_valid(records))
-    return _where(nulls, believed)
+        trusted &= to_numpy(pc.is_valid(records))
+    return _where(nulls, trusted)
 
 
-def _where(counts: pa.Int64Array, believed: np.ndarray) -> pa.Int64Array:
-    """Unknown where they are not ``believed`` (bool[n], of nulls anything)."""
+def _where(counts: pa.Int64Array, trusted: np.ndarray) -> pa.Int64Array:
+    """``counts``, null where they are not ``trusted`` (bool[n]; its value is ignored where the count is null)."""
     from tableformats.plugin import compute as pc
 
-    if believed.all():
+    if trusted.all():
         return counts
     if counts.null_count:
-        believed &= to_numpy(pc.is_valid(counts))
-    return to_arrow(to_numpy(counts), valid=believed)
+        trusted &= to_numpy(pc.is_valid(counts))
+    return to_arrow(to_numpy(counts), valid=trusted)

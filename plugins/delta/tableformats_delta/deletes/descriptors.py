@@ -1,7 +1,7 @@
-"""Deletion vector descriptors as a column: lists of one descriptor or of none.
+"""Deletion vector descriptors as a column: a list of at most one descriptor per file.
 
-Few files have a vector. Where there is none a list takes four bytes, and a struct those of all of its members. Members
-are called as in Delta PROTOCOL.md, "Deletion Vector Descriptor Schema".
+The column is a list and not a struct because few files have a vector: an empty list costs four bytes, a null struct
+costs the bytes of all its members. Source: Delta PROTOCOL.md, "Deletion Vector Descriptor Schema".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["has_vector", "vector_column", "vector_type", "vectors_of"]
 
 @cache
 def vector_type() -> pa.ListType:
-    """list<struct<storageType, pathOrInlineDv, offset, sizeInBytes, cardinality>>"""
+    """The type of the column: list<struct<storageType, pathOrInlineDv, offset, sizeInBytes, cardinality>>."""
     import pyarrow as pa
 
     text, number = pa.string(), pa.int64()
@@ -36,12 +36,14 @@ def vector_type() -> pa.ListType:
 
 
 def vector_column(has_vector: pa.BooleanArray, members: Mapping[str, pa.Array]) -> pa.ListArray:
-    """A column of :func:`vector_type`.
+    """Build a column of :func:`vector_type`.
 
     Parameters
     ----------
-    has_vector : bool[n], of which m are true
-    members : by name, each [m] in its type; nothing where m is 0
+    has_vector : bool[n]
+        Which files have a vector; m of them do.
+    members : mapping of str to pyarrow.Array
+        The members of the m descriptors by name, each [m]; may be empty where m is 0.
     """
     import numpy as np
     import pyarrow as pa
@@ -55,7 +57,7 @@ def vector_column(has_vector: pa.BooleanArray, members: Mapping[str, pa.Array]) 
 
 
 def has_vector(column: pa.ListArray | pa.ChunkedArray) -> pa.BooleanArray | pa.ChunkedArray:
-    """bool[n]: which files have one."""
+    """Which files have a deletion vector, bool[n]."""
     import numpy as np
     import pyarrow as pa
 
@@ -65,7 +67,7 @@ def has_vector(column: pa.ListArray | pa.ChunkedArray) -> pa.BooleanArray | pa.C
 
 
 def vectors_of(column: pa.ListArray | pa.ChunkedArray) -> pa.RecordBatch:
-    """The descriptors of the files that have one, in the files' order, with their members as columns."""
+    """The descriptors of all files that have one, in the order of the files; one column per member."""
     import pyarrow as pa
 
     kind = vector_type().value_type

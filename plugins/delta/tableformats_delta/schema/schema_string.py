@@ -1,7 +1,7 @@
-"""``schemaString`` -> Schema: types, ids, physical names, and the one partition spec.
+"""``schemaString`` -> Schema: types, field ids, physical names and collations.
 
-Column-mapped tables bring ids and physical names in the fields' metadata; the fields of other tables are numbered.
-Source: Delta PROTOCOL.md, "Schema Serialization Format", "Column Mapping".
+Column-mapped tables have ids and physical names in the metadata of their fields. The fields of other tables are
+numbered. Source: Delta PROTOCOL.md, "Schema Serialization Format", "Column Mapping".
 """
 
 from __future__ import annotations
@@ -21,34 +21,21 @@ from tableformats.plugin import (
     Limits,
     ListType,
     MapType,
-    NameMapping,
-    PartitionField,
-    PartitionSpec,
     Schema,
     StructType,
     Type,
     UnsupportedFeatureError,
     number_fields,
-    parse_transform,
     primitive,
 )
 
 from .type_changes import check_type_changes
 
-__all__ = [
-    "FIRST_PARTITION_ID",
-    "GENERATION_EXPRESSION",
-    "mapping_mode",
-    "name_mapping",
-    "parse_schema",
-    "partition_spec",
-]
+__all__ = ["GENERATION_EXPRESSION", "parse_schema"]
 
-FIRST_PARTITION_ID = 1000
 GENERATION_EXPRESSION = "delta.generationExpression"
-"""The key of a column's metadata that says how the column is computed."""
+"""The key of a field's metadata that holds the expression of a generated column."""
 _FIELD = "metaData.schemaString"
-_MODES = ("none", "name", "id")
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
 _TEXT = re.compile(r"(?:char|varchar)\(\d+\)", re.ASCII)
 _COLLATIONS = "__COLLATIONS"
@@ -71,40 +58,28 @@ _PRIMITIVES = {
 }
 
 
-def mapping_mode(configuration: Mapping[str, str], protocol: Mapping[str, Any], path: str) -> str:
-    """``none``, ``name`` or ``id``; the property counts where the protocol has the feature.
-
-    Raises UnsupportedFeatureError for another mode. Source: Delta PROTOCOL.md, "Column Mapping".
-    """
-    if protocol["minReaderVersion"] != 2 and "columnMapping" not in (protocol.get("readerFeatures") or ()):
-        return "none"
-    mode = configuration.get("delta.columnMapping.mode", "none")
-    if mode not in _MODES:
-        raise UnsupportedFeatureError(
-            f"the table has the column mapping mode {mode!r}", path=path, field="delta.columnMapping.mode"
-        )
-    return mode
-
-
-def name_mapping(mode: str) -> NameMapping:
-    """How data files are read: by field id in id mode, else by physical name; partition values from the log."""
-    return NameMapping(by="id" if mode == "id" else "name", partition_values_first=True)
-
-
 def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMITS) -> Schema:
-    """The schema of a ``metaData`` action.
+    """Parse the schema of a ``metaData`` action.
 
     Parameters
     ----------
-    text : ``schemaString``
-    mode : the column mapping mode
-    path : where the action stands, for errors
+    text : object
+        ``schemaString`` as parsed from JSON: a string, unless the action is damaged.
+    mode : str
+        The column mapping mode.
+    path : str
+        The file that holds the action, for errors.
+    limits : Limits
+        Bounds of the schema's size.
 
     Raises
     ------
-    CorruptMetadataError : no schema, no JSON, a field without a name, type, or (when mapped) id and physical name
-    UnsupportedFeatureError : a type that is not known, or a widening that is not; ``field`` names the column
-    LimitExceededError : the limits ``nesting`` and ``fields``
+    CorruptMetadataError
+        There is no schema or it is no JSON; a field has no name or type, or is mapped and has no id or physical name.
+    UnsupportedFeatureError
+        A type or a type change is unknown; ``field`` names the column.
+    LimitExceededError
+        The limits ``nesting`` and ``fields``.
     """
     if not isinstance(text, str):
         raise CorruptMetadataError("the table's metadata has no schema", path=path, field=_FIELD)
@@ -117,37 +92,11 @@ def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMIT
     fields = _Parser(path, mode, limits).struct(root, ())
     if mode == "none":
         return Schema(number_fields(fields))
-    return Schema(_number_the_rest(fields, path))
-
-
-def partition_spec(columns: Any, schema: Schema, path: str) -> tuple[PartitionSpec, list[Field]]:
-    """The identity spec of ``partitionColumns``, with what the generated ones imply, and their fields in order.
-
-    Raises
-    ------
-    CorruptMetadataError : a partition column that the schema does not have, or a nested one
-    """
-    if not isinstance(columns, (list, tuple)) or not all(isinstance(c, str) for c in columns):
-        raise CorruptMetadataError("partitionColumns is no list", path=path, field="metaData.partitionColumns")
-    fields: list[Field] = []
-    for column in columns:
-        found = schema.resolve((column,))
-        if found is None or found[0].type.is_nested:
-            raise CorruptMetadataError("a partition column is not in the schema", path=path, field=column)
-        fields.append(found[0])
-    identity = parse_transform("identity")
-    members = tuple(
-        PartitionField(FIRST_PARTITION_ID + i, f.name, f.id, identity, f.type) for i, f in enumerate(fields)
-    )
-    if not any(GENERATION_EXPRESSION in field.metadata for field in fields):
-        return PartitionSpec(0, members), fields
-    from .generated_columns import implied_bounds
-
-    return PartitionSpec(0, members, implied_bounds(schema, members)), fields
+    return Schema(_with_all_ids(fields, path))
 
 
 class _Parser:
-    """Walks the JSON of a schema; ids of list elements and map members stay 0 unless the metadata names them."""
+    """Parses the JSON of a schema. List elements and map members get id 0 unless the metadata names their ids."""
 
     def __init__(self, path: str, mode: str, limits: Limits) -> None:
         self.path = path
@@ -197,21 +146,22 @@ class _Parser:
         if kind == "struct":
             return StructType(self.struct(value, path))
         if kind == "array":
-            element = self._member("element", value, "elementType", path, stored, ids)
+            element = self._member("element", value, path, stored, ids)
             return ListType(_required(element, value.get("containsNull") is False))
         if kind == "map":
-            key = self._member("key", value, "keyType", path, stored, ids)
-            item = self._member("value", value, "valueType", path, stored, ids)
+            key = self._member("key", value, path, stored, ids)
+            item = self._member("value", value, path, stored, ids)
             return MapType(_required(key, True), _required(item, value.get("valueContainsNull") is False))
         if kind == "udt":
             return self._type(value.get("sqlType"), (*path, "sqlType"), stored, ids)
         raise self._wrong("a field of the schema has no type", path)
 
     def _member(
-        self, role: str, value: Mapping[str, Any], key: str, path: tuple[str, ...], stored: str, ids: Mapping[str, Any]
+        self, role: str, value: Mapping[str, Any], path: tuple[str, ...], stored: str, ids: Mapping[str, Any]
     ) -> Field:
+        """The ``element`` of an array, or the ``key`` or ``value`` of a map."""
         name = f"{stored}.{role}"
-        kind = self._type(value.get(key), (*path, role), name, ids)
+        kind = self._type(value.get(f"{role}Type"), (*path, role), name, ids)
         return Field(_id(ids.get(name)), role, kind)
 
     def _primitive(self, name: str, path: tuple[str, ...]) -> Type:
@@ -241,18 +191,26 @@ def _required(f: Field, required: bool) -> Field:
     return replace(f, required=required)
 
 
-def _collated(f: Field, said: Any, names: Sequence[str], unnamed: str | None = "unknown") -> Field:
-    """``f``, and what its lists and maps hold, with the collations of strings that are ``said``.
+def _collated(f: Field, metadata: Any, names: Sequence[str], default: str | None = "unknown") -> Field:
+    """``f`` with the collations that the metadata of a field gives to the strings in it, up to the next struct.
 
-    ``names`` are what ``f`` may go by, and ``unnamed`` is its collation where none of them is there.
-    A field tells of all strings in it up to the next struct: ``{"c": ...}``, ``{"c.element": ...}``.
+    Parameters
+    ----------
+    metadata : object
+        The value of ``__COLLATIONS``: ``{"c": ...}``, ``{"c.element": ...}``.
+    names : sequence of str
+        The names by which ``metadata`` may call ``f``: its logical and its physical one.
+    default : str or None
+        The collation of ``f`` where ``metadata`` has none of ``names``.
+
+    Notes
+    -----
     Source: Delta RFC "Collated String Type", "Specifying collations".
     """
-
-    known = said if isinstance(said, dict) else {}
+    known = metadata if isinstance(metadata, dict) else {}
 
     def inside(member: Field) -> Field:
-        return _collated(member, said, [f"{name}.{member.name}" for name in names], None if known else "unknown")
+        return _collated(member, metadata, [f"{name}.{member.name}" for name in names], None if known else "unknown")
 
     if isinstance(f.type, ListType):
         return replace(f, type=ListType(inside(f.type.element)))
@@ -261,11 +219,11 @@ def _collated(f: Field, said: Any, names: Sequence[str], unnamed: str | None = "
     if str(f.type) != "string":
         return f
     named = [str(known[name]) for name in names if name in known]
-    return replace(f, collation=named[0] if named else unnamed)
+    return replace(f, collation=named[0] if named else default)
 
 
-def _number_the_rest(fields: tuple[Field, ...], path: str) -> tuple[Field, ...]:
-    """Give list elements and map members without ids ones above all others; refuse an id that stands twice."""
+def _with_all_ids(fields: tuple[Field, ...], path: str) -> tuple[Field, ...]:
+    """Number the list elements and map members that have no id, above all ids. Raises for a duplicate id."""
     ids = [f.id for f in _all_fields(fields) if f.id]
     if len(set(ids)) != len(ids):
         raise CorruptMetadataError("two columns share one id", path=path, field="delta.columnMapping.id")

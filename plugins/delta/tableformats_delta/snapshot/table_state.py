@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CorruptMetadataError, MetadataCache, UnsupportedFeatureError, in_order, runs
 
-from ..checkpoints.checkpoints import read_metadata
+from ..checkpoints.checkpoint_files import read_metadata
+from ..log.checksums import VersionChecksum, read_checksum
+from ..log.commits import Commit, read_commits
+from ..log.listing import Checkpoint, LogFile, LogSegment
 from ..schema.features import check_protocol
-from .checksums import VersionChecksum, read_checksum
-from .commits import Commit, read_commits
-from .listing import Checkpoint, LogFile, LogSegment
+from ..schema.table_metadata import TableMetadata
 
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
@@ -38,6 +39,7 @@ class TableState:
 
     protocol: dict[str, Any]
     metadata: dict[str, Any]
+    table_metadata: TableMetadata
     commits: list[Commit]
     path: str
     checksum: VersionChecksum | None = None
@@ -87,7 +89,8 @@ def load_state(
     if metadata is None:
         raise CorruptMetadataError("the log has no metaData action", path=path, field="metaData", hint=_HINT)
     _check_format(metadata, path)
-    return TableState(protocol, metadata, commits, path, checksum, notes)
+    table_metadata = TableMetadata.of_actions(metadata, protocol, path, storage.limits)
+    return TableState(protocol, metadata, table_metadata, commits, path, checksum, notes)
 
 
 def _commits(storage: Storage, segment: LogSegment, cache: MetadataCache, older: TableState | None) -> list[Commit]:

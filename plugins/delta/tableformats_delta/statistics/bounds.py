@@ -1,16 +1,16 @@
-"""Raw minimum and maximum -> bounds in the column's type, widened by what writers are known to cut.
+"""Raw minimum and maximum -> bounds in the column's type, widened by what writers are known to lose.
 
-* Timestamps are cut to milliseconds: the upper bound gets 999 microseconds. Before 1900 zone offsets lost their
-  seconds: both bounds get 60 seconds.
-* Dates and timestamps that are typed, not text, may stand in a checkpoint that Spark wrote by the calendar of old
-  Java classes, which counts days before 1582-10-15 and instants before 1900 otherwise: both bounds get the difference.
-* Strings are cut to 32 characters: a cut minimum is still a lower bound, a cut maximum has a tie-break character
-  appended. An old writer appends U+FFFD, which stands below half of Unicode in UTF-8: it counts as U+10FFFF. The
-  protocol asks for no such character, so a maximum of just 32 characters may be one that was cut without it.
-* Decimals of more than 15 digits may have been doubles on their way: both bounds get what a double cannot hold of them,
-  and more (delta-rs 1.6 divides doubles, and writes those of scale 0 by way of an int64, whose ends stand for all that
-  lies beyond them).
-* NaN is no bound; a minimum above its maximum makes both unknown.
+* Timestamps are truncated to milliseconds: the upper bound grows by 999 microseconds. Some writers drop the seconds of
+  zone offsets before 1900: both bounds move out by 60 seconds.
+* Typed dates and timestamps (of ``stats_parsed``) may be in the hybrid calendar of old Java classes, where days before
+  1582-10-15 and instants before 1900 differ: both bounds move out by the difference.
+* Strings are truncated to 32 characters. A truncated minimum is still a lower bound. A truncated maximum has a
+  tie-break character appended. Old writers append U+FFFD, which half of Unicode exceeds in UTF-8, so it is replaced by
+  U+10FFFF. The protocol does not demand a tie-break character, so U+10FFFF is appended to a maximum of just 32
+  characters.
+* Decimals of more than 15 digits may have passed through a double: both bounds move out by more than a double loses.
+  (delta-rs 1.6 divides doubles. It writes decimals of scale 0 through an int64, whose ends then mean "or beyond".)
+* NaN is no bound. A minimum above its maximum makes both unknown.
 
 Sources: Delta PROTOCOL.md, "Per-file Statistics"; Spark, ``RebaseDateTime``.
 """
@@ -53,16 +53,16 @@ _CUT_CHARACTERS = 32
 _OLD_ZONE_US = 60_000_000
 _DIGITS_OF_A_DOUBLE = 15
 _LOST_OF_A_DOUBLE = 2.0**-49
-"""Of a number's size: sixteen times what one rounding loses. Of 1,800 decimals that delta-rs wrote none lost more than
-three and a half times as much."""
+"""Relative to the number: sixteen times what one rounding loses. None of 1,800 decimals that delta-rs wrote lost more
+than three and a half times as much."""
 _YEAR_1900_US = YEAR_1900_S * 1_000_000
 FIRST_SURE_INSTANT = _YEAR_1900_US + 4 * DAY_US
-"""Microseconds: what is widened does not get here."""
+"""Microseconds since the epoch. Widening an older instant never reaches this one."""
 _YEAR_1 = days_from_civil(1, 1, 1) - 2
-"""Days: 0001-01-01 by the old calendar, before which it is further from the new one than after."""
-_MARKS = ("\u007f", "\ufffd", "\U0010ffff")  # what writers put behind a cut
-# A '?' in front of a cut may be half of a character that the writer could not encode.
-_LOST_CHARACTER = f"(?s)^.{{15,31}}\\?.*[{''.join(_MARKS)}]$"
+"""Days since the epoch: 0001-01-01 of the hybrid calendar. Before it the two calendars differ by more days."""
+_TIE_BREAKS = ("\u007f", "\ufffd", "\U0010ffff")  # what writers append to a truncated maximum
+# A '?' before the tie-break may be half of a surrogate pair that the writer could not encode.
+_LOST_CHARACTER = f"(?s)^.{{15,31}}\\?.*[{''.join(_TIE_BREAKS)}]$"
 
 
 def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -70,7 +70,10 @@ def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, 
 
     Parameters
     ----------
-    lower, upper : raw values of the JSON, or typed values of ``stats_parsed`` of this or an older type
+    leaf : Leaf
+        The column.
+    lower, upper : pyarrow.Array
+        Raw values of the JSON, or values of ``stats_parsed`` in the column's type or an older one.
     """
     import pyarrow as pa
 
@@ -120,7 +123,7 @@ def _converter(leaf: Leaf) -> Callable[[pa.Array], pa.Array] | None:
 
 
 def _cast(raw: pa.Array, target: pa.DataType) -> pa.Array:
-    """Cast to a type of the same order (an older type, another unit); where it is none, all is unknown."""
+    """Cast to a type with the same order (a wider type, another unit); all null where the order differs."""
     import pyarrow as pa
 
     if _order_of(raw.type) != _order_of(target):
@@ -144,7 +147,7 @@ def _integers(raw: pa.Array, name: str, target: pa.DataType) -> pa.Array:
 
     wide = _cast(raw, pa.int64())
     try:
-        return pc.cast(wide, target)  # in most columns all values fit
+        return pc.cast(wide, target)  # the fast way: in most columns all values fit
     except pa.ArrowInvalid:
         pass
     limits = INT_RANGES[name]
@@ -179,7 +182,7 @@ def _fit(value: Any, kind: DecimalType) -> Any:
 
 
 def ends_of_int64(kind: DecimalType) -> tuple[pa.Scalar, pa.Scalar] | None:
-    """The least and the greatest int64, where a writer may have put them in place of decimals that lie beyond."""
+    """The least and the greatest int64 as ``kind``, where a writer may have stored them for decimals beyond int64."""
     limits = INT_RANGES["long"]
     if kind.scale or kind.precision < len(str(limits.stop)):
         return None
@@ -188,15 +191,15 @@ def ends_of_int64(kind: DecimalType) -> tuple[pa.Scalar, pa.Scalar] | None:
 
 
 def _widen_decimals(low: pa.Array, high: pa.Array, kind: DecimalType) -> tuple[pa.Array, pa.Array]:
-    """Numbers that became these as doubles lie between the results."""
+    """Bounds of all decimals that a double may have turned into ``low`` and ``high``."""
     least, greatest = ends_of_int64(kind) or (None, None)
     return _outwards(low, pc.subtract, least, kind), _outwards(high, pc.add, greatest, kind)
 
 
-def _outwards(bounds: pa.Array, way: Callable[..., pa.Array], end: pa.Scalar | None, kind: DecimalType) -> pa.Array:
-    """``bounds`` less or more (``way``) what is lost; unknown where that leaves the type, and where they are ``end``.
+def _outwards(bounds: pa.Array, move: Callable[..., pa.Array], end: pa.Scalar | None, kind: DecimalType) -> pa.Array:
+    """``bounds`` moved by what a double loses; null where that leaves the type, and where a bound equals ``end``.
 
-    What is lost is rounded to the type's scale: no number of that scale lies between.
+    ``move`` adds or subtracts. The loss is rounded to the type's scale, as all values of the column have that scale.
     """
     import pyarrow as pa
 
@@ -205,13 +208,13 @@ def _outwards(bounds: pa.Array, way: Callable[..., pa.Array], end: pa.Scalar | N
     wide = pa.decimal256(kind.precision, kind.scale)
     size = pc.abs(pc.cast(bounds, pa.float64()))
     lost = pc.cast(pc.multiply(size, scalar(_LOST_OF_A_DOUBLE, pa.float64())), wide)
-    moved = way(pc.cast(bounds, wide), lost)
+    moved = move(pc.cast(bounds, wide), lost)
     fits = pc.less_equal(pc.abs(moved), pc.cast(scalar(kind.greatest, bounds.type), wide))
     return pc.cast(pc.if_else(fits, moved, scalar(None, moved.type)), bounds.type)
 
 
 def _parsed_text(raw: pa.Array, target: pa.DataType, parse: Callable[[str], int]) -> pa.Array:
-    """Dates and timestamps: from text, or from typed values of this or an older type."""
+    """Dates and timestamps from text, or from values of the column's type or an older one."""
     import pyarrow as pa
 
     if not pa.types.is_string(raw.type):
@@ -230,7 +233,7 @@ def _try(parse: Callable[[str], int], text: str | None) -> int | None:
 
 
 def _instant(text: str) -> int:
-    """A bound without a zone is in the writer's, which nobody knows: no bound."""
+    """Parse a bound; one without a zone is no bound, as the writer's zone is not known."""
     micros, has_zone = parse_instant(text)
     if not has_zone:
         raise ValueError(text)
@@ -238,8 +241,10 @@ def _instant(text: str) -> int:
 
 
 def in_either_calendar(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Bounds, each [n] of one type, with what they are by the old calendar between them, where they are dates or
-    timestamps: up to ten days less to two more, of instants up to a day further in zones whose past is not known to it.
+    """Widen dates and timestamps to hold also in the hybrid calendar; other types are returned unchanged.
+
+    Days move by up to ten days back and two forward. Instants move by up to two days more, for zones whose history the
+    old classes do not know.
     """
     import pyarrow as pa
 
@@ -280,8 +285,7 @@ def _widen_timestamps(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array
 
 
 def _widen_strings(high: pa.StringArray) -> pa.StringArray:
-    """Few strings are long enough to have been cut, or end like a cut one: the others stay as they are."""
-
+    """Widen the strings that may be truncated: those that are long enough, or end with a tie-break character."""
     suspects = _suspects(high)
     if not suspects.any():
         return high
@@ -290,15 +294,15 @@ def _widen_strings(high: pa.StringArray) -> pa.StringArray:
 
 
 def _suspects(high: pa.StringArray) -> np.ndarray:
-    """bool[n]: texts of at least as many bytes as a cut one has characters, and those that may end with a mark."""
+    """Which strings have at least 32 bytes or may end with a tie-break character, bool[n]; cheap and approximate."""
     import numpy as np
 
     _, places, data = high.buffers()
     if data is None or not data.size:
         return np.zeros(len(high), bool)
     offsets = np.frombuffer(places, np.int32)[high.offset : high.offset + len(high) + 1]
-    last = np.frombuffer(data, np.uint8)[np.maximum(offsets[1:] - 1, 0)]  # of an empty text whatever stands there
-    return reduce(or_, (last == mark.encode()[-1] for mark in _MARKS), np.diff(offsets) >= _CUT_CHARACTERS)
+    last = np.frombuffer(data, np.uint8)[np.maximum(offsets[1:] - 1, 0)]  # any byte for an empty text
+    return reduce(or_, (last == mark.encode()[-1] for mark in _TIE_BREAKS), np.diff(offsets) >= _CUT_CHARACTERS)
 
 
 def _widen_cut(high: pa.StringArray) -> pa.StringArray:
@@ -313,7 +317,7 @@ def _widen_cut(high: pa.StringArray) -> pa.StringArray:
 
 
 def _widen_floats(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """3.14 as a float is another double than 3.14: take whichever lies outside."""
+    """The float 3.14 is not the double 3.14: take the outer one of both."""
     import pyarrow as pa
 
     as_floats = [pc.cast(pc.cast(side, pa.float32(), safe=False), pa.float64()) for side in (low, high)]

@@ -1,12 +1,13 @@
-"""Row groups of a Parquet checkpoint that need not be read: what their footers say of every file that they list.
+"""Skips row groups of a Parquet checkpoint by the statistics in the Parquet footer.
 
-The footer bounds the columns ``stats_parsed`` and ``partitionValues_parsed`` over a whole row group. It passes over
-nulls, and a file without statistics is one that cannot be dropped, so a bound counts only where every add action of
-the group has one: where a column has no more nulls than ``add.path``. A group is then judged as if it were one file.
+The footer has bounds of the columns ``stats_parsed`` and ``partitionValues_parsed`` over a row group. These bounds
+ignore nulls, but a file without statistics must not be dropped. So a bound is used only where every add action of the
+group has a value: where the column has no more nulls than ``add.path``. The group is then judged like one file.
 
-* Floating-point columns are left out: footers pass over NaN too. So are instants among the partition values, which
-  may have been written without their zone.
-* What is unknown of a file because its own numbers contradict each other is not seen here.
+* Floating-point columns are not used, as footers ignore NaN too. Partition values of type timestamp are not used, as
+  they may have been written without their zone.
+* The statistics of a single file that contradict each other are unknown where the file is read; a footer does not show
+  such contradictions.
 
 Source: Delta PROTOCOL.md, "Checkpoint Schema"; Parquet format, "Statistics".
 """
@@ -35,25 +36,25 @@ from tableformats.plugin import (
 )
 from tableformats.plugin import compute as pc
 
+from ..statistics.bounds import FIRST_SURE_INSTANT, bound_pair, ends_of_int64, in_either_calendar
 from ..statistics.stats_json import Leaf, leaf_of
-from ..statistics.stats_values import FIRST_SURE_INSTANT, bound_pair, ends_of_int64, in_either_calendar
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-__all__ = ["GroupFilter", "RowGroup"]
+__all__ = ["GroupFilter", "SkippedRowGroup"]
 
 _PARTITION, _STATS = "partitionValues_parsed", "stats_parsed"
 _FLOATING = ("float", "double")
-# Shorter than any string at which a writer may have lost half a character: see stats_values.
+# Shorter than any string in which a writer may have lost half a surrogate pair; see ``bounds.py``.
 _SURE_CHARACTERS = 15
 
 
 @dataclass(frozen=True)
-class RowGroup:
-    """A row group by its number, with how many add actions it holds."""
+class SkippedRowGroup:
+    """A row group that need not be read: its number, and how many add actions it has."""
 
     number: int
     adds: int
@@ -61,7 +62,7 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class _Column:
-    """A leaf column of all row groups, a row a group; ``least`` and ``greatest`` are null where nothing is known."""
+    """Statistics of one leaf column, one row per row group; ``least`` and ``greatest`` are null where unknown."""
 
     least: pa.Array
     greatest: pa.Array
@@ -69,7 +70,17 @@ class _Column:
 
 
 class GroupFilter:
-    """Judges the row groups of checkpoint files by one request's predicate."""
+    """Judges the row groups of checkpoint files by the predicate of one request.
+
+    Parameters
+    ----------
+    schema : Schema
+        The table's schema.
+    spec : PartitionSpec
+        The table's partition spec.
+    request : ReadRequest
+        Has the predicate and the columns that it names.
+    """
 
     def __init__(self, schema: Schema, spec: PartitionSpec, request: ReadRequest) -> None:
         parts = {part.source_id: part.id for part in spec.fields}
@@ -87,18 +98,18 @@ class GroupFilter:
 
     @property
     def can_skip(self) -> bool:
-        """Whether the predicate names a column that footers may bound."""
+        """Whether the predicate names a column that footers may have bounds of."""
         return self._filter is not None and bool(self._partition or self._leaves)
 
-    def can_skip_of(self, add: pa.DataType) -> bool:
-        """Whether footers may bound such a column of a checkpoint with this type of ``add``."""
+    def has_bounds_in(self, add: pa.DataType) -> bool:
+        """Whether ``add``, the type of that column, has members with bounds of such columns."""
         import pyarrow as pa
 
         names = [name for name, asked in ((_PARTITION, self._partition), (_STATS, self._leaves)) if asked]
         return pa.types.is_struct(add) and any(add.get_field_index(name) >= 0 for name in names)
 
-    def skipped(self, metadata: pq.FileMetaData, add: pa.DataType) -> list[RowGroup]:
-        """The row groups that hold no file which the predicate needs; ``add`` is the Arrow type of that column."""
+    def skipped(self, metadata: pq.FileMetaData, add: pa.DataType) -> list[SkippedRowGroup]:
+        """The row groups without a file that the predicate needs; ``add`` is the Arrow type of that column."""
         import numpy as np
 
         if not metadata.num_row_groups:
@@ -111,26 +122,26 @@ class GroupFilter:
         judged = self._judge(footer, paths.nulls)
         if judged is None:
             return []
-        return [RowGroup(i, int(adds[i])) for i in np.flatnonzero(~judged & (adds > 0)).tolist()]
+        return [SkippedRowGroup(i, int(adds[i])) for i in np.flatnonzero(~judged & (adds > 0)).tolist()]
 
     def _judge(self, footer: _Footer, others: np.ndarray) -> np.ndarray | None:
-        """bool[groups]: which are needed; ``others`` are the rows that are no add actions. None: nothing is known."""
+        """Which groups are needed, bool[groups]; None where nothing is known. ``others`` counts rows without an add."""
         import numpy as np
         import pyarrow as pa
 
         lower: dict[int, pa.Array] = {}
         upper: dict[int, pa.Array] = {}
         has_null: dict[int, pa.Array] = {}
-        sure = np.ones(len(others), bool)
+        known = np.ones(len(others), bool)
         for partition_id, field in self._partition:
             column = footer.column((_PARTITION, field.stored_name))
             if column is None or column.least.type != arrow_type(field.type):
                 continue
             lower[partition_id], upper[partition_id] = in_either_calendar(column.least, column.greatest)
-            known = to_numpy(pc.is_valid(lower[partition_id]))
-            # Without a least value a group must consist of NULLs, or nothing is known of it.
-            sure &= known | (column.nulls == footer.rows)
-            # An empty string is a NULL in the log; whether it is one here is the writer's choice.
+            has_least = to_numpy(pc.is_valid(lower[partition_id]))
+            # A group without a least value is known only where all its values are NULL.
+            known &= has_least | (column.nulls == footer.rows)
+            # An empty string means NULL in the log; in a checkpoint, writers use either.
             empty = np.array([v in ("", b"") for v in column.least.to_pylist()])
             has_null[partition_id] = to_arrow((column.nulls > others) | empty)
         bounds = self._bounds(footer, others)
@@ -139,7 +150,7 @@ class GroupFilter:
         nan = dict.fromkeys(lower, pa.nulls(len(others), pa.bool_()))
         assert self._filter is not None, "can_skip is asked first"
         decision = self._filter.decide(self._spec.id, lower, upper, has_null, nan, bounds)
-        return np.asarray(decision.keep | ~sure)
+        return np.asarray(decision.keep | ~known)
 
     def _bounds(self, footer: _Footer, others: np.ndarray) -> Bounds:
         import numpy as np
@@ -171,7 +182,10 @@ def _where(known: np.ndarray, values: pa.Array) -> pa.Array:
 
 
 def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Bounds over all bounds of a group, where what one file's bound is widened by does not grow with the bound."""
+    """Bounds over the bounds of all files in a group.
+
+    A smaller bound of another file may be widened further than the greatest one, so some bounds move out more.
+    """
     import pyarrow as pa
 
     lower, upper = bound_pair(leaf, low, high)
@@ -183,7 +197,7 @@ def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa
         micros, sure = pc.cast(upper, pa.int64()), scalar(FIRST_SURE_INSTANT, pa.int64())
         upper = pc.cast(pc.if_else(pc.less(micros, sure), sure, micros), upper.type)
     elif isinstance(leaf.type, DecimalType) and (ends := ends_of_int64(leaf.type)) is not None:
-        # One file's bound may stand for more than another file's that is greater.
+        # A file's bound that equals an end of int64 may mean "or beyond", even if another file's bound is greater.
         unknown = scalar(None, lower.type)
         lower = pc.if_else(pc.less_equal(lower, ends[0]), unknown, lower)
         upper = pc.if_else(pc.greater_equal(upper, ends[1]), unknown, upper)
@@ -191,7 +205,7 @@ def _group_pair(leaf: Leaf, low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa
 
 
 class _Footer:
-    """The statistics of the leaf columns below ``add``, found by their path."""
+    """The footer's statistics of the leaf columns below ``add``, by path."""
 
     def __init__(self, footer: pq.FileMetaData, add: pa.DataType) -> None:
         import numpy as np
@@ -210,7 +224,7 @@ class _Footer:
             del self._places[path]
 
     def column(self, path: Sequence[str]) -> _Column | None:
-        """None where the file has no such column, or one that its dotted path does not tell from others."""
+        """The statistics of a column; None where it is absent or its dotted path is ambiguous."""
         import numpy as np
         import pyarrow as pa
 
@@ -244,7 +258,7 @@ def _leaf_type(kind: pa.DataType, path: Iterable[str]) -> pa.DataType | None:
 
 
 def _statistics(chunk: Any) -> tuple[Any, Any, int]:
-    """Least and greatest value, or None, and the number of nulls, -1 where it is not known."""
+    """Least and greatest value (None: unknown), and the number of nulls (-1: unknown)."""
     import pyarrow as pa
 
     try:
