@@ -133,5 +133,5 @@ def test_entries_are_counted_over_all_blocks() -> None:
 def test_without_libdeflate_blocks_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     data = manifest_bytes(_alike(random.Random(9), 50))
     assert len(blocks_of(data)) >= 1
-    monkeypatch.setattr(inflate, "libdeflate", lambda: None)
+    monkeypatch.setattr(avro, "libdeflate", lambda: None)
     assert check_against_oracle(data, codec="deflate") == 50

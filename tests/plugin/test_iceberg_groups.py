@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tableformats_iceberg.avro.columns import RawColumn
 from tableformats_iceberg.avro.container import Want, read_columns
-from tableformats_iceberg.deletes.partition_codes import places, row_codes
-from tableformats_iceberg.metadata.paths import comparable
+from tableformats_iceberg.deletes.partition_codes import find_in_sorted, row_codes
+from tableformats_iceberg.files.paths import comparable
 
 from tableformats.errors import CorruptMetadataError
 
@@ -40,7 +40,7 @@ KINDS = [
 @example([2**40], [2**40, 0])
 def test_places(groups: list[int], values: list[int]) -> None:
     ascending = sorted(groups)
-    rows, place = places(np.array(ascending, np.int64), np.array(values, np.int64))
+    rows, place = find_in_sorted(np.array(ascending, np.int64), np.array(values, np.int64))
     expected = [(i, ascending.index(v)) for i, v in enumerate(values) if v in groups]
     assert list(zip(rows.tolist(), place.tolist(), strict=True)) == expected
 

@@ -34,7 +34,7 @@ from tableformats.plugin import (
     primitive,
 )
 
-from .jsontext import Node, parse_json
+from ..files.strict_json import Node, parse_json
 
 __all__ = ["NAME_MAPPING_PROPERTY", "field_ids", "parse_name_mapping", "parse_schema"]
 

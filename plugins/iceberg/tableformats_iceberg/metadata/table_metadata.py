@@ -28,7 +28,7 @@ from tableformats.plugin import (
     primitive,
 )
 
-from .jsontext import Node, parse_json
+from ..files.strict_json import Node, parse_json
 from .schema import field_ids, parse_schema
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> T
 
 
 def _plain(data: bytes, path: str, limits: Limits) -> bytes:
-    from ..avro.codecs import inflated
+    from ..files.inflate import inflated
 
     if data[:2] == b"\x1f\x8b":
         return bytes(inflated("gzip", memoryview(data), limits, path, 0))
