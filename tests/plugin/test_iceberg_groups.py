@@ -145,7 +145,7 @@ def test_records_are_left_out_with_all_they_hold(records: list[tuple[int, list[i
         return varint(status) + array + own + (varint(0) if value is None else varint(1) + text(value))
 
     blocks = [(len(part), b"".join(encoded(*r) for r in part)) for part in (records[:3], records[3:]) if part]
-    columns = read_columns(container(schema, blocks), wants, [7], "x", None, ((0,), 2), 5)
+    columns = read_columns(container(schema, blocks), wants, [7], "x", drop=((0,), 2), expected=5)
     left = [r for r in records if r[0] != 2]
     assert columns.rows == len(left)
     assert columns[(0,)].values.tolist() == [status for status, _, _ in left]

@@ -176,6 +176,7 @@ def read_columns(
     wants: Sequence[Want],
     keys: Sequence[int],
     path: str,
+    *,
     header: Header | None = None,
     drop: tuple[Path, int] | None = None,
     expected: int = 0,
@@ -217,13 +218,14 @@ def read_columns(
     except CorruptMetadataError as error:
         error.path = path
         raise
+    file = _File(data, header, program.min_size, path, limits)
     new_decoder = partial(_decoder, layout, drop, expected, len(data))
     decoder = None
     if decodes_at_once(header):
-        decoder = _decode_parts(new_decoder, data, header, program.min_size, limits, threads)
+        decoder = _decode_parts(new_decoder, file, threads)
     if decoder is None:
         decoder = new_decoder(limits)
-        _decode_blocks(decoder, data, header, program.min_size, path, limits)
+        _decode_blocks(decoder, file)
     return _columns(decoder, program, keys, header, path)
 
 
@@ -231,6 +233,7 @@ def read_columns_of_files(
     files: Iterable[tuple[bytes | memoryview, Header]],
     wants: Sequence[Want],
     keys: Sequence[int],
+    *,
     drop: tuple[Path, int] | None = None,
     expected: int = 0,
     size: int = 0,
@@ -266,7 +269,7 @@ def read_columns_of_files(
     ends = []
     for data, header in chain([(first_data, first)], rest):
         size -= len(data)
-        if not _decode_at_once(decoder, data, header, program.min_size, limits, max(size, 0)):
+        if not _decode_at_once(decoder, _File(data, header, program.min_size, "", limits), max(size, 0)):
             return None
         ends.append(decoder.rows)
     return _columns(decoder, program, keys, first, ""), ends
@@ -321,41 +324,50 @@ def _compiled(
     )
 
 
-def _decode_at_once(
-    decoder: BlockDecoder, data: bytes | memoryview, header: Header, min_size: int, limits: Limits, ahead: int = 0
-) -> bool:
+@dataclass(frozen=True)
+class _File:
+    """A file, or its first blocks, to be decoded. A record has at least ``min_size`` bytes."""
+
+    data: bytes | memoryview
+    header: Header
+    min_size: int
+    path: str
+    limits: Limits
+
+
+def _decode_at_once(decoder: BlockDecoder, file: _File, ahead: int = 0) -> bool:
     """Decode all blocks of a file in one call of the kernel. False: something is odd, and the decoder is not usable.
 
     About ``ahead`` bytes of other files will follow into the same decoder, so it makes room for them too.
     """
+    header, limits = file.header, file.limits
     inflater = _inflater() if header.codec == "deflate" else None
+    min_size = max(file.min_size, 1)
     return decoder.decode_file(
-        data, header.offset, header.sync, max(min_size, 1), limits.entries, inflater, limits.inflated_bytes, ahead
+        file.data, header.offset, header.sync, min_size, limits.entries, inflater, limits.inflated_bytes, ahead
     )
 
 
-def _decode_parts(
-    new_decoder: _NewDecoder, data: bytes | memoryview, header: Header, min_size: int, limits: Limits, threads: int
-) -> BlockDecoder | None:
+def _decode_parts(new_decoder: _NewDecoder, file: _File, threads: int) -> BlockDecoder | None:
     """Decode a file, each thread a part of it. None: something is odd, or a part passes its share of the limits."""
-    view, cuts = memoryview(data), _cuts(data, header, threads)
+    header, limits, cuts = file.header, file.limits, _cuts(file.data, file.header, threads)
     if not cuts:
         single = new_decoder(limits)
-        return single if _decode_at_once(single, data, header, min_size, limits) else None
-    parts = len(cuts) + 1
+        return single if _decode_at_once(single, file) else None
+    view, n_parts = memoryview(file.data), len(cuts) + 1
     # Each part has a share of the limits, so that all parts together stay within them. The first decoder has the full
     # limits, because the others are appended to it.
-    share = replace(limits, entries=-(-limits.entries // parts), decoded_bytes=-(-limits.decoded_bytes // parts))
+    share = replace(limits, entries=-(-limits.entries // n_parts), decoded_bytes=-(-limits.decoded_bytes // n_parts))
 
     def decoded(span: tuple[int, int]) -> BlockDecoder | None:
         start, stop = span
         is_first = start == header.offset
         decoder = new_decoder(limits if is_first else share)
-        ahead = len(data) - stop if is_first else 0
-        begin = replace(header, offset=start)
-        return decoder if _decode_at_once(decoder, view[:stop], begin, min_size, share, ahead) else None
+        ahead = len(view) - stop if is_first else 0
+        part = replace(file, data=view[:stop], header=replace(header, offset=start), limits=share)
+        return decoder if _decode_at_once(decoder, part, ahead) else None
 
-    first, *rest = in_order(decoded, pairwise([header.offset, *cuts, len(data)]))
+    first, *rest = in_order(decoded, pairwise([header.offset, *cuts, len(view)]))
     if first is None or not all(more is not None and first.append(more) for more in rest):
         return None
     return first
@@ -391,10 +403,9 @@ def _inflater() -> Inflater:
     return inflater
 
 
-def _decode_blocks(
-    decoder: BlockDecoder, data: bytes | memoryview, header: Header, min_size: int, path: str, limits: Limits
-) -> None:
+def _decode_blocks(decoder: BlockDecoder, file: _File) -> None:
     """Decode a file block by block, with an error that names the offset of the damage."""
+    data, header, path, limits = file.data, file.header, file.path, file.limits
     view = memoryview(data)
     offset, end = header.offset, len(data)
     entries = 0
@@ -410,7 +421,7 @@ def _decode_blocks(
         if data[offset + size : offset + size + SYNC_SIZE] != header.sync:
             raise CorruptMetadataError("an Avro block does not end in the sync marker", path=path, offset=offset + size)
         block = inflated(header.codec, view[offset : offset + size], limits, path, offset)
-        if count > len(block) // min_size:
+        if count > len(block) // file.min_size:
             raise CorruptMetadataError(
                 f"an Avro block declares {count} records in {len(block)} bytes", path=path, offset=start
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 import pyarrow as pa
@@ -65,6 +65,18 @@ class _Positions:
         return int(self.rows.nbytes + self.offsets.nbytes + self.paths.nbytes)
 
 
+class _Delete(TypedDict):
+    """A row of the table of deletes, see :mod:`tableformats_iceberg.deletes.delete_table`."""
+
+    kind: str
+    path: str
+    offset: int
+    size_bytes: int
+    cardinality: int
+    file_format: str
+    equality_ids: list[int] | None
+
+
 class DeleteReader:
     """Reads the delete files of one snapshot. Caches decoded position delete files, up to ``MAX_CACHED_BYTES``.
 
@@ -88,14 +100,15 @@ class DeleteReader:
         from pyroaring import BitMap64
 
         found = BitMap64()
-        for row in deletes.to_pylist():
+        rows: list[_Delete] = deletes.to_pylist()
+        for row in rows:
             if row["kind"] == DELETION_VECTOR:
                 found |= self._vector(row, record_count)
             elif row["kind"] != EQUALITY:
                 found |= self._positions_of(path, row)
         return found
 
-    def _vector(self, row: Mapping[str, Any], record_count: int | None) -> BitMap64:
+    def _vector(self, row: _Delete, record_count: int | None) -> BitMap64:
         path = self._files.locate(row["path"])
         offset, length = row["offset"], row["size_bytes"]
         if offset < 0 or length < 0:
@@ -110,7 +123,7 @@ class DeleteReader:
             ) from None
         return parse_deletion_vector(blob, path, offset, row["cardinality"], record_count, self._limits)
 
-    def _positions_of(self, path: str, row: Mapping[str, Any]) -> BitMap64:
+    def _positions_of(self, path: str, row: _Delete) -> BitMap64:
         from pyroaring import BitMap64
 
         positions = self._load(row)
@@ -127,7 +140,7 @@ class DeleteReader:
             limits.check("file_rows", found.max() + 1, "rows or more of a file with deleted ones", path=path)
         return found
 
-    def _load(self, row: Mapping[str, Any]) -> _Positions:
+    def _load(self, row: _Delete) -> _Positions:
         path = self._files.locate(row["path"])
         if path in self._cache:
             self._cache.move_to_end(path)
@@ -141,10 +154,11 @@ class DeleteReader:
 
     # ---- equality -----------------------------------------------------------------------------------------------
 
-    def equality_deletes(self, delete: Mapping[str, Any]) -> pa.Table:
+    def equality_deletes(self, delete: Mapping[str, object]) -> pa.Table:
         """See :meth:`tableformats.plugin.FormatSnapshot.equality_deletes`."""
-        path = self._files.locate(delete["path"])
-        ids = list(delete["equality_ids"] or ())
+        row = cast("_Delete", delete)
+        path = self._files.locate(row["path"])
+        ids = list(row["equality_ids"] or ())
         if not ids:
             raise CorruptMetadataError("an equality delete file names no key columns", path=path, field="equality_ids")
         wanted = []
@@ -157,7 +171,7 @@ class DeleteReader:
                     field=str(field_id),
                 )
             wanted.append(_Column(field_id, found.name, found.type))
-        columns = self._read(path, delete["file_format"], wanted)
+        columns = self._read(path, row["file_format"], wanted)
         return pa.table(columns, names=[str(i) for i in ids])
 
     # ---- files --------------------------------------------------------------------------------------------------

@@ -142,7 +142,7 @@ def _read(snapshot: SnapshotView, manifest: Manifest) -> tuple[Entries, AvroColu
     data, path = source.read_bytes(manifest)
     request = source.request([f.id for f in _leaves(snapshot).values()], all_statuses=True)
     entries = source.decode_entries(data, path, manifest, request)
-    return entries, read_columns(data, _WANTS, (), path, entries.columns.header, limits=source.limits)
+    return entries, read_columns(data, _WANTS, (), path, header=entries.columns.header, limits=source.limits)
 
 
 # ---- columns --------------------------------------------------------------------------------------------------------

@@ -243,8 +243,17 @@ def read_entries(
         raise CorruptMetadataError(f"the table has no partition spec {spec_id}", path=path, field="partition_spec_id")
     spec = request.specs[spec_id]
     drop = None if request.all_statuses else _DROP
-    wants, expected = _wants(spec, manifest.content), manifest.live_files
-    raw = read_columns(data, wants, request.keys, path, header, drop, expected, request.limits, request.threads)
+    raw = read_columns(
+        data,
+        _wants(spec, manifest.content),
+        request.keys,
+        path,
+        header=header,
+        drop=drop,
+        expected=manifest.live_files,
+        limits=request.limits,
+        threads=request.threads,
+    )
     if not request.all_statuses:
         check_counts(manifest, raw.rows, path, report)
     files = _files(raw, _Inherited([manifest], [raw.rows]), spec, path)
@@ -286,7 +295,9 @@ def read_entries_of_manifests(
     wants, records = _wants(spec, expected[0].content), sum(m.live_files for m in expected)
     size = sum(max(m.length, 0) for m in expected)
     try:
-        decoded = read_columns_of_files(files(), wants, request.keys, _DROP, records, size, request.limits)
+        decoded = read_columns_of_files(
+            files(), wants, request.keys, drop=_DROP, expected=records, size=size, limits=request.limits
+        )
         if decoded is None:
             return None
         raw, ends = decoded
