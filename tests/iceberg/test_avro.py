@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tableformats_iceberg.avro._avro import AvroDecodeError, read_varint
 from tableformats_iceberg.avro.container import Want, read_columns, read_header
-from tableformats_iceberg.avro.schema import compile_program
+from tableformats_iceberg.avro.decode_program import compile_program
 from tableformats_iceberg.manifests.entries import _wants
 
 from tableformats.errors import CorruptMetadataError, LimitExceededError

@@ -84,7 +84,9 @@ def test_a_limit_holds_whatever_the_file_before_needed() -> None:
     program, layout = avro._compiled(header.schema, LAST, (), None)
     for limits in (Limits(), Limits(inflated_bytes=1000), Limits()):
         decoder = avro.BlockDecoder(*layout, 0, limits.decoded_bytes)
-        assert avro._decode_at_once(decoder, data, header, program.min_size, limits) == (limits == Limits())
+        assert avro._decode_at_once(decoder, avro._File(data, header, program.min_size, "x", limits)) == (
+            limits == Limits()
+        )
 
 
 def test_entries_are_counted_over_all_blocks() -> None:
@@ -97,5 +99,5 @@ def test_entries_are_counted_over_all_blocks() -> None:
 def test_without_libdeflate_blocks_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     data = manifest_bytes(similar_entries(random.Random(9), 50))
     assert len(blocks_of(data)) >= 1
-    monkeypatch.setattr(inflate, "libdeflate", lambda: None)
+    monkeypatch.setattr(avro, "libdeflate", lambda: None)
     assert check_against_oracle(data, codec="deflate") == 50

@@ -11,9 +11,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+from tableformats_iceberg.files.table_files import TableFiles
 from tableformats_iceberg.manifests.batch_reader import ManifestBatchReader
-from tableformats_iceberg.manifests.entries import FILE_PATH_ID, ManifestStatistics
-from tableformats_iceberg.metadata.files import TableFiles
+from tableformats_iceberg.manifests.entries import FILE_PATH_ID
+from tableformats_iceberg.manifests.statistics import ManifestStatistics
 
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, TableFormatsError
@@ -344,7 +345,7 @@ def test_deletes_are_those_of_manifests_alone(
 
     together = planned()
     assert any(together[0])
-    monkeypatch.setattr("tableformats_iceberg.manifests.manifest_reader._AT_ONCE", 1)
+    monkeypatch.setattr("tableformats_iceberg.deletes.delete_manifests._BUNDLE_FILES", 1)
     assert planned() == together
 
 

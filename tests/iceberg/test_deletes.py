@@ -19,13 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 from tableformats_iceberg.deletes.delete_files import DeleteReader
+from tableformats_iceberg.deletes.delete_index import DeleteIndex, _in, _rows_of, _taken
 from tableformats_iceberg.deletes.delete_pruning import PlannedPaths
-from tableformats_iceberg.deletes.deletes import DeleteIndex, DeletesOf, Stretch, _in, _rows_of, _taken, deletes_of
+from tableformats_iceberg.deletes.delete_table import ManifestSlice, SpecDeletes, deletes_of
 from tableformats_iceberg.deletes.puffin import parse_deletion_vector
-from tableformats_iceberg.manifests.entries import FILE_PATH_ID, read_entries
+from tableformats_iceberg.files.paths import comparable
+from tableformats_iceberg.files.table_files import TableFiles
+from tableformats_iceberg.manifests.entries import FILE_PATH_ID, EntriesRequest, read_entries
 from tableformats_iceberg.manifests.manifest_list import DELETES, Manifest
-from tableformats_iceberg.metadata.files import TableFiles
-from tableformats_iceberg.metadata.paths import comparable
 
 from tableformats._core.filekeys import FileKeySet
 from tableformats.errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
@@ -137,14 +138,14 @@ def index_of(deletes: list[Any]) -> DeleteIndex:
     return DeleteIndex(tables_of(deletes), SPECS)
 
 
-def tables_of(deletes: list[Any], folder: str = "") -> list[DeletesOf]:
+def tables_of(deletes: list[Any], folder: str = "") -> list[SpecDeletes]:
     entries = []
     for number, delete in enumerate(deletes):
         spec_id = delete[0][0]
         data = manifest_bytes([delete_entry(number, delete, folder)], avro_partition(SPECS[spec_id]))
         manifest = Manifest("m", len(data), spec_id, DELETES, 0, 0, 1, -1, -1, -1, -1, -1, -1, None)
-        entries.append(read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID]))
-    return [deletes_of(one, [Stretch(i, one.files.num_rows, "m")]) for i, one in enumerate(entries)]
+        entries.append(read_entries(data, "m", manifest, EntriesRequest(SPECS, 0, [FILE_PATH_ID])))
+    return [deletes_of(one, [ManifestSlice(i, one.files.num_rows, "m")]) for i, one in enumerate(entries)]
 
 
 def survivors(data: list[Any], folder: str = "") -> pa.Table:
@@ -197,7 +198,7 @@ def test_deletes_of_other_files_are_left_out_early(table: tuple[list[Any], list[
     deletes = [d for d in deletes if d[1] != "deletion_vector"]
     files, found = survivors(data, left), tables_of(deletes, right)
     specs = {one.spec_id for one in found}
-    tables_ = [DeletesOf(i, pa.concat_tables([one.table for one in found if one.spec_id == i])) for i in specs]
+    tables_ = [SpecDeletes(i, pa.concat_tables([one.table for one in found if one.spec_id == i])) for i in specs]
     only = [PlannedPaths(files["path"]).only(one) for one in tables_]
     assert attached(planned(DeleteIndex(only, SPECS), files)) == attached(planned(DeleteIndex(tables_, SPECS), files))
     if left == right != "":
@@ -267,9 +268,9 @@ def test_rows_of_chunks(rows: list[int]) -> None:
     assert _taken(column, np.array(rows, np.int64)).to_pylist() == [column[row].as_py() for row in rows]
 
 
-def of_one(data: bytes, manifest: Manifest) -> DeletesOf:
-    entries = read_entries(data, "m", manifest, SPECS, 0, [FILE_PATH_ID])
-    return deletes_of(entries, [Stretch(0, entries.files.num_rows, "m")])
+def of_one(data: bytes, manifest: Manifest) -> SpecDeletes:
+    entries = read_entries(data, "m", manifest, EntriesRequest(SPECS, 0, [FILE_PATH_ID]))
+    return deletes_of(entries, [ManifestSlice(0, entries.files.num_rows, "m")])
 
 
 def test_bounds_that_differ_name_no_file() -> None:
@@ -369,7 +370,7 @@ def test_vectors_of_the_reference() -> None:
 
 
 def reader(folder: Path, limits: Limits = DEFAULT_LIMITS) -> DeleteReader:
-    files = TableFiles(Storage(folder, limits=limits), parse(), str(folder), None, MetadataCache())
+    files = TableFiles(Storage(folder, limits=limits), parse().location, str(folder), None, MetadataCache())
     kinds = {1: ("a", "long"), 2: ("b", "string"), 3: ("t", "timestamp_ntz")}
     fields = {i: Field(i, name, primitive(kind)) for i, (name, kind) in kinds.items()}
     return DeleteReader(files, fields.get)

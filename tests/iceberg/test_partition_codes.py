@@ -13,8 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tableformats_iceberg.avro.columns import RawColumn
 from tableformats_iceberg.avro.container import Want, read_columns
-from tableformats_iceberg.deletes.partition_codes import places, row_codes
-from tableformats_iceberg.metadata.paths import comparable
+from tableformats_iceberg.deletes.partition_codes import find_in_sorted, row_codes
+from tableformats_iceberg.files.paths import comparable
 
 from tableformats.errors import CorruptMetadataError
 from tests.support.iceberg_manifests import container, record, text, varint
@@ -39,7 +39,7 @@ KINDS = [
 @example([2**40], [2**40, 0])
 def test_places(groups: list[int], values: list[int]) -> None:
     ascending = sorted(groups)
-    rows, place = places(np.array(ascending, np.int64), np.array(values, np.int64))
+    rows, place = find_in_sorted(np.array(ascending, np.int64), np.array(values, np.int64))
     expected = [(i, ascending.index(v)) for i, v in enumerate(values) if v in groups]
     assert list(zip(rows.tolist(), place.tolist(), strict=True)) == expected
 
@@ -144,7 +144,7 @@ def test_records_are_left_out_with_all_they_hold(records: list[tuple[int, list[i
         return varint(status) + array + own + (varint(0) if value is None else varint(1) + text(value))
 
     blocks = [(len(part), b"".join(encoded(*r) for r in part)) for part in (records[:3], records[3:]) if part]
-    columns = read_columns(container(schema, blocks), wants, [7], "x", None, ((0,), 2), 5)
+    columns = read_columns(container(schema, blocks), wants, [7], "x", drop=((0,), 2), expected=5)
     left = [r for r in records if r[0] != 2]
     assert columns.rows == len(left)
     assert columns[(0,)].values.tolist() == [status for status, _, _ in left]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tableformats_iceberg.files.strict_json import parse_json
 from tableformats_iceberg.format import IcebergFormat
-from tableformats_iceberg.metadata.jsontext import parse_json
 from tableformats_iceberg.metadata.locate import is_metadata_name, locate
 from tableformats_iceberg.metadata.schema import parse_name_mapping
 from tableformats_iceberg.metadata.table_metadata import parse_metadata

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tableformats_iceberg.avro.columns import RawColumn
-from tableformats_iceberg.manifests.entries import read_entries
+from tableformats_iceberg.manifests.entries import EntriesRequest, read_entries
 from tableformats_iceberg.manifests.manifest_list import DATA, Manifest, parse_manifest_list
 from tableformats_iceberg.manifests.values import decode_bounds, decode_partition
 
@@ -207,7 +207,7 @@ def test_statistics_of_live_files_only() -> None:
         ]
     )
     manifest = Manifest("m", len(data), 0, DATA, 1, 0, 1, -1, -1, -1, -1, -1, -1, None)
-    entries = read_entries(data, "m", manifest, {0: PartitionSpec(0, ())}, 0, [1])
+    entries = read_entries(data, "m", manifest, EntriesRequest({0: PartitionSpec(0, ())}, 0, [1]))
     column = Field(1, "x", primitive("long"))
     bounds = entries.statistics.bounds((column, Field(2, "y", primitive("int"))), None)
     assert bounds.lower[1].to_pylist() == [1, None]
@@ -275,7 +275,7 @@ def test_summaries_are_given_to_the_filter_by_spec() -> None:
     ]
     found = parse_manifest_list(container(schema, [(len(rows), b"".join(rows))]), "l")
     recorder, report = Recorder(), ScanReport()
-    kept = [m.path for m in found.kept(DATA, specs, recorder, report)]
+    kept = [m.path for m in found.select(DATA, specs, recorder, report)]
     # Only what is known to hold no value but those of its bounds may be dropped.
     assert kept == ["unpartitioned", "nan", "cut", "half", "two summaries", "no summaries", "other spec"]
     ((spec_id, lower, upper, nulls, _),) = recorder.asked

@@ -25,7 +25,7 @@ from benchmarks.generate.specs import questions
 from benchmarks.planners import sql
 from tableformats_delta.checkpoints.checkpoint_files import CheckpointFile
 from tableformats_iceberg.manifests.batch_reader import ManifestBatchReader
-from tableformats_iceberg.snapshot import IcebergSnapshot
+from tableformats_iceberg.manifests.source import ManifestSource
 
 SPECS: list[Spec] = [
     DeltaTable(300),
@@ -47,7 +47,7 @@ def table(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ta
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is read of checkpoints beside their footers, and of manifests of data files."""
     found: list[str] = []
-    group, entries, together = CheckpointFile.group, IcebergSnapshot._read_entries, ManifestBatchReader._read
+    group, entries, together = CheckpointFile.group, ManifestSource.read_entries, ManifestBatchReader._read
 
     def of_checkpoint(self: Any, *arguments: Any) -> Any:
         found.append(self.path)
@@ -58,13 +58,13 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             found.append(manifest.path)
         return entries(self, manifest, *arguments)
 
-    def of_neighbour(self: Any, number: int, scratch: Any = None) -> Any:
+    def of_neighbour(self: Any, number: int, buffer: Any = None) -> Any:
         found.append(self._keys[number][0].path)
-        return together(self, number, scratch)
+        return together(self, number, buffer)
 
     monkeypatch.setattr(CheckpointFile, "group", of_checkpoint)
     monkeypatch.setattr(ManifestBatchReader, "_read", of_neighbour)
-    monkeypatch.setattr(IcebergSnapshot, "_read_entries", of_manifest)
+    monkeypatch.setattr(ManifestSource, "read_entries", of_manifest)
     return found
 
 

@@ -15,7 +15,7 @@ import fastavro
 import pyarrow as pa
 from tableformats_iceberg.avro.columns import RawColumn
 from tableformats_iceberg.avro.container import AvroColumns, Want
-from tableformats_iceberg.avro.schema import Path
+from tableformats_iceberg.avro.decode_program import Path
 
 from tableformats.plugin.deletes import EQUALITY
 from tableformats.table.scan import ScanPlan

@@ -117,7 +117,7 @@ def test_the_greatest_nesting_is_read(nested: str) -> None:
     import json
 
     from tableformats_delta.schema.schema_string import parse_schema as parse_delta
-    from tableformats_iceberg.metadata.jsontext import Node
+    from tableformats_iceberg.files.strict_json import Node
     from tableformats_iceberg.metadata.schema import parse_schema as parse_iceberg
 
     most = tf.Limits(nesting=tf.Limits.GREATEST["nesting"])

@@ -1,4 +1,7 @@
-"""The format: finds Iceberg tables by the names of metadata files, and loads what reads them when one is opened."""
+"""The format: recognizes Iceberg tables by the names of their metadata files, and opens them.
+
+The rest of the plugin is imported only when a table is opened.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class IcebergFormat(TableFormat):
     name = "iceberg"
 
     def detect(self, storage: Storage, options: OpenOptions) -> bool:
-        """A file called ``*.metadata.json`` (or its gzip spellings), or a directory with one below ``metadata/``."""
+        """Whether the root is a metadata file (``*.metadata.json`` or its gzip names), or has one in ``metadata/``."""
         if is_metadata_name(storage.root):
             return storage.is_file(storage.root)
         return any(is_metadata_name(info.name) for info in storage.list(storage.join("metadata")))

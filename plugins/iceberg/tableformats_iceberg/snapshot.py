@@ -1,11 +1,11 @@
-"""One snapshot of an Iceberg table: which files it has, and the deletes that apply to them."""
+"""One snapshot of an Iceberg table: its live files, and the deletes that apply to them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from tableformats.plugin import (
     CorruptMetadataError,
@@ -18,7 +18,6 @@ from tableformats.plugin import (
     Schema,
     SplitOptions,
     cached_property,
-    in_order,
     thread_count,
 )
 
@@ -31,19 +30,34 @@ if TYPE_CHECKING:
     from pyroaring import BitMap64
 
     from .deletes.delete_files import DeleteReader
-    from .deletes.deletes import DeleteIndex
-    from .manifests.entries import Entries
+    from .deletes.delete_index import DeleteIndex
+    from .files.table_files import TableFiles
     from .manifests.manifest_list import Manifest, ManifestList
-    from .metadata.files import TableFiles
+    from .manifests.source import ManifestSource
 
 __all__ = ["IcebergSnapshot"]
 
-_OF_PLANNING = ("snapshot", "manifest_list", "delete_index", "_delete_reader", "_appends")
-"""Attributes that only planning needs, or that are made again."""
+_NOT_PICKLED = ("snapshot", "manifests", "manifest_list", "delete_index", "_delete_reader")
+"""Attributes that only planning needs, and caches that another process can fill again."""
+
+_SPLIT_PROPERTIES = {"target_size": "target-size", "open_cost": "open-file-cost", "lookback": "planning-lookback"}
+"""Properties ``read.split.*``. Source: Iceberg documentation, "Configuration", "Read properties"."""
 
 
 class IcebergSnapshot(FormatSnapshot):
-    """See :class:`tableformats.plugin.FormatSnapshot`. ``snapshot`` is None for a table without snapshots."""
+    """See :class:`tableformats.plugin.FormatSnapshot`.
+
+    Immutable, except for caches: the manifest list, the index of all deletes, and the decoded delete files.
+
+    Parameters
+    ----------
+    files : TableFiles
+    metadata : TableMetadata
+    snapshot : Snapshot, optional
+        None: the table has no snapshots.
+    schema : Schema
+        The schema to read the snapshot with.
+    """
 
     extra_columns = ("data_sequence_number", "first_row_id")
     own_metadata_tables = frozenset({"files", "history", "partitions", "snapshots"})
@@ -65,22 +79,22 @@ class IcebergSnapshot(FormatSnapshot):
         self.name_mapping = replace(mapping, undropped=undropped)
         self.metadata_columns = metadata_columns(metadata.format_version, metadata.specs, schema)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
-        kept = {k: v for k, v in self.__dict__.items() if k not in _OF_PLANNING}
-        return {**kept, "metadata": self.metadata.without_history()}
+        state = {name: value for name, value in self.__dict__.items() if name not in _NOT_PICKLED}
+        return {**state, "metadata": self.metadata.without_history()}
 
     @property
     def split_options(self) -> SplitOptions:
         """See :attr:`tableformats.plugin.FormatSnapshot.split_options`: the properties ``read.split.*``."""
-        names = {"target_size": "target-size", "open_cost": "open-file-cost", "lookback": "planning-lookback"}
-        given = {name: self._number(f"read.split.{key}") for name, key in names.items()}
-        return replace(SplitOptions(), **{name: number for name, number in given.items() if number is not None})
+        found = {name: self._number(f"read.split.{key}") for name, key in _SPLIT_PROPERTIES.items()}
+        return replace(SplitOptions(), **{name: number for name, number in found.items() if number is not None})
 
     def _number(self, key: str) -> int | None:
+        """A property that is a whole number, and not 0 unless it is a cost. None: it is not set."""
         text = self.properties.get(key)
-        number = text is not None and text.isascii() and text.isdigit() and len(text) < 19
-        if text is not None and not (number and (int(text) or key == "read.split.open-file-cost")):
+        is_number = text is not None and text.isascii() and text.isdigit() and len(text) < 19
+        if text is not None and not (is_number and (int(text) or key == "read.split.open-file-cost")):
             raise CorruptMetadataError(
                 f"the table's property is no number of bytes or groups: {text[:50]!r}",
                 path=self.metadata.path,
@@ -92,8 +106,15 @@ class IcebergSnapshot(FormatSnapshot):
     # ---- files --------------------------------------------------------------------------------------------------
 
     @cached_property
+    def manifests(self) -> ManifestSource:
+        """Reads the snapshot's manifests."""
+        from .manifests.source import ManifestSource
+
+        return ManifestSource(self.files, self.specs, self.default_spec_id)
+
+    @cached_property
     def manifest_list(self) -> ManifestList:
-        """The manifests of the snapshot; none where there is no snapshot."""
+        """The manifests of the snapshot. Empty where there is no snapshot."""
         from .manifests.manifest_list import ManifestList, manifest_list_of_paths, parse_manifest_list
 
         if self.snapshot is None:
@@ -104,57 +125,10 @@ class IcebergSnapshot(FormatSnapshot):
         return parse_manifest_list(data, path, self.files.storage.limits)
 
     def counted_list(self, report: ScanReport) -> ManifestList:
-        """The manifest list, counted as read for this plan."""
+        """The manifest list, counted in ``report`` as read for this plan."""
         if self.manifest_list.size_bytes:
             report.count_metadata(self.manifest_list.size_bytes)
         return self.manifest_list
-
-    def entries(self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None = None) -> Entries:
-        """The live entries of a manifest, from the cache where it has them."""
-        known, found = self.files.cache.find(("entries", manifest)) or (frozenset(), None)
-        if found is None or not known.issuperset(columns):
-            found = self._read_entries(manifest, columns, report)
-            self.keep_entries(manifest, columns, found)
-        return found
-
-    def has_entries(self, manifest: Manifest) -> bool:
-        """Whether the cache has entries of it, with the statistics of whichever columns."""
-        return self.files.cache.find(("entries", manifest)) is not None
-
-    def keep_entries(self, manifest: Manifest, columns: Sequence[int], entries: Entries) -> None:
-        """Put the live entries of a manifest, with statistics of ``columns``, into the cache."""
-        self.files.cache.keep(("entries", manifest), (frozenset(columns), entries), entries.nbytes)
-
-    def _read_entries(
-        self, manifest: Manifest, columns: Sequence[int], report: ScanReport | None, threads: int = 1
-    ) -> Entries:
-        return self.entries_in(*self.files.read(manifest.path, "manifest"), manifest, columns, report, threads)
-
-    def entries_in(
-        self,
-        data: bytes | memoryview,
-        path: str,
-        manifest: Manifest,
-        columns: Sequence[int],
-        report: ScanReport | None,
-        threads: int = 1,
-    ) -> Entries:
-        """The live entries of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
-        from .manifests.entries import read_entries
-
-        if report is not None:
-            report.count_metadata(len(data))
-        return read_entries(
-            data,
-            path,
-            manifest,
-            self.specs,
-            self.default_spec_id,
-            columns,
-            report,
-            limits=self.files.storage.limits,
-            threads=threads,
-        )
 
     def parts(self, request: ReadRequest) -> list[MetadataPart]:
         """See :meth:`tableformats.plugin.FormatSnapshot.parts`: the data manifests."""
@@ -162,62 +136,41 @@ class IcebergSnapshot(FormatSnapshot):
 
         report = request.report
         report.count_metadata(self.metadata.size_bytes)
-        chosen = self.counted_list(report).chosen(DATA, self.specs, request.manifest_filter, report)
+        found = self.counted_list(report).select_with_columns(DATA, self.specs, request.manifest_filter, report)
         manifests = self.manifest_list.manifests
         has_deletes = any(m.content != DATA for m in manifests)
-        # Counted from the end, where the oldest stand: new manifests leave the places of others as they are.
-        places = {id(m): i - len(manifests) for i, m in enumerate(manifests)} if has_deletes else {}
+        # Indices count from the end of the list. New manifests come first in it, so the keys of old parts stay valid.
+        indices = {id(m): i - len(manifests) for i, m in enumerate(manifests)} if has_deletes else {}
         columns = [f.id for f in request.columns if not f.type.is_nested]
-        # Few manifests leave threads idle.
-        threads = 1 if request.read_elsewhere else max(thread_count() // max(len(chosen), 1), 1)
-        return [self._part(manifest, places.get(id(manifest)), columns, idle, threads) for manifest, idle in chosen]
-
-    def _part(
-        self, manifest: Manifest, place: int | None, columns: Sequence[int], idle: frozenset[int], threads: int
-    ) -> MetadataPart:
-        read = partial(self._read_part, manifest, place, columns, threads)
-        size, read_many = manifest.length if manifest.length > 0 else None, partial(self._read_many, columns)
-        n_files = manifest.live_files or None
-        return MetadataPart((manifest, place), read, n_files, size_bytes=size, read_many=read_many, plugin_data=idle)
-
-    def _read_many(self, columns: Sequence[int], parts: Sequence[MetadataPart]) -> list[MetadataPart]:
-        """Parts that are decoded together, without the columns that none of their files needs."""
-        from .manifests.batch_reader import ManifestBatchReader
-
-        keys: list[Any] = [part.key for part in parts]
-        idle = frozenset.intersection(*(cast("frozenset[int]", part.plugin_data) for part in parts))
-        shared = ManifestBatchReader(self, [column for column in columns if column not in idle], keys)
-        return [replace(part, read=partial(shared.read, i, part.read)) for i, part in enumerate(parts)]
+        # If there are fewer manifests than threads, several threads share a manifest.
+        threads = 1 if request.read_elsewhere else max(thread_count() // max(len(found), 1), 1)
+        return [
+            MetadataPart(
+                (manifest, indices.get(id(manifest))),
+                partial(self._read_part, manifest, indices.get(id(manifest)), columns, threads),
+                manifest.live_files or None,
+                size_bytes=manifest.length if manifest.length > 0 else None,
+                read_many=partial(self._read_many, columns),
+                plugin_data=unneeded_columns,
+            )
+            for manifest, unneeded_columns in found
+        ]
 
     def _read_part(
-        self, manifest: Manifest, place: int | None, columns: Sequence[int], threads: int, report: ScanReport
+        self, manifest: Manifest, index: int | None, columns: Sequence[int], threads: int, report: ScanReport
     ) -> Iterator[FileBatch]:
-        yield _batch(self._read_entries(manifest, columns, report, threads), place)
+        from .manifests.batch_reader import file_batch
 
-    def batch_in(
-        self,
-        data: bytes | memoryview,
-        path: str,
-        manifest: Manifest,
-        place: int | None,
-        columns: Sequence[int],
-        report: ScanReport,
-    ) -> FileBatch:
-        """The batch of a part, of a manifest whose bytes are there. Raises CorruptMetadataError, LimitExceededError."""
-        return _batch(self.entries_in(data, path, manifest, columns, report), place)
+        yield file_batch(self.manifests.read_entries(manifest, columns, report, threads), index)
 
-    def entries_of(self, manifests: Sequence[Manifest], request: ReadRequest) -> Iterator[Entries]:
-        """The live entries of ``manifests`` in their order, with the statistics that ``request`` needs."""
-        columns = [f.id for f in request.columns if not f.type.is_nested]
+    def _read_many(self, columns: Sequence[int], parts: Sequence[MetadataPart]) -> list[MetadataPart]:
+        """The same parts, decoded together, without the columns that the filter does not need for any of them."""
+        from .manifests.batch_reader import ManifestBatchReader
 
-        for entries, read in in_order(lambda m: self.counted_entries(m, columns), manifests):
-            request.report.add(read)
-            yield entries
-
-    def counted_entries(self, manifest: Manifest, columns: Sequence[int]) -> tuple[Entries, ScanReport]:
-        """The live entries of a manifest, and what was read for them."""
-        read = ScanReport()
-        return self.entries(manifest, columns, read), read
+        keys = [cast("tuple[Manifest, int | None]", part.key) for part in parts]
+        unneeded = frozenset.intersection(*(cast("frozenset[int]", part.plugin_data) for part in parts))
+        reader = ManifestBatchReader(self.manifests, [column for column in columns if column not in unneeded], keys)
+        return [replace(part, read=partial(reader.read, number, part.read)) for number, part in enumerate(parts)]
 
     def resolve_paths(self, paths: pa.Array) -> pa.Array:
         """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`. Iceberg stores paths unencoded."""
@@ -231,11 +184,12 @@ class IcebergSnapshot(FormatSnapshot):
 
     @cached_property
     def delete_index(self) -> DeleteIndex:
-        """The snapshot's live deletes."""
+        """All live deletes of the snapshot."""
+        from .deletes.delete_manifests import DeleteManifestReader
         from .manifests.manifest_list import DELETES
-        from .manifests.manifest_reader import ManifestReader
 
-        return ManifestReader(self, ScanReport()).delete_index(self.manifest_list.kept(DELETES, self.specs, None, None))
+        reader = DeleteManifestReader(self.manifests, self.manifest_list.manifests, ScanReport())
+        return reader.delete_index(self.manifest_list.select(DELETES, self.specs))
 
     @cached_property
     def _delete_reader(self) -> DeleteReader:
@@ -244,17 +198,20 @@ class IcebergSnapshot(FormatSnapshot):
         return DeleteReader(self.files, self.metadata.find_field)
 
     def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
-        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`: reads the delete manifests whose partitions
-        meet those of ``files``, and what bounds say of the keys of equality deletes."""
+        """See :meth:`tableformats.plugin.FormatSnapshot.attach_deletes`.
+
+        Reads the delete manifests whose partitions overlap with those of ``files``, and leaves out equality deletes
+        whose keys, by their bounds, are in no file.
+        """
+        from .deletes.delete_manifests import DeleteManifestReader
         from .deletes.delete_pruning import DeleteStatistics, PlannedPaths, needed_manifests, without_disjoint
-        from .manifests.manifest_reader import ManifestReader
 
         manifests, total = needed_manifests(self.manifest_list, files, self.specs)
         report = request.report
         report.delete_manifests_total += total
         report.delete_manifests_skipped += total - len(manifests)
-        reader = ManifestReader(self, report)
-        # Looking for all planned files in each manifest would cost more than it saves where they are many.
+        reader = DeleteManifestReader(self.manifests, self.manifest_list.manifests, report)
+        # Comparing every delete with the planned paths pays only if the planned files are few.
         are_few = files.num_rows < sum(m.live_files for m in manifests)
         planned = PlannedPaths(files["path"]) if are_few else None
         index = reader.delete_index(manifests, [f.id for f in request.columns], planned)
@@ -268,7 +225,7 @@ class IcebergSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""
         return self._delete_reader.deleted_positions(path, record_count, deletes)
 
-    def equality_deletes(self, delete: Mapping[str, Any]) -> pa.Table:
+    def equality_deletes(self, delete: Mapping[str, object]) -> pa.Table:
         """See :meth:`tableformats.plugin.FormatSnapshot.equality_deletes`."""
         return self._delete_reader.equality_deletes(delete)
 
@@ -276,15 +233,9 @@ class IcebergSnapshot(FormatSnapshot):
 
     def inspect(self, name: str) -> pa.Table:
         """Iceberg's metadata tables, see :func:`tableformats_iceberg.inspect.tables.metadata_table`."""
+        from .inspect.snapshot_view import SnapshotView
         from .inspect.tables import metadata_table
 
-        return metadata_table(name, self)
-
-
-def _batch(entries: Entries, place: int | None) -> FileBatch:
-    from .manifests.entries import with_places
-
-    files = entries.files
-    if place is not None:
-        files = with_places(files, [place], [files.num_rows])
-    return FileBatch(files, entries.spec_id, entries.statistics)
+        return metadata_table(
+            name, SnapshotView(self.metadata, self.schema, self.manifests, lambda: self.manifest_list)
+        )

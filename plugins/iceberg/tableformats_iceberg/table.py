@@ -1,4 +1,4 @@
-"""The table: opening it, choosing a snapshot, its history."""
+"""The table: opens it, selects snapshots, and gives its history and changes."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tableformats.plugin import (
     utc_datetime,
 )
 
-from .metadata.files import TableFiles
-from .metadata.lineage import is_expired, snapshots_after, snapshots_from
+from .files.table_files import TableFiles
+from .metadata.lineage import is_parent_expired, snapshots_after, snapshots_from
 from .metadata.locate import locate
 from .metadata.table_metadata import Reference, Snapshot, TableMetadata, read_metadata
 from .snapshot import IcebergSnapshot
@@ -24,7 +24,7 @@ from .snapshot import IcebergSnapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from .changes.changes import IcebergChanges
+    from .changes.row_changes import IcebergChanges
 
 __all__ = ["IcebergTable"]
 
@@ -32,7 +32,10 @@ MAX_LISTED = 10
 
 
 class IcebergTable(FormatTable):
-    """A table at one metadata file: the newest of its directory, until :meth:`update`, or the one it was opened at."""
+    """A table at one metadata file: the one that it was opened at, or the newest of its directory.
+
+    Only :meth:`update` moves it to a newer one.
+    """
 
     format = "iceberg"
 
@@ -43,16 +46,16 @@ class IcebergTable(FormatTable):
 
     @classmethod
     def at(cls, storage: Storage, options: OpenOptions) -> IcebergTable:
-        """The table at ``storage.root``. Raises as :meth:`tableformats.plugin.TableFormat.open` does."""
+        """Open the table at ``storage.root``. Raises as :meth:`tableformats.plugin.TableFormat.open` does."""
         located = locate(storage)
         metadata = read_metadata(storage, located.metadata_path)
-        return cls(TableFiles(storage, metadata, located.directory, options.relocate, options.cache), metadata)
+        return cls(TableFiles(storage, metadata.location, located.directory, options.relocate, options.cache), metadata)
 
     def snapshot(self, selector: SnapshotSelector) -> IcebergSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.snapshot`.
 
-        Branches (and the current snapshot) are read with the table's current schema, tags, ids and timestamps with
-        the snapshot's own. Source: Iceberg spec, "Snapshot References", appendix F, "Point in Time Reads".
+        Branches and the current snapshot are read with the table's current schema. Tags, ids and timestamps are read
+        with the snapshot's own schema. Source: Iceberg spec, "Snapshot References", appendix F, "Point in Time Reads".
         """
         if selector.branch is not None:
             return self._of_reference(selector.branch, "branch")
@@ -70,21 +73,23 @@ class IcebergTable(FormatTable):
         return self._open(None if current is None else self._metadata.snapshots[current], self._metadata.schema)
 
     def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
-        """See :meth:`tableformats.plugin.FormatTable.update`: the current snapshot of the newest metadata file in the
-        directory, at which the table is from then on. A table that was opened at a metadata file (a catalog names one)
-        stays at it: which file is newer, and committed, only its catalog knows."""
+        """See :meth:`tableformats.plugin.FormatTable.update`: the current snapshot of the directory's newest metadata.
+
+        A table that was opened at a metadata file, as a catalog names it, stays at that file. Only the catalog knows
+        which file is newer and committed.
+        """
         located = locate(self._files.storage)
         if located.metadata_path == self._metadata.path:
             return super().update(snapshot) if snapshot.version != -1 else snapshot
         self._metadata = read_metadata(self._files.storage, located.metadata_path)
-        self._files.follow(self._metadata)
+        self._files.follow(self._metadata.location)
         return self.snapshot(SnapshotSelector())
 
     def _open(self, snapshot: Snapshot | None, schema: Schema) -> IcebergSnapshot:
         return IcebergSnapshot(self._files, self._metadata, snapshot, schema)
 
     def _own_schema(self, snapshot: Snapshot) -> Schema:
-        """The schema that was current when the snapshot was made; snapshots of old writers do not say."""
+        """The schema that was current when the snapshot was made. The table's, if an old writer did not record it."""
         return self._metadata.schemas.get(snapshot.schema_id, self._metadata.schema)  # type: ignore[arg-type]
 
     def _of_id(self, snapshot_id: int) -> IcebergSnapshot:
@@ -106,7 +111,7 @@ class IcebergTable(FormatTable):
         return self._open(snapshot, self._metadata.schema if ref.type == "branch" else self._own_schema(snapshot))
 
     def _at(self, timestamp_ms: int) -> IcebergSnapshot:
-        """The snapshot that was current at that instant, by the snapshot log and not by lineage."""
+        """The snapshot that was current at that time, by the snapshot log. By lineage only if there is no log."""
         log = list(self._metadata.snapshot_log)
         if not log:
             ancestors = self._metadata.ancestors(self._metadata.current_snapshot_id)
@@ -125,17 +130,19 @@ class IcebergTable(FormatTable):
     # ---- ranges -------------------------------------------------------------------------------------------------
 
     def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> IcebergChanges:
-        """See :meth:`tableformats.plugin.FormatTable.changes`: what the snapshots from ``starting_version`` to
-        ``ending_version`` changed, by the lineage of the latter; each is an id or the name of a branch or tag."""
-        from .changes.changes import Commit, IcebergChanges
+        """See :meth:`tableformats.plugin.FormatTable.changes`. The range follows the lineage of ``ending_version``.
+
+        Each version is a snapshot id, or the name of a branch or tag.
+        """
+        from .changes.row_changes import Commit, IcebergChanges
 
         ending = self._ending(ending_version)
         starting = self.snapshot(SnapshotSelector(version=starting_version)).version
         chain = snapshots_from(self._metadata, starting, ending.version)
-        before = None if is_expired(self._metadata, chain[0]) else self._bare(chain[0].parent_id)
+        before = None if is_parent_expired(self._metadata, chain[0]) else self._for_files(chain[0].parent_id)
         commits = []
         for snapshot in chain:
-            commits.append(Commit(before, self._bare(snapshot.id)))
+            commits.append(Commit(before, self._for_files(snapshot.id)))
             before = commits[-1].after
         return IcebergChanges(commits, ending)
 
@@ -147,7 +154,8 @@ class IcebergTable(FormatTable):
             return self.snapshot(SnapshotSelector())
         ending = self._ending(inclusive)
         found = snapshots_after(self._metadata, exclusive, ending.version)
-        return AppendedFiles(ending, [self._bare(s.id) for s in found if s.summary.get("operation") == APPEND])
+        appends = [self._for_files(s.id) for s in found if s.summary.get("operation") == APPEND]
+        return AppendedFiles(ending, appends)
 
     def versions_after(self, version: int | None) -> list[int]:
         """See :meth:`tableformats.plugin.FormatTable.versions_after`."""
@@ -162,8 +170,8 @@ class IcebergTable(FormatTable):
             self._missing("the table has no snapshot yet", [], "snapshots")
         return ending
 
-    def _bare(self, snapshot_id: int | None) -> IcebergSnapshot:
-        """A snapshot of which only the files matter; None is the empty table before the first one."""
+    def _for_files(self, snapshot_id: int | None) -> IcebergSnapshot:
+        """A snapshot to list files of, for which the schema does not matter. None: the table before its first one."""
         snapshot = None if snapshot_id is None else self._metadata.snapshots[snapshot_id]
         return self._open(snapshot, self._metadata.schema)
 
@@ -172,9 +180,9 @@ class IcebergTable(FormatTable):
         raise SnapshotNotFoundError(message, path=self._metadata.path, hint=hint)
 
     def history(self, limit: int | None = None) -> pa.Table:
-        """Snapshots by the time they became current, newest first; see :meth:`FormatTable.history`.
+        """See :meth:`tableformats.plugin.FormatTable.history`: snapshots by when they became current, newest first.
 
-        Adds ``parent_id``, ``is_current_ancestor`` and ``summary``; an expired snapshot has only its time.
+        Adds ``parent_id``, ``is_current_ancestor`` and ``summary``. Of an expired snapshot only the time is known.
         """
         from .inspect.tables import history_table
 

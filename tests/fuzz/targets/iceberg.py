@@ -17,9 +17,9 @@ from pyarrow import orc
 from pyroaring import BitMap64
 from tableformats_iceberg.avro.container import ELEMENT, Want, read_columns
 from tableformats_iceberg.deletes.puffin import MAGIC, parse_deletion_vector
-from tableformats_iceberg.manifests.entries import Manifest, read_entries
+from tableformats_iceberg.files.table_files import TableFiles
+from tableformats_iceberg.manifests.entries import EntriesRequest, Manifest, read_entries
 from tableformats_iceberg.manifests.manifest_list import parse_manifest_list
-from tableformats_iceberg.metadata.files import TableFiles
 from tableformats_iceberg.metadata.table_metadata import parse_metadata
 from tableformats_iceberg.table import IcebergTable
 
@@ -221,7 +221,7 @@ def read_all(**files: bytes) -> None:
     }
     storage = Memory(stored, ROOT)
     metadata = parse_metadata(files.get("metadata", metadata_json()), f"{ROOT}/metadata/v1.metadata.json")
-    opened = IcebergTable(TableFiles(storage, metadata, ROOT, None, nothing_kept()), metadata)
+    opened = IcebergTable(TableFiles(storage, metadata.location, ROOT, None, nothing_kept()), metadata)
     table = Table(opened, storage, nothing_kept())
     table.history()
     plan = table.scan(condition() if "metadata" not in files else None).plan()
@@ -310,7 +310,7 @@ def specs() -> Mapping[int, Any]:
 def entries_of(data: bytes, content: int) -> None:
     """A manifest as people look at it: every status, every column, counts by the list that do not fit."""
     described = Manifest(MANIFEST, -1, 0, content, 2, 1, 5, 1, 1, 1, 1, 1, 1, 100)
-    read_entries(data, MANIFEST, described, specs(), 0, range(1, 6), None, True)
+    read_entries(data, MANIFEST, described, EntriesRequest(specs(), 0, range(1, 6), all_statuses=True))
 
 
 def manifest_seeds(plain: Callable[[], bytes]) -> Callable[[], dict[str, bytes]]:

@@ -1,6 +1,6 @@
 """Avro records into columns: the Cython face of ``csrc/tf_avro.c``.
 
-A :class:`BlockDecoder` takes a program (see ``tf_avro.h``; :mod:`tableformats_iceberg.avro.schema` compiles it) and
+A :class:`BlockDecoder` takes a program (see ``tf_avro.h``; :mod:`tableformats_iceberg.avro.decode_program` compiles it) and
 decodes inflated blocks into growing columns with the GIL released. Source: Apache Avro specification, "Object
 Container Files" and "Binary Encoding".
 """

@@ -1,4 +1,4 @@
-"""One decoded column of Avro values, over the decoder's own memory."""
+"""One decoded column of Avro values. It owns the memory that the decoder filled."""
 
 from __future__ import annotations
 
@@ -17,17 +17,23 @@ __all__ = ["RawColumn"]
 
 @dataclass
 class RawColumn:
-    """Numbers, or bytes laid out as Arrow lays binary out.
+    """A column of numbers, or of bytes in the layout of Arrow's binary type.
 
-    Parameters
+    Attributes
     ----------
-    numbers : int64[n], integers, float bits or list ends; None for bytes
-    offsets : int32[n + 1] into ``data``; None for numbers
-    data : uint8[m]
-    known : bool[n], None where no row is null
-    width : the size that all values have which are not null; None where they differ, or there is none
-    flaws : of text, ``HAS_NUL | NOT_UTF8`` of the decoder; None where nobody looked
-    avro : the Avro type, empty where the file has no such field
+    numbers : int64[n], optional
+        Integers, the bits of floats, or the ends of lists. None for bytes.
+    offsets : int32[n + 1], optional
+        Offsets into ``data``. None for numbers.
+    data : uint8[m], optional
+    known : bool[n], optional
+        Which rows are not null. None: all.
+    width : int, optional
+        The size of every value that is not null. None: the sizes differ, or all values are null.
+    flaws : int, optional
+        For text: ``HAS_NUL | NOT_UTF8`` of the decoder. None: the bytes were not checked.
+    avro : dict
+        The Avro type of the values. Empty: the file has no such field.
     """
 
     numbers: np.ndarray | None
@@ -45,7 +51,7 @@ class RawColumn:
 
     @property
     def values(self) -> np.ndarray:
-        """The numbers; a column that the file lacks has zeros."""
+        """The numbers. Zeros where the file has no such field."""
         assert self.numbers is not None
         return self.numbers
 
@@ -73,7 +79,7 @@ class RawColumn:
 
     @property
     def mask(self) -> np.ndarray | None:
-        """bool[n]: which rows are null, as Arrow wants to be told; None where none is."""
+        """bool[n]: which rows are null, as Arrow expects it. None: no row is null."""
         return None if self.known is None else ~self.known
 
     @property
@@ -96,7 +102,7 @@ class RawColumn:
         return array if kind is None or kind == array.type else pc.cast(array, kind, safe=False)
 
     def take(self, rows: np.ndarray | None) -> RawColumn:
-        """The rows ``rows`` (int64 indices; None: all)."""
+        """The rows at the indices ``rows`` (int64[k]). None: all rows."""
         if rows is None:
             return self
         known = None if self.known is None else self.known[rows]
@@ -119,7 +125,7 @@ class RawColumn:
         return np.frombuffer(offsets, np.int32)[: len(rows) + 1], octets
 
     def bytes_array(self, kind: pa.DataType) -> pa.Array:
-        """The byte values as Arrow ``kind`` (string or binary), not validated, without a copy."""
+        """The byte values as the Arrow type ``kind`` (string or binary). Neither copied nor validated."""
         import pyarrow as pa
 
         if self.offsets is None:
@@ -129,7 +135,7 @@ class RawColumn:
         return pa.Array.from_buffers(kind, len(self), buffers)
 
     def list_offsets(self) -> np.ndarray:
-        """int64[n + 1] into the children of a list column."""
+        """int64[n + 1]: offsets into the children of a list column."""
         import numpy as np
 
         return np.concatenate([np.zeros(1, np.int64), self.values])

@@ -1,7 +1,12 @@
-"""Avro object container files: the header, the blocks, and the columns that are wanted of their records.
+"""Avro object container files: the header, the blocks, and the wanted columns of their records.
 
-:func:`read_columns` is the one way in. Everything that a file claims (lengths, counts, sync markers, sizes after
-inflating) is checked before it is believed. Source: Apache Avro specification, "Object Container Files".
+:func:`read_columns` reads one file, :func:`read_columns_of_files` several of one schema. Lengths, counts, sync markers
+and sizes after inflating are checked before they are used.
+
+A file is first decoded by one call of the kernel (:func:`_decode_at_once`), large files by one call for each thread
+(:func:`_decode_parts`). These say only that something is odd. The file is then decoded again block by block
+(:func:`_decode_blocks`), which raises the error with its offset. Source: Apache Avro specification, "Object Container
+Files".
 """
 
 from __future__ import annotations
@@ -13,13 +18,21 @@ from functools import lru_cache, partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NoReturn
 
-from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, LimitExceededError, Limits, in_order
+from tableformats.plugin import (
+    AVRO_CODECS,
+    DEFAULT_LIMITS,
+    CorruptMetadataError,
+    LimitExceededError,
+    Limits,
+    in_order,
+    libdeflate,
+)
 
-from ..metadata.jsontext import parse_json
+from ..files.inflate import inflated
+from ..files.strict_json import parse_json
 from ._avro import NOT_UTF8, AvroDecodeError, BlockDecoder, Inflater, read_metadata, read_varint
-from .codecs import inflated
 from .columns import RawColumn
-from .schema import ELEMENT, Path, Program, Want, compile_program
+from .decode_program import ELEMENT, DecodeProgram, Path, Want, compile_program
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,28 +46,28 @@ __all__ = [
     "Want",
     "decodes_at_once",
     "read_columns",
-    "read_columns_together",
+    "read_columns_of_files",
     "read_header",
 ]
 
 MAGIC = b"Obj\x01"
 SYNC_SIZE = 16
 _COLUMN_BYTES = 2**31 - 1
-"""A column of bytes, at most: Arrow's offsets have 32 bits, which no limit can raise."""
-_KEPT_BYTES = 4 << 20
-"""Memory for inflated blocks that is kept for the next file has no more."""
+"""The most bytes of a column: Arrow's offsets have 32 bits, so no limit can raise it."""
+_INFLATER_BYTES = 4 << 20
+"""An inflater with a larger buffer is not reused for the next file."""
 _PART_BYTES = 1 << 18
-"""Less of a file is not worth a thread."""
+"""A smaller part of a file is not worth a thread."""
 _MAP_VALUE = {"type": "bytes"}
 _local = threading.local()
 _Layout = tuple["np.ndarray", "np.ndarray", "np.ndarray", int, "np.ndarray", int]
-"""What a :class:`BlockDecoder` wants of a program."""
-_Fresh = Callable[[Limits], BlockDecoder]
+"""The arguments of a :class:`BlockDecoder` that depend on the program alone."""
+_NewDecoder = Callable[[Limits], BlockDecoder]
 
 
 @dataclass(frozen=True)
 class Header:
-    """The header of a container file; ``offset`` is where its first block begins."""
+    """The header of a container file. The first block begins at ``offset``."""
 
     metadata: dict[str, bytes]
     codec: str
@@ -63,11 +76,11 @@ class Header:
 
     @property
     def schema(self) -> bytes:
-        """The writer's schema, JSON as it stands in the file."""
+        """The writer's schema: the JSON text that the file holds."""
         return self.metadata["avro.schema"]
 
     def text(self, key: str) -> str | None:
-        """A header value as text, or None where it is absent or no UTF-8."""
+        """A header value as text. None: it is absent, or not UTF-8."""
         value = self.metadata.get(key)
         try:
             return None if value is None else value.decode()
@@ -76,7 +89,7 @@ class Header:
 
 
 class AvroColumns:
-    """The wanted columns of one file, by path; ``rows`` records."""
+    """The wanted columns of ``rows`` records, by path. ``source`` is the path of the file, for errors."""
 
     def __init__(
         self,
@@ -106,11 +119,11 @@ class AvroColumns:
         return bool(self._columns[path].avro)
 
     def map_columns(self, path: Path) -> dict[int, RawColumn]:
-        """{wanted key: its values, one row a record}; empty where the file has no such map."""
+        """For each wanted key its values, one row a record. Empty where the file has no such map."""
         return self._maps.get(path, {})
 
     def strings(self, path: Path, name: str) -> pa.Array:
-        """A column that was wanted as text: UTF-8 without NUL. Raises CorruptMetadataError naming field ``name``."""
+        """A column that was decoded as text: UTF-8 without NUL. Raises CorruptMetadataError for the field ``name``."""
         import pyarrow as pa
 
         column = self._columns[path]
@@ -121,7 +134,7 @@ class AvroColumns:
         return column.bytes_array(pa.string())
 
     def required(self, path: Path, name: str) -> RawColumn:
-        """A column without nulls. Raises CorruptMetadataError naming field ``name``."""
+        """A column without nulls. Raises CorruptMetadataError for the field ``name``."""
         column = self._columns[path]
         if column.null_count:
             raise CorruptMetadataError("a required field is missing or null", path=self.source, field=name)
@@ -129,14 +142,13 @@ class AvroColumns:
 
 
 def read_header(data: bytes | memoryview, path: str) -> Header:
-    """The header of a container file.
+    """Read the header of a container file.
 
     Raises
     ------
-    CorruptMetadataError : no Avro file, a truncated or damaged header, no schema, an unknown codec
+    CorruptMetadataError
+        The bytes are not an Avro file, the header is damaged or has no schema, or the codec is unknown.
     """
-    from tableformats.plugin import AVRO_CODECS
-
     if data[:4] != MAGIC:
         hint = "It may be encrypted" if data[:4] == b"AGS1" else "The file is damaged or of another kind"
         raise CorruptMetadataError("this is no Avro file", path=path, offset=0, hint=hint)
@@ -164,29 +176,41 @@ def read_columns(
     wants: Sequence[Want],
     keys: Sequence[int],
     path: str,
+    *,
     header: Header | None = None,
     drop: tuple[Path, int] | None = None,
     expected: int = 0,
     limits: Limits = DEFAULT_LIMITS,
     threads: int = 1,
 ) -> AvroColumns:
-    """Decode the fields ``wants`` of all records, and of the maps among them the entries of ``keys``.
+    """Decode fields of all records of a file.
 
     Parameters
     ----------
-    data : the whole file
-    keys : wanted keys of maps (column field ids), ascending, distinct
-    path : for errors
-    header : where it was read already
-    drop : leave out the records that have this value in this integer field
-    expected : about how many records there are, where something says it
-    threads : that may share a large file
+    data : bytes or memoryview
+        The whole file.
+    wants : sequence of Want
+    keys : sequence of int
+        The keys (column field ids) whose values are decoded of each map, ascending and distinct.
+    path : str
+        For errors.
+    header : Header, optional
+        The file's header, if it was read already.
+    drop : tuple of (path, value), optional
+        Leave out the records that have this value in this integer field.
+    expected : int
+        About how many records there are; 0 if unknown.
+    limits : Limits
+    threads : int
+        How many threads may share a large file.
 
     Raises
     ------
-    CorruptMetadataError : with path and, where known, offset
-    LimitExceededError : the limits ``inflated_bytes`` of a block, ``entries`` and ``decoded_bytes`` of the file; a
-        column of more than 2 GiB, whose offsets have 32 bits
+    CorruptMetadataError
+        The file is damaged. Carries the path and, where known, the offset.
+    LimitExceededError
+        A block passes the limit ``inflated_bytes``, the file ``entries`` or ``decoded_bytes``, or a column has more
+        than 2 GiB, because its offsets have 32 bits.
     """
     header = header or read_header(data, path)
     try:
@@ -194,67 +218,79 @@ def read_columns(
     except CorruptMetadataError as error:
         error.path = path
         raise
-    fresh = partial(_decoder, layout, drop, expected, len(data))
+    file = _File(data, header, program.min_size, path, limits)
+    new_decoder = partial(_decoder, layout, drop, expected, len(data))
     decoder = None
     if decodes_at_once(header):
-        decoder = _decode_parts(fresh, data, header, program.min_size, limits, threads)
+        decoder = _decode_parts(new_decoder, file, threads)
     if decoder is None:
-        decoder = fresh(limits)
-        _decode_blocks(decoder, data, header, program.min_size, path, limits)
+        decoder = new_decoder(limits)
+        _decode_blocks(decoder, file)
     return _columns(decoder, program, keys, header, path)
 
 
-def read_columns_together(
+def read_columns_of_files(
     files: Iterable[tuple[bytes | memoryview, Header]],
     wants: Sequence[Want],
     keys: Sequence[int],
+    *,
     drop: tuple[Path, int] | None = None,
     expected: int = 0,
     size: int = 0,
     limits: Limits = DEFAULT_LIMITS,
 ) -> tuple[AvroColumns, list[int]] | None:
-    """:func:`read_columns` of several files of one schema, one behind the other, and how many rows there are up to the
-    end of each. None where anything is odd: read alone, each file says what it is.
+    """Decode fields of several files of one schema into the same columns, one file after the other.
 
     Parameters
     ----------
-    files : the bytes and the header of each (one at least), for which :func:`decodes_at_once` holds; done with when the
-        next is asked for
-    expected, size : about how many records and bytes they have together
+    files : iterable of (bytes or memoryview, Header)
+        At least one file. :func:`decodes_at_once` holds for all. The bytes of a file are not used any more when the
+        next file is requested.
+    wants, keys, drop, limits
+        See :func:`read_columns`.
+    expected, size : int
+        About how many records and bytes all files have.
+
+    Returns
+    -------
+    tuple of (AvroColumns, list of int), optional
+        The columns, and for each file the row at which it ends. None: a file is odd. Read the files one by one then;
+        the damaged one raises its error.
 
     Raises
     ------
-    CorruptMetadataError : the schema is none
+    CorruptMetadataError
+        The schema is damaged.
     """
     rest = iter(files)
-    begin, first = next(rest)
+    first_data, first = next(rest)
     program, layout = _compiled(first.schema, tuple(wants), tuple(keys), None if drop is None else drop[0])
     decoder = _decoder(layout, drop, expected, size, limits)
     ends = []
-    for data, header in chain([(begin, first)], rest):
+    for data, header in chain([(first_data, first)], rest):
         size -= len(data)
-        if not _decode_at_once(decoder, data, header, program.min_size, limits, max(size, 0)):
+        if not _decode_at_once(decoder, _File(data, header, program.min_size, "", limits), max(size, 0)):
             return None
         ends.append(decoder.rows)
     return _columns(decoder, program, keys, first, ""), ends
 
 
 def decodes_at_once(header: Header) -> bool:
-    """Whether all blocks of such a file are inflated and decoded in one call."""
-    from tableformats.plugin import libdeflate
-
+    """Whether the kernel inflates and decodes all blocks of such a file in one call."""
     return header.codec == "null" or (header.codec == "deflate" and libdeflate() is not None)
 
 
 def _decoder(layout: _Layout, drop: tuple[Path, int] | None, expected: int, size: int, limits: Limits) -> BlockDecoder:
     decoder = BlockDecoder(*layout, drop[1] if drop else 0, limits.decoded_bytes)
-    # A list's word is not to be trusted with memory: records have some bytes each.
+    # The expected count comes from the table. A record has at least one byte, so the file's size bounds the memory.
     decoder.expect(min(expected, size))
     return decoder
 
 
-def _columns(decoder: BlockDecoder, program: Program, keys: Sequence[int], header: Header, path: str) -> AvroColumns:
-    """What was decoded, handed over."""
+def _columns(
+    decoder: BlockDecoder, program: DecodeProgram, keys: Sequence[int], header: Header, path: str
+) -> AvroColumns:
+    """Take the columns over from the decoder."""
     columns = {c.path: RawColumn(*decoder.column(i), c.avro) for i, c in enumerate(program.columns)}
     maps: dict[Path, dict[int, RawColumn]] = {}
     index = len(columns)
@@ -269,8 +305,8 @@ def _columns(decoder: BlockDecoder, program: Program, keys: Sequence[int], heade
 @lru_cache(maxsize=256)
 def _compiled(
     schema: bytes, wants: tuple[Want, ...], keys: tuple[int, ...], drop: Path | None
-) -> tuple[Program, _Layout]:
-    """The program for a writer's schema, of which the files of a table have few."""
+) -> tuple[DecodeProgram, _Layout]:
+    """Compile the program for a writer's schema. Cached, because the files of a table have few schemas."""
     import numpy as np
 
     program = compile_program(parse_json(schema, ""), wants, len(keys), "")
@@ -288,46 +324,57 @@ def _compiled(
     )
 
 
-def _decode_at_once(
-    decoder: BlockDecoder, data: bytes | memoryview, header: Header, min_size: int, limits: Limits, ahead: int = 0
-) -> bool:
-    """Run the decoder over all blocks of a file without coming back to Python, where about ``ahead`` bytes of others
-    will follow. False where anything is odd."""
+@dataclass(frozen=True)
+class _File:
+    """A file, or its first blocks, to be decoded. A record has at least ``min_size`` bytes."""
+
+    data: bytes | memoryview
+    header: Header
+    min_size: int
+    path: str
+    limits: Limits
+
+
+def _decode_at_once(decoder: BlockDecoder, file: _File, ahead: int = 0) -> bool:
+    """Decode all blocks of a file in one call of the kernel. False: something is odd, and the decoder is not usable.
+
+    About ``ahead`` bytes of other files will follow into the same decoder, so it makes room for them too.
+    """
+    header, limits = file.header, file.limits
     inflater = _inflater() if header.codec == "deflate" else None
+    min_size = max(file.min_size, 1)
     return decoder.decode_file(
-        data, header.offset, header.sync, max(min_size, 1), limits.entries, inflater, limits.inflated_bytes, ahead
+        file.data, header.offset, header.sync, min_size, limits.entries, inflater, limits.inflated_bytes, ahead
     )
 
 
-def _decode_parts(
-    fresh: _Fresh, data: bytes | memoryview, header: Header, min_size: int, limits: Limits, threads: int
-) -> BlockDecoder | None:
-    """The records of a file, of which each of some threads decodes a part. None where anything is odd, or a part has
-    more than its share of the limits."""
-    view, cuts = memoryview(data), _cuts(data, header, threads)
+def _decode_parts(new_decoder: _NewDecoder, file: _File, threads: int) -> BlockDecoder | None:
+    """Decode a file, each thread a part of it. None: something is odd, or a part passes its share of the limits."""
+    header, limits, cuts = file.header, file.limits, _cuts(file.data, file.header, threads)
     if not cuts:
-        alone = fresh(limits)
-        return alone if _decode_at_once(alone, data, header, min_size, limits) else None
-    parts = len(cuts) + 1
-    # Each part has a share of the limits, lest all have many times as much; what is appended counts in full.
-    share = replace(limits, entries=-(-limits.entries // parts), decoded_bytes=-(-limits.decoded_bytes // parts))
+        single = new_decoder(limits)
+        return single if _decode_at_once(single, file) else None
+    view, n_parts = memoryview(file.data), len(cuts) + 1
+    # Each part has a share of the limits, so that all parts together stay within them. The first decoder has the full
+    # limits, because the others are appended to it.
+    share = replace(limits, entries=-(-limits.entries // n_parts), decoded_bytes=-(-limits.decoded_bytes // n_parts))
 
     def decoded(span: tuple[int, int]) -> BlockDecoder | None:
         start, stop = span
         is_first = start == header.offset
-        decoder = fresh(limits) if is_first else fresh(share)
-        ahead = len(data) - stop if is_first else 0
-        begin = replace(header, offset=start)
-        return decoder if _decode_at_once(decoder, view[:stop], begin, min_size, share, ahead) else None
+        decoder = new_decoder(limits if is_first else share)
+        ahead = len(view) - stop if is_first else 0
+        part = replace(file, data=view[:stop], header=replace(header, offset=start), limits=share)
+        return decoder if _decode_at_once(decoder, part, ahead) else None
 
-    first, *rest = in_order(decoded, pairwise([header.offset, *cuts, len(data)]))
+    first, *rest = in_order(decoded, pairwise([header.offset, *cuts, len(view)]))
     if first is None or not all(more is not None and first.append(more) for more in rest):
         return None
     return first
 
 
 def _cuts(data: bytes | memoryview, header: Header, parts: int) -> list[int]:
-    """Where blocks begin that cut a file into ``parts`` of about one size, or fewer; where it is odd, in one."""
+    """Offsets of blocks that cut a file into at most ``parts`` parts of similar size; none where the file is odd."""
     begin, end = header.offset, len(data)
     parts = min(parts, (end - begin) // _PART_BYTES)
     cuts: list[int] = []
@@ -347,21 +394,18 @@ def _cuts(data: bytes | memoryview, header: Header, parts: int) -> list[int]:
 
 
 def _inflater() -> Inflater:
-    """This thread's."""
-    from tableformats.plugin import libdeflate
-
+    """The inflater of this thread."""
     inflater: Inflater | None = getattr(_local, "inflater", None)
-    if inflater is None or inflater.capacity > _KEPT_BYTES:
+    if inflater is None or inflater.capacity > _INFLATER_BYTES:
         functions = libdeflate()
-        assert functions is not None, "decodes_at_once() was asked"
+        assert functions is not None, "decodes_at_once() is true for the file"
         inflater = _local.inflater = Inflater(functions)
     return inflater
 
 
-def _decode_blocks(
-    decoder: BlockDecoder, data: bytes | memoryview, header: Header, min_size: int, path: str, limits: Limits
-) -> None:
-    """Run the decoder over all blocks, one by one."""
+def _decode_blocks(decoder: BlockDecoder, file: _File) -> None:
+    """Decode a file block by block, with an error that names the offset of the damage."""
+    data, header, path, limits = file.data, file.header, file.path, file.limits
     view = memoryview(data)
     offset, end = header.offset, len(data)
     entries = 0
@@ -377,7 +421,7 @@ def _decode_blocks(
         if data[offset + size : offset + size + SYNC_SIZE] != header.sync:
             raise CorruptMetadataError("an Avro block does not end in the sync marker", path=path, offset=offset + size)
         block = inflated(header.codec, view[offset : offset + size], limits, path, offset)
-        if count > len(block) // min_size:
+        if count > len(block) // file.min_size:
             raise CorruptMetadataError(
                 f"an Avro block declares {count} records in {len(block)} bytes", path=path, offset=start
             )

@@ -1,6 +1,6 @@
-"""What delete files say: positions by data file, keys of equality deletes; Parquet, ORC and Avro.
+"""Reads the contents of delete files (Parquet, ORC or Avro): positions by data file, and keys of equality deletes.
 
-A position delete file is decoded once and kept, because one of a partition serves many data files.
+Decoded position delete files are cached, because one such file may apply to all data files of a partition.
 Source: Iceberg spec, "Position Delete Files", "Equality Delete Files", "Reserved Field IDs".
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
 import pyarrow as pa
@@ -24,36 +24,37 @@ from tableformats.plugin import (
     UnsupportedFeatureError,
     arrow_type,
     missing_file,
+    primitive,
     strings,
     to_numpy,
 )
 from tableformats.plugin import compute as pc
 
 from ..avro.container import Want, read_columns
+from ..files.paths import comparable
 from ..manifests.entries import FILE_PATH_ID
 from ..manifests.values import decode_partition
-from ..metadata.paths import comparable
-from .deletes import DELETION_VECTOR, EQUALITY
+from .delete_table import DELETION_VECTOR, EQUALITY
 from .puffin import parse_deletion_vector
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
 
-    from ..metadata.files import TableFiles
+    from ..files.table_files import TableFiles
 
 __all__ = ["DeleteReader"]
 
 POS_ID = 2147483545
 """Reserved id of the column ``pos`` in position delete files."""
-_PIECE_ROWS = 4096
+_BATCH_ROWS = 4096
 MAX_CACHED_BYTES = 256 << 20
-_AT_ONCE = 1 << 20
-"""Positions that are Python numbers at the same time."""
+_LIST_POSITIONS = 1 << 20
+"""At most so many positions are Python numbers at the same time."""
 
 
 @dataclass
 class _Positions:
-    """A position delete file: ``rows[offsets[i]:offsets[i + 1]]`` are those of ``paths[i]``, ascending."""
+    """A position delete file. ``rows[offsets[i]:offsets[i + 1]]``, ascending, are deleted from ``paths[i]``."""
 
     paths: pa.Array
     offsets: np.ndarray
@@ -64,8 +65,27 @@ class _Positions:
         return int(self.rows.nbytes + self.offsets.nbytes + self.paths.nbytes)
 
 
+class _Delete(TypedDict):
+    """A row of the table of deletes, see :mod:`tableformats_iceberg.deletes.delete_table`."""
+
+    kind: str
+    path: str
+    offset: int
+    size_bytes: int
+    cardinality: int
+    file_format: str
+    equality_ids: list[int] | None
+
+
 class DeleteReader:
-    """Reads the delete files of one snapshot."""
+    """Reads the delete files of one snapshot. Caches decoded position delete files, up to ``MAX_CACHED_BYTES``.
+
+    Parameters
+    ----------
+    files : TableFiles
+    find_field : callable
+        Finds a field of the table by its id.
+    """
 
     def __init__(self, files: TableFiles, find_field: Callable[[int], Field | None]) -> None:
         self._files = files
@@ -80,14 +100,15 @@ class DeleteReader:
         from pyroaring import BitMap64
 
         found = BitMap64()
-        for row in deletes.to_pylist():
+        rows: list[_Delete] = deletes.to_pylist()
+        for row in rows:
             if row["kind"] == DELETION_VECTOR:
                 found |= self._vector(row, record_count)
             elif row["kind"] != EQUALITY:
                 found |= self._positions_of(path, row)
         return found
 
-    def _vector(self, row: Mapping[str, Any], record_count: int | None) -> BitMap64:
+    def _vector(self, row: _Delete, record_count: int | None) -> BitMap64:
         path = self._files.locate(row["path"])
         offset, length = row["offset"], row["size_bytes"]
         if offset < 0 or length < 0:
@@ -102,7 +123,7 @@ class DeleteReader:
             ) from None
         return parse_deletion_vector(blob, path, offset, row["cardinality"], record_count, self._limits)
 
-    def _positions_of(self, path: str, row: Mapping[str, Any]) -> BitMap64:
+    def _positions_of(self, path: str, row: _Delete) -> BitMap64:
         from pyroaring import BitMap64
 
         positions = self._load(row)
@@ -111,15 +132,15 @@ class DeleteReader:
         found = BitMap64()
         for i in matching.tolist():
             rows = positions.rows[positions.offsets[i] : positions.offsets[i + 1]]
-            for start in range(0, len(rows), _AT_ONCE):
-                found |= BitMap64(rows[start : start + _AT_ONCE].tolist())
+            for start in range(0, len(rows), _LIST_POSITIONS):
+                found |= BitMap64(rows[start : start + _LIST_POSITIONS].tolist())
         if found:
             limits, path = self._limits, self._files.locate(row["path"])
             limits.check("deleted_rows", len(found), "deleted rows of a file", path=path)
             limits.check("file_rows", found.max() + 1, "rows or more of a file with deleted ones", path=path)
         return found
 
-    def _load(self, row: Mapping[str, Any]) -> _Positions:
+    def _load(self, row: _Delete) -> _Positions:
         path = self._files.locate(row["path"])
         if path in self._cache:
             self._cache.move_to_end(path)
@@ -133,10 +154,11 @@ class DeleteReader:
 
     # ---- equality -----------------------------------------------------------------------------------------------
 
-    def equality_deletes(self, delete: Mapping[str, Any]) -> pa.Table:
+    def equality_deletes(self, delete: Mapping[str, object]) -> pa.Table:
         """See :meth:`tableformats.plugin.FormatSnapshot.equality_deletes`."""
-        path = self._files.locate(delete["path"])
-        ids = list(delete["equality_ids"] or ())
+        row = cast("_Delete", delete)
+        path = self._files.locate(row["path"])
+        ids = list(row["equality_ids"] or ())
         if not ids:
             raise CorruptMetadataError("an equality delete file names no key columns", path=path, field="equality_ids")
         wanted = []
@@ -149,13 +171,13 @@ class DeleteReader:
                     field=str(field_id),
                 )
             wanted.append(_Column(field_id, found.name, found.type))
-        columns = self._read(path, delete["file_format"], wanted)
+        columns = self._read(path, row["file_format"], wanted)
         return pa.table(columns, names=[str(i) for i in ids])
 
     # ---- files --------------------------------------------------------------------------------------------------
 
     def _read(self, path: str, file_format: str, columns: Sequence[_Column]) -> list[pa.Array]:
-        """Columns by field id (or name), in their Arrow types."""
+        """Read columns, by field id or else by name, in their Arrow types."""
         readers = {"parquet": _read_parquet, "orc": _read_orc, "avro": _read_avro}
         if file_format not in readers:
             raise UnsupportedFeatureError(f"a delete file has the format {file_format!r}", path=path, field=file_format)
@@ -177,17 +199,12 @@ class _Column:
     type: Type
 
 
-def _reserved() -> tuple[_Column, _Column]:
-    from tableformats.plugin import primitive
-
-    return _Column(FILE_PATH_ID, "file_path", primitive("string")), _Column(POS_ID, "pos", primitive("long"))
-
-
-_PATH_COLUMN, _POS_COLUMN = _reserved()
+_PATH_COLUMN = _Column(FILE_PATH_ID, "file_path", primitive("string"))
+_POS_COLUMN = _Column(POS_ID, "pos", primitive("long"))
 
 
 def _group_by_path(paths: pa.Array, rows: pa.Array, path: str) -> _Positions:
-    """Rows whose path is NULL delete nothing (a writer's defect seen in the wild)."""
+    """Group positions by data file. Rows without a path delete nothing; some writers leave such rows."""
     named = pc.is_valid(paths)
     paths, rows = paths.filter(named), rows.filter(named)
     if rows.null_count or (len(rows) and pc.min(rows).as_py() < 0):
@@ -207,22 +224,22 @@ def _read_parquet(source: pa.NativeFile, path: str, columns: Sequence[_Column], 
         limits.check("entries", file.metadata.num_rows, "rows of a delete file", path=path)
         members = [_find(file.schema_arrow, c, b"PARQUET:field_id", path) for c in columns]
         footer = file.metadata
-    # A few bytes may stand for one text in millions of rows: texts come encoded as they are stored. Arrow has no such
-    # way for what is nested, so that comes in pieces.
+    # In a dictionary, a few bytes may stand for one text in millions of rows. So texts stay encoded as dictionaries.
+    # Arrow cannot do that for nested columns. These are read in small batches, and their size is checked.
     names = [".".join(names) for names in members]
     is_nested = any(len(names) > 1 for names in members)
     texts = [name for name, c in zip(names, columns, strict=True) if arrow_type(c.type) in (pa.string(), pa.binary())]
     with pq.ParquetFile(source, metadata=footer, read_dictionary=None if is_nested else texts) as file:
         if is_nested:
-            batches = file.iter_batches(_PIECE_ROWS, columns=names, use_threads=False)
-            table = _in_pieces(batches, file.schema_arrow, path, limits)
+            batches = file.iter_batches(_BATCH_ROWS, columns=names, use_threads=False)
+            table = _concat_within_limit(batches, file.schema_arrow, path, limits)
         else:
             table = file.read(columns=names, use_threads=False)
     return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
 
 
-def _in_pieces(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str, limits: Limits) -> pa.Table:
-    """Batches of a file with that schema, of which no more than the limit is decoded, but for one piece."""
+def _concat_within_limit(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str, limits: Limits) -> pa.Table:
+    """Concatenate the batches of a file with that schema. Decodes at most one batch more than the limit allows."""
     found, size = [], 0
     for batch in batches:
         size += batch.nbytes
@@ -247,19 +264,19 @@ def _read_orc(source: pa.NativeFile, path: str, columns: Sequence[_Column], limi
             field="ORC timestamps",
             hint="Rewrite the delete file, or the data files that it deletes from",
         )
-    # Arrow decodes whole stripes, in which a few bytes may stand for one text in millions of rows, but in pieces where
-    # it reads a dataset; texts are encoded again piece by piece.
+    # Arrow's ORC reader decodes whole stripes, in which a few bytes may stand for one text in millions of rows. Its
+    # dataset reader gives small batches instead. Their texts are encoded as dictionaries again.
     scanner = (
         OrcFileFormat()
         .make_fragment(source)
-        .scanner(columns=list(dict.fromkeys(names[0] for names in members)), batch_size=_PIECE_ROWS, use_threads=False)
+        .scanner(columns=list(dict.fromkeys(names[0] for names in members)), batch_size=_BATCH_ROWS, use_threads=False)
     )
-    table = _in_pieces(map(_encoded, scanner.to_batches()), file.schema, path, limits)
+    table = _concat_within_limit(map(_encoded, scanner.to_batches()), file.schema, path, limits)
     return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
 
 
 def _encoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch whose columns of texts are dictionaries and codes."""
+    """The batch with its string and binary columns as dictionaries."""
     columns = [c.dictionary_encode() if c.type in (pa.string(), pa.binary()) else c for c in batch.columns]
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
@@ -275,7 +292,7 @@ def _read_avro(source: pa.NativeFile, path: str, columns: Sequence[_Column], lim
 
 
 def _find(schema: pa.Schema, column: _Column, key: bytes, path: str) -> list[str]:
-    """Names from the top-level column down to the field with the id; by name in files without ids."""
+    """The names from the top-level column to the field with the id. In a file without ids, the column of the name."""
     stack: list[tuple[list[str], pa.Field]] = [([f.name], f) for f in schema]
     has_ids = False
     while stack:

@@ -1,10 +1,12 @@
-"""Deletes that cannot touch the planned files: manifests are ruled out by their partitions, deletes of one file by its
-path, equality deletes by bounds.
+"""Leaves out deletes that cannot apply to the planned files.
 
-A delete applies inside its own spec and partition unless its spec is unpartitioned, so a delete manifest is needed only
-where its partition summaries meet the partitions of some planned file. An equality delete touches a file only if, in
-each of its key columns, the file and the delete may hold one value: NULL in both, NaN in both, or values in ranges that
-meet. What is not known may be anything.
+- A delete manifest is needed only if its partition summaries overlap with the partitions of some planned file. A delete
+  applies inside its own spec and partition, unless its spec is unpartitioned.
+- A delete that names one data file is needed only if that file is planned.
+- An equality delete applies to a file only if both may have a common value in each key column: NULL in both, NaN in
+  both, or values in ranges that overlap.
+
+Unknown bounds, counts and summaries rule nothing out.
 Source: Iceberg spec, "Scan Planning", "Manifest Lists"; ``DeleteFileIndex`` of the Java reference.
 """
 
@@ -35,19 +37,24 @@ from tableformats.plugin import (
 )
 from tableformats.plugin import compute as pc
 
+from ..files.paths import common_prefix
 from ..manifests.entries import Entries
 from ..manifests.manifest_list import DELETES, Manifest, ManifestList, Summaries
-from ..metadata.paths import spelled_from
-from .deletes import EQUALITY, DeletesOf, Pairs, is_unpartitioned
+from .delete_index import Pairs, is_unpartitioned
+from .delete_table import EQUALITY, SpecDeletes
 
 __all__ = ["DeleteStatistics", "PlannedPaths", "needed_manifests", "without_disjoint"]
 
 ReadEntries = Callable[[int, Sequence[int]], Entries]
+"""Reads the live entries of the manifest at an index of the manifest list, with statistics of some columns (ids)."""
 
 
 class Range(NamedTuple):
-    """What some rows may hold of one column: bounds of the values that are neither NULL nor NaN (null = unknown), and
-    whether there may be any values, NULLs and NaNs (bool)."""
+    """What groups of rows may have in one column, [n] each.
+
+    ``lower`` and ``upper`` bound the values that are neither NULL nor NaN (null: unknown). The others (bool) say
+    whether there may be such values, NULLs and NaNs.
+    """
 
     lower: pa.Array
     upper: pa.Array
@@ -59,16 +66,19 @@ class Range(NamedTuple):
 def needed_manifests(
     manifest_list: ManifestList, files: pa.Table, specs: Mapping[int, PartitionSpec]
 ) -> tuple[list[Manifest], int]:
-    """The delete manifests that may apply to ``files`` (as ``attach_deletes`` gets them), and how many there are."""
-    every = manifest_list.manifests
-    rows = [i for i, m in enumerate(every) if m.content == DELETES]
-    live = [i for i in rows if every[i].has_live_files]
+    """The delete manifests that may apply to the data files ``files``, and the number of all delete manifests.
+
+    ``files`` is what ``attach_deletes`` gets.
+    """
+    manifests = manifest_list.manifests
+    rows = [i for i, m in enumerate(manifests) if m.content == DELETES]
+    live = [i for i in rows if manifests[i].has_live_files]
     if not files.num_rows:
         return [], len(rows)
     spec_ids = to_numpy(files["spec_id"])
     needed = set(live)
     for spec in specs.values():
-        group = np.array([i for i in live if every[i].spec_id == spec.id], np.int64)
+        group = np.array([i for i in live if manifests[i].spec_id == spec.id], np.int64)
         if not len(group) or is_unpartitioned(spec):
             continue
         partition = files["partition"]
@@ -80,27 +90,27 @@ def needed_manifests(
         elif summaries is not None and len(summaries.rows):
             apart = _partitions_apart(partition, summaries, spec) & summaries.sound
             needed.difference_update(group[summaries.rows[apart]].tolist())
-    return [every[i] for i in sorted(needed)], len(rows)
+    return [manifests[i] for i in sorted(needed)], len(rows)
 
 
 def _partitions_apart(partition: pa.ChunkedArray, summaries: Summaries, spec: PartitionSpec) -> np.ndarray:
-    """bool[manifests]: whether some partition field has no value in common with any of the partitions."""
+    """bool[manifests]: whether some partition field has no value in common with all the partitions."""
     apart = np.zeros(len(summaries.rows), bool)
     for field in spec.fields:
         if field.transform.name == "unknown":
-            continue  # how its values are ordered, or written into a summary, is not known
+            continue  # The order of its values is unknown, and how they are written into a summary.
         lower, upper = summaries.lower[field.id], summaries.upper[field.id]
         may_null, may_nan = (pc.fill_null(c[field.id], TRUE) for c in (summaries.contains_null, summaries.contains_nan))
-        theirs = Range(lower, upper, pc.is_valid(lower), may_null, may_nan)
-        apart |= _apart(_extremes(pc.struct_field(partition, str(field.id)), len(lower)), theirs)
+        of_manifests = Range(lower, upper, pc.is_valid(lower), may_null, may_nan)
+        apart |= _apart(_repeated_range(pc.struct_field(partition, str(field.id)), len(lower)), of_manifests)
     return apart
 
 
-def _extremes(values: pa.ChunkedArray, n: int) -> Range:
-    """``n`` times the range of the values."""
+def _repeated_range(values: pa.ChunkedArray, n: int) -> Range:
+    """The range of the values, repeated ``n`` times."""
     nulls, present = values.null_count, values
     if pa.types.is_floating(values.type):
-        present = pc.filter(values, pc.invert(pc.is_nan(values)))  # and without the nulls
+        present = pc.filter(values, pc.invert(pc.is_nan(values)))  # This also drops the nulls.
     try:
         ends = pc.min_max(present)
         lower, upper = (pa.repeat(ends[name], n) for name in ("min", "max"))
@@ -112,57 +122,61 @@ def _extremes(values: pa.ChunkedArray, n: int) -> Range:
 
 
 class PlannedPaths:
-    """The paths of some files, to leave out deletes of others as soon as their manifest is read, on any thread.
+    """The paths of the planned data files. Leaves out deletes of other files, on any thread.
 
     Parameters
     ----------
-    paths : string[n], as the metadata has them
+    paths : string[n]
+        The paths as stored in the metadata.
     """
 
     def __init__(self, paths: pa.ChunkedArray) -> None:
-        self._start = spelled_from(paths)
+        self._prefix = common_prefix(paths)
         self._keys = FileKeySet()
-        for chunk in paths.chunks if self._start is not None else ():
+        for chunk in paths.chunks if self._prefix is not None else ():
             self._keys.add_batch(*text_buffers(chunk))
 
-    def only(self, deletes: DeletesOf) -> DeletesOf:
-        """Those that name no path or one of these; all where paths may be spelled in several ways."""
+    def only(self, deletes: SpecDeletes) -> SpecDeletes:
+        """The deletes that name no data file, or a planned one. All if one file's path may have several spellings."""
         named = flat(deletes.table["referenced_data_file"])
-        if self._start is None or spelled_from(named) != self._start:
+        if self._prefix is None or common_prefix(named) != self._prefix:
             return deletes
-        other = self._keys.probe_batch(*text_buffers(named)) == 1
-        kept = np.flatnonzero(~other | to_numpy(pc.is_null(named)))
-        return deletes._replace(table=pc.take(deletes.table, to_arrow(kept)))
+        is_other = self._keys.probe_batch(*text_buffers(named)) == 1
+        rows = np.flatnonzero(~is_other | to_numpy(pc.is_null(named)))
+        return deletes._replace(table=pc.take(deletes.table, to_arrow(rows)))
 
 
 def without_disjoint(
     pairs: Pairs, files: pa.Table, deletes: pa.Table, find_field: Callable[[int], Field | None], read: ReadEntries
 ) -> Pairs:
-    """``pairs`` of rows of ``files`` and ``deletes`` without the equality deletes that cannot touch their file.
+    """Remove the pairs whose equality delete cannot apply, because the keys and the file have no value in common.
 
     Parameters
     ----------
-    files, deletes : each row's ``manifest`` and ``entry`` say where its statistics are
-    find_field : a field of the table by its id
-    read : the live entries of a manifest (its place in the list) with statistics of these columns
+    pairs : Pairs
+        Rows of ``files`` and of ``deletes``.
+    files, deletes : pyarrow.Table
+        ``manifest`` and ``entry`` of each row say which entry has its statistics.
+    find_field : callable
+        Finds a field of the table by its id.
+    read : ReadEntries
     """
-    kept = np.ones(len(pairs[0]), bool)
+    may_apply = np.ones(len(pairs[0]), bool)
     for fields, chosen in _key_columns(pairs[1], deletes, find_field):
         file_rows, of_file = np.unique(pairs[0][chosen], return_inverse=True)
         delete_rows, of_delete = np.unique(pairs[1][chosen], return_inverse=True)
         left, right = _ranges(files, file_rows, fields, read), _ranges(deletes, delete_rows, fields, read)
         for field in fields:
-            own = _take(left[field.id], of_file), _take(right[field.id], of_delete)
-            kept[chosen] &= ~_apart(*own)
-    return pairs[0][kept], pairs[1][kept]
+            may_apply[chosen] &= ~_apart(_take(left[field.id], of_file), _take(right[field.id], of_delete))
+    return pairs[0][may_apply], pairs[1][may_apply]
 
 
 class DeleteStatistics(Statistics):
-    """Bounds and counts over the rows that delete files delete, for the rows of ``deletes``.
+    """Bounds and counts over the rows that each of ``deletes`` deletes.
 
-    Of an equality delete only the key columns count: what else it holds need not be what the deleted rows have. A
-    position delete file that has other columns holds the deleted rows' own. Source: Iceberg spec, "Position Delete
-    Files", "Equality Delete Files".
+    Only the key columns of an equality delete are used, because its other columns need not have the values of the
+    deleted rows. Other columns of a position delete file have the values of the deleted rows.
+    Source: Iceberg spec, "Position Delete Files", "Equality Delete Files".
     """
 
     def __init__(self, deletes: pa.Table, read: ReadEntries) -> None:
@@ -188,7 +202,7 @@ class DeleteStatistics(Statistics):
 def _key_columns(
     rows: np.ndarray, deletes: pa.Table, find_field: Callable[[int], Field | None]
 ) -> Iterator[tuple[list[Field], np.ndarray]]:
-    """The key columns that have bounds, and the places in ``rows`` of the equality deletes by these columns."""
+    """For each set of key columns: its fields with bounds, and the indices into ``rows`` of deletes by these keys."""
     if not pc.any(pc.greater(pc.list_value_length(deletes["equality_ids"]), ZERO)).as_py():
         return
     used, of_row = np.unique(rows, return_inverse=True)
@@ -202,36 +216,38 @@ def _key_columns(
 
 
 def _ranges(table: pa.Table, rows: np.ndarray, fields: Sequence[Field], read: ReadEntries) -> dict[int, Range]:
-    """What the statistics of the ``rows`` (ascending) of a table say of ``fields``."""
+    """The ranges of ``fields``, by id, from the statistics of the ``rows`` (ascending) of a table of files."""
     bounds = _bounds(table, rows, fields, read)
     return {field.id: _range(field, bounds, len(rows)) for field in fields}
 
 
 def _bounds(table: pa.Table, rows: np.ndarray, fields: Sequence[Field], read: ReadEntries) -> Bounds:
-    manifests, places = (to_numpy(table[name])[rows] for name in ("manifest", "entry"))
+    """The bounds of ``fields`` for the ``rows`` of a table, read manifest by manifest."""
+    manifests, positions = (to_numpy(table[name])[rows] for name in ("manifest", "entry"))
     order = np.argsort(manifests, kind="stable")
     back, found, records = to_arrow(np.argsort(order)), [], []
     for manifest in distinct(manifests):
-        at = places[order][manifests[order] == manifest]
+        at = positions[order][manifests[order] == manifest]
         entries = read(manifest, [f.id for f in fields])
         found.append((entries.statistics.bounds(fields, at), len(at)))
         records.append(pc.take(entries.files["record_count"], to_arrow(at)))
-    joined = Bounds(record_count=pc.take(pa.concat_arrays(records), back) if records else pa.nulls(0, pa.int64()))
+    merged = Bounds(record_count=pc.take(pa.concat_arrays(records), back) if records else pa.nulls(0, pa.int64()))
     for name in ("lower", "upper", "null_count", "nan_count", "value_count"):
         for field in fields:
             kind = arrow_type(field.type) if name in ("lower", "upper") else pa.int64()
-            parts = [getattr(bounds, name).get(field.id, pa.nulls(n, kind)) for bounds, n in found]
-            if parts:
-                getattr(joined, name)[field.id] = pc.take(pa.concat_arrays(parts), back)
-    return joined
+            chunks = [getattr(bounds, name).get(field.id, pa.nulls(n, kind)) for bounds, n in found]
+            if chunks:
+                getattr(merged, name)[field.id] = pc.take(pa.concat_arrays(chunks), back)
+    return merged
 
 
 def _range(field: Field, bounds: Bounds, n: int) -> Range:
+    """The ranges of one field for ``n`` files."""
     kind, counts = arrow_type(field.type), pa.nulls(n, pa.int64())
     lower, upper = (side.get(field.id, pa.nulls(n, kind)) for side in (bounds.lower, bounds.upper))
     nulls, records = bounds.null_count.get(field.id, counts), bounds.record_count
     values = pc.coalesce(bounds.value_count.get(field.id, counts), records)
-    # Rows that were not counted may hold anything.
+    # If some rows were not counted, they may be NULL or have values.
     counted = pc.fill_null(pc.greater_equal(values, records), FALSE)
     may_null = pc.invert(pc.and_(counted, pc.fill_null(pc.equal(nulls, ZERO), FALSE)))
     may_value = pc.invert(pc.and_(counted, pc.fill_null(pc.equal(nulls, values), FALSE)))
@@ -241,17 +257,17 @@ def _range(field: Field, bounds: Bounds, n: int) -> Range:
     return Range(lower, upper, may_value, may_null, may_nan)
 
 
-def _take(known: Range, rows: np.ndarray) -> Range:
-    return Range(*(pc.take(column, to_arrow(rows)) for column in known))
+def _take(ranges: Range, rows: np.ndarray) -> Range:
+    return Range(*(pc.take(column, to_arrow(rows)) for column in ranges))
 
 
 def _apart(left: Range, right: Range) -> np.ndarray:
-    """bool[n]: whether the two hold no value in common."""
+    """bool[n]: whether two ranges have no value in common."""
     try:
         beyond = pc.or_(_less(left.upper, right.lower), _less(right.upper, left.lower))
     except pa.ArrowNotImplementedError:
         beyond = to_arrow(np.zeros(len(left.lower), bool))
-    # Bounds that contradict each other prove nothing.
+    # A lower bound above the upper one is wrong, and proves nothing.
     sound = pc.invert(pc.or_(_less(left.upper, left.lower), _less(right.upper, right.lower)))
     values_meet = pc.and_(pc.and_(left.may_value, right.may_value), pc.invert(pc.and_(beyond, sound)))
     others_meet = pc.or_(pc.and_(left.may_null, right.may_null), pc.and_(left.may_nan, right.may_nan))
@@ -259,5 +275,5 @@ def _apart(left: Range, right: Range) -> np.ndarray:
 
 
 def _less(left: pa.Array, right: pa.Array) -> pa.Array:
-    """Whether both are known and the left is less."""
+    """bool[n]: whether both are known, and the left is less."""
     return pc.fill_null(pc.less(left, right), FALSE)

@@ -1,4 +1,4 @@
-"""Rows of several columns that are equal, as numbers: what deletes and data files are matched by."""
+"""Codes of partitions: equal integers for equal rows of several columns. They match deletes with data files."""
 
 from __future__ import annotations
 
@@ -10,47 +10,74 @@ import pyarrow as pa
 from tableformats.plugin import FALSE, scalar, to_numpy
 from tableformats.plugin import compute as pc
 
-__all__ = ["places", "row_codes"]
+__all__ = ["find_in_sorted", "row_codes"]
 
 _TABLE = 1 << 22
-"""Numbers up to this are looked up in a table, greater ones by binary search."""
-_LARGEST = 1 << 40
+"""Numbers below this are looked up in a table, others by binary search."""
+_LARGEST_CODE = 1 << 40
 
 
-def places(groups: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which ``values`` are among ``groups`` (int64, ascending, distinct, one at least), as their rows, and where."""
-    if groups[0] >= 0 and groups[-1] < _TABLE:
-        # The last slot is empty: what is no group finds that.
-        table = np.full(int(groups[-1]) + 2, -1, np.int64)
-        table[groups] = np.arange(len(groups))
-        place = table[np.where(values < 0, len(table) - 1, np.minimum(values, len(table) - 1))]
-        rows = np.flatnonzero(place >= 0)
-        return rows, place[rows]
-    place = np.minimum(np.searchsorted(groups, values), len(groups) - 1)
-    rows = np.flatnonzero(groups[place] == values)
-    return rows, place[rows]
+def find_in_sorted(known: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find ``values`` among ``known`` numbers.
+
+    Parameters
+    ----------
+    known : int64[m]
+        Ascending, distinct, at least one.
+    values : int64[n]
+
+    Returns
+    -------
+    rows : int64[k]
+        Which of the values are known.
+    indices : int64[k]
+        The index of each of these in ``known``.
+    """
+    if known[0] >= 0 and known[-1] < _TABLE:
+        # Values outside of the table's range look at its last slot, which stays empty.
+        table = np.full(int(known[-1]) + 2, -1, np.int64)
+        table[known] = np.arange(len(known))
+        index = table[np.where(values < 0, len(table) - 1, np.minimum(values, len(table) - 1))]
+        rows = np.flatnonzero(index >= 0)
+        return rows, index[rows]
+    index = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    rows = np.flatnonzero(known[index] == values)
+    return rows, index[rows]
 
 
 def row_codes(columns: Sequence[Sequence[pa.Array]], count: int) -> tuple[np.ndarray, int]:
-    """int64[count]: equal numbers from 0 on for rows that are equal in all columns, and a bound of them.
+    """Codes of rows: equal for rows that are equal in all columns.
 
-    ``columns`` come in parts, each in the type of the first. NULL equals NULL; floats are equal by their bits, NaN
-    being one value.
+    NULL equals NULL. Floats are equal by their bits; all NaNs are one value.
+
+    Parameters
+    ----------
+    columns : sequence of sequence of array
+        The chunks of each column. All are cast to the type of the first.
+    count : int
+        The number of rows.
+
+    Returns
+    -------
+    codes : int64[count]
+    bound : int
+        All codes are at least 0 and less than this.
     """
     codes, bound = np.zeros(count, np.int64), 1
-    for parts in columns:
-        kind = parts[0].type
-        own, of_column = _column_codes(pa.concat_arrays([p if p.type == kind else pc.cast(p, kind) for p in parts]))
-        if bound * of_column > _LARGEST:
+    for chunks in columns:
+        kind = chunks[0].type
+        values = pa.concat_arrays([c if c.type == kind else pc.cast(c, kind) for c in chunks])
+        column_codes, column_bound = _column_codes(values)
+        if bound * column_bound > _LARGEST_CODE:
             distinct, codes = np.unique(codes, return_inverse=True)
             bound = len(distinct)
-        codes = codes * of_column + own
-        bound *= of_column
+        codes = codes * column_bound + column_codes
+        bound *= column_bound
     return codes, bound
 
 
 def _column_codes(values: pa.Array) -> tuple[np.ndarray, int]:
-    """int64[n]: equal numbers for equal values, and a bound of them. Integers of a short range stay integers."""
+    """Codes of one column, and their bound. Integers of a short range need no dictionary."""
     values = _by_bits(values)
     if pa.types.is_integer(values.type) and values.null_count < len(values):
         least, most = pc.min_max(values).as_py().values()
@@ -63,7 +90,7 @@ def _column_codes(values: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def _by_bits(values: pa.Array) -> pa.Array:
-    """Floats as the integers of their bits, with one NaN; dates as days; other types as they are."""
+    """Floats as the integers of their bits, with a single NaN. Dates as days. Other types unchanged."""
     if pa.types.is_null(values.type):
         return pc.cast(values, pa.int32())
     if pa.types.is_date32(values.type):

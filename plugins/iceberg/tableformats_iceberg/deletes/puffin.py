@@ -1,4 +1,4 @@
-"""Deletion vectors: the ``deletion-vector-v1`` blob of a Puffin file, read by offset and length, checked in full.
+"""Deletion vectors: the ``deletion-vector-v1`` blob of a Puffin file. All of the blob is checked.
 
 ::
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits
+from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits, validate
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -27,7 +27,7 @@ __all__ = ["parse_deletion_vector"]
 
 MAGIC = b"\xd1\xd3\x39\x64"
 FRAME = 12
-"""Bytes of a blob that are no bitmap: length, magic, checksum."""
+"""The bytes of a blob that are not the bitmap: length, magic, checksum."""
 
 
 def parse_deletion_vector(
@@ -38,23 +38,28 @@ def parse_deletion_vector(
     record_count: int | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> BitMap64:
-    """The positions that a blob deletes.
+    """The positions that a deletion vector deletes.
 
     Parameters
     ----------
-    blob : exactly the bytes that the manifest names (``content_offset``, ``content_size_in_bytes``)
-    path, offset : of the blob, for errors
-    cardinality : number of positions that the manifest declares
-    record_count : rows of the data file
+    blob : bytes
+        Exactly the bytes that the manifest names (``content_offset``, ``content_size_in_bytes``).
+    path, offset : str and int
+        The Puffin file and where the blob begins in it, for errors.
+    cardinality : int, optional
+        The number of positions that the manifest declares.
+    record_count : int, optional
+        The rows of the data file.
+    limits : Limits
 
     Raises
     ------
-    CorruptMetadataError : size, magic, checksum, bitmap or cardinality are wrong, a position is past the file's end
-    LimitExceededError : the limits ``deleted_rows`` and ``file_rows``
+    CorruptMetadataError
+        Size, magic, checksum, bitmap or cardinality is wrong, or a position is past the end of the data file.
+    LimitExceededError
+        The limits ``deleted_rows`` and ``file_rows``.
     """
     from pyroaring import BitMap64
-
-    from tableformats.plugin import validate
 
     def fail(message: str, at: int = 0) -> CorruptMetadataError:
         return CorruptMetadataError(

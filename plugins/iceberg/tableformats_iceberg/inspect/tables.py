@@ -1,4 +1,4 @@
-"""Metadata tables for people, under the column names that Iceberg's own metadata tables have.
+"""Iceberg's metadata tables, by name. Columns have the names of Iceberg's own metadata tables.
 
 Source: Iceberg documentation, "Spark Queries", "Inspecting tables".
 """
@@ -9,7 +9,7 @@ import base64
 import datetime as dt
 import uuid
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,8 @@ from tableformats.plugin import PartitionField, PartitionSpec, UnsupportedFeatur
 from ..manifests.entries import DATA_FILE, EQUALITY_DELETES, POSITION_DELETES
 from ..manifests.manifest_list import DATA, DELETES, Manifest, ManifestList
 from ..metadata.table_metadata import Snapshot, TableMetadata
-from .files import entries_table, files_table, partitions_table
-
-if TYPE_CHECKING:
-    from ..snapshot import IcebergSnapshot
+from .file_tables import entries_table, files_table, partitions_table
+from .snapshot_view import SnapshotView
 
 __all__ = ["history_table", "metadata_table"]
 
@@ -31,8 +29,8 @@ _EPOCH = dt.date(1970, 1, 1)
 _SUMMARY = pa.map_(pa.string(), pa.string())
 
 
-def metadata_table(name: str, snapshot: IcebergSnapshot) -> pa.Table:
-    """The metadata table ``name``. Raises UnsupportedFeatureError naming those that there are."""
+def metadata_table(name: str, snapshot: SnapshotView) -> pa.Table:
+    """Compute the metadata table ``name``. Raises UnsupportedFeatureError, which lists the names, for unknown ones."""
     metadata = snapshot.metadata
     makers: dict[str, Callable[[], pa.Table]] = {
         "snapshots": lambda: _snapshots(metadata),
@@ -57,7 +55,7 @@ def metadata_table(name: str, snapshot: IcebergSnapshot) -> pa.Table:
 
 
 def _current_log(metadata: TableMetadata) -> list[tuple[int, int]]:
-    """(ms, snapshot id) of when each snapshot became current, newest first; by lineage where no log was kept."""
+    """(ms, snapshot id): when each snapshot became current, newest first. By lineage if the table has no log."""
     if metadata.snapshot_log:
         return list(reversed(metadata.snapshot_log))
     return [(s.timestamp_ms, s.id) for s in metadata.ancestors(metadata.current_snapshot_id)]
@@ -97,13 +95,14 @@ def _snapshots(metadata: TableMetadata) -> pa.Table:
 def _log(metadata: TableMetadata) -> pa.Table:
     history = history_table(metadata, None)
     names = {"timestamp": "made_current_at", "version": "snapshot_id"}
-    kept = history.select(["timestamp", "version", "parent_id", "is_current_ancestor"])
-    kept = kept.rename_columns([names.get(n, n) for n in kept.column_names])
-    return kept.take(pa.array(range(kept.num_rows - 1, -1, -1), pa.int64()))
+    log = history.select(["timestamp", "version", "parent_id", "is_current_ancestor"])
+    log = log.rename_columns([names.get(n, n) for n in log.column_names])
+    oldest_first = pa.array(range(log.num_rows - 1, -1, -1), pa.int64())
+    return log.take(oldest_first)
 
 
 def _metadata_log(metadata: TableMetadata) -> pa.Table:
-    """The metadata files of the table, this one last, each with the snapshot that was current then."""
+    """The table's metadata files, the newest last, each with the snapshot that was current then."""
     log = [*metadata.metadata_log, (metadata.last_updated_ms, metadata.path)]
     current = _current_log(metadata)
     ids = [next((snapshot_id for at, snapshot_id in current if at <= time), None) for time, _ in log]
@@ -183,11 +182,11 @@ def _summaries(
 
 
 def _text(scalar: pa.Scalar, field: PartitionField) -> str | None:
-    """A partition value for people: ``2024``, ``2024-01``, ``2024-01-31``, ``2024-01-31-12`` for parts of time."""
+    """A partition value as text. Parts of time are ``2024``, ``2024-01``, ``2024-01-31`` or ``2024-01-31-12``."""
     try:
         value: Any = scalar.as_py()
     except (OverflowError, ValueError):
-        # Arrow has moments and dates that Python has not.
+        # Arrow has times and dates outside of Python's range.
         return str(scalar.value)
     if value is None:
         return None
@@ -208,5 +207,5 @@ def _text(scalar: pa.Scalar, field: PartitionField) -> str | None:
 
 
 def _is_a_day(days: int) -> bool:
-    """Whether Python has a date for it: a damaged bound may be any number."""
+    """Whether Python has a date for it. A damaged bound may be any number."""
     return (dt.date.min - _EPOCH).days <= days <= (dt.date.max - _EPOCH).days

@@ -1,7 +1,7 @@
-"""Neighbouring manifests, decoded together: a step over columns costs no more for eight manifests than for one.
+"""Decodes neighbouring manifests together: one pass over the columns of eight manifests costs little more than of one.
 
-Those that a writer wrote alike share their columns; each part gets its rows of them. Where anything is odd the
-manifests are decoded one by one, and the one that it comes from says what it is.
+Neighbouring manifests of one spec and writer's schema are decoded into shared columns, and each part is a slice of
+these. Where anything is odd, the manifests are decoded one by one, and the damaged one raises its error.
 """
 
 from __future__ import annotations
@@ -10,111 +10,121 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tableformats.plugin import FileBatch, ReusableBuffer, TableFormatsError, in_order
+from tableformats.plugin import FileBatch, PartitionSpec, ReusableBuffer, ScanReport, TableFormatsError, in_order
 
 from ..avro.container import Header, decodes_at_once, read_header
-from .entries import check_counts, check_length, manifest_spec_id, read_entries_together, with_places
+from .entries import (
+    Entries,
+    check_counts,
+    check_length,
+    manifest_spec_id,
+    read_entries_of_manifests,
+    with_entry_positions,
+)
+from .manifest_list import Manifest
+from .source import ManifestSource
 
-if TYPE_CHECKING:
-    from tableformats.plugin import PartitionSpec, ScanReport
-
-    from ..snapshot import IcebergSnapshot
-    from .entries import Entries
-    from .manifest_list import Manifest
-
-__all__ = ["DecodedManifests", "Decoded", "ManifestBatchReader"]
+__all__ = ["DecodedManifest", "DecodedManifests", "ManifestBatchReader", "file_batch"]
 
 _local = threading.local()
 
 
 class ManifestBatchReader:
-    """The parts with these keys, (manifest, its place or None) each; decoded when the first of them is read.
+    """Reads several manifests, and decodes all of them when the first one is requested.
 
     Parameters
     ----------
-    columns : field ids whose bounds and counts are decoded too
+    source : ManifestSource
+    columns : sequence of int
+        Ids of the fields whose bounds and counts are decoded too.
+    keys : sequence of (Manifest, int or None)
+        Each manifest, and its index in the manifest list where files carry it, see :func:`file_batch`.
     """
 
-    def __init__(self, snapshot: IcebergSnapshot, columns: Sequence[int], keys: Sequence[tuple[Manifest, int | None]]):
-        self._snapshot = snapshot
+    def __init__(self, source: ManifestSource, columns: Sequence[int], keys: Sequence[tuple[Manifest, int | None]]):
+        self._source = source
         self._columns = columns
         self._keys = keys
-        self._decoded: dict[int, tuple[Decoded, FileBatch]] | None = None
-        self._undecoded: dict[int, Read] = {}
+        self._decoded: dict[int, tuple[DecodedManifest, FileBatch]] | None = None
+        self._undecoded: dict[int, ReadManifest] = {}
 
     def read(
-        self, number: int, alone: Callable[[ScanReport], Iterable[FileBatch]], report: ScanReport
+        self, number: int, read_alone: Callable[[ScanReport], Iterable[FileBatch]], report: ScanReport
     ) -> Iterator[FileBatch]:
-        """The batch of the part ``number``; where no bytes of it were read yet, what ``alone`` gives.
+        """The batch of the manifest ``number``, once. Calls ``read_alone`` if it must be read by itself.
 
         Raises
         ------
-        CorruptMetadataError, LimitExceededError : see :func:`tableformats_iceberg.manifests.entries.read_entries`
+        CorruptMetadataError, LimitExceededError
+            See :func:`tableformats_iceberg.manifests.entries.read_entries`.
         """
         if self._decoded is None:
-            self._decoded = {
-                found[0].number: found for alike in self.decoded_manifests() for found in self._batches(alike)
-            }
-        manifest, place = self._keys[number]
-        if number not in self._decoded:
-            left = self.undecoded(number)
-            yield from (
-                alone(report)
-                if left is None
-                else [self._snapshot.batch_in(left.data, left.path, manifest, place, self._columns, report)]
-            )
+            groups = self.decoded_manifests()
+            self._decoded = {found[0].number: found for group in groups for found in self._batches(group)}
+        manifest, index = self._keys[number]
+        if number in self._decoded:
+            decoded, batch = self._decoded.pop(number)
+            decoded.count_in(manifest, report)
+            yield batch
             return
-        found, batch = self._decoded.pop(number)
-        found.counted(manifest, report)
-        yield batch
+        read = self.undecoded(number)
+        if read is None:
+            yield from read_alone(report)
+            return
+        request = self._source.request(self._columns)
+        yield file_batch(self._source.decode_entries(read.data, read.path, manifest, request, report), index)
 
-    def _batches(self, alike: DecodedManifests) -> Iterator[tuple[Decoded, FileBatch]]:
-        """Each of some manifests with its batch."""
-        entries, found = alike
+    def _batches(self, group: DecodedManifests) -> Iterator[tuple[DecodedManifest, FileBatch]]:
+        """Each manifest of a group with its batch, a slice of the group's."""
+        entries, manifests = group
         files = entries.files
-        places = [place for one in found if (place := self._keys[one.number][1]) is not None]
-        if places:
-            files = with_places(files, places, [one.stop - one.start for one in found])
-        whole = FileBatch(files, entries.spec_id, entries.statistics)
-        for one in found:
-            yield one, whole.slice(one.start, one.stop)
+        indices = [index for one in manifests if (index := self._keys[one.number][1]) is not None]
+        if indices:
+            files = with_entry_positions(files, indices, [one.stop - one.start for one in manifests])
+        parent = FileBatch(files, entries.spec_id, entries.statistics)
+        for one in manifests:
+            yield one, parent.slice(one.start, one.stop)
 
     def decoded_manifests(self) -> Iterator[DecodedManifests]:
-        """Manifests that were decoded as one. Those that are in none have to be read alone."""
+        """Groups of manifests that were decoded together. A manifest that is in no group must be read alone."""
         try:
             for (spec_id, _), reads in groupby(self._read_all(), lambda read: (read.spec_id, read.header.schema)):
-                spec = self._snapshot.specs.get(spec_id)
+                spec = self._source.specs.get(spec_id)
                 decoded = None if spec is None else self._decode(reads, spec)
                 if decoded is not None:
                     yield decoded
         except TableFormatsError:
             return
 
-    def undecoded(self, number: int) -> Read | None:
-        """The bytes of a manifest that was read and not decoded, once; else None."""
+    def undecoded(self, number: int) -> ReadManifest | None:
+        """The bytes of a manifest that was read but cannot be decoded with others, once. None: it was not read."""
         return self._undecoded.pop(number, None)
 
-    def _read_all(self) -> Iterator[Read]:
-        """The manifests that can be decoded together, each until the next is asked for."""
-        every = range(len(self._keys))
-        is_local = self._snapshot.files.storage.is_local
-        # Where each read waits for an answer, they wait together.
-        for read in map(partial(self._read, scratch=_scratch()), every) if is_local else in_order(self._read, every):
+    def _read_all(self) -> Iterator[ReadManifest]:
+        """The manifests that can be decoded with others. The bytes of each are valid until the next is requested."""
+        numbers = range(len(self._keys))
+        if self._source.files.storage.is_local:
+            reads: Iterable[ReadManifest] = map(partial(self._read, buffer=_thread_buffer()), numbers)
+        else:
+            # Each read waits for an answer of the store, so several wait at the same time.
+            reads = in_order(self._read, numbers)
+        for read in reads:
             if decodes_at_once(read.header):
                 yield read
             else:
                 self._undecoded[read.number] = read._replace(data=bytes(read.data))
 
-    def _read(self, number: int, scratch: ReusableBuffer | None = None) -> Read:
+    def _read(self, number: int, buffer: ReusableBuffer | None = None) -> ReadManifest:
         manifest = self._keys[number][0]
-        data, path = self._snapshot.files.read(manifest.path, "manifest", scratch)
+        data, path = self._source.read_bytes(manifest, buffer)
         header = read_header(data, path)
-        return Read(number, data, path, header, manifest_spec_id(header, manifest, self._snapshot.default_spec_id))
+        spec_id = manifest_spec_id(header, manifest, self._source.default_spec_id)
+        return ReadManifest(number, data, path, header, spec_id)
 
-    def _decode(self, reads: Iterable[Read], spec: PartitionSpec) -> DecodedManifests | None:
-        """Manifests of one schema and spec; None where one of them is odd."""
+    def _decode(self, reads: Iterable[ReadManifest], spec: PartitionSpec) -> DecodedManifests | None:
+        """Decode manifests of one schema and spec. None: one of them is odd."""
         seen: list[tuple[int, str, int]] = []
 
         def found() -> Iterator[tuple[bytes | memoryview, Header, Manifest]]:
@@ -122,26 +132,37 @@ class ManifestBatchReader:
                 seen.append((read.number, read.path, len(read.data)))
                 yield read.data, read.header, self._keys[read.number][0]
 
-        every = [manifest for manifest, _ in self._keys]
-        limits = self._snapshot.files.storage.limits
-        decoded = read_entries_together(found(), every, spec, self._columns, limits)
+        expected = [manifest for manifest, _ in self._keys]
+        decoded = read_entries_of_manifests(found(), expected, spec, self._source.request(self._columns))
         if decoded is None:
             return None
         entries, ends = decoded
-        stretches = zip(seen, [0, *ends], ends, strict=False)
-        return DecodedManifests(entries, [Decoded(*read, start, stop) for read, start, stop in stretches])
+        spans = zip(seen, [0, *ends], ends, strict=False)
+        return DecodedManifests(entries, [DecodedManifest(*read, start, stop) for read, start, stop in spans])
 
 
-def _scratch() -> ReusableBuffer:
-    """This thread's."""
-    scratch: ReusableBuffer | None = getattr(_local, "scratch", None)
-    if scratch is None:
-        scratch = _local.scratch = ReusableBuffer()
-    return scratch
+def file_batch(entries: Entries, index: int | None) -> FileBatch:
+    """The entries of one manifest as a batch.
+
+    ``index`` is the manifest's index in the manifest list, which :func:`with_entry_positions` adds to the files. None:
+    the files need none, because the snapshot has no deletes whose statistics are compared with theirs.
+    """
+    files = entries.files
+    if index is not None:
+        files = with_entry_positions(files, [index], [files.num_rows])
+    return FileBatch(files, entries.spec_id, entries.statistics)
 
 
-class Read(NamedTuple):
-    """The bytes of a manifest, the ``number``-th."""
+def _thread_buffer() -> ReusableBuffer:
+    """The buffer of this thread that manifests are read into."""
+    buffer: ReusableBuffer | None = getattr(_local, "buffer", None)
+    if buffer is None:
+        buffer = _local.buffer = ReusableBuffer()
+    return buffer
+
+
+class ReadManifest(NamedTuple):
+    """The bytes of the manifest ``number``."""
 
     number: int
     data: bytes | memoryview
@@ -150,8 +171,8 @@ class Read(NamedTuple):
     spec_id: int
 
 
-class Decoded(NamedTuple):
-    """The ``number``-th manifest, of ``size`` bytes: its rows of what was decoded with it."""
+class DecodedManifest(NamedTuple):
+    """The manifest ``number``, of ``size`` bytes: its rows of a :class:`DecodedManifests`."""
 
     number: int
     path: str
@@ -159,15 +180,15 @@ class Decoded(NamedTuple):
     start: int
     stop: int
 
-    def counted(self, manifest: Manifest, report: ScanReport) -> None:
-        """Count it as read, and note what its list says otherwise. Raises CorruptMetadataError: it was cut."""
+    def count_in(self, manifest: Manifest, report: ScanReport) -> None:
+        """Count it as read, and note what the manifest list contradicts. Raises CorruptMetadataError: it was cut."""
         report.count_metadata(self.size)
         check_length(self.size, self.path, manifest, report)
         check_counts(manifest, self.stop - self.start, self.path, report)
 
 
 class DecodedManifests(NamedTuple):
-    """``manifests`` of one spec, decoded as one, one behind the other."""
+    """Manifests of one spec that were decoded together: their entries, one manifest after the other."""
 
     entries: Entries
-    manifests: list[Decoded]
+    manifests: list[DecodedManifest]

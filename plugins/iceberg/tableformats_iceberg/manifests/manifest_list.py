@@ -1,14 +1,14 @@
-"""The manifests of a snapshot: the manifest list, decoded into columns, and what its summaries rule out.
+"""The manifests of a snapshot: the manifest list, decoded into columns, and pruning by its partition summaries.
 
-Field ids 500 to 520 and the names that older writers gave them; version 1 tables may name their manifests in the
-metadata instead. Source: Iceberg spec, "Manifest Lists".
+Fields are found by their ids (500 to 520), or by the names that older writers gave them. Version 1 tables may name
+their manifests in the table metadata instead. Source: Iceberg spec, "Manifest Lists".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ from ..avro.container import AvroColumns, Want, read_columns
 from .values import decode_bounds
 
 if TYPE_CHECKING:
-    from tableformats.plugin import ScanReport
+    from tableformats.plugin import ManifestFilter, ScanReport
 
 __all__ = ["DATA", "DELETES", "Manifest", "ManifestList", "manifest_list_of_paths", "parse_manifest_list"]
 
@@ -75,8 +75,11 @@ _WANTS = (
 
 
 class Manifest(NamedTuple):
-    """One row of a manifest list. Counts and ``length`` are -1 where the list does not say; ``spec_id`` is None
-    where only the manifest's own header knows it."""
+    """One row of a manifest list.
+
+    Counts and ``length`` are -1 where the list does not have them. ``spec_id`` is None where only the manifest's own
+    header has it.
+    """
 
     path: str
     length: int
@@ -95,12 +98,12 @@ class Manifest(NamedTuple):
 
     @property
     def has_live_files(self) -> bool:
-        """False only where both counts are known to be zero; an unknown count is taken as not zero."""
+        """False only where both counts are known to be zero. An unknown count may be any number."""
         return self.added_files != 0 or self.existing_files != 0
 
     @property
     def live_files(self) -> int:
-        """Entries that are not tombstones, as far as the list counts them."""
+        """The number of live entries, as far as the list counts them."""
         return max(self.added_files, 0) + max(self.existing_files, 0)
 
 
@@ -108,7 +111,7 @@ _LIVE_COUNTS = (Manifest._fields.index("added_files"), Manifest._fields.index("e
 
 
 class _Numbers(NamedTuple):
-    """What manifests are chosen by, [n] each; ``spec_id`` is -1 where it is not known."""
+    """Columns of the list by which manifests are selected, [n] each. ``spec_id`` is -1 where it is unknown."""
 
     content: np.ndarray
     spec_id: np.ndarray
@@ -118,10 +121,18 @@ class _Numbers(NamedTuple):
 
 @dataclass
 class Summaries:
-    """Partition summaries of some manifests of one spec, by partition field id, one row for each of ``rows``.
+    """Partition summaries of manifests of one spec, by partition field id, one row for each of ``rows``.
 
-    ``rows`` are places in the group that was asked for. A null lower bound says that there is no value but NULL and
-    NaN; ``sound`` is False where a bound is present but unreadable, or stands alone: that proves nothing.
+    Attributes
+    ----------
+    rows : int64[k]
+        Indices into the rows that were given to :meth:`ManifestList.summaries`.
+    sound : bool[k]
+        False where a bound cannot be read, or one of the two is missing. Such a summary proves nothing.
+    lower, upper : dict of int to array[k]
+        Null: the manifest has no values other than NULL and NaN.
+    contains_null, contains_nan : dict of int to bool array[k]
+        Null: unknown.
     """
 
     rows: np.ndarray
@@ -140,66 +151,83 @@ class ManifestList:
         self.size_bytes = size_bytes
         self._columns = columns
 
-    def kept(
+    def select(
         self,
         content: int,
         specs: Mapping[int, PartitionSpec],
-        manifest_filter: Any,
-        report: ScanReport | None,
+        manifest_filter: ManifestFilter | None = None,
+        report: ScanReport | None = None,
         added_by: int | None = None,
     ) -> list[Manifest]:
-        """The manifests of ``content`` that may hold a live file which the filter needs; counts the others.
+        """The manifests of ``content`` that may have a live file which the filter needs.
 
-        A manifest is left out where it has no live entry, or where its summaries rule every file out. With
-        ``added_by`` only manifests that this snapshot may have added are looked at.
+        Leaves out manifests without live entries, and those whose summaries rule every file out.
+
+        Parameters
+        ----------
+        content : int
+            ``DATA`` or ``DELETES``.
+        specs : mapping of int to PartitionSpec
+        manifest_filter : ManifestFilter, optional
+        report : ScanReport, optional
+            Counts the manifests, and those that were left out.
+        added_by : int, optional
+            Consider only manifests that this snapshot may have added.
         """
-        return [manifest for manifest, _ in self.chosen(content, specs, manifest_filter, report, added_by)]
+        return [manifest for manifest, _ in self.select_with_columns(content, specs, manifest_filter, report, added_by)]
 
-    def chosen(
+    def select_with_columns(
         self,
         content: int,
         specs: Mapping[int, PartitionSpec],
-        manifest_filter: Any,
-        report: ScanReport | None,
+        manifest_filter: ManifestFilter | None = None,
+        report: ScanReport | None = None,
         added_by: int | None = None,
     ) -> list[tuple[Manifest, frozenset[int]]]:
-        """:meth:`kept`, each with the columns (field ids) that none of its files needs."""
+        """:meth:`select`, with the ids of the columns that the filter does not need for any file of the manifest."""
         numbers = self._numbers
-        asked = numbers.content == content
+        considered = numbers.content == content
         if added_by is not None:
-            asked &= np.array([m.added_snapshot_id in (None, added_by) for m in self.manifests], bool)
-        keep = asked & numbers.has_live
-        idle: dict[int, frozenset[int]] = {}
+            considered &= np.array([m.added_snapshot_id in (None, added_by) for m in self.manifests], bool)
+        keep = considered & numbers.has_live
+        unneeded: dict[int, frozenset[int]] = {}
         if manifest_filter is not None:
             for spec in specs.values():
-                group = np.flatnonzero(keep & (numbers.spec_id == spec.id))
-                keep[group], idle_here = self._decide(group, spec, manifest_filter)
-                idle |= idle_here
+                rows = np.flatnonzero(keep & (numbers.spec_id == spec.id))
+                keep[rows], unneeded_here = self._decide(rows, spec, manifest_filter)
+                unneeded |= unneeded_here
         if report is not None:
-            skipped = asked & ~keep
-            report.manifests_total += int(np.count_nonzero(asked))
+            skipped = considered & ~keep
+            report.manifests_total += int(np.count_nonzero(considered))
             report.manifests_skipped += int(np.count_nonzero(skipped))
             files = int(numbers.live_files[skipped].sum())
             report.files_total += files
             report.files_skipped_with_manifests += files
-        return [(self.manifests[i], idle.get(i, frozenset())) for i in np.flatnonzero(keep).tolist()]
+        return [(self.manifests[i], unneeded.get(i, frozenset())) for i in np.flatnonzero(keep).tolist()]
 
     @cached_property
     def _numbers(self) -> _Numbers:
-        every = self.manifests
-        added, existing = (np.array([m[i] for m in every], np.int64) for i in _LIVE_COUNTS)
+        manifests = self.manifests
+        added, existing = (np.array([m[i] for m in manifests], np.int64) for i in _LIVE_COUNTS)
         return _Numbers(
-            content=np.array([m.content for m in every], np.int64),
-            spec_id=np.array([-1 if m.spec_id is None else m.spec_id for m in every], np.int64),
+            content=np.array([m.content for m in manifests], np.int64),
+            spec_id=np.array([-1 if m.spec_id is None else m.spec_id for m in manifests], np.int64),
             has_live=(added != 0) | (existing != 0),
             live_files=np.maximum(added, 0) + np.maximum(existing, 0),
         )
 
     def _decide(
-        self, rows: np.ndarray, spec: PartitionSpec, manifest_filter: Any
+        self, rows: np.ndarray, spec: PartitionSpec, manifest_filter: ManifestFilter
     ) -> tuple[np.ndarray, dict[int, frozenset[int]]]:
-        """bool[len(rows)]: which manifests of one spec the filter keeps; True where summaries are missing. By number of
-        a kept one: the columns that none of its files needs."""
+        """Evaluate the filter on manifests of one spec.
+
+        Returns
+        -------
+        keep : bool[len(rows)]
+            True also where summaries are missing.
+        unneeded : dict of int to frozenset of int
+            For the row of each manifest that is kept by its summaries, the columns that none of its files needs.
+        """
         keep = np.ones(len(rows), bool)
         summaries = self.summaries(rows, spec)
         if summaries is None or not len(summaries.rows):
@@ -208,19 +236,19 @@ class ManifestList:
             spec.id, summaries.lower, summaries.upper, summaries.contains_null, summaries.contains_nan
         )
         keep[summaries.rows] = ~summaries.sound | decision.keep
-        kept = np.flatnonzero(keep[summaries.rows] & summaries.sound)
-        needs = [(column, need[kept].tolist()) for column, need in decision.undecided_columns.items()]
+        matching = np.flatnonzero(keep[summaries.rows] & summaries.sound)
+        undecided = [(column, flags[matching].tolist()) for column, flags in decision.undecided_columns.items()]
         return keep, {
-            row: frozenset(column for column, need in needs if not need[i])
-            for i, row in enumerate(rows[summaries.rows[kept]].tolist())
+            row: frozenset(column for column, flags in undecided if not flags[i])
+            for i, row in enumerate(rows[summaries.rows[matching]].tolist())
         }
 
     def summaries(self, rows: np.ndarray, spec: PartitionSpec) -> Summaries | None:
-        """The partition summaries of the manifests ``rows``, all of ``spec``; None where there can be none."""
+        """The partition summaries of the manifests at ``rows``, all of ``spec``. None: there are none."""
         if not spec.fields or self._columns is None:
             return None
         offsets = self._columns[(507,)].list_offsets()
-        # A summary list of another length than the spec cannot be trusted.
+        # A list of summaries with another length than the spec cannot be matched with its fields.
         complete = np.flatnonzero(np.diff(offsets)[rows] == len(spec.fields))
         first = offsets[:-1][rows[complete]]
         found = Summaries(complete, np.ones(len(complete), bool), {}, {}, {}, {})
@@ -257,9 +285,12 @@ def parse_manifest_list(data: bytes | memoryview, path: str, limits: Limits = DE
 
     Raises
     ------
-    CorruptMetadataError : damaged Avro, a required field missing, values out of range
-    UnsupportedFeatureError : encrypted manifests
-    LimitExceededError : see :func:`read_columns`
+    CorruptMetadataError
+        The Avro file is damaged, a required field is missing, or a value is out of range.
+    UnsupportedFeatureError
+        The manifests are encrypted.
+    LimitExceededError
+        See :func:`tableformats_iceberg.avro.container.read_columns`.
     """
     columns = read_columns(data, _WANTS, (), path, limits=limits)
     if columns[(519,)].valid.any():
@@ -272,19 +303,20 @@ def parse_manifest_list(data: bytes | memoryview, path: str, limits: Limits = DE
     spec_id = columns.required((502,), "partition_spec_id").values
     content, sequence, least = columns[(517,)].integers(DATA), columns[(515,)].integers(0), columns[(516,)].integers(0)
     counts = [columns[(i,)].integers(UNKNOWN) for i in _COUNTS]
-    strange = content[(content != DATA) & (content != DELETES)]
-    if len(strange):
-        raise CorruptMetadataError(f"a manifest has content {strange[0]}", path=path, field="content")
+    unknown = content[(content != DATA) & (content != DELETES)]
+    if len(unknown):
+        raise CorruptMetadataError(f"a manifest has content {unknown[0]}", path=path, field="content")
     if (length < 0).any() or (sequence < 0).any() or any((n < UNKNOWN).any() for n in counts):
         raise CorruptMetadataError("a manifest has a negative length, sequence number or count", path=path)
     added_by, first_row_id = (columns[(i,)].int_array().to_pylist() for i in (503, 520))
-    described = (n.tolist() for n in (length, spec_id, content, sequence, least))
-    counted = (n.tolist() for n in counts)
+    described = (column.tolist() for column in (length, spec_id, content, sequence, least))
+    counted = (column.tolist() for column in counts)
+    # In the order of the fields of Manifest.
     rows = zip(paths.to_pylist(), *described, added_by, *counted, first_row_id, strict=True)
     return ManifestList(list(map(Manifest._make, rows)), columns, len(data))
 
 
 def manifest_list_of_paths(paths: Sequence[str]) -> ManifestList:
-    """The manifests that version 1 metadata names itself: nothing is known of them but the paths."""
+    """The manifests that version 1 metadata names. Only their paths are known."""
     unknown = Manifest("", UNKNOWN, None, DATA, 0, 0, None, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, None)
     return ManifestList([unknown._replace(path=p) for p in paths])

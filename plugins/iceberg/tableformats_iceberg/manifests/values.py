@@ -1,16 +1,16 @@
-"""Bytes of bounds and partition values -> typed Arrow arrays, by column.
+"""Decodes bounds and partition values to typed Arrow arrays, a column at a time.
 
-Bounds use Iceberg's single-value serialization, and the *stored byte length* tells the type that the writer had: an
-int bound of a column that is long now, a float of a double, a decimal of any length, days of a column that became a
-timestamp. What does not fit the column's type is unknown (null), never an error: a bound only helps.
-Partition values are Avro values, and one that does not fit is damage.
+Bounds use Iceberg's single-value serialization. Their stored length tells the type that the column had when they were
+written: an int bound of a column that is long now, a float of a double, a decimal of any length, days of a column that
+became a timestamp. A bound that does not fit the column's type is unknown (null), not an error, because bounds are
+optional. Partition values are Avro values. One that does not fit its type is damage.
 Source: Iceberg spec, appendix D "Binary single-value serialization", appendix A "Avro", "Schema Evolution".
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,16 +38,21 @@ _TIMESTAMPS = {"timestamp": 1, "timestamp_ntz": 1, "timestamp_ns": 1000, "timest
 
 
 def decode_bounds(raw: RawColumn, field: Field, is_lower: bool) -> pa.Array | None:
-    """The bounds of ``field`` in its Arrow type; None for types that have none here.
+    """Decode the bounds of a field.
 
     Parameters
     ----------
-    raw : byte values, one a file; null = no bound
-    is_lower : a string bound that was cut inside a character can be shortened on the lower side only
+    raw : RawColumn
+        Byte values, one a file. Null: no bound.
+    field : Field
+    is_lower : bool
+        Whether these are lower bounds. Only a lower bound can be shortened if it was cut inside a character.
 
     Returns
     -------
-    any[n] : null = unknown, also for NaN and for bytes of an impossible length
+    array[n], optional
+        In the field's Arrow type. Null: unknown, also for NaN and for bytes of an impossible length. None: bounds of
+        this type are not used.
     """
     kind = field.type
     if kind.is_nested or "logical_type" in field.metadata or not raw.is_bytes:
@@ -68,7 +73,7 @@ def decode_bounds(raw: RawColumn, field: Field, is_lower: bool) -> pa.Array | No
 
 
 def _gather(raw: RawColumn, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows whose value has exactly ``width`` bytes, and those bytes as uint8[k, width]."""
+    """The rows whose value has exactly ``width`` bytes, and these bytes as uint8[k, width]."""
     assert raw.offsets is not None and raw.data is not None
     if raw.width == width and width:
         return np.flatnonzero(raw.valid), raw.data.reshape(-1, width)
@@ -77,7 +82,7 @@ def _gather(raw: RawColumn, width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _read(raw: RawColumn, width: int, dtype: str, out: np.ndarray, known: np.ndarray, factor: int = 1) -> None:
-    """Write the values of ``width`` bytes to ``out``, times ``factor``; overflow leaves them unknown."""
+    """Write the values of ``width`` bytes to ``out``, times ``factor``. Values that overflow stay unknown."""
     rows, octets = _gather(raw, width)
     values = np.ascontiguousarray(octets).view(dtype).ravel() if len(rows) else np.zeros(0, dtype)
     if factor != 1:
@@ -88,8 +93,10 @@ def _read(raw: RawColumn, width: int, dtype: str, out: np.ndarray, known: np.nda
 
 
 def _numbers(*widths: tuple[int, str, int]) -> Callable[[RawColumn, pa.DataType], pa.Array]:
-    """A reader of little-endian numbers: (stored bytes, NumPy type, factor to the unit of today); today's is first."""
+    """Make a reader of little-endian numbers.
 
+    ``widths`` are the stored sizes: (bytes, NumPy type, factor to the column's unit). The column's own size is first.
+    """
     usual, stored, _ = widths[0]
 
     def read(raw: RawColumn, target: pa.DataType) -> pa.Array:
@@ -129,7 +136,7 @@ _NUMBERS = {
 
 
 def _decimals(raw: RawColumn, kind: DecimalType) -> pa.Array:
-    """Unscaled big-endian two's complement of 1 to 16 bytes -> decimal128."""
+    """Decode unscaled big-endian two's complement numbers of 1 to 16 bytes to decimal128."""
     words, known = widen_decimals(raw.offsets, raw.data)
     known &= raw.valid & _in_precision(words, kind.precision)
     validity = to_arrow(known).buffers()[1] if len(raw) else None
@@ -138,7 +145,7 @@ def _decimals(raw: RawColumn, kind: DecimalType) -> pa.Array:
 
 
 def _in_precision(words: np.ndarray, precision: int) -> np.ndarray:
-    """Which 128-bit little-endian integers lie within ``precision`` digits."""
+    """bool[n]: which 128-bit little-endian integers have at most ``precision`` digits."""
     low = np.ascontiguousarray(words[:, :8]).view("<u8").ravel()
     high = np.ascontiguousarray(words[:, 8:]).view("<i8").ravel()
 
@@ -150,7 +157,7 @@ def _in_precision(words: np.ndarray, precision: int) -> np.ndarray:
 
 
 def _fixed(raw: RawColumn, width: int) -> pa.Array:
-    """Values of exactly ``width`` bytes; a truncated one is unknown."""
+    """Values of exactly ``width`` bytes. A truncated one is unknown."""
     out = np.zeros((len(raw), width), np.uint8)
     rows, octets = _gather(raw, width)
     out[rows] = octets
@@ -161,8 +168,10 @@ def _fixed(raw: RawColumn, width: int) -> pa.Array:
 
 
 def _strings(raw: RawColumn, is_lower: bool) -> pa.Array:
-    """UTF-8 strings. Writers cut bounds, some inside a character: the whole characters before the cut are a smaller
-    string, so they serve as a lower bound; a cut upper bound is unknown."""
+    """UTF-8 strings. Some writers cut bounds inside a character.
+
+    The characters before the cut are a smaller string, so they are a lower bound. Such an upper bound is unknown.
+    """
     array = raw.bytes_array(pa.string())
     assert raw.data is not None
     if not len(raw.data) or raw.data.max() < 0x80:
@@ -188,11 +197,26 @@ def _whole_characters(value: bytes | None, is_lower: bool) -> str | None:
 
 
 def decode_partition(raw: RawColumn, kind: Type, path: str, name: str) -> pa.Array:
-    """Partition values, as Avro stores them, in the Arrow type of the partition field now.
+    """Decode the partition values of one field.
+
+    Parameters
+    ----------
+    raw : RawColumn
+        The values as Avro stores them.
+    kind : Type
+        The type of the partition field now.
+    path, name : str
+        The manifest and the partition field, for errors.
+
+    Returns
+    -------
+    array[n]
+        In the Arrow type of ``kind``.
 
     Raises
     ------
-    CorruptMetadataError : a value is none of the type; ``field`` is ``partition.<name>``
+    CorruptMetadataError
+        A value does not fit the type. ``field`` is ``partition.<name>``.
     """
     target = arrow_type(kind)
     if not raw.avro or raw.null_count == len(raw):
@@ -217,7 +241,7 @@ def _partition_values(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Arr
     if pa.types.is_boolean(target):
         return to_arrow(raw.values != 0, valid=raw.known)
     if pa.types.is_binary(target):
-        # The source column is forgotten: its values only need to be told apart.
+        # The source column is in no schema any more. Its values are only compared for equality.
         return pa.array([v.to_bytes(8, "little", signed=True) for v in raw.values.tolist()], target, mask=raw.mask)
     values = raw.values
     if isinstance(kind, PrimitiveType) and kind.name in _TIMESTAMPS and avro == "int":
@@ -250,7 +274,5 @@ def _partition_bytes(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Arra
 
 
 def _uuid_texts(raw: RawColumn) -> pa.Array:
-    import uuid
-
-    texts: list[Any] = raw.bytes_array(pa.string()).to_pylist()
+    texts: list[str | None] = raw.bytes_array(pa.string()).to_pylist()
     return pa.array([None if t is None else uuid.UUID(t).bytes for t in texts], pa.binary(16))

@@ -1,7 +1,8 @@
-"""Lineage: the snapshots that lie between two, from parent to child.
+"""Lineage: the snapshots between two snapshots, from parent to child.
 
-The snapshot log says what was current when; what a snapshot changed is told by its parent, so ranges of changes follow
-``parent-snapshot-id`` from the ending snapshot back. Source: Iceberg spec, "Snapshots".
+The changes of a snapshot are those against its parent. So a range of changes follows ``parent-snapshot-id`` back from
+its last snapshot, and not the snapshot log, which says which snapshot was current when.
+Source: Iceberg spec, "Snapshots".
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from tableformats.plugin import SnapshotNotFoundError
 
 from .table_metadata import Snapshot, TableMetadata
 
-__all__ = ["is_expired", "snapshots_after", "snapshots_from"]
+__all__ = ["is_parent_expired", "snapshots_after", "snapshots_from"]
 
 MAX_LISTED = 10
 
@@ -22,7 +23,8 @@ def snapshots_from(metadata: TableMetadata, starting: int, ending: int) -> list[
 
     Raises
     ------
-    SnapshotNotFoundError : ``starting`` is no ancestor of ``ending``, or not any more
+    SnapshotNotFoundError
+        ``starting`` is not an ancestor of ``ending``, or has expired.
     """
     ancestors = metadata.ancestors(ending)
     ids = [snapshot.id for snapshot in ancestors]
@@ -32,13 +34,14 @@ def snapshots_from(metadata: TableMetadata, starting: int, ending: int) -> list[
 
 
 def snapshots_after(metadata: TableMetadata, exclusive: int | None, ending: int) -> list[Snapshot]:
-    """The snapshots behind ``exclusive`` up to ``ending``, oldest first; None means from the first one on.
+    """The snapshots after ``exclusive`` up to ``ending``, oldest first. None: from the first snapshot on.
 
-    ``exclusive`` itself may have expired, as long as its child is there.
+    ``exclusive`` itself may have expired, as long as its child has not.
 
     Raises
     ------
-    SnapshotNotFoundError : ``exclusive`` is no ancestor of ``ending``; None, and the first snapshots have expired
+    SnapshotNotFoundError
+        ``exclusive`` is not an ancestor of ``ending``, or it is None and the first snapshots have expired.
     """
     ancestors = metadata.ancestors(ending)
     ids = [snapshot.id for snapshot in ancestors]
@@ -56,8 +59,8 @@ def snapshots_after(metadata: TableMetadata, exclusive: int | None, ending: int)
     return ancestors[: ids.index(exclusive)][::-1]
 
 
-def is_expired(metadata: TableMetadata, snapshot: Snapshot) -> bool:
-    """Whether the parent of ``snapshot`` is not there any more."""
+def is_parent_expired(metadata: TableMetadata, snapshot: Snapshot) -> bool:
+    """Whether ``snapshot`` has a parent that is not in the metadata any more."""
     return snapshot.parent_id is not None and snapshot.parent_id not in metadata.snapshots
 
 

@@ -1,8 +1,8 @@
-"""Which metadata file is the table: from a directory or from the file itself.
+"""Finds the metadata file of a table, from its directory or from the file itself.
 
-In a directory, ``metadata/version-hint.text`` points at the newest ``metadata/v<N>.metadata.json``; as in the Java
-reference a hint may be behind, and the versions after it are followed while they exist. Without a usable hint the
-highest version number wins; two files of that number cannot be told apart, and the caller must name one.
+In a directory, ``metadata/version-hint.text`` names the newest ``metadata/v<N>.metadata.json``. As in the Java
+reference, the hint may be behind: later versions are followed while they exist. Without a usable hint, the file with
+the highest version wins. If two files have that version, the caller must name one.
 Source: Iceberg spec, "File System Tables", "Metastore Tables", appendix F, "Naming for GZIP compressed Metadata
 JSON files".
 """
@@ -28,7 +28,7 @@ _VERSION = re.compile(r"^(?:v(\d{1,18})|(\d{1,18})-[^/]*?)(?:\.gz|\.zstd)?\.meta
 
 @dataclass(frozen=True)
 class Located:
-    """An absolute metadata path and the directory of its table."""
+    """The absolute path of a metadata file, and the directory of its table."""
 
     metadata_path: str
     directory: str
@@ -40,12 +40,14 @@ def is_metadata_name(name: str) -> bool:
 
 
 def locate(storage: Storage) -> Located:
-    """The metadata file of the table at ``storage.root``.
+    """Find the metadata file of the table at ``storage.root``.
 
     Raises
     ------
-    TableNotFoundError : nothing is there, or a directory without metadata files
-    CorruptMetadataError : several newest metadata files and no hint that decides
+    TableNotFoundError
+        Nothing is there, or a directory without metadata files.
+    CorruptMetadataError
+        Several files have the newest version, and no hint decides.
     """
     root = storage.root
     if storage.is_file(root):
@@ -65,7 +67,7 @@ def locate(storage: Storage) -> Located:
 
 
 def _read_hint(storage: Storage, files: list[FileInfo]) -> str:
-    """The text of the hint file; empty where there is none, or none that makes sense."""
+    """The text of the hint file. Empty: there is none, or it is empty or too large."""
     hint = next((info for info in files if info.name == HINT), None)
     if hint is None or not 0 < hint.size <= MAX_HINT_BYTES:
         return ""

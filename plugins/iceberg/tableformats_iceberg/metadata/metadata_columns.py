@@ -1,8 +1,9 @@
-"""Iceberg's metadata columns: where a row stands (``_file``, ``_pos``, ``_spec_id``, ``_partition``) and, in tables of
-version 3, its lineage (``_row_id``, ``_last_updated_sequence_number``).
+"""Iceberg's metadata columns: the position of a row, and its lineage.
 
-A row id is the file's first row id plus the row's position, a sequence number that of the file's data, unless the file
-stores them because a rewrite carried the row over. Files without a first row id have neither.
+``_file``, ``_pos``, ``_spec_id`` and ``_partition`` say where a row is stored. In tables of version 3, ``_row_id`` and
+``_last_updated_sequence_number`` are its lineage. A file stores these if it was rewritten with old rows. Otherwise the
+row id is the file's first row id plus the row's position, and the sequence number is the file's data sequence number.
+Files without a first row id have no lineage.
 Source: Iceberg spec, "Reserved Field IDs", "Row Lineage", "Row lineage assignment".
 """
 
@@ -22,9 +23,10 @@ FIRST_VERSION_WITH_LINEAGE = 3
 def metadata_columns(
     format_version: int, specs: Mapping[int, PartitionSpec], schema: Schema
 ) -> tuple[MetadataColumn, ...]:
-    """The metadata columns of a table, but for those whose reserved id its schema uses against the specification.
+    """The metadata columns of a table.
 
-    ``_partition`` has a member for each partition field of all ``specs``.
+    ``_partition`` has a member for each partition field of all ``specs``. Columns are left out if the schema uses their
+    reserved ids, which the specification forbids.
     """
     long = primitive("long")
     columns = [

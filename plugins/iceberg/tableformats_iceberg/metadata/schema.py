@@ -1,9 +1,10 @@
-"""Iceberg schemas and types in JSON -> the library's; default values; name mappings.
+"""Parses Iceberg schemas, types, default values and name mappings from JSON.
 
-Types: Iceberg spec, "Schemas and Data Types" and appendix C. Default values: appendix D, "JSON single-value
-serialization". ``geometry`` and ``geography`` are kept as binary (they are stored as WKB) with Iceberg's name of the
-type, with its coordinate reference system, in ``Field.metadata["logical_type"]`` and so in the metadata of Arrow
-fields; nothing is known of their bounds.
+``geometry`` and ``geography`` become binary, because they are stored as WKB. ``Field.metadata["logical_type"]``, and so
+the metadata of the Arrow field, has Iceberg's name of the type with its coordinate reference system. Their bounds are
+not used.
+Source: Iceberg spec, "Schemas and Data Types", appendix C; for default values appendix D, "JSON single-value
+serialization".
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from tableformats.plugin import (
     primitive,
 )
 
-from .jsontext import Node, parse_json
+from ..files.strict_json import Node, parse_json
 
 __all__ = ["NAME_MAPPING_PROPERTY", "field_ids", "parse_name_mapping", "parse_schema"]
 
@@ -64,7 +65,7 @@ _GEO = re.compile(r"^geo(metry|graphy)\b")
 
 
 def parse_schema(node: Node) -> Schema:
-    """The schema of a JSON struct type.
+    """Parse the schema of a JSON struct type.
 
     Raises CorruptMetadataError, UnsupportedFeatureError (unknown types), LimitExceededError (``nesting``, ``fields``).
     """
@@ -83,7 +84,7 @@ def _fields(node: Node, depth: int) -> tuple[Field, ...]:
 
 
 def field_ids(fields: Iterable[Field]) -> Iterator[int]:
-    """The ids of the fields and of all below them."""
+    """The ids of the fields and of all fields below them."""
     for f in fields:
         yield f.id
         if isinstance(f.type, StructType):
@@ -159,7 +160,7 @@ def _primitive(node: Node) -> Type:
 
 
 def _default(node: Node, key: str, kind: Type) -> Any:
-    """The plain Python value (as Arrow takes it) of a default in JSON; None where there is none."""
+    """The default value as a Python value that Arrow accepts. None: there is none."""
     if key not in node:
         return None
     child = node.child(key)
@@ -174,7 +175,7 @@ def _default_value(node: Node, kind: Type) -> Any:
     if value is None:
         return None
     if isinstance(kind, StructType):
-        # Struct defaults are {} and the members bring their own; older writers spelt them by field id.
+        # A struct's default is {}, and its members have their own. Older writers gave the members by field id.
         members = node.mapping()
         return {
             f.name: _default_value(Node(members.get(str(f.id)), node.path, node.field), f.type)
@@ -234,16 +235,16 @@ def _default_primitive(value: Any, name: str) -> Any:
 
 
 def _timestamp(text: str, name: str) -> dt.datetime | int:
-    """A datetime, or nanoseconds since the epoch for the ``_ns`` types."""
+    """A datetime; for the ``_ns`` types, nanoseconds since the epoch."""
     match = re.match(r"^(.*?T\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)?$", text)
     if match is None or bool(match.group(3)) == ("ntz" in name):
         raise ValueError
     zone = (match.group(3) or "").replace("Z", "+00:00")
-    whole = dt.datetime.fromisoformat(match.group(1) + zone)
+    seconds = dt.datetime.fromisoformat(match.group(1) + zone)
     digits = (match.group(2) or "").ljust(9, "0")
     if not name.endswith("_ns"):
-        return whole.replace(microsecond=int(digits[:6]))
-    aware = whole if whole.tzinfo else whole.replace(tzinfo=dt.timezone.utc)
+        return seconds.replace(microsecond=int(digits[:6]))
+    aware = seconds if seconds.tzinfo else seconds.replace(tzinfo=dt.timezone.utc)
     since = aware - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
     return (since.days * DAY_S + since.seconds) * 1_000_000_000 + int(digits)
 
@@ -252,7 +253,7 @@ def _timestamp(text: str, name: str) -> dt.datetime | int:
 
 
 def parse_name_mapping(properties: dict[str, str], path: str, limits: Limits = DEFAULT_LIMITS) -> NameMapping:
-    """How files without field ids are read: the table property ``schema.name-mapping.default``.
+    """Parse the table property ``schema.name-mapping.default``, by which files without field ids are read.
 
     Source: Iceberg spec, "Column Projection" and "Name Mapping Serialization". Raises CorruptMetadataError,
     LimitExceededError (``nesting``, ``fields``).
@@ -267,12 +268,13 @@ def parse_name_mapping(properties: dict[str, str], path: str, limits: Limits = D
 
 
 def _collect(node: Node, prefixes: list[str], names: dict[str, int], depth: int) -> None:
+    """Add the field id of each dotted name below ``node`` to ``names``."""
     node.limits.check("nesting", depth, "levels or more of a name mapping", path=node.path, field=node.field)
     for child in node.items("fields"):
-        own = child.mapping().get("names") or []
-        if not isinstance(own, list) or not all(isinstance(name, str) for name in own):
+        last_names = child.mapping().get("names") or []
+        if not isinstance(last_names, list) or not all(isinstance(name, str) for name in last_names):
             child.fail("the names of a mapped field are no strings")
-        full = [prefix + name for prefix in prefixes for name in own]
+        full = [prefix + name for prefix in prefixes for name in last_names]
         field_id = child.optional_integer("field-id", 32)
         found = len(names) + len(full)
         node.limits.check("fields", found, "names or more of a name mapping", path=node.path, field=node.field)

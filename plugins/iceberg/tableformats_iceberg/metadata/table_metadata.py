@@ -1,7 +1,7 @@
-"""The table metadata file: versions 1, 2 and 3, with the shapes that older writers left behind.
+"""The table metadata file: versions 1, 2 and 3, and deviations of older writers.
 
-:func:`read_metadata` reads one ``metadata.json`` (plain, gzip or zstandard, whatever its name says) and returns a
-:class:`TableMetadata`; what is missing or malformed is a typed error that names the field.
+:func:`read_metadata` reads one ``metadata.json`` and returns a :class:`TableMetadata`. Whether it is plain, gzip or
+zstandard is decided by the content, not by the file's name. Errors name the field that is missing or malformed.
 Source: Iceberg spec, "Table Metadata Fields", "Snapshots", "Snapshot References", appendix C.
 """
 
@@ -28,7 +28,8 @@ from tableformats.plugin import (
     primitive,
 )
 
-from .jsontext import Node, parse_json
+from ..files.inflate import inflated
+from ..files.strict_json import Node, parse_json
 from .schema import field_ids, parse_schema
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ NEWEST_VERSION = 3
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot as the metadata lists it. ``manifest_list`` or (old v1 tables) ``manifests`` names its manifests."""
+    """A snapshot of the metadata's list.
+
+    ``manifest_list`` names its manifests; in old version 1 tables, ``manifests`` does.
+    """
 
     id: int
     parent_id: int | None
@@ -69,6 +73,8 @@ class Reference:
 
 @dataclass(frozen=True)
 class TableMetadata:
+    """The content of one metadata file, at the absolute ``path``."""
+
     path: str
     format_version: int
     location: str
@@ -82,7 +88,7 @@ class TableMetadata:
     current_snapshot_id: int | None
     refs: Mapping[str, Reference]
     snapshot_log: tuple[tuple[int, int], ...] = field(default=())
-    """(timestamp in ms, snapshot id): which snapshot became current when, oldest first."""
+    """(timestamp in ms, snapshot id): when each snapshot became current, oldest first."""
     size_bytes: int = 0
     last_column_id: int | None = None
     metadata_log: tuple[tuple[int, str], ...] = field(default=())
@@ -90,24 +96,25 @@ class TableMetadata:
 
     @property
     def schema(self) -> Schema:
+        """The current schema."""
         return self.schemas[self.current_schema_id]
 
     @property
     def knows_all_schemas(self) -> bool:
-        """Whether no schema was removed: ids count from 0 without a gap, and every snapshot names its own."""
+        """Whether no schema was removed: ids count from 0 without a gap, and every snapshot's schema is there."""
         named = all(snapshot.schema_id in self.schemas for snapshot in self.snapshots.values())
         return named and set(self.schemas) == set(range(len(self.schemas)))
 
     def dropped_nothing_from(self, schema: Schema) -> bool:
-        """Whether ``schema`` has every column, at every depth, that the table ever had."""
+        """Whether ``schema`` has every column that the table ever had, at every depth."""
         return sorted(field_ids(schema.fields)) == list(range(1, (self.last_column_id or 0) + 1))
 
     def without_history(self) -> TableMetadata:
-        """The same without its snapshots, references and logs, which grow with every commit."""
+        """A copy without snapshots, references and logs, which grow with every commit."""
         return replace(self, snapshots={}, refs={}, current_snapshot_id=None, snapshot_log=(), metadata_log=())
 
     def find_field(self, field_id: int) -> Field | None:
-        """The field with that id: in the current schema, else in the newest schema that has it."""
+        """The field with that id, in the current schema or else in the newest schema that has it."""
         for schema_id in [self.current_schema_id, *sorted(self.schemas, reverse=True)]:
             found = self.schemas[schema_id].find_id(field_id)
             if found is not None:
@@ -128,10 +135,14 @@ def read_metadata(storage: Storage, path: str) -> TableMetadata:
 
     Raises
     ------
-    TableNotFoundError : there is no such file
-    CorruptMetadataError : malformed JSON, a missing field, a wrong type; ``field`` names it
-    UnsupportedFeatureError : a newer format version, encryption, an unknown type
-    LimitExceededError : the limits ``metadata_bytes``, ``inflated_bytes``, ``nesting``, ``fields``
+    TableNotFoundError
+        There is no such file.
+    CorruptMetadataError
+        The JSON is malformed, or a field is missing or has the wrong type. ``field`` names it.
+    UnsupportedFeatureError
+        The table has a newer format version, is encrypted, or has an unknown type.
+    LimitExceededError
+        The limits ``metadata_bytes``, ``inflated_bytes``, ``nesting`` and ``fields``.
     """
     try:
         data = storage.read_bytes(path)
@@ -141,7 +152,7 @@ def read_metadata(storage: Storage, path: str) -> TableMetadata:
 
 
 def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
-    """The metadata that ``data`` holds; see :func:`read_metadata`."""
+    """Parse the content of a metadata file. Raises as :func:`read_metadata` does."""
     node = Node(parse_json(_plain(data, path, limits), path), path, limits=limits)
     version = node.integer("format-version", 32)
     if version > NEWEST_VERSION:
@@ -184,8 +195,7 @@ def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> T
 
 
 def _plain(data: bytes, path: str, limits: Limits) -> bytes:
-    from ..avro.codecs import inflated
-
+    """The content of a metadata file, inflated if it is compressed."""
     if data[:2] == b"\x1f\x8b":
         return bytes(inflated("gzip", memoryview(data), limits, path, 0))
     if data[:4] == b"\x28\xb5\x2f\xfd":
@@ -205,7 +215,7 @@ def _refuse_encryption(node: Node) -> None:
 
 
 def _require(node: Node, version: int) -> None:
-    """Fields that versions 2 and later must have, though a reader of files does not need them all."""
+    """Refuse metadata without the fields that versions 2 and later must have, even those that reading does not need."""
     node.text("table-uuid")
     node.integer("last-sequence-number")
     for key in ("last-column-id", "last-partition-id", "default-sort-order-id", "current-schema-id", "default-spec-id"):
@@ -217,7 +227,7 @@ def _require(node: Node, version: int) -> None:
 
 
 def _schemas(node: Node, version: int) -> tuple[dict[int, Schema], int]:
-    """All schemas by id. Version 1 may have a single ``schema`` without an id: it gets id 0."""
+    """All schemas by id, and the current id. A single ``schema`` of version 1 without an id gets the id 0."""
     found = [parse_schema(child) for child in node.items("schemas")]
     schemas = {s.id if s.id is not None else 0: s for s in found}
     current = node.optional_integer("current-schema-id", 32)
@@ -234,7 +244,7 @@ def _schemas(node: Node, version: int) -> tuple[dict[int, Schema], int]:
 
 
 def _specs(node: Node, version: int, schemas: dict[int, Schema], current: int) -> tuple[dict[int, PartitionSpec], int]:
-    """All specs by id. Version 1 may have a single ``partition-spec``, a bare list of fields: it gets id 0."""
+    """All specs by id, and the default id. A single ``partition-spec`` of version 1 gets the id 0."""
     order = [schemas[current], *(schemas[i] for i in sorted(schemas, reverse=True))]
     specs: dict[int, PartitionSpec] = {}
     for child in node.items("partition-specs"):
@@ -257,7 +267,7 @@ def _spec_fields(node: Node, key: str, schemas: list[Schema]) -> tuple[Partition
     for index, child in enumerate(node.items(key)):
         sources = [child.integer("source-id", 32)] if "source-id" in child else _source_ids(child)
         text = child.text("transform")
-        # A transform of several columns prunes nothing, whatever its name.
+        # Transforms of several columns are not supported, so their values are never used for pruning.
         transform = parse_transform(text) if len(sources) == 1 else Transform("unknown", 0, text)
         field_id = child.optional_integer("field-id", 32)
         fields.append(
@@ -282,7 +292,7 @@ def _source_ids(node: Node) -> list[int]:
 
 
 def _result_type(transform: Transform, source_id: int, schemas: list[Schema]) -> Type:
-    """Type of the partition values; of a column that no schema knows any more, the values stay bytes."""
+    """The type of the partition values. Values of a column that is in no schema any more stay bytes."""
     for schema in schemas:
         source = schema.find_id(source_id)
         if source is not None:
@@ -300,7 +310,7 @@ def _snapshot(node: Node, version: int) -> Snapshot:
             child.fail("a string is expected here")
         manifests.append(child.value)
     manifest_list = node.optional_text("manifest-list")
-    # Version 2 has no such list of its own, but a table that was upgraded keeps the snapshots of version 1 as they are.
+    # Version 2 has no list of manifests here. But an upgraded table keeps the snapshots of version 1.
     if manifest_list is None and "manifests" not in node:
         node.child("manifest-list")
     return Snapshot(
@@ -317,7 +327,7 @@ def _snapshot(node: Node, version: int) -> Snapshot:
 
 
 def _time(node: Node, key: str = "timestamp-ms") -> int:
-    """Milliseconds since the epoch, of the years that Python knows: wherever they go, they can be shown."""
+    """Milliseconds since the epoch. Refuses times outside of Python's range, which could not be shown."""
     milliseconds = node.integer(key)
     if milliseconds not in DATETIME_MS:
         node.child(key).fail(f"the time {milliseconds} ms lies outside of the years 1 to 9999")
@@ -325,7 +335,7 @@ def _time(node: Node, key: str = "timestamp-ms") -> int:
 
 
 def _refs(node: Node, current: int | None, snapshots: Mapping[int, Snapshot]) -> dict[str, Reference]:
-    """Branches and tags by name; ``main`` is the current snapshot where no references are written."""
+    """Branches and tags by name. Without a reference ``main``, it is a branch at the current snapshot."""
     refs: dict[str, Reference] = {}
     if "refs" in node:
         for name in node.child("refs").mapping():

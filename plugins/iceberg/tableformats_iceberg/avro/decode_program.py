@@ -1,8 +1,8 @@
-"""An Avro writer's schema and what is wanted of it -> a program for the block decoder.
+"""Compiles an Avro writer's schema and the wanted fields to a program for the block decoder.
 
-Fields are found by field id, as Iceberg requires; a record none of whose fields has an id is matched by name (a few
-writers in the wild leave the ids out). Whatever the file's schema says, each wanted path becomes exactly one column
-with one row a record: where the writer has no such field, or a union takes another branch, the row is null.
+Fields are found by field id, as Iceberg requires. A record in which no field has an id is matched by name, because some
+writers leave the ids out. Each wanted path becomes exactly one column with one row a record, whatever the schema says:
+the row is null where the writer has no such field, or where a union takes another branch.
 
 Source: Apache Avro specification, "Schema Declaration"; Iceberg spec, appendix A, "Avro".
 """
@@ -15,18 +15,18 @@ from typing import Any, NoReturn
 
 from tableformats.plugin import CorruptMetadataError
 
-__all__ = ["ELEMENT", "ColumnSpec", "Path", "Program", "Want", "compile_program"]
+__all__ = ["ELEMENT", "ColumnSpec", "DecodeProgram", "Path", "Want", "compile_program"]
 
 Path = tuple[int, ...]
 ELEMENT = -1
-"""The last part of the path of a list's plain elements."""
+"""Stands for a list's elements as the last part of a path."""
 
 MAX_DEPTH = 32
 MAX_WORDS = 1 << 16
-"""Of manifests and their lists, whose schemas the specification gives: a few hundred words, ten levels. No table needs
-more, so no limit of the caller's raises them."""
+"""The schemas of manifests and manifest lists, which the specification gives, take a few hundred words and ten levels.
+No table needs more than these two constants allow, so no limit of the caller raises them."""
 MAX_SIZE = 1 << 30
-"""Where the least sizes of records stop being counted: they are words of 32 bits."""
+"""Least sizes of records are cut at this, because a word of the program has 32 bits."""
 
 # Operations of tf_avro.h.
 SKIP_VARINT, SKIP_BYTES, SKIP_FIXED, SKIP_ENUM, SKIP_ARRAY, UNION = 1, 2, 3, 4, 5, 6
@@ -48,12 +48,21 @@ _PRIMITIVES = frozenset(("null", *_READ))
 
 @dataclass(frozen=True)
 class Want:
-    """A field to decode: its id, its names in files without ids, and its shape.
+    """A field to decode.
 
-    ``shape`` is ``value``, ``record`` (with ``members``), ``list`` (of records with ``members``, or of plain values)
-    or ``map`` (from int keys; the value of each wanted key becomes a column). ``kind`` limits what a value may be:
-    ``int`` (int, long, boolean, enum), ``bytes`` (bytes, string, fixed), ``text`` (the same, checked to be UTF-8) or
-    ``any``.
+    Attributes
+    ----------
+    id : int
+        The field id.
+    names : tuple of str
+        The field's names in files without ids.
+    kind : str
+        What a value may be: ``int`` (int, long, boolean, enum), ``bytes`` (bytes, string, fixed), ``text`` (as
+        ``bytes``, checked to be UTF-8) or ``any``.
+    shape : str
+        ``value``, ``record`` (of ``members``), ``list`` (of records of ``members``, or of plain values) or ``map``
+        (from int keys; the values of each wanted key become a column).
+    members : tuple of Want
     """
 
     id: int
@@ -63,15 +72,17 @@ class Want:
     members: tuple[Want, ...] = ()
 
     def __hash__(self) -> int:
-        # Programs are looked up by what is wanted, for every file: its members need not be looked at for that.
+        # The cache of programs is asked for every file. The hash leaves out the members to keep that fast.
         return hash((self.id, self.shape))
 
 
 @dataclass
 class ColumnSpec:
-    """Where a column stands in the decoder, the number of the column of lists whose items it holds (-1: one row a
-    record), the Avro type of its values (empty: the writer has none), and what it holds (``NUMBERS``, ``OCTETS`` or
-    ``TEXT``)."""
+    """A column of the decoder.
+
+    ``parent`` is the number of the list column whose items it holds (-1: one row a record). ``avro`` is the Avro type
+    of its values (empty: the writer has no such field). ``holds`` is ``NUMBERS``, ``OCTETS`` or ``TEXT``.
+    """
 
     path: Path
     parent: int = -1
@@ -80,8 +91,12 @@ class ColumnSpec:
 
 
 @dataclass
-class Program:
-    """``words`` for the decoder; ``columns`` the dense ones; ``maps``: {path: what its values are}."""
+class DecodeProgram:
+    """A program for the block decoder.
+
+    ``words`` are its instructions, see ``tf_avro.h``. ``columns`` are the columns with a value or null for each record.
+    ``maps`` says for each wanted map what its values hold. A record has at least ``min_size`` bytes.
+    """
 
     words: list[int]
     columns: list[ColumnSpec]
@@ -89,13 +104,21 @@ class Program:
     min_size: int
 
 
-def compile_program(schema: Any, wants: Iterable[Want], key_count: int, path: str) -> Program:
-    """Compile the writer's ``schema`` (parsed JSON) to decode ``wants``, maps for ``key_count`` keys.
+def compile_program(schema: Any, wants: Iterable[Want], key_count: int, path: str) -> DecodeProgram:
+    """Compile a program that decodes ``wants``, and ``key_count`` keys of each map.
+
+    Parameters
+    ----------
+    schema : parsed JSON
+        The writer's schema.
+    path : str
+        For errors.
 
     Raises
     ------
-    CorruptMetadataError : the schema is malformed, recursive, too deep or too large, repeats a field id, or gives a
-        wanted field another type; ``field`` names it
+    CorruptMetadataError
+        The schema is malformed, recursive, too deep or too large, repeats a field id, or gives a wanted field another
+        type. ``field`` names it.
     """
     return _Compiler(key_count, path).compile(schema, tuple(wants))
 
@@ -116,7 +139,7 @@ class _Compiler:
     def fail(self, message: str, name: str | None = None) -> NoReturn:
         raise CorruptMetadataError(message, path=self.path, field=name, hint="The Avro file's schema is damaged")
 
-    def compile(self, schema: Any, wants: tuple[Want, ...]) -> Program:
+    def compile(self, schema: Any, wants: tuple[Want, ...]) -> DecodeProgram:
         root = self.resolve(schema)
         if isinstance(root, list) or root["type"] != "record":
             self.fail("the Avro schema is no record")
@@ -129,10 +152,10 @@ class _Compiler:
         maps = {p: self.maps[p] for _, p in self.slots}
         for position, map_path in self.slots:
             self.words[position] = start + list(maps).index(map_path) * self.key_count
-        return Program(self.words, self.columns, maps, size)
+        return DecodeProgram(self.words, self.columns, maps, size)
 
     def declare(self, want: Want, path: Path, parent: int = -1) -> None:
-        """Number the columns of ``want``, children of lists (``parent``) included."""
+        """Number the columns of ``want``, with the children of lists (whose ``parent`` is the list's column)."""
         here = (*path, want.id)
         if want.shape in ("value", "list"):
             self.index[here] = len(self.columns)
@@ -183,7 +206,7 @@ class _Compiler:
     # ---- one value ----------------------------------------------------------------------------------------------
 
     def value(self, schema: Any, want: Want | None, path: Path, depth: int) -> int:
-        """Emit the reading (or skipping) of one value; the least number of bytes that it takes."""
+        """Emit code that reads or skips one value. Returns the least number of bytes that the value takes."""
         self.visits += 1
         if depth > MAX_DEPTH or self.visits > MAX_WORDS:
             self.fail("the Avro schema is nested too deeply or too large")
@@ -227,7 +250,7 @@ class _Compiler:
         return fields
 
     def match(self, fields: list[dict[str, Any]], wants: tuple[Want, ...]) -> dict[int, Want]:
-        """Which field (by position) is which want."""
+        """The want of each wanted field, by the field's position."""
         ids = [f.get("field-id") for f in fields]
         if any(isinstance(i, int) for i in ids):
             known = [i for i in ids if i is not None]
@@ -244,7 +267,7 @@ class _Compiler:
         return found
 
     def nulls(self, want: Want, path: Path) -> None:
-        """Append a null to every column of ``want`` (maps are null unless set, children of lists have no row)."""
+        """Emit code that appends a null to the columns of ``want``. Children of lists get no row."""
         here = (*path, want.id)
         if want.shape in ("value", "list"):
             self.emit(NULL, self.index[here])
@@ -279,7 +302,7 @@ class _Compiler:
         return isinstance(resolved, dict) and bool(resolved["type"] == "null")
 
     def optional(self, null: int, branch: Any, want: Want | None, path: Path, depth: int) -> int:
-        """A union of null and something, as nearly all unions are."""
+        """A union of null and one other type, as nearly all unions are."""
         if isinstance(self.resolve(branch), list):
             self.fail("an Avro union holds a union")
         head = len(self.words)
@@ -346,7 +369,7 @@ class _Compiler:
     # ---- arrays and maps ----------------------------------------------------------------------------------------
 
     def body(self, size_at: int, items: Any, want: Want | None, path: Path, depth: int, prefix: int = 0) -> None:
-        """Emit the items of an array, then patch their least size and the length of their code."""
+        """Emit code for the items of an array, then write their least size and the code's length at ``size_at``."""
         start = len(self.words)
         if prefix:
             self.emit(SKIP_BYTES)
@@ -377,7 +400,7 @@ class _Compiler:
         return 1
 
     def map(self, schema: dict[str, Any], want: Want, path: Path, depth: int) -> int:
-        """Iceberg's map with int keys: an array of records of two fields, the key and the value, in any order."""
+        """A map with int keys. Iceberg stores it as an array of records with a key and a value, in any order."""
         here = (*path, want.id)
         item = self.resolve(schema.get("items")) if schema["type"] == "array" else None
         if not isinstance(item, dict) or item["type"] != "record":

@@ -1,4 +1,4 @@
-"""The files of one Iceberg table: paths that the metadata names -> bytes, wherever the table lies now."""
+"""The files of one Iceberg table: from the paths in its metadata to bytes, wherever the table is stored now."""
 
 from __future__ import annotations
 
@@ -8,36 +8,42 @@ from typing import TYPE_CHECKING
 
 from tableformats.plugin import Storage, UnsupportedFeatureError, common_move, missing_file, normalize, strip_trailing
 
+from .paths import without_authority
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tableformats.plugin import MetadataCache, ReusableBuffer
-
-    from .table_metadata import TableMetadata
 
 __all__ = ["TableFiles"]
 
 _ABSOLUTE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/")
 
 ENCRYPTED = b"AGS1"
-"""How encrypted files of metadata begin. Source: Iceberg spec, "AES GCM Stream file format"."""
+"""The first bytes of an encrypted metadata file. Source: Iceberg spec, "AES GCM Stream file format"."""
 
 
 class TableFiles:
-    """Resolves and reads what the metadata names.
+    """Resolves the paths that the metadata names, and reads metadata files.
 
     Parameters
     ----------
-    directory : the table's directory now, absolute; relative paths start there
-    relocate : None, True (the table was moved: the metadata's location means ``directory``, and what stood beside it
-        stands beside it now), or {old prefix: new prefix}
-    cache : keeps what was decoded between plans
+    storage : Storage
+    location : str
+        The table's location as the metadata has it.
+    directory : str
+        The table's directory now, absolute. Relative paths start here.
+    relocate : bool or mapping, optional
+        True: the table was moved. ``location`` then stands for ``directory``, also for files beside the table.
+        A mapping: old prefixes of paths to new ones.
+    cache : MetadataCache
+        Keeps decoded metadata between plans.
     """
 
     def __init__(
         self,
         storage: Storage,
-        metadata: TableMetadata,
+        location: str,
         directory: str,
         relocate: bool | Mapping[str, str] | None,
         cache: MetadataCache,
@@ -46,28 +52,26 @@ class TableFiles:
         self.cache = cache
         self.directory = directory
         self._relocate = relocate
-        self.follow(metadata)
+        self.follow(location)
 
-    def follow(self, metadata: TableMetadata) -> None:
-        """From now on paths are those that ``metadata`` names, a metadata file of the same table."""
+    def follow(self, location: str) -> None:
+        """Also resolve the paths of a newer metadata file of the table, whose location is ``location``."""
         if isinstance(self._relocate, Mapping):
             for old, new in self._relocate.items():
                 self.storage.relocate(old, new)
         elif self._relocate:
-            from .paths import without_authority
-
             # Metadata and file paths may spell the store differently, so the bare path is a prefix too.
-            full = strip_trailing(normalize(metadata.location))
-            for location in dict.fromkeys((full, without_authority(full))):
-                for old, new in common_move(location, self.directory):
+            full = strip_trailing(normalize(location))
+            for prefix in dict.fromkeys((full, without_authority(full))):
+                for old, new in common_move(prefix, self.directory):
                     self.storage.relocate(old, new)
 
     def locate(self, stored: str) -> str:
-        """One stored path made absolute. Raises PathNotAllowedError."""
+        """Make one stored path absolute. Raises PathNotAllowedError."""
         return self.storage.resolve_one(self._absolute(stored))
 
     def resolve(self, stored: pa.Array) -> pa.Array:
-        """Stored paths made absolute. Raises PathNotAllowedError."""
+        """Make stored paths (string[n]) absolute. Raises PathNotAllowedError."""
         from tableformats.plugin import compute as pc
 
         start = _ABSOLUTE.match(stored[0].as_py()) if len(stored) and stored[0].is_valid else None
@@ -79,24 +83,40 @@ class TableFiles:
         return self.storage.resolve(stored)
 
     def check(self, stored: pa.Array) -> None:
-        """Raises what :meth:`resolve` would."""
+        """Raise what :meth:`resolve` would raise, without making the paths where that can be avoided."""
         if not self.storage.passes_quick_check(stored):
             self.resolve(stored)
 
     def _absolute(self, stored: str) -> str:
         return stored if _ABSOLUTE.match(stored) else f"{self.directory}/{stored}"
 
-    def read(self, stored: str, what: str, scratch: ReusableBuffer | None = None) -> tuple[bytes | memoryview, str]:
-        """The bytes of a metadata file (in ``scratch``, where that is given), and its absolute path.
+    def read(self, stored: str, what: str, buffer: ReusableBuffer | None = None) -> tuple[bytes | memoryview, str]:
+        """Read a metadata file.
+
+        Parameters
+        ----------
+        stored : str
+            The path as stored.
+        what : str
+            What the file is, for errors.
+        buffer : ReusableBuffer, optional
+            Memory to read into. The bytes are valid until the buffer is used again.
+
+        Returns
+        -------
+        tuple of (bytes or memoryview, str)
+            The content, and the absolute path.
 
         Raises
         ------
-        CorruptMetadataError : there is no such file
-        UnsupportedFeatureError : it is encrypted
+        CorruptMetadataError
+            There is no such file.
+        UnsupportedFeatureError
+            The file is encrypted.
         """
         path = self.locate(stored)
         try:
-            data = self.storage.read_bytes(path) if scratch is None else self.storage.read_into(path, scratch.reserve)
+            data = self.storage.read_bytes(path) if buffer is None else self.storage.read_into(path, buffer.reserve)
         except FileNotFoundError:
             raise missing_file(f"the {what}", path) from None
         if data[: len(ENCRYPTED)] == ENCRYPTED:

@@ -1,6 +1,6 @@
-"""The metadata tables that list files: entries, files, data_files, delete_files, and partitions.
+"""The metadata tables that list files: ``entries``, ``files``, ``data_files``, ``delete_files`` and ``partitions``.
 
-Unlike plans they hold everything that a manifest says of a file, and paths as they are stored.
+Unlike plans, they have all that a manifest says of a file, and paths as they are stored.
 Source: Iceberg documentation, "Spark Queries", "Inspecting tables"; Iceberg spec, "Manifest Entry Fields", "Data File
 Fields".
 """
@@ -8,7 +8,6 @@ Fields".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -22,16 +21,13 @@ from ..manifests.entries import (
     DATA_FILE,
     DELETED,
     EQUALITY_DELETES,
-    FILE,
     POSITION_DELETES,
     Entries,
     file_formats,
-    read_entries,
 )
 from ..manifests.manifest_list import Manifest
-
-if TYPE_CHECKING:
-    from ..snapshot import IcebergSnapshot
+from ..manifests.statistics import DATA_FILE_ID
+from .snapshot_view import SnapshotView
 
 __all__ = ["entries_table", "files_table", "partitions_table"]
 
@@ -48,7 +44,7 @@ _BOUNDS = ("lower_bounds", "upper_bounds")
 _WANTS = (
     Want(4, ("file_sequence_number",)),
     Want(
-        FILE,
+        DATA_FILE_ID,
         ("data_file",),
         "any",
         "record",
@@ -81,9 +77,12 @@ _WANTS = (
 _TIME = pa.timestamp("ms", "UTC")
 
 
-def entries_table(snapshot: IcebergSnapshot) -> pa.Table:
-    """All entries of a snapshot, tombstones (status 2) included: ``status``, ``snapshot_id``, ``sequence_number``,
-    ``file_sequence_number``, ``data_file`` (struct of the columns of :func:`files_table`) and ``readable_metrics``."""
+def entries_table(snapshot: SnapshotView) -> pa.Table:
+    """All entries of a snapshot, also those of deleted files (status 2).
+
+    The columns are ``status``, ``snapshot_id``, ``sequence_number``, ``file_sequence_number``, ``data_file`` (a struct
+    of the columns of :func:`files_table`) and ``readable_metrics``.
+    """
     file = pa.struct([f for f in _file_schema(snapshot) if f.name != "readable_metrics"])
     schema = pa.schema(
         [
@@ -113,12 +112,17 @@ def entries_table(snapshot: IcebergSnapshot) -> pa.Table:
     return pa.concat_tables([schema.empty_table(), *tables])
 
 
-def files_table(snapshot: IcebergSnapshot, contents: Sequence[int] | None = None) -> pa.Table:
-    """The live files of a snapshot: of all kinds, or of ``contents`` (0 data, 1 position deletes and deletion
-    vectors, 2 equality deletes).
+def files_table(snapshot: SnapshotView, contents: Sequence[int] | None = None) -> pa.Table:
+    """The live files of a snapshot.
 
-    ``partition`` is a struct over the fields of all specs, absent where no spec has any. ``readable_metrics`` has a
-    member for each leaf column of the snapshot's schema, with dotted names.
+    ``partition`` is a struct over the fields of all specs. It is absent where no spec has fields. ``readable_metrics``
+    has a member for each leaf column of the snapshot's schema, with dotted names.
+
+    Parameters
+    ----------
+    snapshot : SnapshotView
+    contents : sequence of int, optional
+        0 data, 1 position deletes and deletion vectors, 2 equality deletes. None: all.
     """
     schema = _file_schema(snapshot)
     tables = []
@@ -132,24 +136,23 @@ def files_table(snapshot: IcebergSnapshot, contents: Sequence[int] | None = None
     return pa.concat_tables([schema.empty_table(), *tables])
 
 
-def _read(snapshot: IcebergSnapshot, manifest: Manifest) -> tuple[Entries, AvroColumns]:
-    data, path = snapshot.files.read(manifest.path, "manifest")
-    leaves = sorted(f.id for f in _leaves(snapshot).values())
-    limits = snapshot.files.storage.limits
-    entries = read_entries(
-        data, path, manifest, snapshot.specs, snapshot.default_spec_id, leaves, all_statuses=True, limits=limits
-    )
-    return entries, read_columns(data, _WANTS, (), path, entries.columns.header, limits=limits)
+def _read(snapshot: SnapshotView, manifest: Manifest) -> tuple[Entries, AvroColumns]:
+    """All entries of a manifest, and the columns that plans do not need. The manifest is read once."""
+    source = snapshot.manifests
+    data, path = source.read_bytes(manifest)
+    request = source.request([f.id for f in _leaves(snapshot).values()], all_statuses=True)
+    entries = source.decode_entries(data, path, manifest, request)
+    return entries, read_columns(data, _WANTS, (), path, header=entries.columns.header, limits=source.limits)
 
 
 # ---- columns --------------------------------------------------------------------------------------------------------
 
 
-def _leaves(snapshot: IcebergSnapshot) -> dict[str, Field]:
+def _leaves(snapshot: SnapshotView) -> dict[str, Field]:
     return {".".join(f.name for f in path): path[-1] for path in snapshot.schema.leaves()}
 
 
-def _metrics_type(snapshot: IcebergSnapshot) -> pa.DataType:
+def _metrics_type(snapshot: SnapshotView) -> pa.DataType:
     counts = [(name, pa.int64()) for name in ("column_size", "value_count", "null_value_count", "nan_value_count")]
     kinds = {name: arrow_type(f.type) for name, f in _leaves(snapshot).items()}
     return pa.struct(
@@ -157,8 +160,8 @@ def _metrics_type(snapshot: IcebergSnapshot) -> pa.DataType:
     )
 
 
-def _file_schema(snapshot: IcebergSnapshot) -> pa.Schema:
-    members = pa.struct([(f.name, arrow_type(f.type)) for f in partition_members(snapshot.specs)])
+def _file_schema(snapshot: SnapshotView) -> pa.Schema:
+    members = pa.struct([(f.name, arrow_type(f.type)) for f in partition_members(snapshot.metadata.specs)])
     fields = [
         ("content", pa.int32()),
         ("file_path", pa.string()),
@@ -181,7 +184,7 @@ def _file_schema(snapshot: IcebergSnapshot) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _file_columns(snapshot: IcebergSnapshot, entries: Entries, raw: AvroColumns) -> dict[str, pa.Array]:
+def _file_columns(snapshot: SnapshotView, entries: Entries, raw: AvroColumns) -> dict[str, pa.Array]:
     files = entries.files
     count = files.num_rows
     columns = {
@@ -192,39 +195,41 @@ def _file_columns(snapshot: IcebergSnapshot, entries: Entries, raw: AvroColumns)
         "record_count": files["record_count"],
         "file_size_in_bytes": files["size_bytes"],
         **{name: _map_column(raw, name) for name in _MAPS},
-        "key_metadata": raw[(FILE, 131)].bytes_array(pa.binary()),
+        "key_metadata": raw[(DATA_FILE_ID, 131)].bytes_array(pa.binary()),
         "split_offsets": _list_column(raw, 132),
         "equality_ids": _list_column(raw, 135).cast(pa.list_(pa.int32()), safe=False),
-        "sort_order_id": raw[(FILE, 140)].int_array(pa.int32()),
+        "sort_order_id": raw[(DATA_FILE_ID, 140)].int_array(pa.int32()),
         "first_row_id": files["first_row_id"],
-        "referenced_data_file": raw.strings((FILE, 143), "referenced_data_file"),
-        "content_offset": raw[(FILE, 144)].int_array(),
-        "content_size_in_bytes": raw[(FILE, 145)].int_array(),
+        "referenced_data_file": raw.strings((DATA_FILE_ID, 143), "referenced_data_file"),
+        "content_offset": raw[(DATA_FILE_ID, 144)].int_array(),
+        "content_size_in_bytes": raw[(DATA_FILE_ID, 145)].int_array(),
         "readable_metrics": _readable_metrics(snapshot, entries, raw),
     }
-    members = partition_members(snapshot.specs)
+    members = partition_members(snapshot.metadata.specs)
     if members:
-        own = {f.name: files["partition"].field(i) for i, f in enumerate(files["partition"].type)}
-        values = [own.get(str(f.id), pa.nulls(count, arrow_type(f.type))).cast(arrow_type(f.type)) for f in members]
+        stored = {f.name: files["partition"].field(i) for i, f in enumerate(files["partition"].type)}
+        values = [stored.get(str(f.id), pa.nulls(count, arrow_type(f.type))).cast(arrow_type(f.type)) for f in members]
         columns["partition"] = pa.StructArray.from_arrays(values, names=[f.name for f in members])
     return columns
 
 
 def _offsets(raw: AvroColumns, path: tuple[int, ...]) -> pa.Array:
-    """Offsets of a list column, null where the list is."""
+    """The offsets of a list column. Null where the list is null."""
     column = raw[path]
     return pa.array(column.list_offsets(), pa.int32(), mask=np.append(~column.valid, False))
 
 
 def _map_column(raw: AvroColumns, name: str) -> pa.Array:
     field_id, key, value = _MAPS[name]
-    keys, values = raw[(FILE, field_id, key)], raw[(FILE, field_id, value)]
+    keys, values = raw[(DATA_FILE_ID, field_id, key)], raw[(DATA_FILE_ID, field_id, value)]
     items = values.bytes_array(pa.binary()) if name in _BOUNDS else values.int_array()
-    return pa.MapArray.from_arrays(_offsets(raw, (FILE, field_id)), keys.int_array(pa.int32()), items)
+    return pa.MapArray.from_arrays(_offsets(raw, (DATA_FILE_ID, field_id)), keys.int_array(pa.int32()), items)
 
 
 def _list_column(raw: AvroColumns, field_id: int) -> pa.Array:
-    return pa.ListArray.from_arrays(_offsets(raw, (FILE, field_id)), raw[(FILE, field_id, ELEMENT)].int_array())
+    return pa.ListArray.from_arrays(
+        _offsets(raw, (DATA_FILE_ID, field_id)), raw[(DATA_FILE_ID, field_id, ELEMENT)].int_array()
+    )
 
 
 def _file_sequence_numbers(entries: Entries, raw: AvroColumns, manifest: Manifest) -> pa.Array:
@@ -235,7 +240,7 @@ def _file_sequence_numbers(entries: Entries, raw: AvroColumns, manifest: Manifes
     return pa.array(np.where(own.valid, own.values, inherited), pa.int64(), mask=~own.valid & ~inherits)
 
 
-def _readable_metrics(snapshot: IcebergSnapshot, entries: Entries, raw: AvroColumns) -> pa.Array:
+def _readable_metrics(snapshot: SnapshotView, entries: Entries, raw: AvroColumns) -> pa.Array:
     leaves, kind = _leaves(snapshot), _metrics_type(snapshot)
     bounds = entries.statistics.bounds(list(leaves.values()), None)
     members = [_metrics(f, kind.field(name).type, bounds, raw) for name, f in leaves.items()]
@@ -252,10 +257,10 @@ def _metrics(f: Field, kind: pa.DataType, bounds: Bounds, raw: AvroColumns) -> p
 
 
 def _value_of(raw: AvroColumns, name: str, wanted: int) -> pa.Array:
-    """int64[n]: the value that each row's map has for one key."""
+    """int64[n]: the value of one key in each row's map."""
     field_id, key, value = _MAPS[name]
-    keys, values = raw[(FILE, field_id, key)], raw[(FILE, field_id, value)]
-    owners = np.repeat(np.arange(raw.rows), np.diff(raw[(FILE, field_id)].list_offsets()))
+    keys, values = raw[(DATA_FILE_ID, field_id, key)], raw[(DATA_FILE_ID, field_id, value)]
+    owners = np.repeat(np.arange(raw.rows), np.diff(raw[(DATA_FILE_ID, field_id)].list_offsets()))
     at = np.flatnonzero(keys.valid & values.valid & (keys.values == wanted))
     found, known = np.zeros(raw.rows, np.int64), np.zeros(raw.rows, bool)
     found[owners[at]], known[owners[at]] = values.values[at], True
@@ -265,14 +270,14 @@ def _value_of(raw: AvroColumns, name: str, wanted: int) -> pa.Array:
 # ---- partitions -----------------------------------------------------------------------------------------------------
 
 
-def partitions_table(snapshot: IcebergSnapshot) -> pa.Table:
-    """A row for each partition and spec with live files. Deletes are counted, not applied. A table without partition
-    fields has one row at most, and neither ``partition`` nor ``spec_id``.
+def partitions_table(snapshot: SnapshotView) -> pa.Table:
+    """One row for each partition and spec with live files. Deletes are counted, but not applied.
 
-    ``last_updated_at`` and ``last_updated_snapshot_id`` tell of the newest snapshot that added one of the files, null
-    where all of these have expired.
+    A table without partition fields has at most one row, and neither ``partition`` nor ``spec_id``.
+    ``last_updated_at`` and ``last_updated_snapshot_id`` are those of the newest snapshot that added one of the files;
+    null where all of these have expired.
     """
-    members = partition_members(snapshot.specs)
+    members = partition_members(snapshot.metadata.specs)
     tables = [_counts(snapshot, manifest, members) for manifest in snapshot.manifest_list.manifests]
     keys = [*(f"p{f.id}" for f in members), *(["spec_id"] if members else [])]
     empty = [
@@ -314,16 +319,16 @@ _COUNTS = (
 )
 
 
-def _counts(snapshot: IcebergSnapshot, manifest: Manifest, members: Sequence[Field]) -> pa.Table:
-    """A row a live file: its partition, what it counts for, and when it was added."""
-    entries = snapshot.entries(manifest, ())
+def _counts(snapshot: SnapshotView, manifest: Manifest, members: Sequence[Field]) -> pa.Table:
+    """One row for each live file: its partition, what it adds to each count, and when it was added."""
+    entries = snapshot.manifests.entries(manifest, ())
     files = entries.files
     content = files["content"].to_numpy() if "content" in files.schema.names else np.zeros(files.num_rows, np.int32)
-    own = {f.name: files["partition"].field(i) for i, f in enumerate(files["partition"].type)}
+    stored = {f.name: files["partition"].field(i) for i, f in enumerate(files["partition"].type)}
     columns: dict[str, pa.Array] = {"spec_id": pa.array(np.full(files.num_rows, entries.spec_id, np.int32))}
     for f in members:
         kind = arrow_type(f.type)
-        columns[f"p{f.id}"] = own.get(str(f.id), pa.nulls(files.num_rows, kind)).cast(kind)
+        columns[f"p{f.id}"] = stored.get(str(f.id), pa.nulls(files.num_rows, kind)).cast(kind)
     known = snapshot.metadata.snapshots
     times = [known[i].timestamp_ms if i in known else None for i in entries.snapshot_ids.to_pylist()]
     columns["at"] = pa.array(times, pa.int64())

@@ -1,8 +1,8 @@
-"""JSON from a table, strictly: one typed error for everything that is not plain, bounded JSON.
+"""Strict JSON: CorruptMetadataError for all that is not plain, bounded JSON.
 
-Refused: invalid UTF-8, lone surrogates, NUL, duplicate keys, NaN and infinities, numbers that do not fit, nesting
-that exhausts the stack, an empty or torn text. :class:`Node` walks the result and names the field of what is
-missing or has the wrong type.
+Refused are invalid UTF-8, lone surrogates, NUL, duplicate keys, NaN and infinities, numbers that are too large, nesting
+that exhausts the stack, and empty or truncated texts. :class:`Node` gives typed access to the result. Its errors name
+the field that is missing or has the wrong type.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ __all__ = ["Node", "parse_json"]
 
 
 def parse_json(data: bytes, path: str) -> Any:
-    """The value that ``data`` spells.
+    """Parse a JSON text.
 
     Raises
     ------
-    CorruptMetadataError : it is not strict JSON; ``offset`` is a byte where one is known
+    CorruptMetadataError
+        It is not strict JSON. ``offset`` is the byte, where it is known.
     """
     try:
         text = data.decode("utf-8-sig")
@@ -29,7 +30,7 @@ def parse_json(data: bytes, path: str) -> Any:
         raise CorruptMetadataError("the JSON is not UTF-8", path=path, offset=error.start) from None
     try:
         value = json.loads(text, parse_constant=_no_constant, parse_float=_float, object_pairs_hook=_object)
-        if "\\u" in text:  # alone an escape can spell them
+        if "\\u" in text:  # Only an escape can give a lone surrogate or NUL.
             _check_texts(value)
     except json.JSONDecodeError as error:
         offset = len(text[: error.pos].encode(errors="surrogatepass"))
@@ -63,7 +64,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_texts(value: Any) -> None:
-    """Every name and string within ``value``."""
+    """Check every name and string in ``value``."""
     left = [value]
     while left:
         value = left.pop()
@@ -86,8 +87,10 @@ def _check_text(text: str) -> None:
 
 
 class Node:
-    """A JSON value with the name of where it stands; typed access that raises CorruptMetadataError. ``limits`` are
-    those of the table, for readers of what nests."""
+    """A JSON value and the name of its field. Access is typed, and raises CorruptMetadataError.
+
+    ``limits`` are the table's, for readers of nested values.
+    """
 
     __slots__ = ("field", "limits", "path", "value")
 
@@ -122,7 +125,7 @@ class Node:
         return node
 
     def items(self, key: str) -> Iterator[Node]:
-        """The elements of the list ``key``; none where it is absent."""
+        """The elements of the array ``key``; no elements if it is absent."""
         node = self._child(key)
         if node.value is None:
             return
@@ -141,7 +144,7 @@ class Node:
         return node.value
 
     def optional_integer(self, key: str, bits: int = 64) -> int | None:
-        """The integer ``key``, or None where it is absent or null."""
+        """The integer ``key``. None: it is absent or null."""
         return self.integer(key, bits) if key in self else None
 
     def text(self, key: str) -> str:
@@ -152,11 +155,11 @@ class Node:
         return node.value
 
     def optional_text(self, key: str) -> str | None:
-        """The string ``key``, or None where it is absent or null."""
+        """The string ``key``. None: it is absent or null."""
         return self.text(key) if key in self else None
 
     def boolean(self, key: str, default: bool = False) -> bool:
-        """The boolean ``key``."""
+        """The boolean ``key``, or ``default`` if it is absent or null."""
         node = self._child(key)
         if node.value is None:
             return default
@@ -165,7 +168,7 @@ class Node:
         return node.value
 
     def texts(self, key: str) -> dict[str, str]:
-        """The object ``key`` of strings; empty where it is absent. Numbers and booleans are spelt as JSON."""
+        """The object ``key`` of strings. Empty: it is absent. Numbers and booleans become their JSON texts."""
         node = self._child(key)
         if node.value is None:
             return {}
