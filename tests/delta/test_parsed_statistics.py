@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from tableformats_delta.statistics.statistics import LogStatistics
+from tableformats_delta.statistics.log_statistics import LogStatistics
 
 from tests.support.delta_log import ADD_FIELDS, DeltaLog, add, field, first_actions, request, stats
 

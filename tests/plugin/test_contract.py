@@ -10,10 +10,8 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.expressions import Literal
 from tableformats.plugin import FileBatch, ReadRequest
-from tableformats.pruning.literal_codes import codes_matching_comparison, codes_matching_in, domain_of
-from tableformats.schema import ListType, primitive
+from tableformats.schema import primitive
 from tests.support.arrow_fakes import FakeFile, FakeSnapshot, snapshot_of
 
 FIELD = tf.Field(1, "a", primitive("long"))
@@ -56,9 +54,3 @@ def test_what_is_wrong_is_named(
     with pytest.raises(tf.PluginContractError, match=field) as caught:
         snapshot.scan().plan()
     assert caught.value.field == field
-
-
-def test_values_without_an_order_have_no_codes() -> None:
-    for kind in (primitive("variant"), primitive("unknown"), ListType(FIELD)):
-        assert domain_of(kind) is None
-        assert codes_matching_comparison("=", Literal(1), kind) is codes_matching_in([Literal(1)], kind) is None
