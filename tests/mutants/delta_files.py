@@ -382,7 +382,7 @@ MUTANTS = (
     Mutant(
         "rejected-checksum",
         "delta:VersionChecksum.check",
-        "recorded is None or found is None or recorded == found",
+        "recorded is None or in_log is None or recorded == in_log",
         "True",
         "a log that contradicts its checksum file is read",
         ("test_checksums.py",),

@@ -183,7 +183,7 @@ MUTANTS = (
     ),
     Mutant(
         "checkpoint-not-cancelled",
-        "delta:DeltaSnapshot._group",
+        "delta:DeltaSnapshot._read_group",
         "self._file_keys(file.path, rows.rows) if has_newer else None",
         "None",
         "commits do not remove files of the checkpoint",

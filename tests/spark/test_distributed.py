@@ -36,7 +36,7 @@ from tests.support.iceberg_history import History
 def small_bins(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part is a task's, and each file of a checkpoint some parts."""
     monkeypatch.setattr(distributed, "_BIN_BYTES", 1)
-    monkeypatch.setattr(tableformats_delta.snapshot.delta_snapshot, "_SHARE_BYTES", 2000)
+    monkeypatch.setattr(tableformats_delta.snapshot.delta_snapshot, "_SPLIT_BYTES", 2000)
 
 
 def described(plan: ScanPlan) -> dict[str, Any]:

@@ -1,4 +1,9 @@
-"""Delta Lake tables for tableformats: registers the format, and imports nothing else until a table is opened."""
+"""Delta Lake tables for tableformats.
+
+The package registers the format and imports the reader when a table is opened. Its rooms import each other in one
+direction: ``json``, ``deletes`` <- ``schema``, ``log``, ``statistics`` <- ``checkpoints`` <- ``snapshot`` <-
+``changes`` <- ``table`` <- ``format``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ __all__ = ["tableformats_register_formats"]
 
 @hookimpl
 def tableformats_register_formats() -> list[type[TableFormat]]:
-    """The one format of this plugin."""
+    """See :func:`tableformats.plugin.hookspecs.tableformats_register_formats`."""
     from .format import DeltaFormat
 
     return [DeltaFormat]

@@ -1,4 +1,4 @@
-"""The format: finds Delta tables by their log directory, and loads what reads them when one is opened."""
+"""Detects Delta tables by their log directory, and opens them. The reader is imported when a table is opened."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ __all__ = ["DeltaFormat"]
 
 
 class DeltaFormat(TableFormat):
-    """Delta Lake."""
+    """The format Delta Lake; see :class:`tableformats.plugin.TableFormat`."""
 
     name = "delta"
 
     def detect(self, storage: Storage, options: OpenOptions) -> bool:
-        """A table is a directory that holds ``_delta_log``."""
+        """Whether the directory has a ``_delta_log``."""
         return storage.is_dir(storage.join(LOG_DIRECTORY))
 
     def open(self, storage: Storage, options: OpenOptions) -> DeltaTable:
-        """Open the table at ``storage.root``; its log is listed when a snapshot is asked for.
+        """Open the table at ``storage.root``. The log is listed when a snapshot is requested.
 
         Raises
         ------
-        TableNotFoundError : there is no ``_delta_log``
+        TableNotFoundError
+            There is no ``_delta_log``.
         """
         if not self.detect(storage, options):
             raise TableNotFoundError(

@@ -1,4 +1,4 @@
-"""Delta tables: opened by listing their log; versions, time travel and history.
+"""A Delta table: versions, time travel, history and changes, all from a listing of its log.
 
 Source: Delta PROTOCOL.md, "Delta Table Specification", "In-Commit Timestamps".
 """
@@ -27,7 +27,15 @@ __all__ = ["DeltaTable"]
 
 
 class DeltaTable(FormatTable):
-    """See :class:`tableformats.plugin.FormatTable`. Each call lists the log, so new commits are seen."""
+    """See :class:`tableformats.plugin.FormatTable`. Each call lists the log again, so it sees new commits.
+
+    Parameters
+    ----------
+    storage : Storage
+        The storage of the table.
+    cache : MetadataCache
+        Keeps decoded commits and checkpoints.
+    """
 
     format = "delta"
 
@@ -50,17 +58,17 @@ class DeltaTable(FormatTable):
         return self._at(listing, version)
 
     def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
-        """See :meth:`tableformats.plugin.FormatTable.update`: reads the commits after ``snapshot`` and no other."""
+        """See :meth:`tableformats.plugin.FormatTable.update`: reads only the commits after ``snapshot``."""
         assert isinstance(snapshot, DeltaSnapshot)
         listing = self._listing()
         segment = listing.segment_after(snapshot.segment)
-        newer = segment.extends(snapshot.segment)
-        if newer and segment.version == snapshot.version:
+        extends = segment.extends(snapshot.segment)
+        if extends and segment.version == snapshot.version:
             return snapshot
-        return self._made_of(listing, segment, snapshot.state if newer else None)
+        return self._snapshot(listing, segment, snapshot.state if extends else None)
 
     def history(self, limit: int | None = None) -> pa.Table:
-        """See :func:`tableformats_delta.log.history.history_table`."""
+        """See :meth:`tableformats.plugin.FormatTable.history` and :func:`.log.history.history_table`."""
         listing = self._listing()
         return history_table(self._storage, listing, self._times(listing), limit)
 
@@ -101,9 +109,9 @@ class DeltaTable(FormatTable):
         return CommitTimes(self._storage, listing, properties)
 
     def _at(self, listing: LogListing, version: int) -> DeltaSnapshot:
-        return self._made_of(listing, listing.segment(version))
+        return self._snapshot(listing, listing.segment(version))
 
-    def _made_of(self, listing: LogListing, segment: LogSegment, older: TableState | None = None) -> DeltaSnapshot:
+    def _snapshot(self, listing: LogListing, segment: LogSegment, older: TableState | None = None) -> DeltaSnapshot:
         state = load_state(self._storage, segment, self._cache, older)
         times = CommitTimes(self._storage, listing, state.table_metadata.properties, _infos(state))
         timestamp_ms = times.of(segment.version)
@@ -113,7 +121,7 @@ class DeltaTable(FormatTable):
 
 
 def _infos(state: TableState) -> dict[int, Mapping[str, Any]]:
-    """The commitInfo of the versions whose commits are decoded; a checksum file tells the time of its version."""
+    """The ``commitInfo`` of decoded commits by version; that of the checksum file's version has the time alone."""
     infos: dict[int, Mapping[str, Any]] = {}
     checksum = state.checksum
     if checksum is not None and checksum.in_commit_timestamp is not None:

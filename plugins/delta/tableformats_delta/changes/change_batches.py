@@ -1,8 +1,8 @@
-"""Row-level changes of a range of versions, as files and the rows of them that changed.
+"""Row-level changes of a range of versions: batches of files, with the rows of each that changed.
 
-A version with ``cdc`` actions is read from its change data files alone. Of any other the rows of added files are
-inserts and those of removed files deletes, but for a file that is removed and added with another deletion vector:
-there only the rows between the two vectors changed. What does not change data (``dataChange`` false) yields nothing.
+A version with ``cdc`` actions is read from its change data files alone. In any other version the rows of added files
+are inserts and those of removed files are deletes. One case differs: for a file that is removed and added with another
+deletion vector, only the rows in which the two vectors differ changed. Actions with ``dataChange`` false are ignored.
 Source: Delta PROTOCOL.md, "Add CDC File", "Reader Requirements for AddCDCFile", "Add File and Remove File".
 """
 
@@ -47,15 +47,25 @@ __all__ = ["DeltaChanges"]
 
 _BATCH_ROWS = 65536
 _CHANGED = "changed"
-"""The column of the deletion vectors whose rows are those that changed."""
+"""The column of the deletion vectors that select the changed rows."""
 
 
 @dataclass
-class _Rows:
-    """File actions of one version that are read in one way; ``change_type`` None: change data files.
+class _ChangedFiles:
+    """File actions of one version with the same kind of change.
 
-    ``selecting`` are the actions whose vectors select the rows that changed; None: all live rows did.
-    ``counted`` are actions of the same files whose statistics count their rows too.
+    Attributes
+    ----------
+    change_type : str or None
+        The type of all changes; None for change data files, which have it per row.
+    actions : pyarrow.RecordBatch
+        The files to read.
+    selecting : pyarrow.RecordBatch or None
+        Actions of the same files whose deletion vectors select the changed rows; None: all live rows changed.
+    counted : pyarrow.RecordBatch or None
+        Other actions of the same files, for record counts that ``actions`` lack.
+    data_change : bool[n] or None
+        Which files change data, where that is asked for.
     """
 
     commit: ChangeCommit
@@ -68,17 +78,25 @@ class _Rows:
 
 
 class DeltaChanges(FormatChanges):
-    """See :class:`tableformats.plugin.FormatChanges`; the commits of the range are read when it is made.
+    """See :class:`tableformats.plugin.FormatChanges`. The constructor reads the commits of the range.
 
     Parameters
     ----------
-    starting : a version whose commit, and those up to ``newest``, are there
-    newest : the ending version
-    at : gives the snapshot of a version
+    storage : Storage
+        The storage of the table.
+    listing : LogListing
+        The log, which has every commit of the range.
+    starting : int
+        The first version.
+    newest : DeltaSnapshot
+        The snapshot of the last version.
+    at : callable
+        Gives the snapshot of a version.
 
     Raises
     ------
-    CorruptMetadataError, SnapshotNotFoundError, UnsupportedFeatureError : see :func:`read_change_log`
+    CorruptMetadataError, SnapshotNotFoundError, UnsupportedFeatureError
+        As :func:`read_change_log`.
     """
 
     def __init__(
@@ -99,15 +117,16 @@ class DeltaChanges(FormatChanges):
         self._partition_ids = {f.source_id: f.id for f in newest.specs[0].fields}
         self._fields: dict[int, dict[int, Field]] = {}
         self._spec_ids: dict[tuple[bool, tuple[int, ...]], int] = {}
-        self._kinds: dict[int, tuple[int, bool]] = {}
+        # By the id of the layout, which self._commits keeps alive: layouts hold dicts and have no hash.
+        self._specs_of_layouts: dict[int, tuple[int, bool]] = {}
         for layout in (self._end, *(found for c in self._commits for found in (c.before, c.after))):
-            if id(layout) not in self._kinds:
-                self._kinds[id(layout)] = self._kind_of(layout)
+            if id(layout) not in self._specs_of_layouts:
+                self._specs_of_layouts[id(layout)] = self._add_layout(layout)
 
-    def _kind_of(self, layout: Layout) -> tuple[int, bool]:
-        """The id of the layout's spec, and whether its files' bounds may be read by the newest schema.
+    def _add_layout(self, layout: Layout) -> tuple[int, bool]:
+        """Make the partition spec of a layout. Returns its id, and whether bounds hold for the newest schema.
 
-        A partition column of older files is a column of the newest schema, and so has one partition field id.
+        Each partition column of older files is a column of the newest schema, so it has one partition field id.
         """
         agrees = layout.agrees_with(self._end)
         columns = layout.partition_columns_in(self._end)
@@ -128,7 +147,7 @@ class DeltaChanges(FormatChanges):
     def added_files(self, request: ReadRequest) -> Iterator[ChangeBatch]:
         """See :meth:`tableformats.plugin.FormatChanges.added_files`."""
         self._report(request)
-        added = (_Rows(c, c.after, INSERT, c.adds, data_change=c.data_change) for c in self._commits)
+        added = (_ChangedFiles(c, c.after, INSERT, c.adds, data_change=c.data_change) for c in self._commits)
         return self._batches(added, request)
 
     def _report(self, request: ReadRequest) -> None:
@@ -136,40 +155,42 @@ class DeltaChanges(FormatChanges):
             request.report.count_metadata(commit.file.size)
             request.report.log_files_read += 1
 
-    def _changes(self, commit: ChangeCommit) -> Iterator[_Rows]:
-        """What one version changed, deletes before inserts."""
+    def _changes(self, commit: ChangeCommit) -> Iterator[_ChangedFiles]:
+        """The changes of one version, deletes before inserts."""
         from tableformats.plugin import compute as pc
 
         if commit.cdc.num_rows:
-            yield _Rows(commit, commit.after, None, commit.cdc)
+            yield _ChangedFiles(commit, commit.after, None, commit.cdc)
             return
         adds, removes = commit.adds.filter(commit.data_change), commit.removes
         path = commit.file.path
         if not removes.num_rows:
-            yield _Rows(commit, commit.after, INSERT, adds)
+            yield _ChangedFiles(commit, commit.after, INSERT, adds)
             return
         added, removed = path_keys(adds, path), path_keys(removes, path)
         partner = pc.index_in(removed, value_set=added)
-        yield _Rows(commit, commit.before, DELETE, removes.filter(partner.is_null()))
+        yield _ChangedFiles(commit, commit.before, DELETE, removes.filter(partner.is_null()))
         old, new = removes.filter(partner.is_valid()), adds.take(partner.drop_null())
-        moved = pc.not_equal(file_keys(old, self._storage.root, path), file_keys(new, self._storage.root, path))
-        old, new = old.filter(moved), new.filter(moved)
+        differs = pc.not_equal(file_keys(old, self._storage.root, path), file_keys(new, self._storage.root, path))
+        old, new = old.filter(differs), new.filter(differs)
         deleting = has_vector(new.column("deletion_vector"))
         restoring = has_vector(old.column("deletion_vector"))
-        # The bounds of a file with a vector may be those of its live rows alone: of the state that the rows lived in.
-        was = _as_removed(new, old, commit.before is commit.after)
-        yield _Rows(commit, commit.after, DELETE, was.filter(deleting), new.filter(deleting), new.filter(deleting))
-        yield _Rows(commit, commit.after, INSERT, adds.filter(pc.invert(pc.is_in(added, value_set=removed))))
-        yield _Rows(commit, commit.after, INSERT, new.filter(restoring), old.filter(restoring))
+        # Bounds of a file with a vector may cover its live rows alone, so deleted rows need the statistics from before.
+        deleted = _as_removed(new, old, commit.before is commit.after)
+        yield _ChangedFiles(
+            commit, commit.after, DELETE, deleted.filter(deleting), new.filter(deleting), new.filter(deleting)
+        )
+        yield _ChangedFiles(commit, commit.after, INSERT, adds.filter(pc.invert(pc.is_in(added, value_set=removed))))
+        yield _ChangedFiles(commit, commit.after, INSERT, new.filter(restoring), old.filter(restoring))
 
-    def _batches(self, found: Iterable[_Rows], request: ReadRequest) -> Iterator[ChangeBatch]:
-        """Neighbours that are read in one way as one batch: thousands of small commits are few batches."""
-        run: list[_Rows] = []
+    def _batches(self, found: Iterable[_ChangedFiles], request: ReadRequest) -> Iterator[ChangeBatch]:
+        """Batches of neighbours that are read in the same way: thousands of small commits are few batches."""
+        run: list[_ChangedFiles] = []
         files = 0
         for rows in found:
             if not rows.actions.num_rows:
                 continue
-            if run and (self._kind(run[0]) != self._kind(rows) or files >= _BATCH_ROWS):
+            if run and (self._group_key(run[0]) != self._group_key(rows) or files >= _BATCH_ROWS):
                 yield self._batch(run, request)
                 run, files = [], 0
             run.append(rows)
@@ -177,10 +198,10 @@ class DeltaChanges(FormatChanges):
         if run:
             yield self._batch(run, request)
 
-    def _kind(self, rows: _Rows) -> tuple[int, bool, bool]:
-        return (*self._kinds[id(rows.layout)], rows.change_type is None)
+    def _group_key(self, rows: _ChangedFiles) -> tuple[int, bool, bool]:
+        return (*self._specs_of_layouts[id(rows.layout)], rows.change_type is None)
 
-    def _batch(self, run: Sequence[_Rows], request: ReadRequest) -> ChangeBatch:
+    def _batch(self, run: Sequence[_ChangedFiles], request: ReadRequest) -> ChangeBatch:
         import numpy as np
         import pyarrow as pa
 
@@ -189,7 +210,7 @@ class DeltaChanges(FormatChanges):
         actions = _concat([rows.actions for rows in run])
         counts = [rows.actions.num_rows for rows in run]
         versions = np.repeat([rows.commit.file.version for rows in run], counts).astype(np.int64)
-        spec_id, has_bounds = self._kinds[id(run[0].layout)]
+        spec_id, has_bounds = self._specs_of_layouts[id(run[0].layout)]
         statistics = self._statistics(actions)
         counted = _concat([_or_nulls(rows.counted, rows.actions) for rows in run])
         records = pc.coalesce(statistics.record_counts(), self._statistics(counted).record_counts())
@@ -223,7 +244,7 @@ class DeltaChanges(FormatChanges):
     def _partition(
         self, actions: pa.RecordBatch, fields: Mapping[int, Field], versions: np.ndarray, report: ScanReport
     ) -> pa.StructArray:
-        """The partition values of ``actions``, which the ``versions`` (int64[n]) hold. Raises CorruptMetadataError."""
+        """The partition values of ``actions`` of ``versions`` (int64[n]). Raises CorruptMetadataError."""
         partition, bad = partition_struct(actions.column("partition_values"), fields, report)
         if bad:
             first = int(bad[0].rows[0])
@@ -236,23 +257,25 @@ class DeltaChanges(FormatChanges):
         import numpy as np
         import pyarrow as pa
 
-        own = self.snapshot.attach_deletes(files, request)
-        changed = own
+        deletes = self.snapshot.attach_deletes(files, request)
+        changed = deletes
         if files.num_rows:
             changed = self.snapshot.attach_deletes(pa.table({"deletion_vector": files[_CHANGED]}), request)
-        vectors = pa.concat_tables([own.files, changed.files])
-        selects = np.repeat([False, True], [own.files.num_rows, changed.files.num_rows])
-        of_file = np.concatenate([np.repeat(np.arange(files.num_rows), np.diff(d.offsets)) for d in (own, changed)])
+        vectors = pa.concat_tables([deletes.files, changed.files])
+        selects = np.repeat([False, True], [deletes.files.num_rows, changed.files.num_rows])
+        of_file = np.concatenate([np.repeat(np.arange(files.num_rows), np.diff(d.offsets)) for d in (deletes, changed)])
         order = np.argsort(of_file, kind="stable")
-        indices = np.concatenate([own.indices, changed.indices + own.files.num_rows])[order].astype(np.int32)
+        indices = np.concatenate([deletes.indices, changed.indices + deletes.files.num_rows])[order].astype(np.int32)
         return DeleteFiles(
-            vectors.append_column("selects", pa.array(selects, pa.bool_())), own.offsets + changed.offsets, indices
+            vectors.append_column("selects", pa.array(selects, pa.bool_())), deletes.offsets + changed.offsets, indices
         )
 
 
 def _as_removed(added: pa.RecordBatch, removed: pa.RecordBatch, one_layout: bool) -> pa.RecordBatch:
-    """The files ``added`` with the vectors that they had when they were removed; with the statistics too, unless
-    these are of another layout."""
+    """The files ``added`` with the deletion vectors that they had when they were removed.
+
+    They get the statistics from then too, unless these are of another layout; then they have none.
+    """
     import pyarrow as pa
 
     for name in ("stats", "deletion_vector"):

@@ -1,7 +1,7 @@
-"""The commits of a range of versions with all that their changes are made of, and which versions have changes.
+"""The commits of a range of versions, with everything that their row-level changes need.
 
-Unlike a snapshot's commits these hold removes in full, change data files, and under which schema each was made.
-Source: Delta PROTOCOL.md, "Add File and Remove File", "Add CDC File".
+Unlike the commits of a snapshot these have all fields of removes, change data files, and the layout of the files of
+each version. Source: Delta PROTOCOL.md, "Add File and Remove File", "Add CDC File".
 """
 
 from __future__ import annotations
@@ -33,13 +33,18 @@ __all__ = ["ChangeCommit", "check_range", "read_change_log"]
 
 @dataclass(frozen=True)
 class ChangeCommit:
-    """One version.
+    """The commit of one version.
 
     Attributes
     ----------
-    adds, removes, cdc : rows of :func:`file_schema`; of the removes those that change data
+    timestamp_ms : int
+        The time of the version, milliseconds since the epoch.
+    adds, removes, cdc : pyarrow.RecordBatch
+        File actions as :func:`file_schema`. Removes that change no data are left out.
     data_change : bool[n_adds]
-    before, after : how the files that it removed, and those that it added, are written
+        Which adds change data.
+    before, after : Layout
+        The layout of the files that the commit removes, and of those that it adds.
     """
 
     file: LogFile
@@ -53,14 +58,20 @@ class ChangeCommit:
 
 
 def check_range(listing: LogListing, starting: int, ending: int) -> None:
-    """Raise SnapshotNotFoundError where the commits ``starting`` to ``ending`` are not there, or are no range."""
+    """Check that the log has every commit from ``starting`` to ``ending``.
+
+    Raises
+    ------
+    SnapshotNotFoundError
+        A commit is missing, or the range is empty or outside of the table's versions.
+    """
     latest = listing.latest
     oldest = latest + 1
     while oldest - 1 in listing.commits and oldest - 1 >= (listing.oldest or 0):
         oldest -= 1
-    there = f"Changes of the versions {oldest} to {latest} can be asked for"
+    hint = f"Changes of the versions {oldest} to {latest} can be asked for"
     if oldest > latest:
-        there = "No changes can be asked for, as no commit of the table is left"
+        hint = "No changes can be asked for, as no commit of the table is left"
     message = None
     if not 0 <= starting <= latest or ending > latest:
         message = f"the table has no version {ending if 0 <= starting <= latest else starting}"
@@ -71,23 +82,35 @@ def check_range(listing: LogListing, starting: int, ending: int) -> None:
         if gone is not None:
             message = f"the changes of version {gone} are not known any more: its commit was cleaned up"
     if message is not None:
-        raise SnapshotNotFoundError(message, path=listing.directory, hint=there)
+        raise SnapshotNotFoundError(message, path=listing.directory, hint=hint)
 
 
 def read_change_log(
     storage: Storage, listing: LogListing, starting: int, newest: DeltaSnapshot, at: Callable[[int], DeltaSnapshot]
 ) -> list[ChangeCommit]:
-    """The commits from ``starting`` to that of ``newest``, oldest first.
+    """Read the commits from ``starting`` to the version of ``newest``, oldest first.
 
     Parameters
     ----------
-    at : gives the snapshot of a version; called where a commit alone does not say enough
+    storage : Storage
+        The storage of the table.
+    listing : LogListing
+        The log, which has every commit of the range.
+    starting : int
+        The first version.
+    newest : DeltaSnapshot
+        The snapshot of the last version, whose schema the changes have.
+    at : callable
+        Gives the snapshot of a version, where a commit alone does not say enough.
 
     Raises
     ------
-    CorruptMetadataError : a damaged commit
-    SnapshotNotFoundError : a commit needs what stood in the log before it, and that was cleaned up
-    UnsupportedFeatureError : a version's protocol is not read, or ``newest`` cannot give a version's rows
+    CorruptMetadataError
+        A commit is damaged.
+    SnapshotNotFoundError
+        A commit depends on an older version that was cleaned up.
+    UnsupportedFeatureError
+        The protocol of a version is not supported, or the schema of ``newest`` cannot hold the rows of a version.
     """
     files = [listing.commits[v] for v in range(starting, newest.version + 1)]
     found = [parse_actions(read_log_file(storage, file.path), file.path) for file in files]
@@ -95,7 +118,7 @@ def read_change_log(
     end = Layout.of(newest.table_metadata)
     protocol = newest.protocol
     if found[0].protocol is None and any(actions.protocol for actions in found):
-        # Also refuses a protocol from before the range that newer versions do not have.
+        # The snapshot also checks the protocol from before the range, which newer versions may have replaced.
         protocol = at(starting).protocol
     layout = _first_layout(found, files, end, at)
     commits = []
@@ -120,7 +143,7 @@ def read_change_log(
 def _first_layout(
     found: Sequence[Actions], files: Sequence[LogFile], end: Layout, at: Callable[[int], DeltaSnapshot]
 ) -> Layout | None:
-    """The layout of the files that the first commit removes; None where it removes none."""
+    """The layout of the files that the first commit removes; None where it removes no file."""
     first = files[0].version
     if all(actions.metadata is None for actions in found):
         return end
@@ -154,7 +177,7 @@ def _changes_data(action: tuple[dict[str, Any], int]) -> bool:
 def _with_partition_values(
     commits: Sequence[ChangeCommit], starting: int, at: Callable[[int], DeltaSnapshot]
 ) -> list[ChangeCommit]:
-    """Give removes that came without partition values those that their files were added with."""
+    """Fill in the partition values that removes lack, from the adds of the same files."""
     pending: set[bytes] = set()
     for commit in commits:
         if commit.before.partition_columns and not commit.cdc.num_rows:

@@ -1,8 +1,8 @@
-"""How the files of some versions are written, and whether the schema of a newer version can give their rows.
+"""The layout of the files of a version, and whether they can be read as rows of a newer schema.
 
-Changes are rows of the newest schema of a range. Added columns are NULL in older files, renamed and widened ones are
-read under their new name and type. A column that is gone, or whose files hold another type, has rows that cannot be
-given: an error that names it, never a NULL in its place. Source: Delta PROTOCOL.md, "Column Mapping", "Type Widening".
+Changes are rows of the newest schema of a range. Added columns are NULL for older files; renamed and widened columns
+are read under their new name and type. A dropped column, or one whose type was replaced, cannot be read: that is an
+error with the column's name, never a NULL. Source: Delta PROTOCOL.md, "Column Mapping", "Type Widening".
 """
 
 from __future__ import annotations
@@ -29,7 +29,17 @@ __all__ = ["Layout"]
 
 @dataclass(frozen=True)
 class Layout:
-    """The schema that files of a version are written by, and its partition columns, in their order."""
+    """How the files of a version are written.
+
+    Attributes
+    ----------
+    mode : str
+        The column mapping mode.
+    schema : Schema
+        The schema of the version.
+    partition_columns : tuple of Field
+        Its partition columns, in order.
+    """
 
     mode: str
     schema: Schema
@@ -41,11 +51,12 @@ class Layout:
         return cls(metadata.mapping_mode, metadata.schema, metadata.partition_columns)
 
     def check_readable_by(self, newer: Layout, path: str) -> None:
-        """Refuse files of this layout where ``newer`` cannot give all of their rows' columns.
+        """Check that the schema of ``newer`` can hold the rows of files of this layout.
 
         Raises
         ------
-        UnsupportedFeatureError : ``field`` is the column, or ``delta.columnMapping.mode``
+        UnsupportedFeatureError
+            ``field`` is the column, or ``delta.columnMapping.mode``.
         """
         if self == newer:
             return
@@ -56,17 +67,17 @@ class Layout:
                 "delta.columnMapping.mode",
                 path,
             )
-        _Check(newer, path).fields(self.schema.fields, newer.schema.fields, "")
+        _ReadableCheck(newer, path).fields(self.schema.fields, newer.schema.fields, "")
 
     def agrees_with(self, newer: Layout) -> bool:
-        """Whether every column that both have is of one type and, if it is generated, of one expression.
+        """Whether all common columns have the same type, collation and generation expression in both.
 
-        Only then may bounds of this layout's files, and what their partition values imply, be read by ``newer``.
+        Only then do the bounds of this layout's files, and those that generated columns imply, hold for ``newer``.
         """
         return self is newer or _agree(self.schema.fields, newer.schema.fields)
 
     def partition_columns_in(self, newer: Layout) -> tuple[Field, ...]:
-        """The fields of ``newer`` that this layout's files are partitioned by."""
+        """The partition columns of this layout as fields of ``newer``; dropped ones are left out."""
         found = {f.stored_name: f for f in newer.schema.fields}
         return tuple(found[f.stored_name] for f in self.partition_columns if f.stored_name in found)
 
@@ -86,7 +97,9 @@ def _same_values(old: Field, new: Field) -> bool:
 
 
 @dataclass(frozen=True)
-class _Check:
+class _ReadableCheck:
+    """Checks fields and types of an older layout against ``newer``; raises UnsupportedFeatureError."""
+
     newer: Layout
     path: str
 
@@ -115,7 +128,7 @@ class _Check:
 
 
 def _spelled(kind: Type) -> str:
-    """The type as ``schemaString`` spells it."""
+    """The name of the type in ``schemaString``."""
     name = kind.name if isinstance(kind, PrimitiveType) else str(kind)
     return "integer" if name == "int" else name
 

@@ -37,8 +37,7 @@ class guard_parquet:
         if isinstance(error, TableFormatsError) or error is None:
             return
         if isinstance(error, (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)):
+            message = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise CorruptMetadataError(
-                f"a checkpoint is damaged or cut off: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
-                path=self.path,
-                hint=HINT,
+                f"a checkpoint is damaged or cut off: {message}", path=self.path, hint=HINT
             ) from error

@@ -334,7 +334,7 @@ cdef class Cells:
         cdef uint8_t[::1] cells
         cdef const uint8_t[::1] raw
         if n < 0:
-            raise ValueError("the number of cells is negative")
+            raise ValueError("there cannot be fewer than 0 cells")
         self._most = n
         self._values, self._cells = [], []
         self._columns = <column_cells *>PyMem_Malloc(max(len(types), 1) * sizeof(column_cells))

@@ -1,7 +1,7 @@
-"""One version of a Delta table: its schema, and its files as batches, newest commit first.
+"""One version of a Delta table: its schema, and its files as metadata parts, newest first.
 
-Commits add and cancel keys; the checkpoint below them only probes. Source: Delta PROTOCOL.md, "Action
-Reconciliation".
+Reconciliation compares file keys: the actions of commits insert theirs, and those of the checkpoint, the oldest part,
+are only looked up. Source: Delta PROTOCOL.md, "Action Reconciliation".
 """
 
 from __future__ import annotations
@@ -50,12 +50,27 @@ if TYPE_CHECKING:
 __all__ = ["DeltaSnapshot"]
 
 _RUN_ROWS = 16_384
-_SHARE_BYTES = 16 << 20
-"""A checkpoint's file is read in shares of about this size, where other processes read it."""
+"""The greatest number of file actions in one part of several commits."""
+_SPLIT_BYTES = 16 << 20
+"""Where other processes read a checkpoint file, each split has about this size."""
 
 
 class DeltaSnapshot(FormatSnapshot):
-    """See :class:`tableformats.plugin.FormatSnapshot`."""
+    """See :class:`tableformats.plugin.FormatSnapshot`.
+
+    Parameters
+    ----------
+    storage : Storage
+        The storage of the table.
+    segment : LogSegment
+        The files that make the version.
+    state : TableState
+        What the commits of ``segment`` say.
+    timestamp_ms : int or None
+        The time of the version, milliseconds since the epoch; None = unknown.
+    cache : MetadataCache, optional
+        Keeps the list of checkpoint files.
+    """
 
     extra_columns = ("modification_time",)
 
@@ -99,14 +114,14 @@ class DeltaSnapshot(FormatSnapshot):
             report.count_metadata(commit.file.size)
             report.log_files_read += 1
         parts = [self._commit_part(commits) for commits in _runs(self.state.commits)]
-        groups = GroupFilter(self.schema, self.specs[0], request)
+        groups = GroupFilter(self.schema, self.specs[self.default_spec_id], request)
         has_newer = any(commit.adds.num_rows or commit.removes.num_rows for commit in self.state.commits)
         needed: list[tuple[CheckpointFile, int | None, int | None]] = []
         for file in self._checkpoint_files():
             report.count_metadata(file.size)
             report.checkpoint_files_read += 1
             if request.read_elsewhere:
-                parts += self._shares(file, groups, has_newer)
+                parts += self._split_parts(file, groups, has_newer)
             else:
                 needed += [(file, *group) for group in file.needed_groups(groups, report, has_newer)]
         decode_ahead = len(needed) < thread_count()
@@ -128,9 +143,9 @@ class DeltaSnapshot(FormatSnapshot):
 
     def _commit_part(self, commits: Sequence[Commit]) -> MetadataPart:
         def read(report: ScanReport) -> Iterator[FileBatch]:
-            rows, texts, live = _actions(commits)
+            rows, stats, live = _actions(commits)
             path = commits[0].file.path
-            batch = self._batch(CheckpointRows(rows, TextStatistics(texts)), path, report)
+            batch = self._batch(CheckpointRows(rows, TextStatistics(stats)), path, report)
             batch.keys, batch.live = file_keys(rows, self._storage.root, path), live
             yield batch
 
@@ -143,12 +158,12 @@ class DeltaSnapshot(FormatSnapshot):
         self, file: CheckpointFile, group: int | None, n_rows: int | None, has_newer: bool, decode_ahead: bool
     ) -> MetadataPart:
         def read(report: ScanReport) -> Iterator[FileBatch]:
-            return self._group(file, group, has_newer, report, decode_ahead)
+            return self._read_group(file, group, has_newer, report, decode_ahead)
 
         key = file.key, group, self._row_columns
         return MetadataPart(key, read, n_rows, keys_of=partial(self._file_keys, file.path))
 
-    def _group(
+    def _read_group(
         self, file: CheckpointFile, group: int | None, has_newer: bool, report: ScanReport, decode_ahead: bool = False
     ) -> Iterator[FileBatch]:
         for rows in file.group(group, self._row_columns, decode_ahead):
@@ -157,25 +172,25 @@ class DeltaSnapshot(FormatSnapshot):
             batch.keys = self._file_keys(file.path, rows.rows) if has_newer else None
             yield batch
 
-    def _shares(self, file: CheckpointFile, groups: GroupFilter, has_newer: bool) -> list[MetadataPart]:
-        """Parts that other processes read, who look at the file's footer themselves."""
-        count = max(1, file.size // _SHARE_BYTES)
+    def _split_parts(self, file: CheckpointFile, groups: GroupFilter, has_newer: bool) -> list[MetadataPart]:
+        """The parts of a file for other processes, which read its footer themselves."""
+        count = max(1, file.size // _SPLIT_BYTES)
         keys_of = partial(self._file_keys, file.path)
         return [
             MetadataPart(
-                (file.key, share, self._row_columns),
-                partial(self._share, file, share, groups, has_newer),
+                (file.key, split, self._row_columns),
+                partial(self._read_split, file, split, groups, has_newer),
                 keys_of=keys_of,
                 size_bytes=file.size // count,
             )
-            for share in (CheckpointSplit(i, count) for i in range(count))
+            for split in (CheckpointSplit(i, count) for i in range(count))
         ]
 
-    def _share(
-        self, file: CheckpointFile, share: CheckpointSplit, groups: GroupFilter, has_newer: bool, report: ScanReport
+    def _read_split(
+        self, file: CheckpointFile, split: CheckpointSplit, groups: GroupFilter, has_newer: bool, report: ScanReport
     ) -> Iterator[FileBatch]:
-        for number, _ in file.needed_groups(groups, report, has_newer, share):
-            yield from self._group(file, number, has_newer, report)
+        for number, _ in file.needed_groups(groups, report, has_newer, split):
+            yield from self._read_group(file, number, has_newer, report)
 
     def _file_keys(self, path: str, rows: pa.RecordBatch) -> pa.BinaryArray:
         return file_keys(rows, self._storage.root, path)
@@ -201,7 +216,7 @@ class DeltaSnapshot(FormatSnapshot):
         return FileBatch(files, statistics=statistics, row_errors=PartitionValueErrors(bad, path) if bad else None)
 
     def add_actions(self) -> Iterator[pa.RecordBatch]:
-        """All add actions that stand in the version's log, cancelled ones too, as rows of :func:`file_schema`."""
+        """All add actions in the log of this version, also those that newer actions cancel; newest commit first."""
         yield from (commit.adds for commit in self.state.commits)
         for file in self._checkpoint_files():
             yield from (rows.rows for rows in file.files())
@@ -211,7 +226,7 @@ class DeltaSnapshot(FormatSnapshot):
         import numpy as np
         import pyarrow as pa
 
-        if not files.num_rows:  # then no batch gave its columns
+        if not files.num_rows:  # a table without rows may lack the columns
             files = pa.Table.from_batches([empty_rows()])
         column = files.column("deletion_vector")
         offsets = np.zeros(files.num_rows + 1, np.int64)
@@ -250,45 +265,56 @@ class DeltaSnapshot(FormatSnapshot):
         return positions
 
     def inspect(self, name: str) -> pa.Table:
-        """See :func:`tableformats_delta.log.inspection.inspect_snapshot`."""
-        from .metadata_tables import inspect_snapshot
+        """See :func:`tableformats_delta.snapshot.metadata_tables.metadata_table`."""
+        from .metadata_tables import metadata_table
 
-        return inspect_snapshot(name, self._storage, self.segment, self._checkpoint_files())
+        return metadata_table(name, self._storage, self.segment, self._checkpoint_files())
 
 
 def _vector_paths(vectors: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArray]:
-    """(path as stored, inline text), one of them null, of deletion vectors; many of them share a file."""
+    """The stored path and the inline text of each deletion vector; one of the two is null.
+
+    Vectors are encoded as a dictionary first, as many of them share a file.
+    """
     import pyarrow as pa
 
     from tableformats.plugin import compute as pc
 
-    kind_and_place = vectors.column("storageType"), vectors.column("pathOrInlineDv")
-    spelled = pc.binary_join_element_wise(*kind_and_place, scalar("\0", pa.string()))
-    spelled = pc.dictionary_encode(spelled)
-    stored = [text.partition("\0")[::2] for text in spelled.dictionary.to_pylist()]
+    storage, stored_text = vectors.column("storageType"), vectors.column("pathOrInlineDv")
+    joined = pc.dictionary_encode(pc.binary_join_element_wise(storage, stored_text, scalar("\0", pa.string())))
+    stored = [text.partition("\0")[::2] for text in joined.dictionary.to_pylist()]
     paths = strings([stored_path(kind, text) for kind, text in stored])
     inline = strings([text if kind == "i" else None for kind, text in stored])
-    return pc.take(paths, spelled.indices), pc.take(inline, spelled.indices)
+    return pc.take(paths, joined.indices), pc.take(inline, joined.indices)
 
 
 def _actions(commits: Sequence[Commit]) -> tuple[pa.RecordBatch, pa.ChunkedArray, np.ndarray]:
-    """The file actions of commits, the newest first; their statistics, most of the bytes, which are not copied; and
-    which of the actions are live where no newer one says otherwise."""
+    """The file actions of commits, newest first.
+
+    Returns
+    -------
+    rows : pyarrow.RecordBatch
+        The actions as :func:`file_schema` without ``stats``.
+    stats : pyarrow.ChunkedArray
+        Their ``stats``, in chunks: they are most of the bytes, so they are not copied.
+    live : bool[n]
+        True for adds, False for removes.
+    """
     import numpy as np
     import pyarrow as pa
 
     parts = [part for commit in commits for part in (commit.adds, commit.removes)]
     live = np.repeat([True, False] * len(commits), [part.num_rows for part in parts])
     table = pa.Table.from_batches(parts)
-    texts = table.column("stats")
+    stats = table.column("stats")
     rows = table.drop_columns(["stats"]).combine_chunks().to_batches()
-    return rows[0] if rows else empty_rows(), texts, live
+    return rows[0] if rows else empty_rows(), stats, live
 
 
 def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:
-    """Runs of commits, newest first, of ``_RUN_ROWS`` actions at most: thousands of small commits are few batches.
+    """Runs of commits with at most :data:`_RUN_ROWS` actions, newest first: thousands of small commits are few batches.
 
-    They are counted from the oldest commit on, so that a newer one changes the newest run alone.
+    Runs are formed from the oldest commit on, so that a new commit changes the newest run alone.
     """
     oldest_first = runs(reversed(commits), lambda c: c.adds.num_rows + c.removes.num_rows, _RUN_ROWS)
     return [run[::-1] for run in oldest_first][::-1]

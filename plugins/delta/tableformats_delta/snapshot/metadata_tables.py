@@ -1,8 +1,8 @@
-"""What a snapshot holds besides its files: tombstones, transactions, domains, and the log's own files.
+"""Metadata tables of a snapshot besides its files: tombstones, transactions, domains, and the files of the log.
 
-These are asked for seldom and read anew, from the commits and the checkpoint of the snapshot. Columns have the names
-of the actions' fields. Source: Delta PROTOCOL.md, "Action Reconciliation", "Transaction Identifiers", "Domain
-Metadata".
+They are requested rarely, so they are read again from the commits and the checkpoint, and not cached. Columns have the
+names of the fields of the actions. Source: Delta PROTOCOL.md, "Action Reconciliation", "Transaction Identifiers",
+"Domain Metadata".
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from ..log.file_actions import file_rows
 from ..log.file_keys import file_keys
 from ..log.last_checkpoint import review_hint
 from ..log.listing import LogSegment, list_log, read_log_file
-from ..log.names import LAST_CHECKPOINT
+from ..log.names import LAST_CHECKPOINT, SIDECAR_DIRECTORY
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tableformats.plugin import Storage
 
-__all__ = ["inspect_snapshot"]
+__all__ = ["metadata_table"]
 
 _INT64 = range(-(2**63), 2**63)
 _Row = dict[str, Any]
 
 
-def inspect_snapshot(name: str, storage: Storage, segment: LogSegment, checkpoint: list[CheckpointFile]) -> pa.Table:
-    """The metadata table ``name``.
+def metadata_table(name: str, storage: Storage, segment: LogSegment, checkpoint: list[CheckpointFile]) -> pa.Table:
+    """Read the metadata table ``name``.
 
     ============  =================================================================================================
     tombstones    removed files whose ``remove`` actions are still in the log: ``path``, ``deletionTimestamp``
@@ -40,19 +40,25 @@ def inspect_snapshot(name: str, storage: Storage, segment: LogSegment, checkpoin
                   ``deletionVector`` (struct<storageType, pathOrInlineDv, offset, sizeInBytes, cardinality>)
     transactions  ``appId``, ``version`` (int64), ``lastUpdated`` (timestamp[ms, UTC])
     domains       ``domain``, ``configuration``
-    log           the files of the log as they are now: ``name``, ``kind``, ``version`` (int64), ``size`` (bytes),
-                  ``modificationTime`` (timestamp[ms, UTC]), ``inUse`` (this snapshot is made from it), ``remark``
+    log           the files that the log has now: ``name``, ``kind``, ``version`` (int64), ``size`` (bytes),
+                  ``modificationTime`` (timestamp[ms, UTC]), ``inUse`` (by this snapshot), ``remark``
     ============  =================================================================================================
 
     Parameters
     ----------
-    segment : the files that make the snapshot
-    checkpoint : the files of its checkpoint, with the sidecars
+    name : str
+        ``tombstones``, ``transactions``, ``domains`` or ``log``.
+    segment : LogSegment
+        The files that make the snapshot.
+    checkpoint : list of CheckpointFile
+        The files of its checkpoint, with the sidecars.
 
     Raises
     ------
-    UnsupportedFeatureError : there is no such table
-    CorruptMetadataError : a damaged file, or an action that lacks what it needs
+    UnsupportedFeatureError
+        There is no table of this name.
+    CorruptMetadataError
+        A file is damaged, or an action lacks a field.
     """
     reader = _TABLES.get(name)
     if reader is None:
@@ -73,10 +79,10 @@ def _log(storage: Storage, segment: LogSegment, checkpoint: list[CheckpointFile]
     known |= {file.path: ("checkpoint", c.version) for c in listing.checkpoints.values() for file in c.files}
     used = {file.path for file in segment.commits} | {part.path for part in checkpoint}
     rows: list[_Row] = []
-    for info in [*storage.list(listing.directory), *storage.list(f"{listing.directory}/_sidecars")]:
+    for info in [*storage.list(listing.directory), *storage.list(f"{listing.directory}/{SIDECAR_DIRECTORY}")]:
         kind, version = known.get(info.path, ("other", None))
         remark = None
-        if info.path.startswith(f"{listing.directory}/_sidecars/"):
+        if info.path.startswith(f"{listing.directory}/{SIDECAR_DIRECTORY}/"):
             kind = "sidecar"
         elif info.name == LAST_CHECKPOINT:
             kind = "hint"
@@ -114,7 +120,7 @@ def _domains(storage: Storage, segment: LogSegment, checkpoint: list[CheckpointF
 def _newest(
     storage: Storage, segment: LogSegment, checkpoint: list[CheckpointFile], action: str, key: str
 ) -> list[tuple[_Row, str]]:
-    """The newest action of each key with the file that it stands in, by key. Raises CorruptMetadataError."""
+    """The newest action of each key and its file, sorted by key. Raises CorruptMetadataError."""
     found: dict[str, tuple[_Row, str]] = {}
     for row, path in _all(storage, segment, checkpoint, action):
         identity = row.get(key)
@@ -127,7 +133,7 @@ def _newest(
 def _all(
     storage: Storage, segment: LogSegment, checkpoint: list[CheckpointFile], action: str
 ) -> Iterator[tuple[_Row, str]]:
-    """The actions of a kind, newest file first, within a file the last one first."""
+    """The actions of a kind with their files, newest file first, within a file the last action first."""
     for file in segment.commits:
         actions = parse_actions(read_log_file(storage, file.path), file.path)
         yield from ((row, file.path) for row in reversed(_of_kind(actions, action)))
@@ -153,7 +159,7 @@ def _tombstones(storage: Storage, segment: LogSegment, checkpoint: list[Checkpoi
         if part.is_json:
             removes = part.actions().removes
         else:
-            removes = [(_plain(row), 0) for row in part.structs("remove")]
+            removes = [(_as_json(row), 0) for row in part.structs("remove")]
         rows += _unseen(removes, seen, storage, part.path)
     kinds = [
         ("path", pa.string()),
@@ -168,7 +174,7 @@ def _tombstones(storage: Storage, segment: LogSegment, checkpoint: list[Checkpoi
 
 
 def _unseen(removes: list[tuple[_Row, int]], seen: set[bytes], storage: Storage, path: str) -> Iterator[_Row]:
-    """The removes whose key is new, which from now on is not."""
+    """The removes whose key is not in ``seen``; adds their keys to ``seen``."""
     for (row, _), key in zip(removes, _keys(removes, "remove", storage, path), strict=True):
         if key not in seen:
             seen.add(key)
@@ -180,8 +186,8 @@ def _keys(actions: list[tuple[_Row, int]], kind: str, storage: Storage, path: st
     return keys
 
 
-def _plain(row: _Row) -> _Row:
-    """A row of a checkpoint as the JSON of a commit has it: maps are pairs there, absent vectors structs of nulls."""
+def _as_json(row: _Row) -> _Row:
+    """A row of a Parquet checkpoint as in JSON. Parquet gives maps as pairs, and absent vectors as structs of nulls."""
     vector = row.get("deletionVector")
     if vector is not None and all(value is None for value in vector.values()):
         vector = None
@@ -206,7 +212,7 @@ def _vector_type() -> pa.DataType:
     )
 
 
-# What file_rows does not check already.
+# The fields that file_rows does not check.
 _FIELDS: Mapping[str, Mapping[str, type]] = {
     "txn": {"appId": str, "version": int, "lastUpdated": int},
     "domainMetadata": {"domain": str, "configuration": str},
@@ -222,7 +228,7 @@ _REQUIRED = ("appId", "version", "domain")
 
 
 def _checked(row: _Row, path: str, action: str) -> _Row:
-    """``row``, once its fields have the types of the protocol. Raises CorruptMetadataError."""
+    """Check that the fields of ``row`` have the types of the protocol. Raises CorruptMetadataError."""
     for name, kind in _FIELDS[action].items():
         value = row.get(name)
         if not _is(value, kind) and (value is not None or name in _REQUIRED):
@@ -264,7 +270,7 @@ def _table(rows: list[_Row], kinds: list[tuple[str, pa.DataType]]) -> pa.Table:
     return pa.table(columns)
 
 
-_TABLES: Mapping[str, Callable[[Any, LogSegment, list[CheckpointFile]], Any]] = {
+_TABLES: Mapping[str, Callable[[Storage, LogSegment, list[CheckpointFile]], pa.Table]] = {
     "tombstones": _tombstones,
     "transactions": _transactions,
     "domains": _domains,

@@ -1,13 +1,14 @@
-"""Protocol and metadata of a version: the newest of each wins, and no table is without them.
+"""Protocol, metadata and commits of a version: :func:`load_state`.
 
-Where no commit after the checkpoint has them, a checksum file spares the look into the checkpoint. Source: Delta
-PROTOCOL.md, "Action Reconciliation", "Change Metadata", "Protocol Evolution", "Version Checksum File".
+The newest protocol and metaData action count. Where no commit after the checkpoint has them they come from a checksum
+file, which is cheaper to read than the checkpoint. Source: Delta PROTOCOL.md, "Action Reconciliation", "Change
+Metadata", "Protocol Evolution", "Version Checksum File".
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CorruptMetadataError, MetadataCache, UnsupportedFeatureError, in_order, runs
@@ -29,21 +30,30 @@ _RUN_FILES = 64
 _HINT = "The log is incomplete: restore its first commit or a checkpoint that holds the action"
 
 
-@dataclass
+@dataclass(frozen=True)
 class TableState:
-    """What a version's log says about the table.
+    """What the log of one version says about the table.
 
-    ``commits`` are decoded, newest first; ``checksum`` is of this very version; ``notes`` are sentences for people;
-    ``path`` is for errors.
+    Attributes
+    ----------
+    protocol, metadata : dict
+        The actions that count, as parsed from JSON.
+    table_metadata : TableMetadata
+        ``metadata`` decoded.
+    commits : list of Commit
+        The commits after the checkpoint, newest first.
+    checksum : VersionChecksum or None
+        The checksum file of this very version.
+    notes : tuple of str
+        Remarks for the scan report.
     """
 
     protocol: dict[str, Any]
     metadata: dict[str, Any]
     table_metadata: TableMetadata
     commits: list[Commit]
-    path: str
     checksum: VersionChecksum | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
 
 
 def load_state(
@@ -53,30 +63,39 @@ def load_state(
 
     Parameters
     ----------
-    cache : takes what is decoded, and gives what it has
-    older : the state of a segment that ``segment`` extends, from which only newer commits are missing
+    storage : Storage
+        The storage of the table.
+    segment : LogSegment
+        The files that make the version.
+    cache : MetadataCache, optional
+        Decoded commits, checksum files and checkpoint metadata are read from it and added to it.
+    older : TableState, optional
+        The state of a segment that ``segment`` extends; only newer commits are read.
 
     Raises
     ------
-    CorruptMetadataError : a damaged file; no protocol or no metaData action; the checksum file contradicts the log
-    UnsupportedFeatureError : the protocol asks for what is not built
+    CorruptMetadataError
+        A file is damaged; there is no protocol or no metaData action; or the checksum file contradicts the log.
+    UnsupportedFeatureError
+        The protocol, the schema or the format of data files is not supported.
+    LimitExceededError
+        The log or the schema exceeds a limit.
     """
     cache = cache or MetadataCache(0)
     commits = _commits(storage, segment, cache, older)
     protocol = next((commit.protocol for commit in commits if commit.protocol), older.protocol if older else None)
     metadata = next((commit.metadata for commit in commits if commit.metadata), older.metadata if older else None)
-    notes: list[str] = []
-    checksum = None
+    checksum, note = None, None
     if segment.checksum is not None:
         is_current = segment.checksum.version == segment.version
         if is_current or protocol is None or metadata is None:
-            checksum = _checksum(storage, segment.checksum, cache, notes)
+            checksum, note = _checksum(storage, segment.checksum, cache)
         if checksum is not None and is_current:
             checksum.check("protocol", protocol)
             checksum.check("metadata", metadata)
     checkpoint = segment.checkpoint
     path = checkpoint.files[0].path if checkpoint is not None else segment.commits[-1].path
-    if checksum is not None:  # where it is of an older version, no commit after it has what is missing
+    if checksum is not None:  # one of an older version still counts: no commit after it has what is missing
         path = path if metadata else checksum.file.path
         protocol, metadata = protocol or checksum.protocol, metadata or checksum.metadata
         checksum = checksum if checksum.file.version == segment.version else None
@@ -90,11 +109,11 @@ def load_state(
         raise CorruptMetadataError("the log has no metaData action", path=path, field="metaData", hint=_HINT)
     _check_format(metadata, path)
     table_metadata = TableMetadata.of_actions(metadata, protocol, path, storage.limits)
-    return TableState(protocol, metadata, table_metadata, commits, path, checksum, notes)
+    return TableState(protocol, metadata, table_metadata, commits, checksum, () if note is None else (note,))
 
 
 def _commits(storage: Storage, segment: LogSegment, cache: MetadataCache, older: TableState | None) -> list[Commit]:
-    """The commits of ``segment``; those that are not at hand are read and decoded many at once."""
+    """The commits of ``segment``; those that are neither in ``older`` nor cached are read in runs."""
     found = {commit.file: commit for commit in older.commits} if older else {}
     missing = []
     for file in segment.commits:
@@ -106,25 +125,24 @@ def _commits(storage: Storage, segment: LogSegment, cache: MetadataCache, older:
                 found[file] = commit
     for commits in in_order(lambda files: read_commits(storage, files), _runs(missing, storage.is_local)):
         for commit in commits:
-            # About as much again as its text: asking the arrays costs more than it is worth for so many small ones.
+            # Twice the text is estimated: to measure the arrays is too slow for thousands of small commits.
             cache.keep(("commit", commit.file), commit, 2 * commit.file.size)
             found[commit.file] = commit
     return [found[file] for file in segment.commits]
 
 
 def _runs(files: Sequence[LogFile], is_local: bool) -> Iterator[list[LogFile]]:
-    """Files that are read one after the other and decoded at once; where a store is waited for, each alone."""
+    """Files that are read in turn and decoded together. On a remote store each is alone, so that reads overlap."""
     least = _RUN_BYTES // _RUN_FILES if is_local else _RUN_BYTES
     return runs(files, lambda file: max(file.size, least), _RUN_BYTES)
 
 
-def _checksum(storage: Storage, file: LogFile, cache: MetadataCache, notes: list[str]) -> VersionChecksum | None:
-    """The checksum file; None and a note where it is damaged."""
+def _checksum(storage: Storage, file: LogFile, cache: MetadataCache) -> tuple[VersionChecksum | None, str | None]:
+    """The checksum file, or None and a note where it is damaged."""
     try:
-        return cache.get(("checksum", file), lambda: read_checksum(storage, file), lambda _: file.size)
+        return cache.get(("checksum", file), lambda: read_checksum(storage, file), lambda _: file.size), None
     except (CorruptMetadataError, OSError):
-        notes.append(f"The checksum file of version {file.version} is damaged and was ignored")
-        return None
+        return None, f"The checksum file of version {file.version} is damaged and was ignored"
 
 
 def _checkpoint_metadata(
