@@ -225,8 +225,11 @@ def _decode(
     for name in _SIDES:
         for f in columns:
             sides = [getattr(bounds, name).get(f.id) for _, bounds in parts]
+            is_bound = name in ("lower", "upper")
+            if is_bound and f.id in counted and any(side is None for side in sides):
+                continue  # some statistics gave counts alone: bounds of the others would be taken for those of all
             if any(side is not None for side in sides):
-                kind = arrow_type(f.type) if name in ("lower", "upper") else pa.int64()
+                kind = arrow_type(f.type) if is_bound else pa.int64()
                 getattr(decoded, name)[f.id] = _concat_sides(sides, [n for n, _ in parts], kind)
     counts = [bounds.record_count for _, bounds in parts]
     if all(count is not None for count in counts):

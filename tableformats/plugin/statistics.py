@@ -94,6 +94,10 @@ class StatisticsSlice(Statistics):
         """See :meth:`Statistics.bounds`."""
         return self.parent.bounds(columns, self.rows_in_parent(rows))
 
+    def bounds_or_counts(self, columns: Sequence[Field], rows: np.ndarray | None, counted: Collection[int]) -> Bounds:
+        """See :meth:`Statistics.bounds_or_counts`."""
+        return self.parent.bounds_or_counts(columns, self.rows_in_parent(rows), counted)
+
     def record_counts(self, rows: np.ndarray) -> pa.Int64Array:
         """See :meth:`Statistics.record_counts`."""
         return self.parent.record_counts(self.rows_in_parent(rows))

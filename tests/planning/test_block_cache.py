@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tableformats.columnar.sparse_rows import SparseRows
@@ -220,6 +220,16 @@ FILTERS = st.sampled_from(
     few=st.booleans(),
     alone=st.booleans(),
     between=st.sampled_from([None, 0, 1]),
+)
+@example(  # bounds of some files of a block, and counts alone of others, are not bounds of all
+    commits=[[File("c", False, 1, 6, 2), File("a", True, 2, 4, 1), File("b", True, 2, 4, 0), File("f", True, 1, 1, 1)]],
+    checkpoint=2,
+    runs=2,
+    budget=3000,
+    asked=[(2, "id = 2 AND day = 2"), (3, "id IS NULL"), (1, "day = 1 OR id < 2")],
+    few=False,
+    alone=False,
+    between=1,
 )
 def test_plans_after_plans(
     commits: list[list[File]],

@@ -291,7 +291,8 @@ NOTHING_WRONG = {
     "ScanReport.note": "any text",
     "ScanReport.stage": "any name",
     "plugin.Statistics.bounds_or_counts": "as bounds",
-    "plugin.StatisticsSlice.bounds": "the whole does",
+    "plugin.StatisticsSlice.bounds": "the parent does",
+    "plugin.StatisticsSlice.bounds_or_counts": "the parent does",
     "plugin.StatisticsSlice.rows_in_parent": "rows of its own",
     "plugin.StatisticsSlice.record_counts": "the whole does",
 }
