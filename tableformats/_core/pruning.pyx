@@ -386,7 +386,7 @@ cdef inline bint is_valid(const uint8_t *bitmap, Py_ssize_t at) noexcept nogil:
 
 
 cdef const uint8_t *bits(const uint8_t[::1] bitmap, Py_ssize_t first, Py_ssize_t n) except? NULL:
-    """The address of an Arrow validity bitmap that has the bits ``first`` to ``first + n``. NULL (for None): all set."""
+    """The address of a validity bitmap with the bits ``first`` to ``first + n``. NULL (for None): all are set."""
     if bitmap is None or n == 0:
         return NULL
     if first < 0 or (first + n + 7) >> 3 > bitmap.shape[0]:
