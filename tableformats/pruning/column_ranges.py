@@ -22,6 +22,7 @@ from ..columnar.packed import Column, pack, unpack
 from ..expressions import BoundColumn
 from ..schema import Field, arrow_type
 from .literal_codes import MatchingCodes, locate, validity_of
+from .replaced_text import widened_texts
 
 if TYPE_CHECKING:
     from ..plugin.partitions import ImpliedBounds, PartitionField, PartitionSpec
@@ -233,6 +234,8 @@ class _RangeBuilder:
         may_value, may_null, may_nan = self._flags(field.id, is_float)
         if is_float:
             lower, upper = without_nan(lower), without_nan(upper)
+        elif pa.types.is_string(kind):
+            lower, upper = widened_texts(lower, upper)
         contradictory = pc.greater(lower, upper) if _has_arrows_order(kind) else None
         if contradictory is not None and contradictory.true_count:
             wrong = pc.fill_null(contradictory, FALSE)
@@ -330,6 +333,8 @@ class PartitionRangeSource(RangeSource):
             stored = _constant_range(encoded.dictionary)
         lower = field.transform.preimage(stored.lower, column.type)[0]
         upper = field.transform.preimage(stored.upper, column.type)[1]
+        if pa.types.is_string(stored.lower.type):
+            lower, upper = widened_texts(lower, upper, (stored.lower, stored.upper))
         overflowed = field.transform.may_have_overflowed(stored.upper)
         if overflowed is not None:
             lower = pc.if_else(overflowed, scalar(None, lower.type), lower)

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _BOUNDS = "property/test_pruning.py"
 _COMBINED = "test_combined_leaves.py"
+_REPLACED = "test_replaced_text.py"
 _PRUNING = (_BOUNDS,)
 _KERNELS = "core/test_pruning.py"
 _CODES = (f"{_KERNELS}::test_codes_around_every_literal", _KERNELS)
@@ -146,6 +147,30 @@ MUTANTS = (
         "False and",
         "a lower bound above the upper one still proves",
         (f"{_BOUNDS}::test_contradictory_metadata_proves_nothing",),
+    ),
+    Mutant(
+        "replaced-text-is-a-bound",
+        "core:_RangeBuilder.range",
+        "lower, upper = widened_texts(lower, upper)",
+        "pass",
+        "bounds of strings that are not UTF-8 are values, and in their order",
+        (f"{_REPLACED}::test_what_is_decided_beside_bytes_that_are_not_utf_8",),
+    ),
+    Mutant(
+        "replaced-text-is-cut-above",
+        "core:_behind",
+        "data[offsets[1:][has_text] - 1] += 1",
+        "pass",
+        "what stands before U+FFFD is an upper bound",
+        (f"{_REPLACED}::test_no_file_of_any_bytes_is_dropped",),
+    ),
+    Mutant(
+        "replaced-text-in-truncated-partitions",
+        "core:PartitionRangeSource._preimage",
+        "widened_texts(lower, upper, (stored.lower, stored.upper))",
+        "lower, upper",
+        "truncated partition values of strings that are not UTF-8 are their beginnings",
+        (f"{_REPLACED}::test_no_truncated_partition_of_any_bytes_is_dropped",),
     ),
     Mutant(
         "like-prefix-proves",
