@@ -182,6 +182,10 @@ class RangeSource:
         """The bucket fields of ``column``, each with the least and the greatest bucket of every file ([n])."""
         return ()
 
+    def take(self, rows: np.ndarray) -> RangeSource:
+        """What is known of some files (``rows``: int64 indices)."""
+        raise NotImplementedError
+
 
 class ImpliedRangeSource(RangeSource):
     """What partition values say of the columns that the writers computed the partition columns from."""
@@ -199,6 +203,10 @@ class ImpliedRangeSource(RangeSource):
             self._cache[column.id] = [self._range(i, column) for i in implied]
         return self._cache[column.id]
 
+    def take(self, rows: np.ndarray) -> RangeSource:
+        """See :meth:`RangeSource.take`."""
+        return ImpliedRangeSource(self._spec, pc.take(self._partition, to_arrow(rows)))
+
     def _range(self, implied: ImpliedBounds, column: BoundColumn) -> Range:
         found = implied.of([self._partition.field(str(i)) for i in implied.field_ids], column.type)
         return Range(found.lower, found.upper, found.may_value, found.may_null, np.zeros(self.n, np.uint8))
@@ -215,6 +223,10 @@ class BoundsRangeSource(RangeSource):
         """See :meth:`RangeSource.ranges`."""
         found = self._ranges.get(column.id)
         return () if found is None or column.type.is_nested else (found,)
+
+    def take(self, rows: np.ndarray) -> RangeSource:
+        """See :meth:`RangeSource.take`."""
+        return BoundsRangeSource({i: range_.take(rows) for i, range_ in self._ranges.items()}, len(rows))
 
 
 class _RangeBuilder:
@@ -307,6 +319,7 @@ class PartitionRangeSource(RangeSource):
 
     def __init__(self, spec: PartitionSpec, n: int, columns: Mapping[int, Range]) -> None:
         self.n = n
+        self._spec = spec
         self._fields = [f for f in spec.fields if f.id in columns and f.transform.name not in ("void", "unknown")]
         self._columns = columns
         self._cache: dict[int, list[Range]] = {}
@@ -347,6 +360,10 @@ class PartitionRangeSource(RangeSource):
             for f in self._fields_of(column)
             if f.transform.name == "bucket"
         ]
+
+    def take(self, rows: np.ndarray) -> RangeSource:
+        """See :meth:`RangeSource.take`."""
+        return PartitionRangeSource(self._spec, len(rows), {i: r.take(rows) for i, r in self._columns.items()})
 
 
 def partition_range_source(

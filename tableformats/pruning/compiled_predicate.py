@@ -164,20 +164,28 @@ class CompiledPredicate:
     def matches_by_nan_alone(
         self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray
     ) -> np.ndarray | None:
-        """bool[n]: the files that can match only if they have a NaN that nobody counted. None: there are none.
+        """bool[n]: the files that can match only if they have a NaN that nobody counted. None: no file has such a NaN.
 
         Costs nothing without columns of floats. Else, where files with uncounted NaNs are kept, as much as
         :meth:`verdicts_of`, whose ``verdicts`` these are.
         """
-        floats = {i: ranges[i] for i in self._floats if i in ranges}
+        floats = [i for i in self._floats if i in ranges]
         if not floats:
             return None
-        kept = verdicts != NONE
-        if not any((range_.may_nan[kept] == NAN_UNCOUNTED).any() for range_ in floats.values()):
+        n, kept = len(verdicts), verdicts != NONE
+        if not any((kept & (ranges[i].may_nan == NAN_UNCOUNTED)).any() for i in floats):
             return None
-        counted = {**ranges, **{i: range_.without_uncounted_nan() for i, range_ in floats.items()}}
-        found = kept & (self.verdicts_of(sources, counted) == NONE)
-        return found if found.any() else None
+        rows = np.flatnonzero(kept) if 4 * np.count_nonzero(kept) < n else None
+        if rows is not None:
+            sources = [source.take(rows) for source in sources]
+            ranges = {i: range_.take(rows) for i, range_ in ranges.items()}
+        counted = {i: range_.without_uncounted_nan() if i in floats else range_ for i, range_ in ranges.items()}
+        found = self.verdicts_of(sources, counted) == NONE
+        if rows is None:
+            return found & kept
+        among_all = np.zeros(n, bool)
+        among_all[rows] = found
+        return among_all
 
     def partition_outcomes(self, spec: PartitionSpec, partition: pa.StructArray) -> dict[Expression, np.ndarray]:
         """Masks of every leaf by the partition values alone, uint8[n]. Parameters as of :meth:`range_sources`."""

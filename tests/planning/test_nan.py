@@ -84,3 +84,20 @@ def test_requests_keep_what_was_asked(table):
 def test_other_values_are_refused(table):
     with pytest.raises(ValueError, match="'absent' or None, not 'none'"):
         table.scan("x > 1", nan="none")
+
+
+def test_few_files_among_many(tmp_path):
+    """Where most files are dropped, only those that are left are looked at again, with their partition values."""
+    log = DeltaLog(tmp_path / "t")
+    known = {"minValues": {"x": 0.0}, "maxValues": {"x": 1.0}, "nullCount": {"x": 0}}
+    files = [add(f"{p}", partitionValues={"p": str(p)}, stats=stats(3, **known)) for p in range(20)]
+    log.start(field("x", "double"), field("p", "integer"), partition=("p",)).commit(1, *files)
+    table = tf.open_table(log.root)
+    for condition, kept, for_nan in (
+        ("x > 5 AND p IN (3, 9)", ["3", "9"], 2),
+        ("(x > 5 OR p = 9) AND p > 7", None, 11),
+    ):
+        found = table.scan(condition).plan()
+        assert found.report.files_kept_for_nan == for_nan
+        assert kept is None or names(table.scan(condition)) == kept
+    assert names(table.scan("(x > 5 OR p = 9) AND p IN (3, 9)", nan="absent")) == ["9"]

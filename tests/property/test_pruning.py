@@ -11,11 +11,13 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
 
 from tableformats.expressions import tree as ex
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.plugin import Bounds, PartitionField, PartitionSpec
+from tableformats.pruning.column_ranges import ranges_of
 from tableformats.pruning.compiled_predicate import ALL, NONE, SOME, CompiledPredicate
 from tableformats.pruning.manifest_filter import PredicateManifestFilter
 from tableformats.schema import Field, Schema, primitive
@@ -108,6 +110,29 @@ def test_counts_are_enough_for_columns_that_nothing_is_compared_with(case: tuple
     found = program.verdicts(table.spec, partition, replace(every, lower=lower, upper=upper), counts)
     assert found.tolist() == expected.tolist()
     event(f"{len(program.counted)} of {len(program.columns)} columns counted")
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@given(tables_and_predicates(), st.integers(0, 9))
+def test_what_matches_by_nan_alone_has_no_other_matching_row(
+    case: tuple[ModelTable, ex.Expression], others: int
+) -> None:
+    """Beside ``others`` files that are dropped, so that the files that are kept are many or few."""
+    table, predicate = case
+    program = CompiledPredicate(predicate)
+    files = [*table.files, *[ModelFile([], 0, partition=table.files[0].partition)] * others] if table.files else []
+    table = replace(table, files=files)
+    ranges = ranges_of(bounds_of(table), pa.array([f.record_count for f in files], pa.int64()), program.columns)
+    sources = program.range_sources(table.spec, partition_array(table))
+    verdicts = program.verdicts_of(sources, ranges)
+    found = program.matches_by_nan_alone(sources, ranges, verdicts)
+    if found is None:
+        return
+    assert not found[verdicts == NONE].any()
+    for file, is_alone in zip(files, found, strict=True):
+        matching = [row for row in file.rows if evaluate(predicate, row) is True]
+        assert not is_alone or all(any(v != v for v in row.values() if v is not None) for row in matching)
+    event(f"{int(found.sum())} files, few {4 * int((verdicts != NONE).sum()) < len(files)}")
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
