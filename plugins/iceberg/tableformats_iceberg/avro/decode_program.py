@@ -329,7 +329,8 @@ class _Compiler:
         is_int = not is_bytes and kind not in ("float", "double")
         if (want.kind in ("bytes", "text") and not is_bytes) or (want.kind == "int" and not is_int):
             self.fail(f"a field has the wrong Avro type: {kind}", _name(want))
-        number = self.index[(*path, want.id)]
+        here = (*path, want.id)
+        number = self.index[here]
         column = self.columns[number]
         if column.avro and column.avro["type"] != kind:
             self.fail("a field is a union of several types", _name(want))
