@@ -1,9 +1,9 @@
-/* A bounded interpreter that decodes Avro records straight into columns.
+/* A bounded interpreter that decodes Avro records directly into columns.
  *
- * The writer's schema is compiled (in Python, once a schema) into a small program of int32 words; the interpreter runs
- * it once a record over one inflated block. What nobody asked for is skipped without being built. No I/O, no Python,
- * no recursion beyond the nesting of the program, every read checked against the end of the block, memory counted
- * against a limit.
+ * The writer's schema is compiled (in Python, once per schema) into a small program of int32 words. The interpreter
+ * runs it once per record over one inflated block. Values that are not wanted are skipped. Every read is checked
+ * against the end of the block, and memory is counted against a limit. No I/O, no Python; recursion is bounded by the
+ * nesting of the program.
  *
  * Encoding: Apache Avro specification, "Binary Encoding". Integers are zig-zag varints, bytes and strings carry a
  * length, an array is blocks of (count, items) closed by a count of 0; a negative count is its absolute value followed
@@ -68,28 +68,28 @@ typedef enum {
     TF_AVRO_OPTIONAL = 22
 } tf_avro_op;
 
-/* What an array had in the record before: a guess, checked before it is believed. Records of one table are alike, and
- * a processor that need not wait for one length to find the next reads several at a time. */
+/* What an array had in the previous record: a guess, which is checked before it is used. Records of one table are
+ * similar, and a processor that need not wait for one length to find the next value reads several at a time. */
 typedef struct {
     int32_t bytes;     /* of all items */
-    uint8_t sizes[16]; /* of the first items' values, as the byte that says it */
+    uint8_t sizes[16]; /* of the first items' values, as the byte that encodes it */
 } tf_avro_guess;
 
 typedef struct {
     const int32_t *program;
     int32_t program_length;
-    tf_avro_guess *guesses; /* program_length, zeroed: by the place of an array's items in the program */
-    tf_column *columns;     /* of a LIST the end offset of each row's items, of floats and doubles the bits */
-    const int32_t *parents; /* by column: the LIST column whose items it holds, before it; -1: one row a record */
+    tf_avro_guess *guesses; /* [program_length], zeroed: by the position of an array's items in the program */
+    tf_column *columns;     /* a LIST has the end offset of each row's items; floats and doubles are bits */
+    const int32_t *parents; /* by column: the LIST column, before it, whose items it has; -1: one row per record */
     int32_t column_count;
-    int32_t sparse_start; /* columns from here on are filled by MAP: one row a record, null unless set */
+    int32_t sparse_start; /* columns from here on are filled by MAP: one row per record, null unless set */
     int32_t drop_column;  /* records whose value of this NUMBERS column is `drop_value` are left out; -1: none */
     int64_t drop_value;
     const int32_t *keys; /* wanted keys of the maps, ascending, distinct */
     int32_t key_count;
     int32_t small_keys[128]; /* index in `keys` by the key's single byte of varint, -1 where not wanted */
     tf_budget memory;
-    int64_t row;           /* rows so far that were not dropped */
+    int64_t row;           /* the number of rows that were not dropped */
     const uint8_t *end;    /* of the block */
     tf_avro_status status; /* why a reader returned NULL, and where */
     const uint8_t *cursor;
@@ -101,27 +101,27 @@ typedef struct {
     int32_t map_size;
 } tf_avro_decoder;
 
-/* Make a zeroed decoder ready: program, columns (with kinds), parents, keys and limits are set. */
+/* Initialize a zeroed decoder in which program, columns (with kinds), parents, keys and limits are set. */
 void tf_avro_begin(tf_avro_decoder *decoder);
 
-/* Room for so many records more, which are known to come. Only saves work. */
+/* Reserve memory for so many more records. Optional: it only saves work. */
 void tf_avro_expect(tf_avro_decoder *decoder, int64_t records);
 
-/* Room for the bytes of values, where `times` as many as there are by now are thought to come. Only saves work. */
+/* Reserve memory for `times` as many bytes of values as there are now. Optional: it only saves work. */
 void tf_avro_expect_more(tf_avro_decoder *decoder, double times);
 
-/* Decode exactly `count` records from [block, block + size). OUT: every top-level column grows by the rows that are
- * not dropped. On an error the columns are unusable; `*offset` is where. */
+/* Decode exactly `count` records from [block, block + size). Every top-level column grows by the rows that are not
+ * dropped. On an error the columns are unusable, and `*offset` is its position. */
 tf_avro_status tf_avro_decode(tf_avro_decoder *decoder, const uint8_t *block, int64_t size, int64_t count,
                               int64_t *offset);
 
 /* Append the rows of another decoder of the same program. On an error the columns are unusable. */
 tf_avro_status tf_avro_join(tf_avro_decoder *decoder, tf_avro_decoder *more);
 
-/* Read one zig-zag varint at *cursor, advancing it. For the container's framing. */
+/* Read one zig-zag varint at *cursor and advance it. For the framing of the container. */
 tf_avro_status tf_avro_varint(const uint8_t **cursor, const uint8_t *end, int64_t *value);
 
-/* Free what the columns hold (not the array of columns). */
+/* Free the memory of the columns, but not the array of columns. */
 void tf_avro_free(tf_avro_decoder *decoder);
 
 #endif

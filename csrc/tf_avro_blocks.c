@@ -5,7 +5,7 @@
 
 enum { SYNC_SIZE = 16, INSUFFICIENT_SPACE = 3, FIRST_CAPACITY = 1 << 18, CHECKSUM_SIZE = 4 };
 
-/* Python's Avro writers cut deflate data out of a zlib stream and leave the beginning of its checksum behind it. */
+/* Python's Avro writers cut deflate data out of a zlib stream and leave the first bytes of its checksum behind. */
 static int is_checksum(const tf_avro_inflater *f, const uint8_t *rest, size_t size, size_t plain_size)
 {
     if (size > CHECKSUM_SIZE)
@@ -17,7 +17,7 @@ static int is_checksum(const tf_avro_inflater *f, const uint8_t *rest, size_t si
     return 1;
 }
 
-/* The size of the plain bytes of a block, -1 where it does not inflate. */
+/* The size of an inflated block; -1 if it does not inflate. */
 static int64_t inflate(tf_avro_inflater *f, const uint8_t *block, size_t size)
 {
     for (;;) {
@@ -33,7 +33,7 @@ static int64_t inflate(tf_avro_inflater *f, const uint8_t *block, size_t size)
         int64_t capacity = f->capacity ? 2 * f->capacity : FIRST_CAPACITY;
         if (capacity > f->limit)
             capacity = f->limit;
-        /* What stands there is of no use: not realloc, which would copy it. */
+        /* The old bytes are not needed. realloc would copy them. */
         free(f->plain);
         f->plain = malloc((size_t)capacity);
         f->capacity = f->plain ? capacity : 0;

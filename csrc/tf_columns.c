@@ -72,7 +72,7 @@ tf_column_status tf_column_reserve_bytes(tf_column *c, int64_t size, tf_budget *
     int64_t capacity = c->data_capacity < 1024 ? 1024 : c->data_capacity * 2;
     if (capacity < used + size)
         capacity = used + size;
-    if (capacity > INT32_MAX) /* where offsets end */
+    if (capacity > INT32_MAX) /* offsets have 32 bits */
         capacity = INT32_MAX;
     tf_column_status status = charge(budget, capacity - c->data_capacity);
     if (status != TF_COLUMN_OK)
@@ -92,7 +92,7 @@ tf_column_status tf_column_put(tf_column *c, int64_t row, const uint8_t *bytes, 
     if (status != TF_COLUMN_OK)
         return status;
     int32_t start = c->offsets[row];
-    if (size == 8) /* most bounds */
+    if (size == 8) /* the size of most bounds */
         memcpy(c->data + start, bytes, 8);
     else if (size)
         memcpy(c->data + start, bytes, (size_t)size);
@@ -106,7 +106,7 @@ tf_column_status tf_column_put(tf_column *c, int64_t row, const uint8_t *bytes, 
     return TF_COLUMN_OK;
 }
 
-/* join_numbers, join_bytes: what stands in the rows behind those of `c`, which has room for them. */
+/* join_numbers, join_bytes: copy the values of the new rows to the end of `c`, where they are reserved. */
 static tf_column_status join_numbers(tf_column *c, const tf_column *more)
 {
     for (int64_t i = 0; i < more->length; i++)
@@ -149,7 +149,7 @@ tf_column_status tf_column_join(tf_column *c, tf_column *more, tf_budget *budget
     return TF_COLUMN_OK;
 }
 
-/* The size of the UTF-8 character at p, 0 where there is none. Source: Unicode Standard, table 3-7. */
+/* The size of the UTF-8 character at p; 0 if it is invalid. Source: Unicode Standard, table 3-7. */
 static int64_t character(const uint8_t *p, int64_t left)
 {
     uint8_t lead = p[0], low = 0x80, high = 0xBF;
@@ -181,7 +181,7 @@ int32_t tf_text_flaws(const uint8_t *bytes, int64_t size)
     while (i < size) {
         if (size - i >= 8) {
             uint64_t word = tf_load64(bytes + i);
-            /* Seven bits, and not all of them zero, in each of eight bytes. */
+            /* Eight bytes of ASCII, none of them NUL. */
             if (!((word | (word - ONES)) & HIGH_BITS)) {
                 i += 8;
                 continue;

@@ -1,4 +1,7 @@
-/* Growing columns of numbers, bytes or text, laid out as NumPy and Arrow read them, within a budget of memory. */
+/* Columns of numbers, bytes or text that grow row by row, in the layout of Arrow, within a budget of memory.
+ *
+ * A reader appends rows to columns and hands their memory to NumPy and Arrow without a copy. All columns of a reader
+ * share one budget; a column that would exceed it gives TF_COLUMN_LIMIT instead of allocating. */
 #ifndef TF_COLUMNS_H
 #define TF_COLUMNS_H
 
@@ -14,10 +17,10 @@ typedef enum {
 /* What a column holds. */
 enum { TF_COLUMN_NUMBERS = 0, TF_COLUMN_OCTETS = 1, TF_COLUMN_TEXT = 2 };
 
-/* What is wrong with the values of a TEXT column. */
+/* Flaws of the values of a TEXT column. */
 enum { TF_TEXT_HAS_NUL = 1, TF_TEXT_NOT_UTF8 = 2 };
 
-/* Bytes that all columns of one owner may take together, and those that they take. */
+/* The bytes that all columns of one owner use, and the most that they may use. */
 typedef struct {
     int64_t used;
     int64_t limit;
@@ -25,7 +28,7 @@ typedef struct {
 
 /* NUMBERS: `values` int64[length].
  * OCTETS, TEXT: row i is data[offsets[i] .. offsets[i + 1]), `offsets` int32[length + 1].
- * `valid`: uint8[length], 0 = null (then there are no bytes). */
+ * `valid`: uint8[length], 0 = null (then the value has no bytes). */
 typedef struct {
     int64_t *values;
     int32_t *offsets;
@@ -35,32 +38,32 @@ typedef struct {
     int64_t capacity;
     int64_t filled; /* OCTETS, TEXT: offsets[0 .. filled] are set */
     int64_t data_capacity;
-    int64_t items;   /* of a column of lists: child rows so far; of others 0 */
+    int64_t items;   /* of a column of lists: the number of child rows; of others 0 */
     int64_t present; /* rows that are not null */
     int32_t kind;
-    int32_t width; /* OCTETS, TEXT: the size of all values so far; TF_NO_WIDTH none yet, TF_MANY_WIDTHS they differ */
+    int32_t width; /* OCTETS, TEXT: the size of all values; TF_NO_WIDTH: no value yet, TF_MANY_WIDTHS: they differ */
     int32_t flaws; /* TEXT: TF_TEXT_HAS_NUL | TF_TEXT_NOT_UTF8 */
 } tf_column;
 
 enum { TF_NO_WIDTH = -1, TF_MANY_WIDTHS = -2 };
 
-/* A zeroed column whose kind is set, made ready. */
+/* Initialize a zeroed column whose kind is set. */
 void tf_column_begin(tf_column *column);
 
-/* Free what the column holds, not the column. */
+/* Free the memory of the column, but not the struct. */
 void tf_column_free(tf_column *column);
 
-/* Room for `rows` more rows. */
+/* Reserve memory for `rows` more rows. */
 tf_column_status tf_column_reserve(tf_column *column, int64_t rows, tf_budget *budget);
 
-/* Room for `size` more bytes of values, behind the last row that was put. The column has room for rows. */
+/* Reserve memory for `size` more bytes of values, after the last row that was set. Rows must be reserved before. */
 tf_column_status tf_column_reserve_bytes(tf_column *column, int64_t size, tf_budget *budget);
 
-/* Set the bytes of `row`, for which there is room, anew, and mark it valid. Rows behind it are forgotten, rows before
- * it that were not set are empty. Does not count `present`. */
+/* Set the bytes of `row`, which must be reserved, and mark it valid. Rows after it lose their bytes; rows before it
+ * that were not set become empty. Does not count `present`. */
 tf_column_status tf_column_put(tf_column *column, int64_t row, const uint8_t *bytes, int32_t size, tf_budget *budget);
 
-/* Append a row; of a column of bytes an empty one, to be put. */
+/* Append a row. In a column of bytes it has no bytes yet; see tf_column_put. */
 static inline tf_column_status tf_column_append(tf_column *column, int64_t value, uint8_t valid, tf_budget *budget)
 {
     if (column->length == column->capacity) {
@@ -76,7 +79,7 @@ static inline tf_column_status tf_column_append(tf_column *column, int64_t value
     return TF_COLUMN_OK;
 }
 
-/* Rows from the last one that was put up to `row` are empty, rows from there on are not set. */
+/* Make the rows before `row` that were not set empty. Rows from `row` on are not set. */
 static inline void tf_column_fill(tf_column *column, int64_t row)
 {
     for (; column->filled < row; column->filled++)
@@ -84,10 +87,10 @@ static inline void tf_column_fill(tf_column *column, int64_t row)
     column->filled = row;
 }
 
-/* Append the rows of another column of the same kind; of a column of lists they end behind the items that it has. */
+/* Append the rows of another column of the same kind. In a column of lists their offsets are shifted by the items. */
 tf_column_status tf_column_join(tf_column *column, tf_column *more, tf_budget *budget);
 
-/* TF_TEXT_HAS_NUL, TF_TEXT_NOT_UTF8, both or 0: what keeps `size` bytes from being text. */
+/* What keeps `size` bytes from being text: TF_TEXT_HAS_NUL, TF_TEXT_NOT_UTF8, both or 0. */
 int32_t tf_text_flaws(const uint8_t *bytes, int64_t size);
 
 #endif

@@ -20,7 +20,7 @@ const uint8_t *tf_json_space(const uint8_t *cur, const uint8_t *end)
     return space(cur, end);
 }
 
-/* memcmp for the few bytes of a name, without a call. */
+/* memcmp without a call, for the few bytes of a name. */
 static inline int same(const uint8_t *a, const uint8_t *b, size_t size)
 {
     for (; size >= 8; a += 8, b += 8, size -= 8)
@@ -32,7 +32,7 @@ static inline int same(const uint8_t *a, const uint8_t *b, size_t size)
     return 1;
 }
 
-/* The end of the UTF-8 sequence at cur, whose first byte is not ASCII; NULL where it is none (RFC 3629). */
+/* The end of the UTF-8 sequence at cur, whose first byte is not ASCII; NULL if it is invalid (RFC 3629). */
 static const uint8_t *utf8(const uint8_t *cur, const uint8_t *end)
 {
     uint8_t lead = *cur, least = 0x80, most = 0xbf;
@@ -58,13 +58,13 @@ static const uint8_t *utf8(const uint8_t *cur, const uint8_t *end)
     return cur + size;
 }
 
-/* Eight bytes at once while they are plain: no quote, backslash, control character or byte of a longer character. */
+/* Skip eight bytes at a time without a quote, backslash, control character or byte of a multi-byte character. */
 static inline const uint8_t *plain(const uint8_t *cur, const uint8_t *end)
 {
     while (end - cur >= 8) {
         uint64_t word = tf_load64(cur);
         uint64_t quote = word ^ ONES * '"', escape = word ^ ONES * '\\';
-        /* A borrow can only reach bytes behind one that is marked rightly, and the first mark counts. */
+        /* A borrow reaches only bytes after one that is marked correctly, and only the first mark counts. */
         uint64_t marks =
             ((quote - ONES) & ~quote) | ((escape - ONES) & ~escape) | ((word - ONES * 0x20) & ~word) | word;
         marks &= HIGH;
@@ -77,13 +77,12 @@ static inline const uint8_t *plain(const uint8_t *cur, const uint8_t *end)
     return cur;
 }
 
-/* Within a string: 64 bytes at once while they are plain but for escaped quotes, as in a JSON text within another one.
- */
+/* Within a string: skip 64 bytes at a time that have no special character but escaped quotes, as in JSON in JSON. */
 static const uint8_t *quoted(const uint8_t *cur, const uint8_t *end)
 {
     while (end - cur >= 64) {
         uint64_t escapes = tf_equal_bits64(cur, '\\'), quotes = tf_equal_bits64(cur, '"');
-        /* The first of these counts: an escape of something else, or of what is not seen here, a quote without one. */
+        /* The first counts: an escape of another character, or at the end of the bytes; a quote without escape. */
         uint64_t stops = tf_unprinted_bits64(cur) | (escapes & ~(quotes >> 1)) | (quotes & ~(escapes << 1));
         if (stops)
             return cur + tf_trailing_zeros(stops);
@@ -92,7 +91,7 @@ static const uint8_t *quoted(const uint8_t *cur, const uint8_t *end)
     return cur;
 }
 
-/* cur is behind the opening quote; the place behind the closing one, or NULL. */
+/* cur is after the opening quote. Returns the position after the closing quote, or NULL. */
 static const uint8_t *string_end(const uint8_t *cur, const uint8_t *end, int *escaped)
 {
     unsigned code;
@@ -175,7 +174,7 @@ static const uint8_t *number_end(const uint8_t *cur, const uint8_t *end, tf_json
     return cur - start > TF_JSON_NUMBER ? NULL : cur;
 }
 
-/* Anything but an object or an array. */
+/* A value other than an object or an array. */
 static inline const uint8_t *scalar_end(const uint8_t *cur, const uint8_t *end, tf_json_kind *kind)
 {
     int escaped;
@@ -193,14 +192,14 @@ static inline const uint8_t *scalar_end(const uint8_t *cur, const uint8_t *end, 
     }
 }
 
-/* The first byte of [cur, end) that is no white space; NULL where there is none. */
+/* The first byte of [cur, end) that is no white space; NULL if there is none. */
 static inline const uint8_t *token(const uint8_t *cur, const uint8_t *end)
 {
     cur = space(cur, end);
     return cur == end ? NULL : cur;
 }
 
-/* The value of a member: cur is behind its name. */
+/* The value of a member; cur is after its name. */
 static inline const uint8_t *colon(const uint8_t *cur, const uint8_t *end)
 {
     cur = token(cur, end);
@@ -210,7 +209,7 @@ static inline const uint8_t *colon(const uint8_t *cur, const uint8_t *end)
 /* The end of the object or array at cur. */
 static const uint8_t *nested_end(const uint8_t *cur, const uint8_t *end, int depth)
 {
-    uint8_t closers[TF_JSON_DEPTH]; /* of what is open */
+    uint8_t closers[TF_JSON_DEPTH]; /* of the open objects and arrays */
     tf_json_kind inner;
     int open = 0, escaped;
     for (;;) { /* at a value */
@@ -224,7 +223,7 @@ static const uint8_t *nested_end(const uint8_t *cur, const uint8_t *end, int dep
         }
         if (!(cur = token(cur, end)))
             return NULL;
-        if (!is_entered || *cur == closers[open - 1]) { /* behind a value, or nothing is in it: closers, then a comma */
+        if (!is_entered || *cur == closers[open - 1]) { /* after a value, or empty: closers, then a comma */
             while (*cur != ',') {
                 if (*cur++ != closers[open - 1])
                     return NULL;
@@ -256,20 +255,20 @@ const uint8_t *tf_json_value(const uint8_t *cur, const uint8_t *end, int depth, 
     return cur == end ? NULL : value_end(cur, end, depth, kind);
 }
 
-/* Whether the spelled name [cur, end) means `name`. */
+/* Whether the name [cur, end), which may have escapes, is `name`. */
 static int means(const uint8_t *cur, const uint8_t *end, int escaped, const uint8_t *name, size_t size)
 {
     uint8_t piece[6];
     if (!escaped)
         return (size_t)(end - cur) == size && memcmp(cur, name, size) == 0;
-    while (cur < end) { /* one character after the other: a name may be of any length */
+    while (cur < end) { /* one character at a time: a name may have any length */
         const uint8_t *next = cur + 1;
         int64_t got = 1;
         piece[0] = *cur;
         if (*cur == '\\') {
             next = cur[1] == 'u' ? cur + 6 : cur + 2;
             got = tf_json_unescape(cur, next, piece);
-            if (got < 0) { /* perhaps the first half of a pair, which is 12 bytes of 'u' escapes */
+            if (got < 0) { /* perhaps the first half of a surrogate pair, which takes 12 bytes of escapes */
                 uint8_t pair[12];
                 if (end - next < 6 || next[0] != '\\' || next[1] != 'u')
                     return 0;
@@ -289,7 +288,7 @@ static int means(const uint8_t *cur, const uint8_t *end, int escaped, const uint
     return size == 0;
 }
 
-/* The end of the name at cur (behind its quote), and which child of `parent` it is, or -1. */
+/* The end of the name at cur (after its quote), and which child of `parent` it is, or -1. */
 static inline const uint8_t *name_end(tf_json_reader *reader, const uint8_t *cur, const uint8_t *end, int32_t parent,
                                       int32_t *member)
 {
@@ -299,7 +298,7 @@ static inline const uint8_t *name_end(tf_json_reader *reader, const uint8_t *cur
     int escaped;
     if (reader->ordinal < TF_JSON_SHAPE) {
         expected = &reader->expected[reader->ordinal++];
-        /* The same bytes up to a closing quote are the same name, escapes and all. */
+        /* The same bytes up to a closing quote are the same name, also with escapes. */
         if (expected->name && expected->parent == parent && (size_t)(end - cur) > expected->size &&
             cur[expected->size] == '"' && same(cur, expected->name, expected->size)) {
             *member = expected->member;
@@ -324,14 +323,14 @@ static inline const uint8_t *name_end(tf_json_reader *reader, const uint8_t *cur
     return after;
 }
 
-/* What [start, end) is; of a string without its quotes. */
+/* The span [start, end); of a string without its quotes. */
 static inline int64_t value_span(const uint8_t *base, const uint8_t *start, const uint8_t *end, tf_json_kind kind)
 {
     size_t quotes = kind == TF_JSON_TEXT || kind == TF_JSON_ESCAPED;
     return tf_span((size_t)(start - base) + quotes, (size_t)(end - start) - 2 * quotes);
 }
 
-/* The members of the object at cur, which is `parent`; the place behind it, or NULL. */
+/* Read the members of the object at cur, which is `parent`. Returns the position after it, or NULL. */
 static const uint8_t *object(tf_json_reader *reader, const uint8_t *cur, const uint8_t *end, int32_t parent, int depth,
                              int64_t row)
 {

@@ -9,7 +9,7 @@
 
 #define RUN 16
 
-/* 64 bytes at once while quotes alone are escaped; returns where it stopped. *to has room for all that cur has. */
+/* Copy 64 bytes at a time whose only escapes are of quotes; returns where it stopped. *to has room for all of cur. */
 static const uint8_t *copy_quoted(const uint8_t *cur, const uint8_t *end, uint8_t **to)
 {
     uint8_t *out = *to;
@@ -17,7 +17,7 @@ static const uint8_t *copy_quoted(const uint8_t *cur, const uint8_t *end, uint8_
         uint64_t escapes = tf_equal_bits64(cur, '\\'), wrong = escapes & ~(tf_equal_bits64(cur, '"') >> 1);
         unsigned size = wrong ? tf_trailing_zeros(wrong) : 64, at = 0;
         escapes &= wrong ? ((uint64_t)1 << size) - 1 : ~(uint64_t)0;
-        for (;; escapes &= escapes - 1) { /* what stands between escapes, RUN bytes at once: some too many */
+        for (;; escapes &= escapes - 1) { /* the bytes between escapes, RUN at a time: some too many */
             unsigned next = escapes ? tf_trailing_zeros(escapes) : size, i = at;
             do
                 memcpy(out + (i - at), cur + i, RUN);
@@ -40,7 +40,7 @@ int64_t tf_json_unescape(const uint8_t *cur, const uint8_t *end, uint8_t *out)
     uint8_t *start = out;
     while (cur < end) {
         unsigned code, low;
-        if (*cur != '\\') { /* up to the next escape, eight bytes at once: out has room for all that cur has */
+        if (*cur != '\\') { /* up to the next escape, eight bytes at a time: out has room for all of cur */
             if (end - cur >= 8) {
                 uint64_t word = tf_load64(cur), escape = word ^ ONES * '\\';
                 uint64_t marks = (escape - ONES) & ~escape & ONES * 0x80;
@@ -117,7 +117,7 @@ int64_t tf_json_unescape(const uint8_t *cur, const uint8_t *end, uint8_t *out)
     return out - start;
 }
 
-/* Texts lie far apart: fetch what is converted a few rows later. */
+/* Prefetch the value of a later row, because texts are far apart in memory. */
 static inline void fetch(const uint8_t *base, const int64_t *spans, int64_t row, int64_t rows)
 {
 #ifndef _MSC_VER
@@ -126,13 +126,13 @@ static inline void fetch(const uint8_t *base, const int64_t *spans, int64_t row,
 #endif
 }
 
-/* A cell that no number stands in: null, or a string, which the caller may take for a number. */
+/* A cell without a number: null, or a string, which the caller may convert. */
 static inline uint8_t other_cell(uint8_t kind)
 {
     return kind == TF_JSON_TEXT || kind == TF_JSON_ESCAPED ? TF_CELL_LEFT : TF_CELL_NULL;
 }
 
-/* Eight digits at once: pairs, then fours, then all. */
+/* Eight digits at a time: pairs, then fours, then all. */
 static inline uint64_t eight_digits(const uint8_t *cur)
 {
     uint64_t word = tf_load64(cur) & 0x0f0f0f0f0f0f0f0fu;
@@ -156,7 +156,7 @@ void tf_json_int64(const uint8_t *base, const int64_t *spans, const uint8_t *kin
         negative = *cur == '-';
         cur += negative;
         limit = (uint64_t)INT64_MAX + (uint64_t)negative;
-        sure = end - cur <= 18; /* fewer digits than any number that does not fit */
+        sure = end - cur <= 18; /* with so few digits every number fits */
         for (; sure && end - cur >= 8; cur += 8)
             value = value * 100000000 + eight_digits(cur);
         for (; sure && cur < end; cur++)
@@ -174,8 +174,8 @@ void tf_json_int64(const uint8_t *base, const int64_t *spans, const uint8_t *kin
 static const double POWERS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Digits of at most 2^53 and a power of ten of at most 22 are exact doubles, and so their product or quotient is
- * rounded once: W. D. Clinger, "How to Read Floating Point Numbers Accurately" (1990). */
+/* Digits of at most 2^53 and powers of ten up to 10^22 are exact doubles, so their product or quotient is rounded only
+ * once: W. D. Clinger, "How to Read Floating Point Numbers Accurately" (1990). */
 static int exact_double(const uint8_t *cur, const uint8_t *end, double *value)
 {
     uint64_t whole = 0;
@@ -223,7 +223,7 @@ void tf_json_double(const uint8_t *base, const int64_t *spans, const uint8_t *ki
             continue;
         }
         cells[row] = TF_CELL_LEFT;
-        if (FLT_EVAL_METHOD == 0 && exact_double(cur, end, &values[row])) /* else products are rounded twice */
+        if (FLT_EVAL_METHOD == 0 && exact_double(cur, end, &values[row])) /* otherwise products are rounded twice */
             cells[row] = TF_CELL_VALUE;
     }
 }

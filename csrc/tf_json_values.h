@@ -1,13 +1,14 @@
-/* What stands in the spans of JSON texts, converted by whole columns: strings, integers, doubles, decimals.
+/* Convert columns of JSON spans to strings, integers, doubles and decimals.
  *
- * Spans and kinds are those that tf_json_read gave for the same texts, so their grammar is not checked again.
+ * The spans and kinds must be those that tf_json_read gave for the same texts: their grammar is not checked again.
+ * Cells for which there is no fast and exact conversion are marked TF_CELL_LEFT, and the caller converts them.
  */
 #ifndef TF_JSON_VALUES_H
 #define TF_JSON_VALUES_H
 
 #include "tf_json.h"
 
-/* What became of a cell when its span was converted. */
+/* The result of converting a cell. */
 typedef enum { TF_CELL_NULL = 0, TF_CELL_VALUE = 1, TF_CELL_LEFT = 2 /* for the caller to convert */ } tf_cell;
 
 static inline int tf_json_is_digit(uint8_t c)
@@ -15,7 +16,7 @@ static inline int tf_json_is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-/* Four hexadecimal digits; 0 where they are none. */
+/* Read four hexadecimal digits. Returns 0 if they are not. */
 static inline int tf_json_hex(const uint8_t *cur, unsigned *code)
 {
     *code = 0;
@@ -32,29 +33,29 @@ static inline int tf_json_hex(const uint8_t *cur, unsigned *code)
     return 1;
 }
 
-/* The bytes that the string in [cur, end) means, to `out`, which holds end - cur bytes. Their number, or -1 where it
- * names half a surrogate pair. The string must be one that tf_json_value took. */
+/* Write the string in [cur, end) without escapes to `out`, which has end - cur bytes. Returns the number of bytes, or
+ * -1 if the string has half a surrogate pair. The string must be one that tf_json_value accepted. */
 int64_t tf_json_unescape(const uint8_t *cur, const uint8_t *end, uint8_t *out);
 
-/* Spans of a column -> values, with what became of each in `cells` (tf_cell). `values` of a cell without a value are
- * unspecified. Strings are no numbers here: they are left, as is what the fast ways do not cover. */
+/* The following functions convert the spans of a column to `values` and set `cells` (tf_cell). The value of a cell that
+ * is not TF_CELL_VALUE is arbitrary. Strings are not numbers here: they are left. */
 
-/* int64: all integers; those beyond 64 bits are null. Reals are left. */
+/* int64: every integer; those of more than 64 bits are null. Other numbers are left. */
 void tf_json_int64(const uint8_t *base, const int64_t *spans, const uint8_t *kinds, int64_t rows, int64_t *values,
                    uint8_t *cells);
 
-/* double, correctly rounded: what has at most 2^53 as its digits and a power of ten up to 10^22; others are left. */
+/* double, correctly rounded: numbers with digits of at most 2^53 and a power of ten up to 10^22. Others are left. */
 void tf_json_double(const uint8_t *base, const int64_t *spans, const uint8_t *kinds, int64_t rows, double *values,
                     uint8_t *cells);
 
-/* decimal128(38, scale), two little-endian words a row: numbers without an exponent that fit; others are left. */
+/* decimal128(38, scale), two little-endian words per row: numbers without an exponent that fit. Others are left. */
 void tf_json_decimal(const uint8_t *base, const int64_t *spans, const uint8_t *kinds, int64_t rows, int scale,
                      uint64_t *values, uint8_t *cells);
 
-/* The most bytes that the strings of a column take. */
+/* An upper bound of the bytes of a column's strings. */
 int64_t tf_json_text_size(const int64_t *spans, const uint8_t *kinds, int64_t rows);
 
-/* Strings: `offsets` (rows + 1) and `data`, of the size above. What is no string is null. */
+/* Strings: `offsets` [rows + 1] and `data`, which has tf_json_text_size bytes. Other values are null. */
 void tf_json_text(const uint8_t *base, const int64_t *spans, const uint8_t *kinds, int64_t rows, int32_t *offsets,
                   uint8_t *data, uint8_t *cells);
 

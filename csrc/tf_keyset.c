@@ -13,7 +13,7 @@ enum { FIRST_SLOTS = 256, LENGTH_SIZE = 8 };
 #define PREFETCH(p) ((void)(p))
 #endif
 
-/* The halves of the 128-bit product of a and b, folded: each bit depends on most bits of both. */
+/* The exclusive or of both halves of the 128-bit product a * b: each bit depends on most bits of a and b. */
 static uint64_t mix(uint64_t a, uint64_t b)
 {
 #if defined(__SIZEOF_INT128__)
@@ -29,7 +29,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
 #endif
 }
 
-/* 16 bytes a step; the seeds keep a product from being predictable, the length tells padded tails apart. */
+/* 16 bytes per step. The seeds make products unpredictable; the length distinguishes padded tails. */
 static uint64_t hash_key(const uint64_t seed[4], tf_key key)
 {
     const uint8_t *p = key.data;
@@ -68,7 +68,7 @@ static bool is_full(size_t keys, size_t slots)
     return keys > slots / 8 * 5;
 }
 
-/* Slots for n more keys: twice as many until they fit, each key moved by its stored hash. */
+/* Make slots for n more keys: double their number until the keys fit, and move every key by its stored hash. */
 static tf_status reserve_slots(tf_keyset *set, size_t n)
 {
     size_t slot_count = set->slot_count ? set->slot_count : FIRST_SLOTS;
@@ -96,7 +96,7 @@ static tf_status reserve_slots(tf_keyset *set, size_t n)
     return TF_OK;
 }
 
-/* Arena for all of the keys, should they all be new. */
+/* Reserve arena memory for all keys, as if all were new. */
 static tf_status reserve_arena(tf_keyset *set, const tf_key *keys, size_t n)
 {
     size_t needed = set->arena_size;
@@ -124,7 +124,7 @@ static bool is_key(const tf_keyset *set, uint64_t record, tf_key key)
     return tf_load64(p) == key.size && (key.size == 0 || memcmp(p + LENGTH_SIZE, key.data, key.size) == 0);
 }
 
-/* The slot that holds the key, or the empty one where it belongs. There are slots, and an empty one among them. */
+/* The slot of the key, or the empty slot for it. The table must have an empty slot. */
 static tf_keyset_slot *find(const tf_keyset *set, uint64_t hash, tf_key key)
 {
     size_t last = set->slot_count - 1;
@@ -135,7 +135,7 @@ static tf_keyset_slot *find(const tf_keyset *set, uint64_t hash, tf_key key)
     }
 }
 
-/* Hashes the keys and starts to fetch their slots, so that the misses of a block overlap. */
+/* Hash the keys and prefetch their slots, so that the cache misses of a block overlap. */
 static void hash_block(const tf_keyset *set, const tf_key *keys, size_t n, uint64_t *hashes)
 {
     for (size_t i = 0; i < n; i++) {

@@ -7,7 +7,7 @@
 enum {
     COOKIE_PLAIN = 12346,
     COOKIE_RUNS = 12347,
-    OFFSETS_FROM = 4, /* containers from which a bitmap with runs has offsets too */
+    OFFSETS_FROM = 4, /* with so many containers a bitmap with runs has offsets, too */
     ARRAY_MAX = 4096,
     BITSET_WORDS = 1024,
     VALUES = 65536,
@@ -33,7 +33,7 @@ tf_status tf_roaring_open(tf_roaring *r, const uint8_t *cur, const uint8_t *end)
     return TF_OK;
 }
 
-/* The key, the cookie and the headers of the next 32-bit bitmap. */
+/* Read the key, the cookie and the headers of the next 32-bit bitmap. */
 static tf_status open_bucket(tf_roaring *r)
 {
     if (!has(r, 8))
@@ -111,7 +111,7 @@ static tf_status check_runs(tf_roaring *r, const tf_container *c)
     return cardinality == c->cardinality ? TF_OK : TF_CARDINALITY;
 }
 
-/* Where the container's data lies and how much it is; moves cur to the data. */
+/* Find the container's data and its size. Moves cur to the data. */
 static tf_status locate_container(tf_roaring *r, tf_container *c, uint32_t index)
 {
     if (r->offsets != NULL && tf_load32(r->offsets + 4 * (size_t)index) != (uint64_t)(r->cur - r->bucket))
@@ -160,14 +160,14 @@ tf_status tf_roaring_next(tf_roaring *r, tf_container *c)
     return status;
 }
 
-/* Ends a pass: the reader's last status, TF_END being what was hoped for. */
+/* The status of a whole pass, from the reader's last one: TF_END is success. */
 static tf_status finish(const tf_roaring *r, tf_status status, size_t *offset)
 {
     *offset = (size_t)(r->cur - r->start);
     return status == TF_END ? TF_OK : status;
 }
 
-/* The part of a container within the asked rows: values low <= v < high. False if there is none. */
+/* The part of a container within the rows: values low <= v < high. False if it is empty. */
 static bool clip(const tf_container *c, int64_t start, int64_t stop, uint32_t *low, uint32_t *high)
 {
     if (c->base >= stop || c->base + (VALUES - 1) < start)
@@ -177,7 +177,7 @@ static bool clip(const tf_container *c, int64_t start, int64_t stop, uint32_t *l
     return *low < *high;
 }
 
-/* Run i of a container within low <= v < high; false if nothing of it is. */
+/* The part of run i of a container within low <= v < high. False if it is empty. */
 static bool clipped_run(const tf_container *c, uint32_t i, uint32_t low, uint32_t high, uint32_t *first, uint32_t *past)
 {
     *first = tf_load16(c->data + 4 * i);
@@ -221,9 +221,9 @@ tf_status tf_roaring_summary(const uint8_t *cur, const uint8_t *end, int64_t *ca
     return finish(&r, status, offset);
 }
 
-/* --- One byte a row ------------------------------------------------------------------------------------------ */
+/* --- One byte per row ------------------------------------------------------------------------------------------ */
 
-/* live[0 .. 63] from the bits of a word: spread each byte over eight, leave its bit i in byte i, make it 0 or 1. */
+/* live[0 .. 63] from the bits of a word: copy each byte into eight, keep bit i in byte i, and make that 0 or 1. */
 static void spread_word(uint64_t word, uint8_t *live)
 {
     for (int i = 0; i < 8; i++) {
@@ -279,9 +279,9 @@ tf_status tf_roaring_live(const uint8_t *cur, const uint8_t *end, int64_t start,
     return finish(&r, status, offset);
 }
 
-/* --- One bit a row ------------------------------------------------------------------------------------------- */
+/* --- One bit per row ------------------------------------------------------------------------------------------- */
 
-/* Sets the bits first <= i < past. */
+/* Set the bits first <= i < past. */
 static void set_bits(uint64_t *out, int64_t first, int64_t past)
 {
     for (int64_t i = first; i < past;) {
@@ -291,7 +291,7 @@ static void set_bits(uint64_t *out, int64_t first, int64_t past)
     }
 }
 
-/* Ors a word into the bits from `at` on; bits of it below 0 are not set, and so is none past the last row. */
+/* Or a word into the bits from `at` on. Bits below 0 and past the last row are left out. */
 static void or_word(uint64_t *out, int64_t at, uint64_t word)
 {
     if (word == 0)
@@ -345,7 +345,7 @@ typedef struct run_list {
     int64_t past; /* the row after the last run */
 } run_list;
 
-/* Appends a run, or lengthens the last one that it touches. False: full. */
+/* Append a run, or extend the last one if they touch. False: full. */
 static bool add_run(run_list *list, int64_t first, int64_t past)
 {
     bool touches = list->count > 0 && list->past == first;
@@ -369,7 +369,7 @@ static bool add_word_runs(run_list *list, int64_t at, uint64_t word)
     while (word != 0) {
         unsigned first = tf_trailing_zeros(word);
         uint64_t above = ~(word >> first);
-        unsigned length = above == 0 ? 64 : tf_trailing_zeros(above); /* 64 - first at most: zeros come in */
+        unsigned length = above == 0 ? 64 : tf_trailing_zeros(above); /* at most 64 - first: zeros are shifted in */
         if (!add_run(list, at + first, at + first + length))
             return false;
         word = first + length == 64 ? 0 : word & ~(uint64_t)0 << (first + length);
@@ -416,7 +416,7 @@ tf_status tf_roaring_ranges(const uint8_t *cur, const uint8_t *end, int64_t star
     return finish(&r, status, offset);
 }
 
-/* Number of the container's values within low <= v < high. */
+/* The number of the container's values within low <= v < high. */
 static int64_t count_values(const tf_container *c, uint32_t low, uint32_t high)
 {
     uint32_t first, past;
@@ -442,7 +442,7 @@ static int64_t count_values(const tf_container *c, uint32_t low, uint32_t high)
     return count;
 }
 
-/* Appends them, `room` at most, and returns how many. */
+/* Append these values, `room` at most. Returns how many. */
 static int64_t append_values(const tf_container *c, uint32_t low, uint32_t high, int64_t *out, int64_t room)
 {
     uint32_t first, past;

@@ -1,11 +1,12 @@
-/* What the readers and structures of this folder return. A reader that fails also says where. */
+/* The status that the readers and structures of this folder return. A reader that fails also gives the position of the
+ * error. A status other than TF_OK and TF_END becomes a Python error in tableformats/_core/status.pxd. */
 #ifndef TF_STATUS_H
 #define TF_STATUS_H
 
 typedef enum tf_status {
     TF_OK = 0,
-    TF_END,       /* a reader has nothing more to give; not an error */
-    TF_NO_MEMORY, /* malloc failed; what the call works on is unchanged */
+    TF_END,       /* a reader has no more items; not an error */
+    TF_NO_MEMORY, /* malloc failed; the structure is unchanged */
     TF_CHANGED,   /* the bytes changed between two passes over them */
     TF_TRUNCATED,
     TF_TRAILING_BYTES,
@@ -23,7 +24,7 @@ typedef enum tf_status {
     TF_CARDINALITY
 } tf_status;
 
-/* One sentence without a full stop, for the error that is raised. */
+/* The message of the error: one sentence without a full stop. */
 const char *tf_status_message(tf_status status);
 
 #endif

@@ -1,4 +1,4 @@
-"""Checks of the arrays that kernels take, done once before the GIL is released."""
+"""Checks of the arrays that kernels take, before the GIL is released."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -14,7 +14,7 @@ cdef inline int expect(Py_ssize_t n, Py_ssize_t needed, str name) except -1:
 
 
 cdef inline int expect_offsets(const offset_t[::1] offsets, Py_ssize_t size, str name) except -1:
-    """Arrow's rule: offsets never descend and stay within the data, so that every entry can be read."""
+    """Arrow's rule, which makes every entry readable: offsets never descend, and stay within the data."""
     cdef Py_ssize_t i, bad = -1
     cdef offset_t previous = 0
     with nogil:

@@ -1,4 +1,4 @@
-"""Stub of the compiled deletion-bitmap kernels; shapes and rules stand in the docstrings of ``bitmap.pyx``."""
+"""Stub of the deletion-bitmap kernels. Shapes and errors are documented in ``bitmap.pyx``."""
 
 import numpy as np
 import numpy.typing as npt

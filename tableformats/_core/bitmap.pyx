@@ -1,17 +1,20 @@
-"""Deletion bitmaps: from the portable 64-bit roaring serialisation straight to rows, without a bitmap in between.
+"""Deletion bitmaps: read rows directly from the portable 64-bit roaring serialisation, without building a bitmap.
 
-``data`` is a contiguous buffer of unsigned bytes (bytes, memoryview, uint8 array) that holds one serialised bitmap
-and nothing else; its layout is drawn in ``csrc/tf_roaring.h``. Every function reads and checks all of it, so each
-refuses the same bytes, and what it allocates is bounded by the rows that were asked for: start <= row < stop.
+``data`` is a contiguous buffer of unsigned bytes (bytes, memoryview, uint8 array) that holds one serialised bitmap and
+nothing else. Its layout is drawn in ``csrc/tf_roaring.h``. The functions return what is in the rows
+``start <= row < stop``, and allocate no more than these rows need. Each function reads and checks all bytes, so all of
+them refuse the same data.
 
 Raises, everywhere
 ------------------
-CorruptMetadataError : the bytes contradict the format; ``offset`` is where, counted from the start of ``data``
-ValueError : start < 0 or stop < start
+CorruptMetadataError
+    The bytes violate the format. ``offset`` is the position of the error in ``data``.
+ValueError
+    start < 0 or stop < start.
 
 Notes
 -----
-Cost: O(bytes + rows asked for), the GIL is released. The bytes must not change during a call.
+Cost: O(bytes + stop - start), with the GIL released. The bytes must not change during a call.
 Source: RoaringFormatSpec, "Extension for 64-bit implementations"; Iceberg Puffin spec, "deletion-vector-v1"; Delta
 PROTOCOL.md, "Deletion Vector Format".
 """
@@ -36,7 +39,7 @@ cdef extern from "tf_roaring.h" nogil:
                                 int64_t *starts, int64_t *lengths, int64_t capacity, int64_t *count,
                                 size_t *offset)
 
-# Stands in for the address of an empty array, which has none.
+# The address of an empty array, which has none of its own.
 cdef uint8_t NOTHING[1]
 
 
@@ -51,7 +54,7 @@ cdef int expect_rows(int64_t start, int64_t stop) except -1:
 
 
 def validate(const uint8_t[::1] data not None):
-    """Checks all bytes; returns (number of positions, last position or -1)."""
+    """Check all bytes. Returns the number of positions, and the last position or -1."""
     cdef const uint8_t *cur = address(data)
     cdef Py_ssize_t size = data.shape[0]
     cdef int64_t cardinality = 0, last = -1
@@ -80,8 +83,10 @@ def live_mask(const uint8_t[::1] data not None, int64_t start, int64_t stop):
 
 
 def words(const uint8_t[::1] data not None, int64_t start, int64_t stop):
-    """uint64[ceil((stop - start) / 64)]: bit i, counted from the lowest bit of word 0, is 1 where row ``start + i``
-    is deleted; bits past the last row are 0."""
+    """uint64[ceil((stop - start) / 64)]: bit i is 1 where row ``start + i`` is deleted, 0 elsewhere.
+
+    Bits are counted from the lowest bit of word 0. Bits past the last row are 0.
+    """
     expect_rows(start, stop)
     cdef const uint8_t *cur = address(data)
     cdef Py_ssize_t size = data.shape[0]
@@ -98,7 +103,7 @@ def words(const uint8_t[::1] data not None, int64_t start, int64_t stop):
 
 
 def positions(const uint8_t[::1] data not None, int64_t start, int64_t stop):
-    """int64[any]: the deleted rows, ascending."""
+    """int64[m]: the deleted rows, ascending."""
     expect_rows(start, stop)
     cdef const uint8_t *cur = address(data)
     cdef Py_ssize_t size = data.shape[0]
@@ -120,7 +125,7 @@ def positions(const uint8_t[::1] data not None, int64_t start, int64_t stop):
 
 
 def ranges(const uint8_t[::1] data not None, int64_t start, int64_t stop):
-    """(starts int64[m], lengths int64[m]): the maximal runs of deleted rows, ascending."""
+    """The maximal runs of deleted rows, ascending: starts int64[m], lengths int64[m]."""
     expect_rows(start, stop)
     cdef const uint8_t *cur = address(data)
     cdef Py_ssize_t size = data.shape[0]

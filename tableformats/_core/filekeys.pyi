@@ -1,4 +1,4 @@
-"""Stub of the compiled set of file keys; shapes and rules stand in the docstrings of ``filekeys.pyx``."""
+"""Stub of the set of file keys. Shapes and errors are documented in ``filekeys.pyx``."""
 
 import numpy as np
 import numpy.typing as npt

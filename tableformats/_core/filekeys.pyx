@@ -1,4 +1,4 @@
-"""Which file keys were seen before: the set behind log reconciliation, where the newest reference of a key wins."""
+"""The set of file keys that were seen before. Log reconciliation uses it: the newest reference of a key wins."""
 
 import os
 import struct
@@ -30,7 +30,7 @@ cdef extern from "tf_keyset.h" nogil:
 
 cdef tf_status visit(tf_keyset *set, const offset_t[::1] offsets, const uint8_t *data, const uint8_t *validity,
                      bint insert, uint8_t[::1] unseen) noexcept nogil:
-    """Adds or probes the keys of a batch in order, block by block; a null key is neither, and not unseen."""
+    """Add or probe the keys of a batch in order, block by block. A null key is skipped, and is not unseen."""
     cdef tf_key keys[TF_KEYSET_BLOCK]
     cdef Py_ssize_t rows[TF_KEYSET_BLOCK]
     cdef uint8_t answers[TF_KEYSET_BLOCK]
@@ -58,7 +58,7 @@ cdef tf_status visit(tf_keyset *set, const offset_t[::1] offsets, const uint8_t 
 
 cdef void number_all(const tf_keyset *set, const offset_t[::1] offsets, const uint8_t *data, bint hashed,
                      int64_t[::1] numbers) noexcept nogil:
-    """The hash of each key (its bits), or else the key's number in the set, block by block."""
+    """The hash of each key if ``hashed``, otherwise its number in the set, block by block."""
     cdef tf_key keys[TF_KEYSET_BLOCK]
     cdef Py_ssize_t i = 0, j, used
     while i < numbers.shape[0]:
@@ -74,24 +74,25 @@ cdef void number_all(const tf_keyset *set, const offset_t[::1] offsets, const ui
 
 
 cdef class FileKeySet:
-    """An exact set of byte strings; ``len()`` is the number of distinct keys.
+    """An exact set of byte strings. ``len()`` is the number of distinct keys.
 
-    A batch of keys is an Arrow binary or string array taken apart: ``offsets`` (int32 or int64 [n + 1], empty for
-    n = 0), ``data`` (uint8[any]) and ``validity`` (uint8[n], 0 = null; None = no nulls). Entry i is
-    ``data[offsets[i]:offsets[i + 1]]``. A null is no key: it is never inserted, and its answer is 0.
+    A batch of keys is given by the buffers of an Arrow binary or string array: ``offsets`` (int32 or int64 [n + 1],
+    empty for n = 0), ``data`` (uint8[any]) and ``validity`` (uint8[n], 0 = null; None = no nulls). Key i is
+    ``data[offsets[i]:offsets[i + 1]]``. A null is no key: it is never inserted, and its result is 0.
 
-    Keys are copied; two keys are one only if their bytes are equal. The hash that locates them is seeded from the
-    system's entropy for every set, so that a table cannot hold keys crafted to collide.
+    Keys are copied. Two keys are equal only if their bytes are equal. The hash that locates them has a random seed, so
+    that nobody can write a table whose keys collide.
 
     Parameters
     ----------
-    seed : 32 bytes in place of that entropy, for hashes that outlive the set; answers never depend on it
+    seed : bytes, optional
+        32 bytes, for hashes that outlive the set. None: a random seed. Results never depend on it.
 
     Notes
     -----
-    Threads: calls on one set may come from any thread and run one after the other; the GIL is released meanwhile.
-    Cost: O(bytes of the batch), amortised. Memory: the bytes of the distinct keys, 8 bytes a key, and 26 to 52
-    bytes a key of slots.
+    Threads: calls on one set may come from any thread and run one after the other, with the GIL released. Cost:
+    O(bytes of the batch), amortised. Memory: the bytes of the distinct keys, 8 bytes per key, and 26 to 52 bytes per
+    key for slots.
     """
 
     cdef tf_keyset _set
@@ -110,53 +111,60 @@ cdef class FileKeySet:
         return <Py_ssize_t>self._set.count
 
     def add_batch(self, offsets not None, const uint8_t[::1] data not None, const uint8_t[::1] validity=None):
-        """Inserts a batch; returns uint8[n], 1 where the key was not seen before.
+        """Insert a batch. Returns uint8[n]: 1 where the key was not in the set before.
 
-        Of equal keys inside the batch the first is the unseen one.
+        Of equal keys within the batch the first one gets the 1.
 
         Raises
         ------
-        ValueError : the offsets descend or leave the data, or ``validity`` has another length
-        MemoryError : out of memory; the set then holds a part of the batch
+        ValueError
+            The offsets descend or leave the data, or ``validity`` has another length.
+        MemoryError
+            Memory ran out. The set then has a part of the batch.
         """
         return self._visit_any(offsets, data, validity, True)
 
     def probe_batch(self, offsets not None, const uint8_t[::1] data not None, const uint8_t[::1] validity=None):
-        """Like :meth:`add_batch` without inserting: uint8[n], 1 where the key is not in the set.
+        """Like :meth:`add_batch` without inserting. Returns uint8[n]: 1 where the key is not in the set.
 
-        For a batch whose keys are unique, and after which no older one comes (a checkpoint): equal keys inside the
-        batch are not told apart, all are unseen.
+        It is for a batch with unique keys that is the oldest one (a checkpoint). Equal keys within the batch all get
+        the 1.
         """
         return self._visit_any(offsets, data, validity, False)
 
     def find_batch(self, offsets not None, const uint8_t[::1] data not None):
-        """int64[n]: a number for each key, equal where the keys are equal, and -1 where the key is not in the set.
+        """int64[n]: the number of each key in the set, or -1 where the key is not in the set.
 
-        Numbers are not negative, have gaps, and stay what they are while keys are added.
+        Every key of the set has its own number. Numbers are not negative, have gaps, and do not change when keys are
+        added.
 
         Raises
         ------
-        ValueError : as :meth:`add_batch`
+        ValueError
+            As :meth:`add_batch`.
         """
         with self._lock:
             return self._number_any(offsets, data, False)
 
     def hash_batch(self, offsets not None, const uint8_t[::1] data not None):
-        """uint64[n]: the hash of each key under the set's seed, for :meth:`probe_hashes` of any set of that seed.
+        """uint64[n]: the hash of each key with the set's seed, for :meth:`probe_hashes` of any set with that seed.
 
         Raises
         ------
-        ValueError : as :meth:`add_batch`
+        ValueError
+            As :meth:`add_batch`.
         """
         return self._number_any(offsets, data, True).view(np.uint64)
 
     def probe_hashes(self, const uint64_t[::1] hashes not None):
-        """uint8[n]: 1 where no key of the set has this hash, so that the key is not in it; where it is 0, the bytes
-        have to decide.
+        """uint8[n]: 1 where no key of the set has this hash, so that the key is not in the set.
+
+        0 proves nothing: :meth:`probe_batch` compares the bytes.
 
         Parameters
         ----------
-        hashes : uint64[n]   by :meth:`hash_batch` of a set with the same seed
+        hashes : uint64[n]
+            From :meth:`hash_batch` of a set with the same seed.
         """
         result = np.empty(hashes.shape[0], np.uint8)
         cdef uint8_t[::1] unseen = result

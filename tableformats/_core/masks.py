@@ -1,9 +1,9 @@
-"""Possible outcomes of a predicate over the rows of a file, and the truth tables that combine them.
+"""Masks of possible outcomes, and the truth tables that combine them.
 
-A mask is the set of outcomes that a predicate may have over the live rows of one file, as bits:
-``MAY_TRUE``, ``MAY_FALSE``, ``MAY_NULL``. A mask may hold outcomes that do not occur (unknown is
-:data:`MAY_ANY`), but never lacks one that does. The tables are computed here from SQL's three-valued logic;
-both kernel twins read them.
+A mask is the set of outcomes that a predicate may have over the live rows of one file, as bits: ``MAY_TRUE``,
+``MAY_FALSE``, ``MAY_NULL``. A mask may have outcomes that do not occur (:data:`MAY_ANY` if nothing is known), but never
+lacks one that occurs. The tables are computed here from SQL's three-valued logic, for the kernels and their twins.
+
 Source: SQL:2016, "Boolean value expression" (Kleene's logic); Spark SQL reference, "NULL Semantics".
 """
 
@@ -54,7 +54,7 @@ def _members(mask: int) -> list[bool | None]:
 
 
 def _lifted(operator: Callable[..., bool | None], arity: int) -> bytes:
-    """The operator over sets of outcomes: entry ``8 * a + b`` (or ``a``) holds every outcome of their members."""
+    """The operator over sets of outcomes: entry ``8 * a + b`` (or ``a``) has the outcome of every choice of members."""
     table = bytearray()
     for masks in product(range(MAY_ANY + 1), repeat=arity):
         outcomes = {operator(*chosen) for chosen in product(*map(_members, masks))}

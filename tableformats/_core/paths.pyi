@@ -1,4 +1,4 @@
-"""Stub of the compiled kernel that tells paths apart; shapes and rules stand in the docstring of ``paths.pyx``."""
+"""Stub of the kernel that classifies paths. Shapes and errors are documented in ``paths.pyx``."""
 
 import numpy as np
 import numpy.typing as npt

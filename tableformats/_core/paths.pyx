@@ -1,4 +1,4 @@
-"""What kind of path each stored path is, so that only the unusual ones are looked at one by one."""
+"""Classify stored paths, so that only unusual ones are handled one by one."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tableformats._core.arrays cimport expect_offsets, offset_t
 cdef enum:
     RELATIVE = 0
     ABSOLUTE = 1
-    AWKWARD = 2
+    UNUSUAL = 2
 
 
 cdef inline bint has(const uint8_t *text, int octet, Py_ssize_t size) noexcept nogil:
@@ -30,7 +30,7 @@ cdef inline bint is_separator(uint8_t c) noexcept nogil:
 
 
 cdef bint climbs(const uint8_t *text, const uint8_t *end) noexcept nogil:
-    """Whether a segment is ``..``. Dots are few: the search for them is what costs."""
+    """Whether a segment is ``..``. Dots are rare, so nearly all of the time is spent in memchr."""
     cdef const uint8_t *dot = text
     while True:
         dot = <const uint8_t *>memchr(dot, 46, <size_t>(end - dot))
@@ -46,8 +46,10 @@ cdef inline bint is_file(const uint8_t *text) noexcept nogil:
 
 
 cdef bint names_a_host(const uint8_t *text, Py_ssize_t size, Py_ssize_t scheme) noexcept nogil:
-    """Whether a local path, behind a ``scheme`` of so many bytes (0: none), has slashes that make it another's:
-    ``//host/x``, ``file://host/x``."""
+    """Whether a local path names a host by its slashes: ``//host/x``, ``file://host/x``.
+
+    ``scheme`` is the number of bytes of the scheme; 0: none.
+    """
     cdef Py_ssize_t start = scheme + 1 if scheme else 0, i = start
     while i < size and text[i] == 47:
         i += 1
@@ -57,19 +59,19 @@ cdef bint names_a_host(const uint8_t *text, Py_ssize_t size, Py_ssize_t scheme) 
 
 
 cdef uint8_t kind_of(const uint8_t *text, Py_ssize_t size, bint has_nul, bint has_escape) noexcept nogil:
-    """``has_nul``, ``has_escape``: some path has one, so that each is searched for it."""
+    """The kind of one path. ``has_nul``, ``has_escape``: some path of the column has one, so search this path."""
     cdef Py_ssize_t i = 2
     if climbs(text, text + size) or (has_nul and has(text, 0, size)) or (has_escape and has(text, 37, size)):
-        return AWKWARD
+        return UNUSUAL
     if size and text[0] == 47:
-        return AWKWARD if names_a_host(text, size, 0) else ABSOLUTE
+        return UNUSUAL if names_a_host(text, size, 0) else ABSOLUTE
     if size < 4 or not is_letter(text[0]) or not is_scheme_part(text[1]):
         return RELATIVE
     while i < size and is_scheme_part(text[i]):
         i += 1
     if i + 1 >= size or text[i] != 58 or text[i + 1] != 47:  # :/
         return RELATIVE
-    return AWKWARD if names_a_host(text, size, i) else ABSOLUTE
+    return UNUSUAL if names_a_host(text, size, i) else ABSOLUTE
 
 
 cdef void classify(const offset_t[::1] offsets, const uint8_t *data, bint encoded, uint8_t[::1] out) noexcept nogil:
@@ -88,16 +90,18 @@ cdef void classify(const offset_t[::1] offsets, const uint8_t *data, bint encode
 def path_kinds(offsets not None, const uint8_t[::1] data not None, bint encoded):
     """The kind of each path of an Arrow string array.
 
-    0, relative: to be joined with the root. 1, absolute: it starts with ``/`` or with a scheme (a letter, one or more
-    letters, digits, ``+``, ``.`` or ``-``) and ``:/``. 2, awkward, whatever it starts with: a segment (between
-    ``/`` or backslashes) is ``..``, it holds NUL, it is ``encoded`` and holds ``%``, or it is local and starts with
-    slashes that are not the root's alone: two or more, behind ``file:`` two or more than three.
+    0, relative: to be joined with the root. 1, absolute: the path starts with ``/``, or with a scheme (a letter, then
+    one or more letters, digits, ``+``, ``.`` or ``-``) and ``:/``. 2, unusual, whatever the path starts with: a segment
+    (between ``/`` or backslashes) is ``..``; or it has NUL; or paths are ``encoded`` and it has ``%``; or it is local
+    and starts with more slashes than the root needs: two or more, or after ``file:`` two or more than three.
 
     Parameters
     ----------
-    offsets : int32[n + 1] or int64[n + 1]   path i is data[offsets[i]:offsets[i + 1]]; empty for n = 0
+    offsets : int32[n + 1] or int64[n + 1]
+        Path i is ``data[offsets[i]:offsets[i + 1]]``. Empty for n = 0.
     data : uint8[any]
-    encoded : whether ``%`` means anything
+    encoded : bool
+        Whether the format percent-encodes paths.
 
     Returns
     -------
@@ -105,7 +109,12 @@ def path_kinds(offsets not None, const uint8_t[::1] data not None, bint encoded)
 
     Raises
     ------
-    ValueError : the offsets descend or leave the data
+    ValueError
+        The offsets descend or leave the data.
+
+    Notes
+    -----
+    Cost: O(bytes), with the GIL released.
     """
     cdef const int64_t[::1] wide
     cdef const int32_t[::1] narrow

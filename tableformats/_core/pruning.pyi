@@ -1,4 +1,4 @@
-"""Stub of the compiled pruning kernels; shapes and rules stand in the docstrings of ``pruning.pyx``."""
+"""Stub of the pruning kernels. Shapes and errors are documented in ``pruning.pyx``."""
 
 from collections.abc import Sequence
 

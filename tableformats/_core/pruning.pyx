@@ -1,16 +1,20 @@
 """Pruning kernels: from bounds to codes, from codes to possible outcomes, from outcomes to verdicts.
 
-A leaf predicate is a sorted list of k distinct literals and a set of accepted codes, where
+A leaf of a predicate is a sorted list of k distinct literals and a set of matching codes, where
 
-    code(v) = 2 * #(literals < v) + (v in literals)        0 .. 2k, odd: equal to a literal, even: in a gap
+    code(v) = 2 * #(literals < v) + (v in literals)        0 .. 2k; odd: v equals a literal, even: v is in a gap
 
-so every comparison with one literal is an interval of codes (``<`` [0, 0], ``<=`` [0, 1], ``=`` [1, 1], ``>``
-[2, 2], ``>=`` [1, 2]), a prefix p is [1, 2] of the literals p and successor(p), and IN is the odd codes. The
-``locate_*`` kernels find codes, one per type's order; everything after them knows codes only.
+So every comparison with one literal matches an interval of codes (``<`` [0, 0], ``<=`` [0, 1], ``=`` [1, 1], ``>``
+[2, 2], ``>=`` [1, 2]), a prefix p matches [1, 2] of the literals p and successor(p), and IN matches the odd codes. The
+``locate_*`` kernels find codes, one kernel per order; the other kernels see only codes.
 
-All kernels write into ``out``, raise ValueError for arrays whose lengths do not fit and for literals that are not
-strictly ascending, release the GIL, and cost O(n log k). ``out`` may be an input array of the same kernel, but
-must not overlap one in part.
+All kernels write into ``out`` or the arrays that they name, release the GIL, and cost O(n log k) at most. ``out`` may
+be an input array of the same kernel, but must not overlap one in part.
+
+Raises, everywhere
+------------------
+ValueError
+    The lengths of arrays do not fit, or literals are not strictly ascending.
 """
 
 import numpy as np
@@ -23,7 +27,7 @@ from tableformats._core import masks
 from tableformats._core.arrays cimport expect, expect_offsets, offset_t
 
 cdef enum:
-    FEW = 8  # literals that one pass each is faster than a search among them
+    FEW = 8  # up to so many literals, one pass per literal is faster than a binary search
     MAY_TRUE = 1
     MAY_FALSE = 2
     MAY_NULL = 4
@@ -42,7 +46,7 @@ ctypedef fused fixed_t:
 # --- Values of one width: int64, float64, decimal128 ---------------------------------------------------------------
 
 cdef inline fixed_t load(const fixed_t *p, Py_ssize_t i) noexcept nogil:
-    """Entry i; p need not be aligned (decimals come as bytes), and Arrow's byte order is the machine's."""
+    """Entry i. p may be unaligned, because decimals come as bytes. Arrow uses the machine's byte order."""
     cdef fixed_t v
     memcpy(&v, <const uint8_t *>(p + i), sizeof(fixed_t))
     return v
@@ -78,8 +82,8 @@ cdef bint ascending(const fixed_t *literals, Py_ssize_t k) noexcept nogil:
 
 cdef void locate(const fixed_t *values, Py_ssize_t n, const fixed_t *literals, Py_ssize_t k,
                  int32_t *out) noexcept nogil:
-    """Few literals: the code is the sum of the codes by each alone, and these loops vectorise. Many: halving,
-    without a branch that could be mispredicted."""
+    """The code of every value. Few literals: the code is the sum of the codes for each literal alone, in loops that
+    vectorise. Many: binary search without a branch that the processor could mispredict."""
     cdef Py_ssize_t i, j, first, width, half
     cdef fixed_t v, literal
     if k <= FEW:
@@ -117,13 +121,15 @@ cdef int locate_checked(const fixed_t *values, Py_ssize_t n, const fixed_t *lite
 
 def locate_int64(const int64_t[::1] values not None, const int64_t[::1] literals not None,
                  int32_t[::1] out not None):
-    """Codes of integers (and of what is stored as integers: dates, times, timestamps, bools).
+    """Codes of integers, and of dates, times, timestamps and booleans as integers.
 
     Parameters
     ----------
     values : int64[n]
-    literals : int64[k]   strictly ascending
-    out : int32[n]   written: the code of every value, 0 .. 2k
+    literals : int64[k]
+        Strictly ascending.
+    out : int32[n]
+        Written: the code of every value, 0 .. 2k.
     """
     cdef const int64_t *v = &values[0] if values.shape[0] else NULL
     cdef const int64_t *l = &literals[0] if literals.shape[0] else NULL
@@ -137,8 +143,10 @@ def locate_float64(const double[::1] values not None, const double[::1] literals
     Parameters
     ----------
     values : float64[n]
-    literals : float64[k]   strictly ascending in that order: NaN last, one zero at most
-    out : int32[n]   written: the code of every value, 0 .. 2k
+    literals : float64[k]
+        Strictly ascending in that order: NaN last, one zero at most.
+    out : int32[n]
+        Written: the code of every value, 0 .. 2k.
 
     Notes
     -----
@@ -151,13 +159,16 @@ def locate_float64(const double[::1] values not None, const double[::1] literals
 
 def locate_decimal128(const uint8_t[::1] values not None, const uint8_t[::1] literals not None,
                       int32_t[::1] out not None):
-    """Codes of unscaled decimals of one scale.
+    """Codes of decimals of one scale, which come as unscaled integers.
 
     Parameters
     ----------
-    values : uint8[16 n]   little-endian two's complement, as in Arrow's decimal128 buffers
-    literals : uint8[16 k]   likewise, strictly ascending
-    out : int32[n]   written: the code of every value, 0 .. 2k
+    values : uint8[16 n]
+        Little-endian two's complement, as in Arrow's decimal128 buffers.
+    literals : uint8[16 k]
+        Likewise, strictly ascending.
+    out : int32[n]
+        Written: the code of every value, 0 .. 2k.
     """
     expect(values.shape[0] & 15, 0, "the last, partial decimal of values")
     expect(literals.shape[0] & 15, 0, "the last, partial decimal of literals")
@@ -169,7 +180,7 @@ def locate_decimal128(const uint8_t[::1] values not None, const uint8_t[::1] lit
 # --- Strings and binary --------------------------------------------------------------------------------------------
 
 cdef inline int compare(const uint8_t *a, Py_ssize_t a_size, const uint8_t *b, Py_ssize_t b_size) noexcept nogil:
-    """Negative, 0 or positive as a is less than, equal to or greater than b, by unsigned bytes."""
+    """Less than, equal to or greater than 0 as a is to b, by unsigned bytes."""
     cdef Py_ssize_t shared = a_size if a_size < b_size else b_size
     cdef int order = memcmp(a, b, shared) if shared else 0
     return order if order else (a_size > b_size) - (a_size < b_size)
@@ -177,7 +188,7 @@ cdef inline int compare(const uint8_t *a, Py_ssize_t a_size, const uint8_t *b, P
 
 cdef int locate_texts(const offset_t[::1] offsets, const uint8_t[::1] data, const int32_t[::1] literal_offsets,
                       const uint8_t[::1] literal_data, int32_t[::1] out) except -1:
-    """What locate_bytes promises, for offsets of one width."""
+    """locate_bytes for offsets of one width."""
     cdef Py_ssize_t n = max(offsets.shape[0] - 1, 0), k = max(literal_offsets.shape[0] - 1, 0)
     cdef Py_ssize_t i, first, width, half, size
     cdef int order
@@ -221,15 +232,20 @@ def locate_bytes(offsets not None, const uint8_t[::1] data not None,
 
     Parameters
     ----------
-    offsets : int32[n + 1] or int64[n + 1]   entry i is data[offsets[i]:offsets[i + 1]]; empty for n = 0
+    offsets : int32[n + 1] or int64[n + 1]
+        Value i is ``data[offsets[i]:offsets[i + 1]]``. Empty for n = 0.
     data : uint8[any]
-    literal_offsets : int32[k + 1]   likewise; empty for k = 0
-    literal_data : uint8[any]   the literals strictly ascending
-    out : int32[n]   written: the code of every value, 0 .. 2k
+    literal_offsets : int32[k + 1]
+        Likewise. Empty for k = 0.
+    literal_data : uint8[any]
+        The literals are strictly ascending.
+    out : int32[n]
+        Written: the code of every value, 0 .. 2k.
 
     Raises
     ------
-    ValueError : also for offsets that descend or leave the data
+    ValueError
+        Also if offsets descend or leave the data.
     """
     cdef const int64_t[::1] wide
     cdef const int32_t[::1] narrow
@@ -248,46 +264,52 @@ def leaf_mask(const int32_t[::1] lower_code not None, const int32_t[::1] upper_c
               int32_t first, int32_t last, bint odd_only, bint negate, uint8_t[::1] out not None):
     """The possible outcomes of one leaf over the rows of every file.
 
-    TRUE is possible where a value may exist and its codes meet the accepted ones, FALSE where a value may exist
-    and some of its codes are not accepted, NULL where a NULL may exist.
+    TRUE is possible where a value may exist and some code of its range matches; FALSE where a value may exist and some
+    code does not match; NULL where a NULL may exist.
 
     Parameters
     ----------
-    lower_code, upper_code : int32[n]   range of the codes of the file's values, 0 and ``top`` where a bound is
-        unknown; a range with lower > upper contradicts itself and counts as unknown
-    top : 2k, the greatest code
-    may_value : uint8[n]   1 = a row may hold a value that is not NULL
-    may_null : uint8[n]   1 = a row may be NULL
-    first, last : the accepted codes; first > last accepts none. Not read if ``odd_only``
-    odd_only : accept the odd codes, every value that equals a literal (IN)
-    negate : accept what the above does not, and the reverse; NULL stays NULL
-    out : uint8[n]   written: bits MAY_TRUE, MAY_FALSE, MAY_NULL
+    lower_code, upper_code : int32[n]
+        The range of the codes of the file's values; 0 and ``top`` where a bound is unknown. A range with lower > upper
+        contradicts itself and counts as unknown.
+    top : int
+        The greatest code, 2k.
+    may_value, may_null : uint8[n]
+        1 where a row may hold a value other than NULL, or a NULL.
+    first, last : int
+        The matching codes. None matches if first > last. Ignored if ``odd_only``.
+    odd_only : bool
+        The odd codes match: every value that equals a literal (IN).
+    negate : bool
+        Swap TRUE and FALSE. NULL stays NULL.
+    out : uint8[n]
+        Written: bits MAY_TRUE, MAY_FALSE, MAY_NULL.
 
     Notes
     -----
     Invariant: every outcome that occurs is in the mask. Cost: O(n), GIL released.
     """
     cdef Py_ssize_t i, n = out.shape[0]
-    cdef int32_t low, high, known, accepted, refused
-    cdef int32_t when_accepted = MAY_FALSE if negate else MAY_TRUE
-    cdef int32_t when_refused = MAY_TRUE if negate else MAY_FALSE
-    cdef int32_t some = first <= last
+    cdef int32_t low, high, trusted, matches, differs
+    cdef int32_t on_match = MAY_FALSE if negate else MAY_TRUE
+    cdef int32_t on_difference = MAY_TRUE if negate else MAY_FALSE
+    cdef int32_t any_code = first <= last
     expect(lower_code.shape[0], n, "lower_code")
     expect(upper_code.shape[0], n, "upper_code")
     expect(may_value.shape[0], n, "may_value")
     expect(may_null.shape[0], n, "may_null")
     with nogil:
         for i in range(n):
-            known = -(lower_code[i] <= upper_code[i])  # all bits or none: no branches, so that this vectorises
-            low = lower_code[i] & known
-            high = (upper_code[i] & known) | (top & ~known)
+            trusted = -(lower_code[i] <= upper_code[i])  # all bits or none: without branches this vectorises
+            low = lower_code[i] & trusted
+            high = (upper_code[i] & trusted) | (top & ~trusted)
             if odd_only:
-                accepted = (low != high) | (low & 1)
-                refused = (low != high) | (~low & 1)
+                matches = (low != high) | (low & 1)
+                differs = (low != high) | (~low & 1)
             else:
-                accepted = some & (low <= last) & (high >= first)
-                refused = (low < first) | (high > last)  # always, if first > last
-            out[i] = <uint8_t>((-(may_value[i] != 0) & (-accepted & when_accepted | -refused & when_refused))
+                matches = any_code & (low <= last) & (high >= first)
+                differs = (low < first) | (high > last)  # always, if first > last
+            out[i] = <uint8_t>((-(may_value[i] != 0) & (-matches & on_match | -differs & on_difference))
                                | (-(may_null[i] != 0) & MAY_NULL))
 
 
@@ -312,36 +334,38 @@ cdef int look_up(const uint8_t[::1] table, const uint8_t[::1] mask, uint8_t[::1]
 
 
 def and_masks(const uint8_t[::1] a not None, const uint8_t[::1] b not None, uint8_t[::1] out not None):
-    """Outcomes of ``a AND b`` from those of a and b; all uint8[n] masks, ``out`` written."""
+    """Outcomes of ``a AND b`` from those of a and b. All are masks, uint8[n]; ``out`` is written."""
     look_up_pairs(masks.AND_TABLE, a, b, out)
 
 
 def or_masks(const uint8_t[::1] a not None, const uint8_t[::1] b not None, uint8_t[::1] out not None):
-    """Outcomes of ``a OR b`` from those of a and b; all uint8[n] masks, ``out`` written."""
+    """Outcomes of ``a OR b`` from those of a and b. All are masks, uint8[n]; ``out`` is written."""
     look_up_pairs(masks.OR_TABLE, a, b, out)
 
 
 def not_mask(const uint8_t[::1] mask not None, uint8_t[::1] out not None):
-    """Outcomes of ``NOT mask``; both uint8[n], ``out`` written."""
+    """Outcomes of ``NOT mask``. Both are masks, uint8[n]; ``out`` is written."""
     look_up(masks.NOT_TABLE, mask, out)
 
 
 def verdicts(const uint8_t[::1] mask not None, uint8_t[::1] out not None):
-    """NONE where TRUE is impossible (an empty mask: no row at all), ALL where only TRUE is possible, else SOME.
+    """NONE where TRUE is not possible, ALL where only TRUE is possible, otherwise SOME.
 
     Parameters
     ----------
-    mask : uint8[n]   outcomes of the whole predicate
-    out : uint8[n]   written: NONE, SOME or ALL
+    mask : uint8[n]
+        Outcomes of the whole predicate. An empty mask, of a file without rows, gives NONE.
+    out : uint8[n]
+        Written: NONE, SOME or ALL.
     """
     look_up(masks.VERDICT_TABLE, mask, out)
 
 
 def intersect_masks(const uint8_t[::1] a not None, const uint8_t[::1] b not None, uint8_t[::1] out not None):
-    """Outcomes that two sources of evidence for one and the same leaf both allow; all uint8[n], ``out`` written.
+    """Outcomes of one leaf that two sources both allow. All are masks, uint8[n]; ``out`` is written.
 
-    Where they leave nothing although each allows something, they contradict each other and neither proves anything:
-    MAY_TRUE, MAY_FALSE and MAY_NULL. Where one allows nothing (a file without rows), nothing is possible.
+    If no outcome is left although each source allows some, the sources contradict each other and neither is trusted:
+    all outcomes are possible. If one source allows no outcome (a file without rows), none is possible.
     """
     cdef Py_ssize_t i, n = out.shape[0]
     cdef uint8_t x, y, both
@@ -355,14 +379,14 @@ def intersect_masks(const uint8_t[::1] a not None, const uint8_t[::1] b not None
             out[i] = both | (<uint8_t>((both == 0) & (x != 0) & (y != 0)) * 7)
 
 
-# --- What bounds and counts say of the values ------------------------------------------------------------------------
+# --- Counts, nulls and buckets -------------------------------------------------------------------------------------
 
 cdef inline bint is_valid(const uint8_t *bitmap, Py_ssize_t at) noexcept nogil:
     return bitmap is NULL or (bitmap[at >> 3] >> (at & 7)) & 1
 
 
 cdef const uint8_t *bits(const uint8_t[::1] bitmap, Py_ssize_t first, Py_ssize_t n) except? NULL:
-    """An Arrow validity bitmap that has bits ``first`` to ``first + n``; None, and NULL: all are set."""
+    """The address of a validity bitmap with the bits ``first`` to ``first + n``. NULL (for None): all are set."""
     if bitmap is None or n == 0:
         return NULL
     if first < 0 or (first + n + 7) >> 3 > bitmap.shape[0]:
@@ -375,8 +399,12 @@ def fill_unknown(int32_t[::1] codes not None, const uint8_t[::1] validity, Py_ss
 
     Parameters
     ----------
-    codes : int32[n]   changed in place
-    validity : uint8[any]   Arrow's bitmap: bit ``first + i`` is 0 where value i is null; None: no nulls
+    codes : int32[n]
+        Changed in place.
+    validity : uint8[any] or None
+        Arrow's bitmap: bit ``first + i`` is 0 where value i is null. None: no nulls.
+    first : int
+        The number of the first value's bit.
     """
     cdef Py_ssize_t i, n = codes.shape[0]
     cdef const uint8_t *valid = bits(validity, first, n)
@@ -390,19 +418,24 @@ def fill_unknown(int32_t[::1] codes not None, const uint8_t[::1] validity, Py_ss
 
 def count_flags(counts not None, validities not None, firsts not None, bint has_nan,
                 uint8_t[::1] may_value not None, uint8_t[::1] may_null not None, uint8_t[::1] may_nan not None):
-    """Which kinds of values a column may hold in a file, by its counts.
+    """Whether a column may hold values, NULLs and NaNs in every file, by its counts.
 
-    A count that is not known says nothing. As many NULLs as values: no value. Fewer values counted than the file has
-    rows: the others may be anything. Neither a value nor a NULL in a file that has rows: the counts contradict
-    themselves and prove nothing. No rows: none of all.
+    An unknown count proves nothing. If all counted values are NULL there is no other value. If fewer values are counted
+    than the file has rows, the others may be anything. If the counts allow neither a value nor a NULL although there
+    are rows, they contradict each other and prove nothing. Without rows there is nothing.
 
     Parameters
     ----------
-    counts : four int64[n] or None (unknown everywhere): NULLs, values (None or null: the physical rows), NaNs, physical
-        rows
-    validities, firsts : for each its Arrow bitmap (None: no nulls) and the bit of its first entry
-    has_nan : whether the type has NaN at all
-    may_value, may_null, may_nan : uint8[n]   written: 1 where a row may hold a value (NaN counts), a NULL, a NaN
+    counts : sequence of four int64[n] or None
+        NULLs, values (with NULL and NaN; unknown: the physical rows), NaNs, physical rows. None: unknown everywhere.
+    validities : sequence of four uint8[any] or None
+        The Arrow bitmap of each: a null count is unknown. None: no nulls.
+    firsts : sequence of four int
+        The number of the bit of each one's first entry.
+    has_nan : bool
+        Whether the column's type has NaN.
+    may_value, may_null, may_nan : uint8[n]
+        Written: 1 where a row may hold a value other than NULL (NaN is one), a NULL, a NaN.
     """
     cdef Py_ssize_t i, j, n = may_value.shape[0]
     cdef const int64_t *data[4]
@@ -448,19 +481,24 @@ def count_flags(counts not None, validities not None, firsts not None, bint has_
 def bucket_hits(const int32_t[::1] lower_code not None, const int32_t[::1] upper_code not None,
                 const int64_t[::1] bucket not None, const int32_t[::1] buckets not None, int64_t n_buckets,
                 uint8_t[::1] out not None):
-    """Whether one of several literals lies within a file's bounds and in the file's bucket, both.
+    """Whether some literal is both within a file's bounds and in the file's bucket.
 
     Parameters
     ----------
-    lower_code, upper_code : int32[n]   codes of the bounds among the k literals, 0 and 2k where unknown; lower > upper
-        contradicts itself and counts as unknown
-    bucket : int64[n]   the bucket of all rows of the file; outside of 0 .. n_buckets - 1: unknown
-    buckets : int32[k]   the bucket of each literal, in the literals' order; all within 0 .. n_buckets - 1
-    out : uint8[n]   written: 0 where there is no such literal, so that no row equals any of them
+    lower_code, upper_code : int32[n]
+        Codes of the bounds among the k literals; 0 and 2k where unknown. A range with lower > upper contradicts itself
+        and counts as unknown.
+    bucket : int64[n]
+        The bucket of all rows of the file. Outside of 0 .. n_buckets - 1: unknown.
+    buckets : int32[k]
+        The bucket of each literal, in the literals' order, all within 0 .. n_buckets - 1.
+    out : uint8[n]
+        Written: 0 where there is no such literal, so that no row equals any of them.
 
     Raises
     ------
-    ValueError : also for codes and buckets that are none
+    ValueError
+        Also if codes or literals' buckets are out of range.
 
     Notes
     -----
@@ -479,13 +517,13 @@ def bucket_hits(const int32_t[::1] lower_code not None, const int32_t[::1] upper
     for i in range(n):
         if not (0 <= lower_code[i] <= top and 0 <= upper_code[i] <= top):
             raise ValueError(f"the codes of entry {i} are not within 0 .. {top}")
-    # The places of the literals of each bucket, ascending: those of bucket b are places[starts[b]:starts[b + 1]].
-    order = np.argsort(buckets, kind="stable").astype(np.int32)
-    cdef const int32_t[::1] places = order
-    used, counted = np.unique(np.asarray(buckets), return_counts=True)
-    cdef const int32_t[::1] known = used
+    # Literals grouped by bucket, ascending: the j-th used bucket has the literals order[starts[j]:starts[j + 1]].
+    grouped = np.argsort(buckets, kind="stable").astype(np.int32)
+    cdef const int32_t[::1] order = grouped
+    distinct, counted = np.unique(np.asarray(buckets), return_counts=True)
+    cdef const int32_t[::1] used = distinct
     cdef const int64_t[::1] starts = np.concatenate([[0], np.cumsum(counted)]).astype(np.int64)
-    cdef Py_ssize_t n_known = known.shape[0]
+    cdef Py_ssize_t n_used = used.shape[0]
     with nogil:
         for i in range(n):
             out[i] = 1
@@ -494,14 +532,14 @@ def bucket_hits(const int32_t[::1] lower_code not None, const int32_t[::1] upper
             low, high = lower_code[i], upper_code[i]
             if low > high:
                 low, high = 0, top
-            start, stop = 0, <int32_t>n_known
+            start, stop = 0, <int32_t>n_used
             while start < stop:
                 half = (start + stop) >> 1
-                if known[half] < bucket[i]:
+                if used[half] < bucket[i]:
                     start = half + 1
                 else:
                     stop = half
-            if start == n_known or known[start] != bucket[i]:
+            if start == n_used or used[start] != bucket[i]:
                 out[i] = 0
                 continue
             # Literal j has code 2j + 1: those within the bounds are low >> 1 <= j < (high + 1) >> 1.
@@ -509,8 +547,8 @@ def bucket_hits(const int32_t[::1] lower_code not None, const int32_t[::1] upper
             stop = end
             while begin < stop:
                 half = (begin + stop) >> 1
-                if places[half] < low >> 1:
+                if order[half] < low >> 1:
                     begin = half + 1
                 else:
                     stop = half
-            out[i] = begin < end and places[begin] < (high + 1) >> 1
+            out[i] = begin < end and order[begin] < (high + 1) >> 1

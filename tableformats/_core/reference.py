@@ -1,7 +1,7 @@
-"""The readable twins of the compiled kernels: same names, same signatures, plain loops. The specification.
+"""The readable twins of the compiled kernels, which are their specification: same names and signatures, simple loops.
 
-NumPy arrays come in and go out; in between there are Python numbers, bytes and sets only, so that what a
-kernel promises can be read here. Tests run every case over both twins; nothing else calls this module.
+They take and return NumPy arrays, and compute with Python numbers, bytes and sets. The docstrings are those of the
+kernels. Tests run every case over both twins; nothing else calls this module.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def locate_int64(values: Int64, literals: Int64, out: Int32) -> None:
 
 def locate_float64(values: npt.NDArray[np.float64], literals: npt.NDArray[np.float64], out: Int32) -> None:
     def ordered(v: float) -> tuple[bool, float]:
-        """NaN after all numbers, and equal to itself; -0.0 == 0.0 as Python has it."""
+        """NaN is after all numbers and equals itself. In Python -0.0 == 0.0."""
         return (True, 0.0) if v != v else (False, v)
 
     _locate([ordered(v) for v in values.tolist()], [ordered(v) for v in literals.tolist()], out)
@@ -91,7 +91,7 @@ def leaf_mask(
     negate: bool,
     out: UInt8,
 ) -> None:
-    accepted = set(range(1, top, 2)) if odd_only else set(range(first, last + 1))
+    matching = set(range(1, top, 2)) if odd_only else set(range(first, last + 1))
     _expect(len(lower_code), len(out), "lower_code")
     _expect(len(upper_code), len(out), "upper_code")
     _expect(len(may_value), len(out), "may_value")
@@ -102,7 +102,7 @@ def leaf_mask(
             low, high = 0, top
         mask = 0
         for code in range(low, high + 1) if may_value[i] else ():
-            mask |= MAY_TRUE if (code in accepted) != negate else MAY_FALSE
+            mask |= MAY_TRUE if (code in matching) != negate else MAY_FALSE
         out[i] = mask | (MAY_NULL if may_null[i] else 0)
 
 
@@ -266,7 +266,7 @@ class FileKeySet:
 
 
 class _Reader:
-    """Little-endian integers of untrusted bytes, none of them past the end."""
+    """Reads little-endian integers from untrusted bytes, never past the end."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -289,7 +289,7 @@ def _corrupt(message: str, offset: int) -> CorruptMetadataError:
 
 
 def _bitmap(data: Any) -> list[int]:
-    """All positions, ascending; the layout is drawn in csrc/tf_roaring.h."""
+    """All positions, ascending. The layout is drawn in csrc/tf_roaring.h."""
     reader = _Reader(bytes(data))
     reader.need(8)
     count = int.from_bytes(reader.data[:8], "little")

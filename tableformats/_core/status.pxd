@@ -1,4 +1,4 @@
-"""The status that C kernels return, and its one way to become an error."""
+"""The status that C kernels return, and the error for it."""
 
 cdef extern from "tf_status.h" nogil:
     ctypedef enum tf_status:
@@ -8,12 +8,14 @@ cdef extern from "tf_status.h" nogil:
 
 
 cdef inline int raise_for_status(tf_status status, size_t offset) except -1 nogil:
-    """Raises what the status says, taking the GIL only then.
+    """Raise the error of a status. The GIL is acquired only then.
 
     Raises
     ------
-    MemoryError : a C kernel could not allocate
-    CorruptMetadataError : anything else; ``offset`` is a byte of the data that the kernel was given
+    MemoryError
+        A C kernel could not allocate memory.
+    CorruptMetadataError
+        Any other status. ``offset`` is a position in the data that the kernel was given.
     """
     if status == TF_OK:
         return 0

@@ -158,21 +158,21 @@ def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
         return binaries(values)
     if classes == {decimal.Decimal} and pa.types.is_decimal(kind):
         return pc.cast(strings([None if value is None else str(value) for value in values]), kind)
-    known = [0 if value is None else value for value in values]
+    filled = [0 if value is None else value for value in values]
     dtype: np.dtype[Any] | None = None
     if classes == {bool} and pa.types.is_boolean(kind):
         dtype = np.dtype(bool)
     elif classes == {float} and kind == pa.float64():
         dtype = np.dtype(np.float64)
     else:
-        whole = _as_integers(known, classes, kind)
+        whole = _as_integers(filled, classes, kind)
         limits = np.iinfo(_DTYPES.get(kind, np.dtype(f"i{kind.bit_width // 8}"))) if whole else None
         if limits is not None and all(limits.min <= value <= limits.max for value in whole):
-            known, dtype = whole, limits.dtype
+            filled, dtype = whole, limits.dtype
     if dtype is None:
         return pa.array(values, kind)
     valid = np.array([value is not None for value in values], bool)
-    return to_arrow(np.array(known, dtype), None if dtype.kind == "b" else kind, valid)
+    return to_arrow(np.array(filled, dtype), None if dtype.kind == "b" else kind, valid)
 
 
 def _as_integers(values: list[Any], classes: set[type], kind: pa.DataType) -> list[int]:

@@ -151,8 +151,8 @@ class _Binder:
                 hint="Spell it exactly.",
             )
         near = self._schema.near_names(name)
-        known = ", ".join(near) if near else ", ".join(self._schema.names[:10])
-        hint = f"Did you mean {known}?" if near else f"The columns are: {known}."
+        names = ", ".join(near) if near else ", ".join(self._schema.names[:10])
+        hint = f"Did you mean {names}?" if near else f"The columns are: {names}."
         return InvalidPredicateError(f"there is no column {name!r}", field=name, hint=hint)
 
     def _spellings(self, parts: tuple[str, ...]) -> list[str]:

@@ -30,12 +30,12 @@ def simplify(expression: Expression) -> Expression:
 def _junction(
     kind: type[And] | type[Or], children: Iterable[Expression], neutral: Constant, absorbing: Constant
 ) -> Expression:
-    kept: dict[Expression, None] = {}
+    terms: dict[Expression, None] = {}
     for child in map(simplify, children):
         for part in child.children if isinstance(child, kind) else (child,):
             if part == absorbing:
                 return absorbing
             if part != neutral:
-                kept[part] = None
-    parts = tuple(kept)
+                terms[part] = None
+    parts = tuple(terms)
     return neutral if not parts else parts[0] if len(parts) == 1 else kind(parts)

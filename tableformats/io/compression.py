@@ -61,10 +61,10 @@ def inflate_avro(codec: str, block: bytes | memoryview, limit: int) -> bytes | m
         return _deflate(block, limit, _RAW)
     if codec != "snappy":
         return inflate(codec, block, limit)
-    plain = inflate(codec, block[:-_CRC_BYTES], limit)
-    if plain is not None and zlib.crc32(plain) != int.from_bytes(block[-_CRC_BYTES:], "big"):
+    inflated = inflate(codec, block[:-_CRC_BYTES], limit)
+    if inflated is not None and zlib.crc32(inflated) != int.from_bytes(block[-_CRC_BYTES:], "big"):
         raise ValueError("its checksum does not match")
-    return plain
+    return inflated
 
 
 @lru_cache
@@ -94,25 +94,25 @@ def libdeflate() -> tuple[int, int, int, int] | None:
 
 def _deflate(data: bytes | memoryview, limit: int, window: int) -> bytes | None:
     inflater = deflate.decompressobj(window)
-    plain = inflater.decompress(data, limit + 1)
-    if len(plain) > limit:
+    inflated = inflater.decompress(data, limit + 1)
+    if len(inflated) > limit:
         return None
     if not inflater.eof:
         raise ValueError("it is cut short")
     # Python's Avro writers cut deflate data out of a zlib stream and leave the first bytes of its checksum behind.
-    if inflater.unused_data and not deflate.adler32(plain).to_bytes(4, "big").startswith(inflater.unused_data):
+    if inflater.unused_data and not deflate.adler32(inflated).to_bytes(4, "big").startswith(inflater.unused_data):
         raise ValueError(f"{len(inflater.unused_data)} bytes follow its end")
-    return plain
+    return inflated
 
 
 def _snappy(data: bytes | memoryview, limit: int) -> bytes | None:
     size = _snappy_size(data)
     if size > limit:
         return None
-    plain = bytes(pa.Codec("snappy").decompress(data, size, asbytes=True))
-    if len(plain) != size:
+    inflated = bytes(pa.Codec("snappy").decompress(data, size, asbytes=True))
+    if len(inflated) != size:
         raise ValueError("its size is wrong")
-    return plain
+    return inflated
 
 
 def _snappy_size(data: bytes | memoryview) -> int:

@@ -137,12 +137,12 @@ class OrcTail:
         while at < len(data):
             head = int.from_bytes(data[at : at + 3], "little")
             chunk = data[at + 3 : at + 3 + (head >> 1)]
-            plain = chunk if head & 1 else inflate(self._codec, chunk, min(self._chunk, MAX_TAIL_BYTES))
+            inflated = chunk if head & 1 else inflate(self._codec, chunk, min(self._chunk, MAX_TAIL_BYTES))
             at += 3 + (head >> 1)
-            total += len(plain or b"")
-            if plain is None or at > len(data) or total > MAX_TAIL_BYTES:
+            total += len(inflated or b"")
+            if inflated is None or at > len(data) or total > MAX_TAIL_BYTES:
                 raise ValueError("the file's tail is damaged")
-            parts.append(plain)
+            parts.append(inflated)
         return b"".join(parts)
 
 

@@ -94,7 +94,7 @@ def bundles(items: Sequence[Item], n_files: Callable[[Item], int | None], most: 
     most = min(most, max(total // (4 * thread_count()), _MIN_FILES_PER_ITEM))
 
     def weight(item: Item) -> int:
-        known = n_files(item)
-        return most if known is None else known
+        count = n_files(item)
+        return most if count is None else count
 
     return runs(items, weight, most)

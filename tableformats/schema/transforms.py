@@ -154,7 +154,7 @@ class Transform:
         step, limit = scalar(self.width - 1, pa.int64()), (1 << (target.bit_width - 1)) - 1
         full = pc.greater(as_long, scalar(limit - (self.width - 1), pa.int64()))
         upper = pc.if_else(full, scalar(limit, pa.int64()), pc.add(as_long, step))
-        # A value that overflowed is no multiple of the width (see may_have_overflowed) and proves nothing.
+        # Other values than multiples of the width have overflowed (see may_have_overflowed) and prove nothing.
         width = scalar(self.width, pa.int64())
         is_multiple = pc.equal(pc.multiply_checked(pc.divide(as_long, width), width), as_long)
         lower, upper = (pc.if_else(is_multiple, side, scalar(None, pa.int64())) for side in (as_long, upper))

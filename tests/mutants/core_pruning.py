@@ -162,8 +162,8 @@ MUTANTS = (
     Mutant(
         "one-side-refuses-for-all",
         "core/pruning:leaf_mask",
-        "refused = (low < first) | (high > last)",
-        "refused = (low < first) & (high > last)",
+        "differs = (low < first) | (high > last)",
+        "differs = (low < first) & (high > last)",
         "a file is a full match although one bound lies outside",
         (f"{_KERNELS}::test_leaf_mask_over_all_small_ranges",),
     ),
