@@ -28,12 +28,11 @@ from .expressions import Expression, col
 from .limits import Limits
 from .schema import Field, Schema
 from .table.table import Snapshot, Table, open_table
+from .version import __version__
 
 if TYPE_CHECKING:
     from . import spark
     from .cache.metadata_cache import MetadataCache
-
-__version__ = "0.1.0"
 
 __all__ = [
     "AmbiguousFormatError",

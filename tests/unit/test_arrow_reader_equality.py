@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tableformats.engines.arrow.equality import KeySet
+from tableformats.engines.arrow.key_sets import KeySet
 from tableformats.errors import CorruptMetadataError
 from tableformats.schema import Field, StructType, primitive
 from tableformats.table.table import Snapshot

@@ -13,9 +13,12 @@ import pyarrow as pa
 from ...columnar import compute as pc
 from ...columnar.arrays import scalar, to_numpy
 from ...errors import CorruptMetadataError
+from ...expressions import tree as ex
 from ...planning.plan import FilePlan
 from ...planning.tasks import ScanTask, tasks_of
 from ...plugin.deletes import EQUALITY
+from .deletes import deleted_positions
+from .reader import count_rows
 
 __all__ = ["count"]
 
@@ -78,8 +81,6 @@ def _check_cardinalities(plan: FilePlan, files: np.ndarray, physical: np.ndarray
 
 def _add_unknown(plan: FilePlan, total: int, limit: int | None) -> int:
     """``total`` and the rows of the files of ``plan``, until ``limit`` is reached."""
-    from . import count_rows
-
     undecided = []
     for task in tasks_of(plan):
         if _is_counted_by_positions(task):
@@ -94,8 +95,6 @@ def _add_unknown(plan: FilePlan, total: int, limit: int | None) -> int:
 
 
 def _is_counted_by_positions(task: ScanTask) -> bool:
-    from ...expressions import tree as ex
-
     return (
         task.residual == ex.TRUE
         and task.record_count is not None
@@ -104,8 +103,6 @@ def _is_counted_by_positions(task: ScanTask) -> bool:
 
 
 def _rows_without_positions(plan: FilePlan, task: ScanTask) -> int:
-    from .deletes import deleted_positions
-
     assert task.record_count is not None
     positions = deleted_positions(plan.snapshot.format_snapshot, task, task.record_count)
     return task.record_count - len(positions)

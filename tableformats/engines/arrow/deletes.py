@@ -19,8 +19,8 @@ from ...planning.tasks import ScanTask
 from ...plugin.deletes import EQUALITY
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Field, Schema, StructType
-from .equality import KeySet
-from .nodes import FileNode, Selection
+from .files.column_tree import FileNode, Selection
+from .key_sets import KeySet
 from .projection import Projection, Resolver
 
 __all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "is_kind", "positions_within"]

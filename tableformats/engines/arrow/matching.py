@@ -10,7 +10,8 @@ from ...planning.tasks import ScanTask
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Schema
 from .deletes import DeleteLoader
-from .files import open_data_file, reading
+from .files.data_file import typed_errors
+from .files.opening import open_data_file
 from .projection import Resolver
 from .reader import identity_values
 
@@ -39,7 +40,7 @@ class KeyMatcher:
             selection = file.select(frozenset().union(*(f.projection.leaves for f in filters)))
             for first, rows in file.rows(selection):
                 matched = np.zeros(len(rows), bool)
-                with reading(task.path):
+                with typed_errors(task.path):
                     for keys in filters:
                         matched |= ~keys.keep(rows, selection)
                 found |= BitMap64((np.flatnonzero(matched) + first).astype(np.uint64))

@@ -15,7 +15,7 @@ from ...errors import CorruptMetadataError
 from ...planning.tasks import ScanTask
 from ...plugin.columns import MetadataColumn, NameMapping
 from ...schema import Field, arrow_type
-from .nodes import FileNode, Selection
+from .files.column_tree import FileNode, Selection
 from .projection import Resolver
 
 __all__ = ["MetadataReader", "numbered"]

@@ -20,9 +20,9 @@ from pyarrow import types
 from ...errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from ...plugin.columns import NameMapping
 from ...schema import Field, ListType, MapType, StructType, Type, arrow_type
-from .casts import can_read, cast_values
-from .nodes import FileNode, Selection
-from .variant_shredding import MalformedVariantError, unshredded
+from .files.column_tree import FileNode, Selection
+from .values.casts import can_read, cast_values
+from .values.variant_shredding import MalformedVariantError, unshredded
 
 __all__ = ["Projection", "Resolver"]
 
@@ -245,7 +245,7 @@ class Resolver:
 
     Parameters
     ----------
-    root : the file's columns, numbered (see :func:`tableformats.engines.arrow.files.open_data_file`)
+    root : the file's columns, numbered (see :func:`tableformats.engines.arrow.files.opening.open_data_file`)
     mapping : how they are found
     constants : identity partition values by the id of their source field
     path : of the file, for errors

@@ -21,7 +21,8 @@ from ...plugin.partitions import PartitionSpec
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Field, StructType, arrow_field
 from .deletes import DeleteLoader, deleted_positions, positions_within
-from .files import DataFile, open_data_file, reading
+from .files.data_file import DataFile, typed_errors
+from .files.opening import open_data_file
 from .filters import evaluate
 from .metadata_columns import MetadataReader, numbered
 from .projection import Resolver
@@ -94,7 +95,7 @@ class _Reader:
         selection = file.select(leaves)
         stored = file.rows(selection)
         for rows in _without(positions, numbered(stored) if metadata.needs_positions else stored):
-            with reading(task.path):
+            with typed_errors(task.path):
                 for keys in filters:
                     rows = rows.filter(pa.array(keys.keep(rows, selection)))
                 if task.residual != ex.TRUE:

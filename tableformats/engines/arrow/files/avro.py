@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...errors import CorruptMetadataError, TableFormatsError
-from ...limits import Limits
+from ....errors import CorruptMetadataError, TableFormatsError
+from ....limits import Limits
 from .avro_blocks import AvroBlocks, Block
 from .avro_types import ID_KEY, column_of
-from .files import DataFile, counted_rows, empty_rows
-from .nodes import Selection, file_tree
+from .column_tree import Selection, file_tree
+from .data_file import DataFile, counted_rows, empty_rows
 
 __all__ = ["AvroFile"]
 
@@ -43,7 +43,7 @@ class AvroFile(DataFile):
         return Selection(self.root, (leaf for column in columns for leaf in column.leaves))
 
     def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
-        blocks = [block for block in self._blocks.blocks if self.part.holds(block.offset)]
+        blocks = [block for block in self._blocks.blocks if self.byte_range.contains(block.offset)]
         # Blocks follow each other, so those of a part are neighbours.
         first = sum(block.count for block in self._blocks.blocks if blocks and block.offset < blocks[0].offset)
         count = sum(block.count for block in blocks)

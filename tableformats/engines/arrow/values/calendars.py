@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from ...columnar.arrays import to_arrow, to_numpy
-from ...errors import UnsupportedFeatureError
-from ...schema.datetimes import DAY_S, FIRST_GREGORIAN_DAY, YEAR_1900_S
+from ....columnar.arrays import to_arrow, to_numpy
+from ....errors import UnsupportedFeatureError
+from ....schema.datetimes import DAY_S, FIRST_GREGORIAN_DAY, YEAR_1900_S
 
 __all__ = ["OldCalendar", "OldCalendars", "proleptic_days"]
 

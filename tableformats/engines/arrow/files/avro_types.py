@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from ...errors import CorruptMetadataError, UnsupportedFeatureError
-from ...limits import DEFAULT_LIMITS, Limits
+from ....errors import CorruptMetadataError, UnsupportedFeatureError
+from ....limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["ID_KEY", "AvroColumn", "RecordColumn", "column_of"]
 

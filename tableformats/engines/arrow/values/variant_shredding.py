@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from ...schema import primitive
+from ....schema import primitive
 from .casts import can_read, cast_values
 
 __all__ = ["MalformedVariantError", "unshredded"]

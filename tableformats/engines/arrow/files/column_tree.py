@@ -16,10 +16,10 @@ from itertools import count
 import pyarrow as pa
 from pyarrow import types
 
-from ...limits import DEFAULT_LIMITS, Limits
-from ...schema import Field, ListType, MapType, Schema, StructType, Type
-from .calendars import OldCalendar
-from .casts import storage_of
+from ....limits import DEFAULT_LIMITS, Limits
+from ....schema import Field, ListType, MapType, Schema, StructType, Type
+from ..values.calendars import OldCalendar
+from ..values.casts import storage_of
 
 __all__ = ["FileNode", "Selection", "file_tree", "numbered_as"]
 

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from ...errors import CorruptMetadataError, UnsupportedFeatureError
-from ...io.compression import AVRO_CODECS, DAMAGE, inflate_avro
-from ...limits import DEFAULT_LIMITS, Limits
+from ....errors import CorruptMetadataError, UnsupportedFeatureError
+from ....io.compression import AVRO_CODECS, DAMAGE, inflate_avro
+from ....limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["AvroBlocks", "Block"]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from pyarrow import types
 
-from ...schema import DecimalType, FixedType, PrimitiveType, Type, arrow_type
+from ....schema import DecimalType, FixedType, PrimitiveType, Type, arrow_type
 
 __all__ = ["can_read", "cast_values", "storage_of", "without_views"]
 
