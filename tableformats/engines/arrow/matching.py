@@ -1,4 +1,4 @@
-"""Which rows of a data file the keys of equality deletes match, as positions: what changes by such deletes are."""
+"""The positions of the rows of a data file that equality deletes remove; the change feed reports these rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["KeyMatcher"]
 
 
 class KeyMatcher:
-    """Equality deletes of one snapshot, looked up in data files. Every delete file is loaded once."""
+    """Finds the rows that equality deletes of one snapshot remove. Each delete file is loaded once."""
 
     def __init__(self, snapshot: FormatSnapshot, schema: Schema, storage: Storage) -> None:
         self._snapshot = snapshot
@@ -27,11 +27,12 @@ class KeyMatcher:
         self._deletes = DeleteLoader(snapshot, schema)
 
     def positions(self, task: ScanTask) -> BitMap64:
-        """The positions of the rows that some of the task's equality deletes match; reads the key columns.
+        """The positions of the rows that one of the task's equality deletes removes. Only key columns are read.
 
         Raises
         ------
-        CorruptMetadataError, UnsupportedFeatureError : as reading the file does
+        CorruptMetadataError, UnsupportedFeatureError
+            As reading the file does.
         """
         mapping, found = self._snapshot.name_mapping, BitMap64()
         with open_data_file(self._storage, task, mapping) as file:
