@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import click
 
-from .. import __version__
 from ..errors import InvalidPredicateError
+from ..version import __version__
 from .commands import COMMANDS
 from .demo import demo
 from .output import print_error

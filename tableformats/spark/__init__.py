@@ -1,7 +1,7 @@
 """Run a plan with Spark: :func:`to_spark` gives a DataFrame over a plan's files, :func:`read` opens a table first.
 
 Nothing is installed into Spark: no JAR, no session setting. See :mod:`path` for sessions with a
-JVM, :mod:`tableformats.engines.spark.portable.path` for Spark Connect, and docs/spark.md for SQL and streams.
+JVM, :mod:`tableformats.engines.spark.portable.portable_scan` for Spark Connect, and docs/spark.md for SQL and streams.
 """
 
 from __future__ import annotations

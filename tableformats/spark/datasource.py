@@ -9,25 +9,24 @@ Imported only by processes that use PySpark 4.0 or later.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from ..engines.spark.batches import SparkBatches, spark_schema_json
-from ..engines.spark.distributed.transport import Access, PackedScan, pack_scan, unpack_scan
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
 from ..expressions import tree as ex
+from .file_groups import TaskReader, check_schema, file_groups, spark_schema
 from .options import ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..table.scan import Scan, ScanPlan, ScanTask
+    from ..table.scan import Scan
     from .streaming import StreamReader
 
-__all__ = ["FileGroup", "TableFormatsDataSource", "TaskReader", "check_schema", "file_groups"]
+__all__ = ["TableFormatsDataSource"]
 
 _PUSHDOWN_PROCESS = "pyspark.sql.worker.data_source_pushdown_filters"
 """The module that Spark runs to plan a read with pushed filters, and only then (4.1 and later)."""
@@ -56,10 +55,10 @@ class TableFormatsDataSource(DataSource):
         """The columns of the table, all nullable; called once, when the DataFrame or view is made."""
         table = self._read.open_table()
         if self._read.is_streaming:
-            return _struct(self._read.restrict(table.snapshot()))
+            return spark_schema(self._read.restrict(table.snapshot()))
         scan = self._read.scan(table)
         self._version = scan.snapshot.version
-        return _struct(scan)
+        return spark_schema(scan)
 
     def reader(self, schema: StructType) -> BatchReader:
         """What plans one query."""
@@ -81,59 +80,6 @@ class TableFormatsDataSource(DataSource):
         from .streaming import StreamReader
 
         return StreamReader(self._read, schema)
-
-
-def _struct(scan: Scan) -> StructType:
-    return StructType.fromJson(spark_schema_json(scan.schema))
-
-
-def check_schema(scan: Scan, schema: StructType) -> None:
-    """Raise UnsupportedFeatureError unless ``schema`` is what the rows of ``scan`` have."""
-    own = _struct(scan)
-    if own != schema:
-        raise UnsupportedFeatureError(
-            f"the rows have the columns {own.simpleString()}, not {schema.simpleString()}",
-            field="schema",
-            path=scan.snapshot.location,
-            hint="Give no schema. If the table's schema has just changed, read or start the query again",
-        )
-
-
-class FileGroup(InputPartition):
-    """Files, or parts of them, that one Spark task reads."""
-
-    def __init__(self, scan: PackedScan, tasks: Sequence[ScanTask]) -> None:
-        super().__init__(None)
-        self.scan = scan
-        self.tasks = list(tasks)
-
-    def __repr__(self) -> str:
-        return f"FileGroup({len(self.tasks)} files)"
-
-
-def file_groups(plan: ScanPlan, options: ReadOptions) -> list[InputPartition]:
-    """The files of ``plan``, packed as the options and the table say."""
-    sizes = {"target_size": options.size("split-size"), "open_cost": options.size("file-open-cost")}
-    given = {name: size for name, size in sizes.items() if size is not None}
-    scan = pack_scan(plan.scan)
-    return [FileGroup(scan, tasks) for tasks in plan.splits(**given)]
-
-
-class TaskReader:
-    """What executors have: reads groups of planned files."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-
-    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """The rows of the group's files; of anything else none, for Spark makes up a partition where there is none."""
-        from ..engines.arrow import read_tasks
-
-        if not isinstance(partition, FileGroup):
-            return
-        scan = unpack_scan(partition.scan, self._access)
-        batches = SparkBatches(scan.schema)
-        yield from map(batches.convert, read_tasks(scan, partition.tasks))
 
 
 class BatchReader(DataSourceReader):

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ..errors import UnsupportedFeatureError
 from ..expressions import tree as ex
 from ..table.changes import CHANGE_COLUMNS
-from .datasource import check_schema
+from .file_groups import check_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from ..errors import UnsupportedFeatureError
 from ..plugin.format import utc_datetime
 from ..table.table import epoch_ms
-from .datasource import TaskReader, file_groups
+from .file_groups import TaskReader, file_groups
 from .options import STREAM, ReadOptions
 from .stream_files import ALL, AppendedFiles, InitialFiles, StreamFiles
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from tableformats.engines.spark import positions
-from tableformats.engines.spark.columns import ROW_INDEX
+from tableformats.engines.spark.columns.naming import ROW_INDEX
+from tableformats.engines.spark.deletes import positions
 from tableformats.engines.spark.native.jvm import Bridge, java_class
 from tableformats.schema import Field, primitive
 from tests.support.arrow_fakes import FakeFile, snapshot_of, write

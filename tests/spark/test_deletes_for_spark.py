@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from tableformats.engines.spark import equality, positions
-from tableformats.engines.spark.positions import as_lists, in_pieces, pages_of
+from tableformats.engines.spark.deletes import equality, positions
+from tableformats.engines.spark.deletes.positions import as_lists, in_pieces, pages_of
 from tableformats.errors import LimitExceededError
 
 

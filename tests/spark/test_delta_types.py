@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tableformats import UnsupportedFeatureError, open_table
-from tableformats.engines.spark.columns import check_readable
+from tableformats.engines.spark.columns.checks import check_readable
 from tableformats.schema import Field, ListType, StructType, primitive
 from tests.spark.support.session import READS_SHREDDED
 from tests.support.delta_log import DeltaLog, field

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...columnar.arrays import flat
-from .columns import Naming
-from .equality import equality_rows
-from .stored_columns import namings
+from .columns.file_naming import namings
+from .columns.naming import Naming
+from .deletes.equality import equality_rows
 
 if TYPE_CHECKING:
     from ...planning.plan import FilePlan

@@ -13,7 +13,7 @@ from ...columnar.arrays import to_numpy
 
 if TYPE_CHECKING:
     from ...planning.plan import FilePlan
-    from .positions import Pages
+    from .deletes.positions import Pages
 
 __all__ = ["UNKNOWN", "RowCounter"]
 
@@ -30,7 +30,7 @@ class RowCounter:
         self._rows = rows
         self._deleted = np.zeros(len(rows), np.int64)
 
-    def noting(self, deleted: Iterable[Pages]) -> Iterator[Pages]:
+    def recording(self, deleted: Iterable[Pages]) -> Iterator[Pages]:
         """The same pages, one for each of the files; the number of their rows is kept."""
         for number, file in enumerate(deleted):
             self._deleted[number] = file.rows

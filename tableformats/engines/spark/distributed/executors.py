@@ -25,6 +25,7 @@ from ....planning.planner import prune_parts
 from ....planning.record_counts import RecordCounts
 from ....plugin.report import ScanReport
 from ....runtime.threads import runs
+from ....version import __version__
 from ..session import check_session
 from .transport import Access, PackedScan, pack_parts, pack_scan, unpack_parts, unpack_scan
 
@@ -66,7 +67,7 @@ class Executors:
         storage = scan.snapshot.storage
         bins = [zlib.compress(pack_parts(scan, some), 1) for some in runs(parts, _weight, _BIN_BYTES)]
         access = Access(dict(storage.options), storage.allow_paths, storage.limits)
-        job = _Job(_version(), pack_scan(scan), access, list(keys), bins)
+        job = _Job(__version__, pack_scan(scan), access, list(keys), bins)
         frame = self._spark.range(0, len(bins), 1, len(bins)).mapInArrow(partial(_read_bins, job), _SPARK_ANSWER)
         try:
             answers = sorted(frame.collect(), key=lambda row: row.place)
@@ -89,12 +90,6 @@ class _Job:
     bins: list[bytes] = field(repr=False)
 
 
-def _version() -> str:
-    from .... import __version__
-
-    return __version__
-
-
 def _weight(part: NumberedPart) -> int:
     return (part[1].size_bytes or 0) + _OPEN_BYTES
 
@@ -115,9 +110,9 @@ def _read_bins(job: _Job, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
 
 
 def _read_bin(job: _Job, packed: bytes) -> Iterator[dict[str, Any]]:
-    if job.version != _version():
+    if job.version != __version__:
         raise UnsupportedFeatureError(
-            f"the executors have version {_version()} of tableformats, and the driver has {job.version}",
+            f"the executors have version {__version__} of tableformats, and the driver has {job.version}",
             field="engine",
             hint="Install the same version for the Python of the executors",
         )

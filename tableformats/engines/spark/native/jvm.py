@@ -20,15 +20,16 @@ import numpy as np
 
 from ....columnar.arrays import flat, text_buffers, to_numpy
 from ....errors import UnsupportedFeatureError
-from ..columns import ROW_INDEX, StoredColumn
-from ..hadoop import hadoop_schemes
-from ..positions import PLACE, PLACE_FIELD, LiveTest, Pages, in_pieces
+from ..columns.naming import ROW_INDEX, StoredColumn
+from ..deletes.positions import PLACE, PLACE_FIELD, LiveTest, Pages, in_pieces
+from ..hadoop_paths import hadoop_schemes
+from ..relations import READER_OPTIONS, Relation, RelationReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Bridge", "Planner", "java_class"]
+__all__ = ["Bridge", "java_class"]
 
 _LOG = logging.getLogger(__name__)
 _SOURCES = (
@@ -56,7 +57,7 @@ _READERS = {
 _loaders: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
-class Planner:
+class PlannerCallback:
     """What the JVM asks of the files of a relation when it plans a query; it holds this as long as a DataFrame of the
     plan lives.
 
@@ -82,7 +83,7 @@ class Planner:
         implements = ["java.util.function.Function", "java.util.function.ToLongBiFunction"]
 
 
-class Bridge:
+class Bridge(RelationReader):
     """One session's JVM. ``version`` is Spark's, as (major, minor).
 
     Raises UnsupportedFeatureError where the session does not let Python at it.
@@ -125,62 +126,41 @@ class Bridge:
             # Whoever needs the classes tries again, and says what is wrong.
             _LOG.debug("the classes were not compiled ahead", exc_info=True)
 
-    def relation(
-        self,
-        label: str,
-        files: pa.Table,
-        partition_schema: Mapping[str, Any],
-        data_schema: Mapping[str, Any],
-        options: Mapping[str, str],
-        planner: Planner,
-        file_format: str,
-        live: Any = None,
-        columns: Sequence[StoredColumn] | None = None,
-    ) -> DataFrame:
-        """A DataFrame over data files.
-
-        Parameters
-        ----------
-        label : what EXPLAIN shows as the location
-        files : ``path`` (of :func:`hadoop_paths`, decoded), ``size`` (int64, bytes), then the
-            partition columns
-        partition_schema, data_schema : Spark's JSON of the struct types
-        options : of the reader; they win over the session's settings, for this DataFrame only
-        file_format : of the files, parquet or orc
-        live : which rows there are, the condition of :meth:`live_test`; None: all
-        columns : the DataFrame's; None: those of the structs, as stored
+    def relation_frame(self, relation: Relation, output: Sequence[StoredColumn] | None = None) -> DataFrame:
+        """See :meth:`RelationReader.relation_frame`.
 
         Raises
         ------
-        UnsupportedFeatureError : columns have Parquet field ids, and the session's settings choose a reader that knows
-            of none (the query fails if they do later); the session has no Hadoop connector for a file's scheme
+        UnsupportedFeatureError
+            Columns have Parquet field ids, and the session's settings choose a reader that ignores them (the query
+            fails if the settings do so later); the session has no Hadoop connector for a file's scheme.
         """
         from pyspark.java_gateway import ensure_callback_server_started
 
         ensure_callback_server_started(self._gateway)
-        self._check_connectors(files["path"])
+        self._check_connectors(relation.files["path"])
         # Each call of the JVM takes a tenth of a millisecond.
         relations = self._instance("Relations").open(self._session, self._dataset)
-        by_id, nested = _has_ids(data_schema), _is_nested(data_schema)
-        if by_id:
-            self._refuse_row_reader(relations, nested)
-        constants, rows = files.drop_columns(["path", "size"]), None
+        has_field_ids, is_nested = relation.has_field_ids, relation.is_nested
+        if has_field_ids:
+            self._refuse_row_reader(relations, is_nested)
+        constants, rows = relation.constant_columns, None
         if constants.num_columns:
-            rows = self._rows(constants, self._data_type(partition_schema))
+            rows = self._rows(constants, self._data_type(relation.constant_schema))
         return self._frame(
             relations.frame(
-                label,
-                self._files(relations, files),
+                relation.label,
+                self._files(relations, relation.files),
                 rows,
-                json.dumps(partition_schema),
-                json.dumps(data_schema),
-                _READERS[file_format],
-                json.dumps(options),
-                planner,
-                by_id,
-                nested,
-                live,
-                None if columns is None else json.dumps([[c.stored, c.name, c.is_float] for c in columns]),
+                json.dumps(relation.constant_schema),
+                json.dumps(relation.data_schema),
+                _READERS[relation.file_format],
+                json.dumps(READER_OPTIONS[relation.file_format]),
+                PlannerCallback(relation.keep, relation.count),
+                has_field_ids,
+                is_nested,
+                None if relation.live is None else relation.live.condition,
+                None if output is None else json.dumps([[c.stored, c.name, c.is_float] for c in output]),
             )
         )
 
@@ -248,12 +228,6 @@ class Bridge:
             arguments[i] = argument
         (constructor,) = self._loader().loadClass("tableformats.spark.LiveRows").getConstructors()
         return constructor.newInstance(arguments)
-
-    def spark_type(self, kind: Any) -> Any:
-        """Spark's JSON of a type as PySpark's type."""
-        from pyspark.sql.types import _parse_datatype_json_string
-
-        return _parse_datatype_json_string(json.dumps(kind))
 
     def _frame(self, jdf: Any) -> DataFrame:
         from pyspark.sql import DataFrame
@@ -337,11 +311,3 @@ def _said(error: Exception) -> str:
     """What a Java exception says, without its stack."""
     java = getattr(error, "java_exception", None)
     return str(error if java is None else java.toString()).partition("\n")[0]
-
-
-def _has_ids(struct: Mapping[str, Any]) -> bool:
-    return "parquet.field.id" in json.dumps(struct)
-
-
-def _is_nested(struct: Mapping[str, Any]) -> bool:
-    return any(isinstance(f["type"], Mapping) for f in struct["fields"])

@@ -16,16 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import LimitExceededError
-from ...limits import DEFAULT_LIMITS, Limits
-from ...plugin.deletes import EQUALITY
-from .columns import HIDDEN, ROW_INDEX
+from ...._core.bitmap import words
+from ....errors import LimitExceededError
+from ....limits import DEFAULT_LIMITS, Limits
+from ....plugin.deletes import EQUALITY
+from ..columns.naming import HIDDEN, ROW_INDEX
+from ..columns.spark_types import nullable_field
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
     from pyspark.sql import Column
 
-    from ...planning.plan import FilePlan
+    from ....planning.plan import FilePlan
 
 __all__ = [
     "PLACE",
@@ -41,15 +43,10 @@ __all__ = [
 ]
 
 PLACE = f"{HIDDEN}place"
-PLACE_FIELD: dict[str, Any] = {"name": PLACE, "type": "long", "nullable": True, "metadata": {}}
+PLACE_FIELD = nullable_field(PLACE, "long")
 _PAGES, _WORDS = f"{HIDDEN}pages", f"{HIDDEN}words"
-WORDS_FIELDS: list[dict[str, Any]] = [
-    {
-        "name": name,
-        "type": {"type": "array", "elementType": kind, "containsNull": True},
-        "nullable": True,
-        "metadata": {},
-    }
+WORDS_FIELDS = [
+    nullable_field(name, {"type": "array", "elementType": kind, "containsNull": True})
     for name, kind in ((_PAGES, "integer"), (_WORDS, "long"))
 ]
 """Spark's JSON of the constants of either form."""
@@ -137,8 +134,6 @@ def pages_of(positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS, re
     Cost: O(last deleted row / 64). Memory: 4 bytes for each page of 4096 rows up to that row, 512 for each that has a
     deleted one.
     """
-    from ..._core.bitmap import words
-
     if not positions:
         return Pages(0, np.zeros(0, np.int64), np.zeros((0, _PAGE_WORDS), np.uint64), 0)
     last = int(positions.max())

@@ -1,9 +1,10 @@
-"""Shredded variants made whole: :func:`unshredded` gives the binary value that each row would have without shredding.
+"""Reconstruct shredded variants: :func:`unshredded` gives the binary value that each row would have without shredding.
 
-A shredded variant stores what fits a type in ``typed_value``, the rest in ``value``, and so do the fields and elements
-below it. Scalars are encoded column by column, objects and arrays row by row. The metadata, whose dictionary names all
-fields, stays as it is stored. Sources: Parquet VariantShredding.md, "Value Shredding", "Shredded Value Types",
-"Reconstructing a Shredded Variant"; VariantEncoding.md, "Metadata encoding", "Value encoding", "Encoding types".
+A shredded variant stores values that fit a type in ``typed_value`` and others in ``value``; so do the fields and
+elements below it. Scalars are encoded column by column, objects and arrays row by row. The variant's metadata, a
+dictionary of field names, is returned as it is stored. Sources: Parquet VariantShredding.md, "Value Shredding",
+"Shredded Value Types", "Reconstructing a Shredded Variant"; VariantEncoding.md, "Metadata encoding", "Value encoding",
+"Encoding types".
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from ...schema import primitive
+from ....schema import primitive
 from .casts import can_read, cast_values
 
 __all__ = ["MalformedVariantError", "unshredded"]
@@ -30,20 +31,28 @@ _MAX_SHORT_STRING = 63
 
 
 class MalformedVariantError(ValueError):
-    """What is stored is no variant, or is shredded in a way that the specification does not know."""
+    """The stored bytes are no variant, or are shredded in a way that the specification does not define."""
 
 
 def unshredded(group: pa.StructArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
-    """The metadata and the whole value of each row of a variant's group; they mean nothing where the group is NULL.
+    """The metadata and the complete value of each row of a variant's group.
 
     Parameters
     ----------
-    group : struct<metadata: binary, value: binary, typed_value: any>; one of the last two may be missing
+    group : pa.StructArray
+        struct<metadata: binary, value: binary, typed_value: any>; one of the last two may be missing.
+
+    Returns
+    -------
+    metadata, value : pa.BinaryArray
+        Undefined where ``group`` is NULL.
 
     Raises
     ------
-    MalformedVariantError : what is stored is no such thing
-    OverflowError : the values take more than 2 GiB
+    MalformedVariantError
+        The group has other members, or its bytes are damaged.
+    OverflowError
+        The values take more than 2 GiB.
     """
     if not {f.name for f in group.type} <= {"metadata", "value", "typed_value"}:
         raise MalformedVariantError("a variant has other members than metadata, value and typed_value")
@@ -51,7 +60,7 @@ def unshredded(group: pa.StructArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
     metadata = _bytes(_member(group, "metadata"), "metadata")
     if np.any(present & ~_valid(metadata)):
         raise MalformedVariantError("a variant has no metadata")
-    # A value that is missing where one is required is a variant null. Source: VariantShredding.md, "Value Shredding".
+    # A missing value where one is required is a variant null. Source: VariantShredding.md, "Value Shredding".
     if _member(group, "typed_value") is None:
         return metadata, _bytes(_member(group, "value"), "value").fill_null(_NULL)
     values = pa.array([_NULL if v is None else v for v in _encode(group, _Names.of(metadata), present)], pa.binary())
@@ -65,7 +74,7 @@ def unshredded(group: pa.StructArray) -> tuple[pa.BinaryArray, pa.BinaryArray]:
 
 @dataclass(frozen=True)
 class _Dictionary:
-    """The names in one metadata, by id, and the id of each."""
+    """The field names of one variant metadata, by id, and the id of each name."""
 
     names: Sequence[bytes]
     ids: Mapping[bytes, int]
@@ -73,7 +82,7 @@ class _Dictionary:
 
 @dataclass(frozen=True)
 class _Names:
-    """The dictionaries of rows, each parsed once: ``codes`` says which of the ``stored`` metadata a row has."""
+    """The dictionary of each row. Equal metadata are parsed once; ``codes`` gives each row's index in ``stored``."""
 
     codes: np.ndarray
     stored: Sequence[bytes | None]
@@ -99,7 +108,7 @@ def _dictionary(metadata: bytes) -> _Dictionary:
         raise MalformedVariantError("the metadata of a variant is empty or of an unknown version")
     width = (metadata[0] >> 6) + 1
     count = int.from_bytes(metadata[1 : 1 + width], "little")
-    if not count:  # then writers leave out the offsets too
+    if not count:  # then writers omit the offsets too
         return _Dictionary((), {})
     text_at = 1 + width * (count + 2)
     if text_at > len(metadata):
@@ -114,40 +123,40 @@ def _dictionary(metadata: bytes) -> _Dictionary:
 
 
 def _numbers(data: bytes, start: int, count: int, width: int) -> np.ndarray:
-    """int64[count]: unsigned little-endian numbers of ``width`` bytes, 4 at most."""
+    """int64[count]: unsigned little-endian numbers of ``width`` bytes, at most 4."""
     raw = np.frombuffer(data, np.uint8, count * width, start).reshape(count, width)
     return raw.astype(np.int64) @ (1 << 8 * np.arange(width, dtype=np.int64))
 
 
-# ---- values, one level after the other ------------------------------------------------------------------------------
+# ---- values, level by level ------------------------------------------------------------------------------------------
 
 
 def _encode(group: pa.StructArray, names: _Names, wanted: np.ndarray) -> Encoded:
-    """The values of a group with ``value`` and ``typed_value``, in the rows that are ``wanted``."""
+    """The values of a group with ``value`` and ``typed_value``; None outside of the rows ``wanted``."""
     value, typed = _member(group, "value"), _member(group, "typed_value")
     wanted = wanted & _valid(group)
     found: Encoded = [None] * len(group)
     if value is not None:
         stored = _bytes(value, "value").to_pylist()
-        found = [v if there else None for v, there in zip(stored, wanted, strict=True)]
+        found = [v if is_wanted else None for v, is_wanted in zip(stored, wanted, strict=True)]
     if typed is None:
         return found
     wanted = wanted & _valid(typed)
     if types.is_struct(typed.type):
         return _objects(typed, names, wanted, found)
-    if any(v is not None for v, there in zip(found, wanted, strict=True) if there):
+    if any(v is not None for v, is_wanted in zip(found, wanted, strict=True) if is_wanted):
         raise MalformedVariantError("a variant has a value and a typed_value, and the typed_value is no object")
-    whole = _arrays(typed, names, wanted) if _is_list(typed.type) else _scalars(typed)
-    return [w if there else v for w, there, v in zip(whole, wanted, found, strict=True)]
+    encoded = _arrays(typed, names, wanted) if _is_list(typed.type) else _scalars(typed)
+    return [e if is_wanted else v for e, is_wanted, v in zip(encoded, wanted, found, strict=True)]
 
 
-def _objects(typed: pa.StructArray, names: _Names, wanted: np.ndarray, plain: Encoded) -> Encoded:
-    """Shredded objects, together with the fields that ``plain`` has beside the shredded ones."""
+def _objects(typed: pa.StructArray, names: _Names, wanted: np.ndarray, unshredded_fields: Encoded) -> Encoded:
+    """Shredded objects, merged with the objects that hold the fields that are not shredded."""
     shredded = [f.name.encode() for f in typed.type]
     if len(set(shredded)) != len(shredded):
         raise MalformedVariantError("a field of a variant is shredded twice")
     columns = [_encode(_group(typed.field(i)), names, wanted) for i in range(len(shredded))]
-    found = list(plain)
+    found = list(unshredded_fields)
     for row in np.flatnonzero(wanted).tolist():
         dictionary = names[row]
         fields = []
@@ -157,20 +166,20 @@ def _objects(typed: pa.StructArray, names: _Names, wanted: np.ndarray, plain: En
                 if name not in dictionary.ids:
                     raise MalformedVariantError("a shredded field is not in the metadata of its variant")
                 fields.append((name, dictionary.ids[name], value))
-        rest = plain[row]
-        found[row] = _object(fields, _Rest((), b"") if rest is None else _rest(rest, dictionary, shredded))
+        rest = unshredded_fields[row]
+        found[row] = _object(fields, _Object((), b"") if rest is None else _parsed(rest, dictionary, shredded))
     return found
 
 
 @dataclass(frozen=True)
-class _Rest:
-    """An encoded object taken apart: name, id and offset of each field, and the bytes that offsets point into."""
+class _Object:
+    """A parsed object: name, id and offset of each field, and the bytes that the offsets point into."""
 
     fields: Sequence[tuple[bytes, int, int]]
     values: bytes
 
 
-def _rest(value: bytes, dictionary: _Dictionary, shredded: Sequence[bytes]) -> _Rest:
+def _parsed(value: bytes, dictionary: _Dictionary, shredded: Sequence[bytes]) -> _Object:
     """The fields of a partially shredded object that are not shredded."""
     if not value or value[0] & 3 != _OBJECT:
         raise MalformedVariantError("a variant has a typed_value with fields, and a value that is no object")
@@ -191,11 +200,11 @@ def _rest(value: bytes, dictionary: _Dictionary, shredded: Sequence[bytes]) -> _
     found = [(dictionary.names[i], i, offset) for i, offset in zip(ids, offsets, strict=True)]
     if not {name for name, _, _ in found}.isdisjoint(shredded):
         raise MalformedVariantError("a shredded field of a variant stands in its value too")
-    return _Rest(found, value[values_at : values_at + end])
+    return _Object(found, value[values_at : values_at + end])
 
 
-def _object(shredded: Sequence[tuple[bytes, int, bytes]], rest: _Rest) -> bytes:
-    """An object of fields and of what is left; its fields are sorted by the bytes of their names."""
+def _object(shredded: Sequence[tuple[bytes, int, bytes]], rest: _Object) -> bytes:
+    """Encode an object of shredded fields and the fields of ``rest``, sorted by the bytes of their names."""
     fields, values, size = list(rest.fields), [rest.values], len(rest.values)
     for name, number, value in shredded:
         fields.append((name, number, size))
@@ -225,10 +234,10 @@ def _arrays(typed: pa.Array, names: _Names, wanted: np.ndarray) -> Encoded:
     elements = _group(typed.values.slice(start, stop - start))
     lengths = np.diff(offsets)
     found = _encode(elements, names.repeat(lengths), np.repeat(wanted, lengths))
-    # An element cannot be missing, so one that is counts as a variant null.
+    # Elements cannot be missing, so a missing one is read as a variant null.
     encoded = [_NULL if v is None else v for v in found]
     bounds = (offsets - start).tolist()
-    return [_array(encoded[bounds[i] : bounds[i + 1]]) if there else None for i, there in enumerate(wanted)]
+    return [_array(encoded[bounds[i] : bounds[i + 1]]) if is_wanted else None for i, is_wanted in enumerate(wanted)]
 
 
 def _array(values: Sequence[bytes]) -> bytes:
@@ -268,14 +277,14 @@ _FIXED: dict[pa.DataType, tuple[int, int]] = {
     pa.timestamp("ns"): (19, 8),
     pa.binary(16): (_UUID, 16),
 }
-"""The id of the variant's type, and how many bytes a value takes; they are those that Arrow has (little endian)."""
+"""Type id in the variant encoding, and bytes of a value, which are the same as in Arrow (little endian)."""
 
 _DECIMALS = ((9, 8, 4), (18, 9, 8), (38, 10, 16))
-"""Up to so many digits: the id of the variant's type, and the bytes of the unscaled value."""
+"""Most digits, type id in the variant encoding, and bytes of the unscaled value."""
 
 
 def _scalars(typed: pa.Array) -> Encoded:
-    """A value for each row; those of rows that are NULL mean nothing. Source: "Shredded Value Types"."""
+    """A value for each row, undefined where ``typed`` is NULL. Source: "Shredded Value Types"."""
     kind = typed.type
     if types.is_boolean(kind):
         return [b"\x04" if v else b"\x08" for v in typed.to_pylist()]
@@ -288,7 +297,7 @@ def _scalars(typed: pa.Array) -> Encoded:
     if kind not in _FIXED:
         raise MalformedVariantError(f"a variant is shredded as {kind}")
     number, width = _FIXED[kind]
-    return _packed_values(bytes((number << 2,)), _raw(typed, width))
+    return _with_header(bytes((number << 2,)), _raw(typed, width))
 
 
 def _raw(typed: pa.Array, width: int) -> np.ndarray:
@@ -299,10 +308,10 @@ def _raw(typed: pa.Array, width: int) -> np.ndarray:
     return np.frombuffer(data, np.uint8, len(typed) * width, typed.offset * width).reshape(-1, width)
 
 
-def _packed_values(head: bytes, raw: np.ndarray) -> Encoded:
-    packed = np.empty((len(raw), len(head) + raw.shape[1]), np.uint8)
-    packed[:, : len(head)] = np.frombuffer(head, np.uint8)
-    packed[:, len(head) :] = raw
+def _with_header(header: bytes, raw: np.ndarray) -> Encoded:
+    packed = np.empty((len(raw), len(header) + raw.shape[1]), np.uint8)
+    packed[:, : len(header)] = np.frombuffer(header, np.uint8)
+    packed[:, len(header) :] = raw
     text, step = packed.tobytes(), packed.shape[1]
     return [text[i : i + step] for i in range(0, len(text), step)]
 
@@ -313,7 +322,7 @@ def _decimals(typed: pa.Array) -> Encoded:
     sign = (raw[:, width - 1] >> 7) * np.uint8(0xFF)
     if np.any(_valid(typed) & np.any(raw[:, width:] != sign[:, None], axis=1)):
         raise MalformedVariantError(f"a variant has a number that is no {kind}")
-    return _packed_values(bytes((number << 2, kind.scale)), raw[:, :width])
+    return _with_header(bytes((number << 2, kind.scale)), raw[:, :width])
 
 
 def _texts(typed: pa.Array) -> Encoded:
@@ -322,10 +331,10 @@ def _texts(typed: pa.Array) -> Encoded:
     for value in typed.cast(pa.large_binary()).to_pylist():
         size = 0 if value is None else len(value)
         if is_text and size <= _MAX_SHORT_STRING:
-            head = bytes((size << 2 | 1,))
+            header = bytes((size << 2 | 1,))
         else:
-            head = bytes(((_STRING if is_text else _BINARY) << 2,)) + size.to_bytes(4, "little")
-        found.append(None if value is None else head + value)
+            header = bytes(((_STRING if is_text else _BINARY) << 2,)) + size.to_bytes(4, "little")
+        found.append(None if value is None else header + value)
     return found
 
 
@@ -340,15 +349,16 @@ def _is_list(kind: pa.DataType) -> bool:
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def _plain(array: pa.Array) -> pa.Array:
+def _storage(array: pa.Array) -> pa.Array:
+    """The values without extension type and dictionary."""
     while isinstance(array, pa.ExtensionArray):
         array = array.storage
     return array.dictionary_decode() if types.is_dictionary(array.type) else array
 
 
 def _group(array: pa.Array) -> pa.StructArray:
-    """A field or an element of a variant: the group that holds it."""
-    array = _plain(array)
+    """The group of a shredded field or element. Raises MalformedVariantError if it is none."""
+    array = _storage(array)
     members = {f.name for f in array.type} if types.is_struct(array.type) else set()
     if not members or not members <= {"value", "typed_value"}:
         raise MalformedVariantError("a field or an element of a variant is shredded without value and typed_value")
@@ -359,7 +369,7 @@ def _member(group: pa.StructArray, name: str) -> pa.Array | None:
     found = [i for i, f in enumerate(group.type) if f.name == name]
     if len(found) > 1:
         raise MalformedVariantError(f"a variant has {len(found)} members {name}")
-    return _plain(group.field(found[0])) if found else None
+    return _storage(group.field(found[0])) if found else None
 
 
 def _bytes(array: pa.Array | None, name: str) -> pa.BinaryArray:

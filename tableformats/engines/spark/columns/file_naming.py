@@ -16,17 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columnar.arrays import flat, to_numpy
-from ...errors import CorruptMetadataError, UnsupportedFeatureError
-from ...schema import Field, ListType, MapType, StructType
-from ..arrow.files import open_stored, reading
-from ..arrow.nodes import FileNode, file_tree, numbered_as
-from .columns import Naming, naming_by_id
-from .orc import check_orc
+from ....columnar.arrays import flat, to_numpy
+from ....errors import CorruptMetadataError, UnsupportedFeatureError
+from ....schema import Field, ListType, MapType, StructType
+from ...arrow.files.column_tree import FileNode, file_tree, numbered_as
+from ...arrow.files.data_file import typed_errors
+from ...arrow.files.opening import open_stored
+from .naming import Naming, naming_by_id
+from .orc_checks import check_orc
 
 if TYPE_CHECKING:
-    from ...planning.plan import FilePlan
-    from ...plugin.snapshot import FormatSnapshot
+    from ....planning.plan import FilePlan
+    from ....plugin.snapshot import FormatSnapshot
 
 __all__ = ["namings"]
 
@@ -86,7 +87,7 @@ class _Namings:
     def _columns(self, path: str, kind: str) -> FileNode:
         """The columns of a file; of ORC files those that are read are checked."""
         storage = self.plan.snapshot.storage
-        with open_stored(storage, path) as source, reading(path):
+        with open_stored(storage, path) as source, typed_errors(path):
             if kind == "parquet":
                 import pyarrow.parquet as pq
 

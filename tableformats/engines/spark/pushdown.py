@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ....expressions import tree as ex
-from ....planning.narrowing import keep_mask
-from ....schema import Field, StructType
-from ..columns import Naming
+from ...expressions import tree as ex
+from ...planning.narrowing import keep_mask
+from ...schema import Field, StructType
+from .columns.naming import Naming
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ....planning.plan import FilePlan
+    from ...planning.plan import FilePlan
 
 __all__ = ["FilterReader", "PlanPruner"]
 

@@ -25,15 +25,14 @@ import pyarrow.compute as pc
 
 from ....errors import TableFormatsError, UnsupportedFeatureError
 from ....io.storage import Storage
-from ..columns import HIDDEN, ROW_INDEX, StoredColumn
-from ..hadoop import hadoop_path
-from ..native.jvm import Bridge
-from ..positions import WORDS_FIELDS, LiveTest, Pages, as_lists, is_live
+from ..columns.naming import HIDDEN, ROW_INDEX, StoredColumn
+from ..columns.spark_types import nullable_field, spark_struct
+from ..deletes.positions import WORDS_FIELDS, LiveTest, Pages, as_lists, is_live
+from ..hadoop_paths import hadoop_path
+from ..relations import READER_OPTIONS, Relation, RelationReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-    from ..native.jvm import Planner
 
 __all__ = ["StagedFiles", "staging_of"]
 
@@ -43,7 +42,6 @@ _BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 _IGNORE = "spark.sql.parquet.fieldId.read.ignoreMissing"
 _VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 _NESTED = "spark.sql.parquet.enableNestedColumnVectorizedReader"
-_FIELD_ID = "parquet.field.id"
 
 
 def staging_of(storage: Storage, staging: str | None) -> Storage | None:
@@ -62,11 +60,10 @@ def _temporary() -> str:
     return directory.name
 
 
-class StagedFiles(Bridge):
+class StagedFiles(RelationReader):
     """Makes DataFrames of planned files in any session, without its JVM."""
 
     def __init__(self, spark: SparkSession, staging: Storage) -> None:
-        # Nothing of what the base class holds is there.
         major, minor = spark.version.split(".")[:2]
         self.version = (int(major), int(minor))
         self._spark = spark
@@ -76,75 +73,55 @@ class StagedFiles(Bridge):
         """See :meth:`Bridge.live_test`. All constants are joined here, which takes any type."""
         return LiveTest(WORDS_FIELDS, as_lists(deleted), is_live())
 
-    def relation(
-        self,
-        label: str,
-        files: pa.Table,
-        partition_schema: Mapping[str, Any],
-        data_schema: Mapping[str, Any],
-        options: Mapping[str, str],
-        planner: Planner,
-        file_format: str,
-        live: Any = None,
-        columns: Sequence[StoredColumn] | None = None,
-    ) -> DataFrame:
-        """See :meth:`Bridge.relation`; later filters reach the files, not the plan.
+    def relation_frame(self, relation: Relation, output: Sequence[StoredColumn] | None = None) -> DataFrame:
+        """See :meth:`RelationReader.relation_frame`. Filters that are added later reach the files, not the plan.
 
         Raises
         ------
-        UnsupportedFeatureError : the log cannot name the files, or the session's settings choose a reader that knows of
-            no field ids
-        TableFormatsError : the staging location cannot be written
+        UnsupportedFeatureError
+            The log cannot name the files, or the session's settings choose a reader that ignores field ids.
+        TableFormatsError
+            The staging location cannot be written.
         """
-        frame = self._all_columns(files, partition_schema, data_schema, options, file_format)
-        if live is not None:
-            frame = frame.where(live)
-        return frame if columns is None else frame.select(*(column.column() for column in columns))
+        frame = self._all_columns(relation)
+        if relation.live is not None:
+            frame = frame.where(relation.live.condition)
+        return frame if output is None else frame.select(*(column.column() for column in output))
 
-    def _all_columns(
-        self,
-        files: pa.Table,
-        partition_schema: Mapping[str, Any],
-        data_schema: Mapping[str, Any],
-        options: Mapping[str, str],
-        file_format: str,
-    ) -> DataFrame:
+    def _all_columns(self, relation: Relation) -> DataFrame:
         from pyspark.sql import functions as F
 
-        stored = list(data_schema["fields"])
+        files = relation.files
         if not files.num_rows:
-            return self.local_frame(None, {"type": "struct", "fields": [*stored, *partition_schema["fields"]]})
-        self._check_settings(stored)
+            return self.local_frame(None, spark_struct([*relation.data, *relation.constants]))
+        self._check_settings(relation)
         _check_names(files["path"])
         # Without a column Spark would look for the schema in the files.
-        stored = stored or [{"name": ROW_INDEX, "type": "long", "nullable": True, "metadata": {}}]
-        reader = self._spark.read.options(**options).option("recursiveFileLookup", "true")
-        reader = reader.schema(self.spark_type({"type": "struct", "fields": stored}))
+        stored = relation.data or [nullable_field(ROW_INDEX, "long")]
+        reader = self._spark.read.options(**READER_OPTIONS[relation.file_format]).option("recursiveFileLookup", "true")
+        reader = reader.schema(self.spark_type(spark_struct(stored)))
         directory = self._stage(files["path"], files["size"])
-        frame = reader.format(file_format).load(directory)
-        constants = files.drop_columns(["path", "size"])
+        frame = reader.format(relation.file_format).load(directory)
+        constants = relation.constant_columns
         if not constants.num_columns:
             return frame
         number = F.unix_millis(F.col("_metadata.file_modification_time"))
         keys = pa.array(np.arange(files.num_rows, dtype=np.int64))
-        key = {"name": _KEY, "type": "long", "nullable": True, "metadata": {}}
         right = self.local_frame(
-            constants.append_column(_KEY, keys),
-            {"type": "struct", "fields": [*partition_schema["fields"], key]},
+            constants.append_column(_KEY, keys), spark_struct([*relation.constants, nullable_field(_KEY, "long")])
         )
         frame = frame.select("*", number.alias(_NUMBER))
         return frame.join(F.broadcast(right), F.col(_NUMBER) == F.col(_KEY), "inner").drop(_NUMBER, _KEY)
 
-    def _check_settings(self, stored: list[dict[str, Any]]) -> None:
+    def _check_settings(self, relation: Relation) -> None:
         """Raise UnsupportedFeatureError where columns have field ids and the session's Parquet reader goes by names.
 
         A reader's options arrive in lower case, so that they cannot turn field ids on; and names tell nothing, for
         files may have others than the table (UniForm).
         """
-        if f'"{_FIELD_ID}"' not in json.dumps(stored):
+        if not relation.has_field_ids:
             return
-        nested = any(isinstance(f["type"], dict) for f in stored)
-        needed = (_VECTORIZED, _NESTED) if nested else (_VECTORIZED,)
+        needed = (_VECTORIZED, _NESTED) if relation.is_nested else (_VECTORIZED,)
         if not self._is_set(_BY_ID, "false") or self._is_set(_IGNORE, "false"):
             raise UnsupportedFeatureError(
                 "the table's columns are found by field id, which the session's Parquet reader does not do",
@@ -228,7 +205,7 @@ class StagedFiles(Bridge):
             for f in schema["fields"]
         ]
         sent = sent.select([f["name"] for f in fields])
-        frame = self._spark.createDataFrame(sent, self.spark_type({"type": "struct", "fields": fields}))
+        frame = self._spark.createDataFrame(sent, self.spark_type(spark_struct(fields)))
         return frame.select(*columns)
 
 

@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ...columnar.arrays import flat
-from ...errors import UnsupportedFeatureError
-from ...plugin.columns import MetadataColumn
-from ...schema import arrow_type, primitive
-from .columns import HIDDEN, ROW_INDEX, Naming, logical_type, quoted
+from ....columnar.arrays import flat
+from ....errors import UnsupportedFeatureError
+from ....plugin.columns import MetadataColumn
+from ....schema import arrow_type, primitive
+from .naming import HIDDEN, ROW_INDEX, Naming, quoted
+from .spark_types import logical_type, nullable_field
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from ...planning.plan import FilePlan
+    from ....planning.plan import FilePlan
 
 __all__ = ["check_metadata_columns", "file_constants", "metadata_column", "stored_fields"]
 
@@ -49,7 +50,7 @@ def stored_fields(columns: Iterable[MetadataColumn], naming: Naming) -> list[dic
         if name is not None:
             by_id = {} if column.stored_name is not None else {"parquet.field.id": column.stored_id}
             kind = logical_type(column.field.type)
-            fields.append({"name": name, "type": kind, "nullable": True, "metadata": by_id})
+            fields.append(nullable_field(name, kind, by_id))
     return fields
 
 
@@ -68,7 +69,7 @@ def file_constants(
             if source is None:
                 continue
             kind = column.field.type if what == "first" else primitive("long")
-            stored = {"name": _hidden_name(column, what), "type": logical_type(kind), "nullable": True, "metadata": {}}
+            stored = nullable_field(_hidden_name(column, what), logical_type(kind))
             yield stored, _per_file(plan, source).take(pa.array(rows)).cast(arrow_type(kind))
 
 

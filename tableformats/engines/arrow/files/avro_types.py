@@ -1,9 +1,9 @@
 """Avro schemas as Arrow types, and decoded Avro values as Arrow columns.
 
-The writer's schema is read once into a tree of columns. It gives a second schema by which the values are decoded:
-without the file's names and logical types, so that values come as plain numbers and bytes, whatever they are called,
-and every conversion happens here, exactly. Sources: Apache Avro specification, "Schema Declaration", "Logical Types";
-Iceberg spec, appendix A, "Avro".
+The writer's schema becomes a tree of :class:`AvroColumn`. The tree also gives the schema that values are decoded with.
+It has neither the file's names nor its logical types: fastavro then returns numbers and bytes, and every conversion is
+made here, exactly. Sources: Apache Avro specification, "Schema Declaration", "Logical Types"; Iceberg spec, appendix A,
+"Avro".
 """
 
 from __future__ import annotations
@@ -15,30 +15,33 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
-from ...errors import CorruptMetadataError, UnsupportedFeatureError
-from ...limits import DEFAULT_LIMITS, Limits
+from ....errors import CorruptMetadataError, UnsupportedFeatureError
+from ....limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["ID_KEY", "AvroColumn", "RecordColumn", "column_of"]
 
 ID_KEY = b"avro.field-id"
-"""Named types may stand in a schema many times; more than this in all is taken for damage."""
+"""The key of the field id in the metadata of Arrow fields."""
 _MAX_PRECISION = 38
 
 Values = Sequence[Any]
 
 
 class AvroColumn(ABC):
-    """A place in the schema.
+    """A type in the writer's schema, at one place.
 
     Attributes
     ----------
-    plain : the schema to decode its values by
-    kind : the Arrow type that :meth:`array` gives
-    min_size : bytes that a value takes at least
+    decoding_schema : Any
+        The Avro schema to decode its values with.
+    type : pa.DataType
+        The type that :meth:`array` returns.
+    min_size : int
+        The least bytes that a value takes.
     """
 
-    plain: Any
-    kind: pa.DataType
+    decoding_schema: Any
+    type: pa.DataType
     min_size: int
 
     @abstractmethod
@@ -47,13 +50,16 @@ class AvroColumn(ABC):
 
         Raises
         ------
-        pyarrow.ArrowInvalid, OverflowError, ValueError : a value that the type cannot hold
+        pyarrow.ArrowInvalid, OverflowError, ValueError
+            The type cannot hold a value.
         """
 
 
 class _Primitive(AvroColumn):
-    def __init__(self, plain: Any, kind: pa.DataType, min_size: int, convert: Callable[[Values], pa.Array]) -> None:
-        self.plain, self.kind, self.min_size, self._convert = plain, kind, min_size, convert
+    def __init__(
+        self, decoding_schema: Any, type: pa.DataType, min_size: int, convert: Callable[[Values], pa.Array]
+    ) -> None:
+        self.decoding_schema, self.type, self.min_size, self._convert = decoding_schema, type, min_size, convert
 
     def array(self, values: Values) -> pa.Array:
         return self._convert(values)
@@ -63,21 +69,21 @@ class _Optional(AvroColumn):
     """A union of one type and null."""
 
     def __init__(self, value: AvroColumn, null_first: bool) -> None:
-        self.plain = ["null", value.plain] if null_first else [value.plain, "null"]
-        self.kind, self.min_size, self._value = value.kind, 1, value
+        self.decoding_schema = ["null", value.decoding_schema] if null_first else [value.decoding_schema, "null"]
+        self.type, self.min_size, self._value = value.type, 1, value
 
     def array(self, values: Values) -> pa.Array:
         return self._value.array(values)
 
 
 class RecordColumn(AvroColumn):
-    """A record; its members are called ``f0``, ``f1``, ... in the plain schema."""
+    """A record; its members are called ``f0``, ``f1``, ... in the decoding schema."""
 
     def __init__(self, number: int, fields: Sequence[pa.Field], members: Sequence[AvroColumn]) -> None:
         self.members = members
-        plain = [{"name": f"f{i}", "type": m.plain} for i, m in enumerate(members)]
-        self.plain = {"type": "record", "name": f"r{number}", "fields": plain}
-        self.kind = pa.struct(list(fields))
+        renamed = [{"name": f"f{i}", "type": m.decoding_schema} for i, m in enumerate(members)]
+        self.decoding_schema = {"type": "record", "name": f"r{number}", "fields": renamed}
+        self.type = pa.struct(list(fields))
         self.min_size = sum(m.min_size for m in members)
 
     def member(self, index: int, values: Values) -> pa.Array:
@@ -87,29 +93,29 @@ class RecordColumn(AvroColumn):
 
     def array(self, values: Values) -> pa.Array:
         columns = [self.member(i, values) for i in range(len(self.members))]
-        return pa.Array.from_buffers(self.kind, len(values), [_validity(values)], children=columns)
+        return pa.Array.from_buffers(self.type, len(values), [_validity(values)], children=columns)
 
 
 class _List(AvroColumn):
     def __init__(self, element: AvroColumn, field_id: bytes | None) -> None:
         self._element = element
-        self.plain = {"type": "array", "items": element.plain}
-        self.kind = pa.list_(_field("element", element.kind, field_id))
+        self.decoding_schema = {"type": "array", "items": element.decoding_schema}
+        self.type = pa.list_(_field("element", element.type, field_id))
         self.min_size = 1
 
     def array(self, values: Values) -> pa.Array:
         elements = self._element.array([element for v in values if v for element in v])
-        return pa.Array.from_buffers(self.kind, len(values), [_validity(values), _offsets(values)], children=[elements])
+        return pa.Array.from_buffers(self.type, len(values), [_validity(values), _offsets(values)], children=[elements])
 
 
 class _Map(AvroColumn):
-    """A map, or an array of pairs: both are stored alike, so both are decoded as the latter."""
+    """A map, or an array of key-value records. Both are encoded alike, so both are decoded as arrays of records."""
 
     def __init__(self, pair: RecordColumn) -> None:
         self._pair = pair
-        self.plain = {"type": "array", "items": pair.plain}
-        key, value = pair.kind
-        self.kind = pa.map_(key.with_name("key").with_nullable(False), value.with_name("value"))
+        self.decoding_schema = {"type": "array", "items": pair.decoding_schema}
+        key, value = pair.type
+        self.type = pa.map_(key.with_name("key").with_nullable(False), value.with_name("value"))
         self.min_size = 1
 
     def array(self, values: Values) -> pa.Array:
@@ -117,9 +123,9 @@ class _Map(AvroColumn):
         entries = [self._pair.member(0, pairs), self._pair.member(1, pairs)]
         if entries[0].null_count:
             raise ValueError("a key of a map is NULL")
-        kind = pa.struct([self.kind.key_field, self.kind.item_field])
+        kind = pa.struct([self.type.key_field, self.type.item_field])
         child = pa.Array.from_buffers(kind, len(pairs), [None], children=entries)
-        return pa.Array.from_buffers(self.kind, len(values), [_validity(values), _offsets(values)], children=[child])
+        return pa.Array.from_buffers(self.type, len(values), [_validity(values), _offsets(values)], children=[child])
 
 
 def _validity(values: Values) -> pa.Buffer | None:
@@ -141,14 +147,31 @@ def _field(name: str, kind: pa.DataType, field_id: bytes | None) -> pa.Field:
 
 
 def column_of(schema: Any, path: str, limits: Limits = DEFAULT_LIMITS) -> RecordColumn:
-    """The columns of a file whose writer's schema (as JSON) is ``schema``; ``kind`` has field ids as :data:`ID_KEY`.
+    """The columns of a file.
+
+    Parameters
+    ----------
+    schema : Any
+        The writer's schema, parsed from JSON.
+    path : str
+        Path of the file, for errors.
+    limits : Limits
+        What the schema may cost.
+
+    Returns
+    -------
+    RecordColumn
+        Fields of its ``type`` carry their field ids as metadata :data:`ID_KEY`.
 
     Raises
     ------
-    CorruptMetadataError : it is no schema of a record
-    LimitExceededError : it nests deeper than ``limits.nesting``, or has more types than ``limits.fields`` once names
-        are replaced by what they mean
-    UnsupportedFeatureError : it has unions of several types, or values that take no bytes in arrays
+    CorruptMetadataError
+        It is no schema of a record.
+    LimitExceededError
+        It nests deeper than ``limits.nesting``, or has more types than ``limits.fields`` after named types are
+        expanded.
+    UnsupportedFeatureError
+        It has unions of several types, or arrays of values that take no bytes.
     """
     column = _Reader(path, limits).column(schema, "", 0)
     if not isinstance(column, RecordColumn):
@@ -172,7 +195,7 @@ def _unsupported(what: str, path: str) -> UnsupportedFeatureError:
 
 
 class _Reader:
-    """Walks one schema; named types are expanded where they are named."""
+    """Reads one schema; references to named types are expanded."""
 
     def __init__(self, path: str, limits: Limits) -> None:
         self._path = path
@@ -202,8 +225,8 @@ class _Reader:
             value = self.column(attributes.get("values"), namespace, depth + 1)
             key = self.column("string", namespace, depth + 1)
             fields = [
-                _field("key", key.kind, _id(attributes, "key-id")),
-                _field("value", value.kind, _id(attributes, "value-id")),
+                _field("key", key.type, _id(attributes, "key-id")),
+                _field("value", value.type, _id(attributes, "value-id")),
             ]
             return _Map(RecordColumn(self._nodes, fields, [key, value]))
         if name in _PRIMITIVES or name in ("enum", "fixed"):
@@ -214,7 +237,7 @@ class _Reader:
         return self.column(*known, depth + 1)
 
     def _remember(self, schema: dict[str, Any], namespace: str) -> str:
-        """Enter a named type; the namespace of what is inside of it."""
+        """Register a named type, and return the namespace of the types inside of it."""
         name, space = schema.get("name"), schema.get("namespace")
         if not isinstance(name, str):
             self._fail("a named type has no name")
@@ -236,7 +259,7 @@ class _Reader:
         fields, members = [], []
         for member in self._members(schema):
             column = self.column(member.get("type"), namespace, depth + 1)
-            fields.append(_field(member["name"], column.kind, _id(member, "field-id")))
+            fields.append(_field(member["name"], column.type, _id(member, "field-id")))
             members.append(column)
         return RecordColumn(number, fields, members)
 
@@ -252,7 +275,7 @@ class _Reader:
     def _array(self, schema: dict[str, Any], namespace: str, depth: int) -> AvroColumn:
         element = self.column(schema.get("items"), namespace, depth + 1)
         if not element.min_size:
-            # Any number of them would take no room in the file.
+            # A file of a few bytes could hold any number of them.
             raise _unsupported("Avro arrays of values without bytes", self._path)
         if schema.get("logicalType") == "map" and isinstance(element, RecordColumn) and len(element.members) == 2:
             return _Map(element)
@@ -265,23 +288,23 @@ class _Reader:
             size = schema.get("size", 0)
             if not isinstance(size, int) or not 0 < size < 1 << 30:
                 self._fail("a fixed type has no size")
-        plain: Any = {"type": "fixed", "name": f"x{self._nodes}", "size": size} if name == "fixed" else name
+        decoding: Any = {"type": "fixed", "name": f"x{self._nodes}", "size": size} if name == "fixed" else name
         if name == "enum":
             return self._enum(schema)
         if logical == "decimal" and name in ("bytes", "fixed"):
-            kind = self._decimal_type(schema)
-            return _Primitive(plain, kind, max(size, 1), lambda values: _decimals(values, kind))
+            decimal = self._decimal_type(schema)
+            return _Primitive(decoding, decimal, max(size, 1), lambda values: _decimals(values, decimal))
         if name == "fixed":
-            return _Primitive(plain, pa.binary(size), size, lambda values: pa.array(values, pa.binary(size)))
+            return _Primitive(decoding, pa.binary(size), size, lambda values: pa.array(values, pa.binary(size)))
         if name == "string":
-            # Arrow checks UTF-8 faster than it is decoded one by one.
+            # Decoded as bytes: Arrow checks a whole column of UTF-8 faster than Python decodes each value.
             return _Primitive("bytes", pa.string(), 1, lambda values: pa.array(values, pa.binary()).cast(pa.string()))
         stored, min_size = _PRIMITIVES[name]
         instant = schema.get("adjust-to-utc", True) is True
         target = _logical_type(name, logical, instant)
         if target is None:
-            return _Primitive(plain, stored, min_size, lambda values: pa.array(values, stored))
-        return _Primitive(plain, target, min_size, lambda values: pa.array(values, stored).view(target))
+            return _Primitive(decoding, stored, min_size, lambda values: pa.array(values, stored))
+        return _Primitive(decoding, target, min_size, lambda values: pa.array(values, stored).view(target))
 
     def _enum(self, schema: dict[str, Any]) -> AvroColumn:
         symbols = schema.get("symbols")
@@ -315,7 +338,7 @@ _PRIMITIVES = {
 
 
 def _logical_type(name: str, logical: Any, instant: bool) -> pa.DataType | None:
-    """The Arrow type of a number with that logical type; None where it has no other meaning."""
+    """The Arrow type of a number with that logical type; None where it is a plain number."""
     if name == "int":
         return {"date": pa.date32(), "time-millis": pa.time32("ms")}.get(logical)
     if name != "long" or not isinstance(logical, str):
@@ -329,15 +352,15 @@ def _logical_type(name: str, logical: Any, instant: bool) -> pa.DataType | None:
     return pa.timestamp(units[unit], "UTC" if instant and family == "timestamp" else None)
 
 
-def _decimals(values: Values, kind: pa.DataType) -> pa.Array:
-    """Big-endian two's complements of any length as decimals."""
-    bound, data = 10**kind.precision, bytearray()
+def _decimals(values: Values, decimal: pa.DataType) -> pa.Array:
+    """Big-endian two's complement numbers of any length as decimals."""
+    bound, data = 10**decimal.precision, bytearray()
     for value in values:
         number = int.from_bytes(value or b"", "big", signed=True)
         if not -bound < number < bound:
-            raise ValueError(f"a decimal has more than {kind.precision} digits")
+            raise ValueError(f"a decimal has more than {decimal.precision} digits")
         data += number.to_bytes(16, "little", signed=True)
-    return pa.Array.from_buffers(kind, len(values), [_validity(values), pa.py_buffer(bytes(data))])
+    return pa.Array.from_buffers(decimal, len(values), [_validity(values), pa.py_buffer(bytes(data))])
 
 
 def _id(attributes: dict[str, Any], key: str) -> bytes | None:

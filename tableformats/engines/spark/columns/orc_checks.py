@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable
 import pyarrow as pa
 from pyarrow import types
 
-from ...errors import UnsupportedFeatureError
-from ...io.orc_tail import OrcTail
-from ...schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, StructType
-from ...schema.datetimes import DAY_S, FIRST_GREGORIAN_DAY, YEAR_1900_S
-from ..arrow.nodes import FileNode
+from ....errors import UnsupportedFeatureError
+from ....io.orc_tail import OrcTail
+from ....schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, StructType
+from ....schema.datetimes import DAY_S, FIRST_GREGORIAN_DAY, YEAR_1900_S
+from ...arrow.files.column_tree import FileNode
 
 __all__ = ["check_orc"]
 

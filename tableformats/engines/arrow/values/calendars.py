@@ -1,9 +1,10 @@
-"""Days and instants that Spark counted by the calendar of Java's old classes, as the ones that it was given.
+"""Convert dates and timestamps that Spark stored in the Julian calendar to the proleptic Gregorian calendar.
 
-Spark before 3.0 counted days before 1582-10-15 in the Julian calendar, and a later one does where it is told to
-(``spark.sql.parquet.datetimeRebaseModeInWrite``, ``int96RebaseModeInWrite``): what it was given as 0001-01-01 is
-stored as -719164, which is 0000-12-30 to everyone else. The file's footer says so. Instants before 1900 moved by as
-many days, and by what the old classes did not know of the zone's past.
+Spark before 3.0 counted days before 1582-10-15 in the Julian calendar, as ``java.sql.Date`` does. Later versions still
+do so if asked (``spark.sql.parquet.datetimeRebaseModeInWrite``, ``int96RebaseModeInWrite``). The date 0001-01-01 is
+then stored as -719164, which every other reader takes for 0000-12-30. The file's footer says which calendar was used.
+Timestamps before 1900 are shifted by the same days, and also by changes of the zone's offset that the old Java classes
+did not know.
 
 Source: Spark, ``DataSourceUtils.datetimeRebaseSpec`` and ``int96RebaseSpec`` (when), ``RebaseDateTime`` (how).
 """
@@ -19,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from ...columnar.arrays import to_arrow, to_numpy
-from ...errors import UnsupportedFeatureError
-from ...schema.datetimes import DAY_S, FIRST_GREGORIAN_DAY, YEAR_1900_S
+from ....columnar.arrays import to_arrow, to_numpy
+from ....errors import UnsupportedFeatureError
+from ....schema.datetimes import DAY_S, FIRST_GREGORIAN_DAY, YEAR_1900_S
 
 __all__ = ["OldCalendar", "OldCalendars", "proleptic_days"]
 
@@ -35,15 +36,24 @@ _NEWER = (9999, 0)
 
 @dataclass(frozen=True)
 class OldCalendar:
-    """How the days and instants of a column were counted; ``zone`` is the writer's, or None where nothing says it."""
+    """The calendar of one column; ``zone`` is the writer's time zone, None where the file does not name it."""
 
     zone: str | None
 
     def proleptic(self, values: pa.Array, path: str, column: str) -> pa.Array:
-        """Dates (days) or timestamps, [n], in the calendar that everyone else uses; a dictionary becomes what it holds.
+        """Dates or timestamps in the proleptic Gregorian calendar.
 
-        Raises UnsupportedFeatureError for instants before 1900 of another zone than UTC: ``path`` and ``column`` say
-        where they stand.
+        Parameters
+        ----------
+        values : pa.Array
+            Dates or timestamps, which may be dictionary-encoded; the result is not.
+        path, column : str
+            Where they are stored, for errors.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            Timestamps before 1900 from another zone than UTC.
         """
         if types.is_dictionary(values.type):
             values = values.dictionary_decode()
@@ -68,7 +78,7 @@ class OldCalendar:
 
 @dataclass(frozen=True)
 class OldCalendars:
-    """Which columns of a Parquet file were counted by the old calendar: dates and instants, and those in int96."""
+    """Which columns of a Parquet file use the old calendar: dates and timestamps, or timestamps stored as int96."""
 
     zone: str | None
     has_dates: bool
@@ -76,7 +86,7 @@ class OldCalendars:
 
     @classmethod
     def of(cls, footer: Mapping[bytes, bytes] | None) -> OldCalendars | None:
-        """What the key-value metadata of a file says; None: its columns are all counted as Arrow does it."""
+        """What the key-value metadata of a file's ``footer`` says; None: no column uses the old calendar."""
         if not footer or _VERSION not in footer:
             return None
         found = re.match(rb"(\d{1,4})\.(\d{1,4})", footer[_VERSION])
@@ -84,12 +94,15 @@ class OldCalendars:
         has_dates = version < (3, 0) or b"org.apache.spark.legacyDateTime" in footer
         has_int96 = version < (3, 1) or b"org.apache.spark.legacyINT96" in footer
         zone = footer.get(_ZONE)
-        own = cls(None if zone is None else zone.decode(errors="replace"), has_dates, has_int96)
-        return own if has_dates or has_int96 else None
+        if not (has_dates or has_int96):
+            return None
+        return cls(None if zone is None else zone.decode(errors="replace"), has_dates, has_int96)
 
     def of_column(self, physical: str, kind: pa.DataType) -> OldCalendar | None:
-        """That of a column of this physical type and this type in Arrow. Timestamps without zone are younger than the
-        old calendar."""
+        """The calendar of a column, by its physical type in Parquet and its Arrow type.
+
+        Timestamps without time zone never use the old calendar: Spark has had them only since 3.4.
+        """
         if physical == "INT96":
             is_old = self.has_int96
         else:
@@ -98,18 +111,30 @@ class OldCalendars:
 
 
 def proleptic_days(stored: np.ndarray) -> np.ndarray:
-    """Days since 1970-01-01 (int64[n]) that were counted in the Julian calendar before 1582-10-15, in the Gregorian one
-    by their year, month and day. A leap day that only the Julian calendar has becomes March 1."""
-    # A century's leap days are lost at its end, which is in February: the number of centuries counts them.
+    """Convert days to the Gregorian calendar, keeping year, month and day.
+
+    A leap day that only the Julian calendar has becomes March 1.
+
+    Parameters
+    ----------
+    stored : np.ndarray
+        int64[n], days since 1970-01-01; days before 1582-10-15 are counted in the Julian calendar.
+
+    Returns
+    -------
+    np.ndarray
+        int64[n], days since 1970-01-01.
+    """
+    # The Gregorian calendar drops leap days at the end of a century, in February. The number of centuries counts them.
     years = (4 * (stored - _MARCH_OF_YEAR_0) + 3) // 1461
     return np.where(stored < FIRST_GREGORIAN_DAY, stored - (years // 100 - years // 400 - 2), stored)
 
 
 def _numbers(values: pa.Array) -> np.ndarray:
-    """int64[n]; for NULL the epoch, which is the same in both calendars."""
+    """int64[n]; NULL becomes 0, the epoch, which is the same in both calendars."""
     return to_numpy(pc.fill_null(values, pa.scalar(0, values.type))).astype(np.int64, copy=False)
 
 
 def _like(values: pa.Array, numbers: np.ndarray) -> pa.Array:
-    """``numbers`` as what ``values`` are, NULL where those are."""
+    """``numbers`` in the type of ``values``, NULL where these are NULL."""
     return to_arrow(numbers, values.type, to_numpy(values.is_valid()))

@@ -18,11 +18,11 @@ from ....errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatu
 from ....expressions import tree as ex
 from ....limits import DEFAULT_LIMITS
 from ....planning.planner import plan_scan
-from ..batches import spark_schema_json
-from ..columns import quoted
+from ..columns.naming import quoted
+from ..dataframe import frame_of
 from ..filters import to_spark_column
-from ..native.path import frame_of
-from .staged import StagedFiles, staging_of
+from .file_log import StagedFiles, staging_of
+from .worker_batches import spark_schema_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

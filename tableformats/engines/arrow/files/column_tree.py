@@ -1,7 +1,7 @@
 """The columns of a data file as a tree: names, field ids and the range of leaf columns below each node.
 
-A leaf is a column of values as Parquet numbers them, depth first. A :class:`Selection` is the set of leaves that
-is read; it knows where a node stands among its siblings in what the reader returns, so neither duplicate names nor
+A leaf is a column of values, numbered depth first as in Parquet. A :class:`Selection` is the set of leaves that is
+read. It knows the index of a node among those of its siblings that the reader returns, so neither duplicate names nor
 dots in names matter. Sources: Parquet format, "Nested Encoding"; Iceberg spec, "Column Projection".
 """
 
@@ -16,22 +16,32 @@ from itertools import count
 import pyarrow as pa
 from pyarrow import types
 
-from ...limits import DEFAULT_LIMITS, Limits
-from ...schema import Field, ListType, MapType, Schema, StructType, Type
-from .calendars import OldCalendar
-from .casts import storage_of
+from ....limits import DEFAULT_LIMITS, Limits
+from ....schema import Field, ListType, MapType, Schema, StructType, Type
+from ..values.calendars import OldCalendar
+from ..values.casts import storage_of
 
 __all__ = ["FileNode", "Selection", "file_tree", "numbered_as"]
-
-"""Levels of nesting in a data file's schema; more is taken for damage."""
 
 
 @dataclass(frozen=True, eq=False)
 class FileNode:
     """A column of a file, a member of a struct, an element of a list, or a key or value of a map.
 
-    ``type`` is without extensions and dictionaries. A list has one child, a map two, whatever their names.
-    ``calendar`` is that of a leaf whose days were counted by another one than Arrow's.
+    Attributes
+    ----------
+    name : str
+        Its name in the file.
+    type : pa.DataType
+        Its type without extensions and dictionaries.
+    id : int or None
+        Its field id.
+    leaves : range
+        The numbers of the leaves below it; of a leaf its own.
+    children : tuple[FileNode, ...]
+        A list has one child, a map two, whatever their names.
+    calendar : OldCalendar or None
+        Of a leaf whose dates were stored in another calendar than Arrow's.
     """
 
     name: str
@@ -64,7 +74,7 @@ class FileNode:
         return any(node.id is not None for node in self.walk())
 
     def find(self, field_id: int) -> tuple[FileNode, ...] | None:
-        """The path of nodes below this one, through structs only, to the one with that id; None if there is none."""
+        """The path of nodes, through structs only, down to the one with that id; None if there is none."""
         for child in self.children:
             if child.id == field_id:
                 return (child,)
@@ -74,29 +84,36 @@ class FileNode:
         return None
 
     def with_calendars(self, calendar_of: Callable[[int, pa.DataType], OldCalendar | None]) -> FileNode:
-        """The same tree, leaves with the calendar of their number and type."""
+        """The same tree with calendars; ``calendar_of`` takes a leaf's number and type."""
         if not self.children:
             return replace(self, calendar=calendar_of(self.leaves.start, self.type))
         return replace(self, children=tuple(child.with_calendars(calendar_of) for child in self.children))
 
     def with_ids(self, ids: Mapping[str, int], prefix: str = "") -> FileNode:
-        """The same tree numbered by dotted names; ``element``, ``key`` and ``value`` name what lists and maps hold.
+        """The same tree with the field ids of a name mapping.
+
+        Parameters
+        ----------
+        ids : Mapping[str, int]
+            Field ids by dotted name; children of lists and maps are called ``element``, ``key`` and ``value``.
+        prefix : str
+            Prepended to the names of the children.
 
         Source: Iceberg spec, "Name Mapping Serialization".
         """
-        named = ("element",) if self.is_list else ("key", "value") if self.is_map else ()
+        fixed_names = ("element",) if self.is_list else ("key", "value") if self.is_map else ()
         children = []
         for i, child in enumerate(self.children):
-            name = prefix + (named[i] if named else child.name)
+            name = prefix + (fixed_names[i] if fixed_names else child.name)
             children.append(replace(child.with_ids(ids, name + "."), id=ids.get(name)))
         return replace(self, children=tuple(children))
 
 
 def numbered_as(root: FileNode, schema: Schema) -> FileNode | None:
-    """A file without ids numbered by ``schema``; None where its columns do not stand where the schema has them.
+    """The columns of a file without ids, with the ids of ``schema``; None where name and position do not agree.
 
-    Top-level columns must have the ids that both their position (from 1 on) and their name mean, and structs the
-    first of the schema's members, in order: then finding them by position or by name is the same.
+    The id that a top-level column gets by its name must be its position, counted from 1, and a struct must have the
+    first members of the schema's struct, in order. Then finding columns by position or by name gives the same.
     """
     by_name = {f.name: f.id for f in schema}
     for i, column in enumerate(root.children):
@@ -131,7 +148,7 @@ def _members(kind: Type) -> list[tuple[str, Field]]:
 
 
 class Selection:
-    """Some leaves of a file, and the places that the nodes above them take in a batch that holds only those."""
+    """Some leaves of a file, and the indexes of the nodes above them in a batch that holds only these leaves."""
 
     def __init__(self, root: FileNode, leaves: Iterable[int]) -> None:
         self.leaves = sorted(set(leaves))
@@ -145,20 +162,35 @@ class Selection:
         return first < len(self.leaves) and self.leaves[first] < node.leaves.stop
 
     def position(self, node: FileNode) -> int:
-        """The place of ``node`` among its parent's children that are read. Raises KeyError if it is not read."""
+        """The index of ``node`` among those of its parent's children that are read.
+
+        Raises KeyError if it is not read.
+        """
         return self._positions[node]
 
     def columns(self, root: FileNode) -> list[FileNode]:
-        """The top-level columns of which something is read, in the file's order."""
+        """The top-level columns that are read, whole or in part, in the file's order."""
         return [child for child in root.children if child in self._positions]
 
 
 def file_tree(schema: pa.Schema, id_key: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> FileNode:
-    """The tree of a file's Arrow schema, field ids taken from the fields' metadata ``id_key``.
+    """The tree of a file's Arrow schema.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+        The file's schema.
+    id_key : bytes
+        The key of the field id in a field's metadata.
+    path : str
+        Path of the file, for errors.
+    limits : Limits
+        What the schema may cost.
 
     Raises
     ------
-    LimitExceededError : nested deeper than ``limits.nesting``
+    LimitExceededError
+        It nests deeper than ``limits.nesting``.
     """
 
     def grow(field: pa.Field, first: int, depth: int) -> FileNode:
@@ -188,7 +220,7 @@ def _children(stored: pa.DataType) -> list[pa.Field]:
 
 
 def _is_list(stored: pa.DataType) -> bool:
-    # List views are not here: Arrow (26) casts their slices to wrong offsets, so they are refused.
+    # List views are left out, and so refused: Arrow 26 casts their slices to wrong offsets.
     return bool(types.is_list(stored) or types.is_large_list(stored) or types.is_fixed_size_list(stored))
 
 

@@ -13,33 +13,34 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ...errors import UnsupportedFeatureError
-from ...expressions import Literal
-from ...schema import Field, ListType, MapType, StructType, Type
-from ..arrow.projection import default_values
-from .columns import Naming, StoredColumn, logical_type, quoted
-from .filters import literal_column
+from ....errors import UnsupportedFeatureError
+from ....expressions import Literal
+from ....schema import Field, ListType, MapType, StructType, Type
+from ...arrow.projection import default_values
+from ..filters import literal_column
+from .naming import Naming, StoredColumn, quoted
+from .spark_types import logical_type
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from .native.jvm import Bridge
+    from ..relations import RelationReader
 
 __all__ = ["check_defaults", "default_constant", "output_column", "renamed"]
 
 _FLOATS = ("float", "double")
 
 
-def output_column(f: Field, naming: Naming, bridge: Bridge) -> Column | StoredColumn:
+def output_column(f: Field, naming: Naming, reader: RelationReader) -> Column | StoredColumn:
     """The column ``f`` of the result, out of the relation that ``naming`` reads."""
     is_made = f.id in naming.missing and default_constant(f) is None
     if is_made or f.type.is_nested or f.collation or str(f.type) in ("uuid", "void"):
-        return _Output(naming, bridge).column(f).alias(f.name)
+        return _Output(naming, reader).column(f).alias(f.name)
     # Each operation on a Column asks the JVM a dozen times.
     return StoredColumn(naming.name(f), f.name, str(f.type) in _FLOATS)
 
 
-def renamed(f: Field, naming: Naming, bridge: Bridge) -> Column:
+def renamed(f: Field, naming: Naming, reader: RelationReader) -> Column:
     """The column ``f`` as the relation holds it, with the table's names and types at every depth below.
 
     Members are taken of what this returns only: where Spark reads a part of a column alone, it forgets the column's
@@ -52,7 +53,7 @@ def renamed(f: Field, naming: Naming, bridge: Bridge) -> Column:
         return column
     # From struct to struct a cast goes by position: it renames, and the field ids stay behind.
     try:
-        return column.cast(bridge.spark_type(wanted))
+        return column.cast(reader.spark_type(wanted))
     except Exception as error:
         # Of the types that we ask for Spark refuses those alone whose collation it does not know.
         raise UnsupportedFeatureError(
@@ -88,19 +89,19 @@ def _lacks(f: Field, naming: Naming) -> bool:
 
 
 class _Output:
-    def __init__(self, naming: Naming, bridge: Bridge) -> None:
+    def __init__(self, naming: Naming, reader: RelationReader) -> None:
         from pyspark.sql import functions
 
         self._functions: Any = functions
         self._naming = naming
-        self._bridge = bridge
+        self._reader = reader
 
     def column(self, f: Field) -> Any:
         if str(f.type) == "void":
             return self._functions.lit(None)
         if f.id in self._naming.missing and default_constant(f) is None:
             return self._literal(default_values(f), f.type).cast(self._spark_type(f.type))
-        column = renamed(f, self._naming, self._bridge)
+        column = renamed(f, self._naming, self._reader)
         return _uuid_text(column) if str(f.type) == "uuid" else self._value(column, f.type)
 
     def _value(self, column: Any, kind: Type) -> Any:
@@ -136,7 +137,7 @@ class _Output:
         return self._value(struct.getField(member.name), member.type)
 
     def _spark_type(self, kind: Type) -> Any:
-        return self._bridge.spark_type(logical_type(kind))
+        return self._reader.spark_type(logical_type(kind))
 
     def _literal(self, values: pa.Array, kind: Type) -> Any:
         """The one value of an array as a literal of the logical type."""

@@ -1,9 +1,9 @@
-"""Values of a data file in the type that the table gives them now, or an error: never a value changed on the way.
+"""Cast values of a data file to the type that the table gives them now; a cast that would change a value is an error.
 
-What is allowed is what the formats call promotion or widening, plus other spellings of one type (large, view and
-dictionary layouts, int96 instants, bytes without a UTF-8 mark). Whether a timestamp is an instant is the table's
-to say, so no value is ever shifted by a zone. Sources: Iceberg spec, "Schema Evolution"; Delta PROTOCOL.md,
-"Type Widening"; Parquet LogicalTypes.md.
+Allowed are the casts that the formats call promotion or widening, and those between representations of one type (large,
+view and dictionary layouts, int96 timestamps, bytes that the file does not mark as UTF-8). The table says whether a
+timestamp is an instant, so no value is ever shifted by a time zone. Sources: Iceberg spec, "Schema Evolution"; Delta
+PROTOCOL.md, "Type Widening"; Parquet LogicalTypes.md.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from pyarrow import types
 
-from ...schema import DecimalType, FixedType, PrimitiveType, Type, arrow_type
+from ....schema import DecimalType, FixedType, PrimitiveType, Type, arrow_type
 
 __all__ = ["can_read", "cast_values", "storage_of", "without_views"]
 
@@ -26,12 +26,12 @@ def storage_of(stored: pa.DataType) -> pa.DataType:
 
 
 def without_views(rows: pa.StructArray) -> pa.StructArray:
-    """The same columns with view layouts, which Arrow can neither filter nor take, as plain ones."""
-    plain = [_without_views(f.type) for f in rows.type]
-    if all(kind == f.type for kind, f in zip(plain, rows.type, strict=True)):
+    """The same columns with string and binary views as ordinary layouts, because Arrow cannot filter or take views."""
+    kinds = [_without_views(f.type) for f in rows.type]
+    if all(kind == f.type for kind, f in zip(kinds, rows.type, strict=True)):
         return rows
-    columns = [values.cast(kind) for values, kind in zip(rows.flatten(), plain, strict=True)]
-    fields = [f.with_type(kind) for f, kind in zip(rows.type, plain, strict=True)]
+    columns = [values.cast(kind) for values, kind in zip(rows.flatten(), kinds, strict=True)]
+    fields = [f.with_type(kind) for f, kind in zip(rows.type, kinds, strict=True)]
     return pa.StructArray.from_arrays(columns, fields=fields)
 
 
@@ -53,7 +53,7 @@ def _without_views(kind: pa.DataType) -> pa.DataType:
 
 
 def can_read(stored: pa.DataType, kind: Type) -> bool:
-    """Whether values stored as ``stored`` may be read as ``kind`` (each value is still checked by the cast)."""
+    """Whether values stored as ``stored`` may be read as ``kind``. The cast still checks each value."""
     stored = storage_of(stored)
     if types.is_null(stored):
         return True
@@ -69,8 +69,10 @@ def cast_values(values: pa.Array, kind: Type) -> pa.Array:
 
     Raises
     ------
-    pyarrow.ArrowInvalid : a value does not survive the cast (range, precision, width, UTF-8)
-    pyarrow.ArrowNotImplementedError : there is no such cast (see :func:`can_read`)
+    pyarrow.ArrowInvalid
+        A value does not fit (range, precision, width, UTF-8).
+    pyarrow.ArrowNotImplementedError
+        There is no such cast, see :func:`can_read`.
     """
     target = arrow_type(kind)
     while isinstance(values, pa.ExtensionArray):
@@ -82,7 +84,7 @@ def cast_values(values: pa.Array, kind: Type) -> pa.Array:
     if types.is_null(values.type):
         return pa.nulls(len(values), target)
     if types.is_decimal(target) and types.is_integer(values.type):
-        # Every 64-bit integer has at most 20 digits; Arrow refuses less room, whatever the values are.
+        # A 64-bit integer has at most 20 digits; Arrow refuses lower precisions whatever the values are.
         values = values.cast(pa.decimal128(20, 0))
     if types.is_fixed_size_binary(target) and not types.is_fixed_size_binary(values.type):
         values = values.cast(pa.binary())
@@ -114,7 +116,7 @@ _READABLE: dict[str, Callable[[pa.DataType], bool]] = {
     "boolean": types.is_boolean,
     **dict.fromkeys(("byte", "short", "int", "long"), types.is_integer),
     "float": lambda stored: types.is_float16(stored) or types.is_float32(stored),
-    # Doubles hold every 32-bit integer exactly; longer ones are no promotion of either format.
+    # A double holds every 32-bit integer exactly; neither format promotes longer ones.
     "double": lambda stored: types.is_floating(stored) or _is_small_integer(stored),
     "string": _is_text,
     "binary": _is_bytes,

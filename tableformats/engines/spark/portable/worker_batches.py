@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import UnsupportedFeatureError
-from ...schema import Field, ListType, MapType, Schema, StructType, Type, arrow_type
-from .columns import check_collation, logical_type
+from ....errors import UnsupportedFeatureError
+from ....schema import Field, ListType, MapType, Schema, StructType, Type, arrow_type
+from ..columns.checks import check_collation
+from ..columns.spark_types import logical_type
 
 __all__ = ["SparkBatches", "spark_schema_json"]
 

@@ -17,18 +17,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...errors import CorruptMetadataError, UnsupportedFeatureError
-from ...plugin.deletes import EQUALITY
-from ...schema import Schema
-from .columns import HIDDEN, Naming, Path, check_readable, spark_struct
-from .output import renamed
+from ....errors import CorruptMetadataError, UnsupportedFeatureError
+from ....plugin.deletes import EQUALITY
+from ....schema import Schema
+from ..columns.checks import check_readable
+from ..columns.naming import HIDDEN, Naming, Path
+from ..columns.result_columns import renamed
+from ..columns.spark_types import spark_struct
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from ...plugin.deletes import DeleteFiles
-    from ...plugin.snapshot import FormatSnapshot
-    from .native.jvm import Bridge
+    from ....plugin.deletes import DeleteFiles
+    from ....plugin.snapshot import FormatSnapshot
+    from ..relations import RelationReader
 
 __all__ = ["KeyGroup", "chains_of", "equality_rows", "keyed", "load_key_groups", "without_deleted"]
 
@@ -143,20 +145,20 @@ def keyed(chains: Sequence[Sequence[frozenset[int]]], tables: Mapping[int, pa.Ta
     return pa.concat_tables(pieces)
 
 
-def without_deleted(frame: DataFrame, group: KeyGroup, naming: Naming, bridge: Bridge) -> DataFrame:
+def without_deleted(frame: DataFrame, group: KeyGroup, naming: Naming, reader: RelationReader) -> DataFrame:
     """``frame`` without the rows that a key of the group deletes; NULL equals NULL, NaN equals NaN."""
     from pyspark.sql import functions as F
 
     names = [group.hidden(name) for name in ("key_chain", "key_place", *(f"key{i}" for i in range(len(group.columns))))]
     keys = _plain_binary(group.keys.rename_columns(names))
-    right = bridge.local_frame(keys, spark_struct(map(Naming().spark_field, Schema.from_arrow(keys.schema))))
+    right = reader.local_frame(keys, spark_struct(map(Naming().spark_field, Schema.from_arrow(keys.schema))))
     if keys.nbytes <= _BROADCAST_BYTES:
         right = F.broadcast(right)
     terms = [F.col(group.hidden("place")) <= F.col(names[1])]
     if pc.max(keys[names[0]]).as_py() > 0:
         terms.append(F.col(group.hidden("chain")) == F.col(names[0]))
     for name, path in zip(names[2:], group.columns, strict=True):
-        column: Any = renamed(path[0], naming, bridge)
+        column: Any = renamed(path[0], naming, reader)
         for member in path[1:]:
             column = column.getField(member.name)
         # Where no key is NULL, = says the same as <=>, and Spark hashes one number instead of two values.

@@ -1,4 +1,4 @@
-"""Avro object container files: the header and the blocks, each checked before it is believed and inflated to a bound.
+"""Avro object container files: the header and the blocks, checked before use; blocks inflate to a limited size.
 
 Source: Apache Avro specification, "Object Container Files", "Required Codecs", "Optional Codecs".
 """
@@ -11,21 +11,21 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from ...errors import CorruptMetadataError, UnsupportedFeatureError
-from ...io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro
-from ...limits import DEFAULT_LIMITS, Limits
+from ....errors import CorruptMetadataError, UnsupportedFeatureError
+from ....io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro
+from ....limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["AvroBlocks", "Block"]
 
 MAGIC = b"Obj\x01"
 SYNC_BYTES = 16
 _MAX_VARINT_BYTES = 10
-"""What 64 bits take, seven a byte."""
+"""64 bits at seven bits per byte."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """``count`` records in the ``size`` stored bytes from ``offset`` on."""
+    """``count`` records in the ``size`` stored bytes that start at ``offset``."""
 
     offset: int
     size: int
@@ -33,22 +33,32 @@ class Block:
 
 
 class AvroBlocks:
-    """A container file.
+    """A container file, read block by block.
 
     Parameters
     ----------
-    source : can seek; read block by block
+    source : pa.NativeFile
+        The file; it must be seekable.
+    path : str
+        Its path, for errors.
+    limits : Limits
+        What the file may cost.
 
     Attributes
     ----------
-    schema : the writer's, as JSON
-    blocks : all, in order; those without records are left out
+    schema : Any
+        The writer's schema, parsed from JSON.
+    blocks : list[Block]
+        In the order of the file; blocks without records are left out.
 
     Raises
     ------
-    CorruptMetadataError : no Avro file; a damaged header; a block that is cut short or has no sync marker
-    UnsupportedFeatureError : a codec that is not read
-    LimitExceededError : a header of more than ``limits.metadata_bytes``
+    CorruptMetadataError
+        No Avro file; a damaged header; a block that is cut short or has no sync marker.
+    UnsupportedFeatureError
+        A codec that is not read.
+    LimitExceededError
+        The header takes more than ``limits.metadata_bytes``.
     """
 
     def __init__(self, source: pa.NativeFile, path: str, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -74,25 +84,27 @@ class AvroBlocks:
     def num_rows(self) -> int:
         return sum(block.count for block in self.blocks)
 
-    def plain(self, block: Block) -> bytes:
-        """The records of a block as Avro encodes them.
+    def inflated(self, block: Block) -> bytes:
+        """The encoded records of a block, without its codec's compression.
 
         Raises
         ------
-        CorruptMetadataError : it does not inflate
-        LimitExceededError : it inflates to more than ``limits.inflated_bytes``
+        CorruptMetadataError
+            It does not inflate.
+        LimitExceededError
+            It inflates to more than ``limits.inflated_bytes``.
         """
         self._source.seek(block.offset)
         data = self._source.read(block.size)
         try:
-            plain = inflate_avro(self._codec, data, self._limits.inflated_bytes)
+            inflated = inflate_avro(self._codec, data, self._limits.inflated_bytes)
         except INFLATE_ERRORS as error:
             self._fail(f"a {self._codec} block does not inflate: {error}", block.offset)
-        if plain is None:
+        if inflated is None:
             raise self._limits.exceeded(
                 "inflated_bytes", "bytes of a block, inflated", path=self._path, offset=block.offset
             )
-        return bytes(plain)
+        return bytes(inflated)
 
     def _fail(self, message: str, offset: int) -> NoReturn:
         raise CorruptMetadataError(
@@ -147,7 +159,7 @@ class _CutShortError(Exception):
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A zig-zag number and the place behind it."""
+    """A zig-zag varint and the offset after it."""
     value = 0
     for shift in range(0, 7 * _MAX_VARINT_BYTES, 7):
         if at >= len(data):
@@ -167,7 +179,7 @@ def _read_map(data: bytes, at: int) -> tuple[dict[str, bytes], int]:
         if not count:
             return found, at
         if count < 0:
-            # Behind a negative count stands the block's size.
+            # A negative count is followed by the block's size in bytes.
             _, at = _varint(data, at)
         for _ in range(abs(count)):
             key, at = _read_bytes(data, at)
