@@ -1,9 +1,9 @@
-"""The Python data source ``tableformats``: tables for ``spark.read.format("tableformats")`` and SQL, on any session.
+"""The Python data source ``tableformats``, for ``spark.read.format("tableformats")`` and SQL, in any session.
 
-Spark plans in one Python process and reads in others. Here the plan is made where the session's driver is; executors
-get packed groups of files and read them with pyarrow (:mod:`arrow`). No JAR and no Py4J is needed, so
-Spark Connect and serverless sessions are served too; where there is a classic session, the native path is faster.
-Imported only by processes that use PySpark 4.0 or later.
+Spark plans in a Python process of the driver and reads in others. The plan is made in the first; executors get groups
+of planned files and read them with pyarrow (:mod:`tableformats.engines.arrow`). It needs neither JARs nor Py4J, so it
+works with Spark Connect and serverless sessions. In a classic session the native path is faster. Imported only by
+processes that use PySpark 4.0 or later.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["TableFormatsDataSource"]
 
 _PUSHDOWN_PROCESS = "pyspark.sql.worker.data_source_pushdown_filters"
-"""The module that Spark runs to plan a read with pushed filters, and only then (4.1 and later)."""
+"""The module that Spark 4.1 and later runs to plan a read with pushed filters, and only then."""
 
 
 class TableFormatsDataSource(DataSource):
-    """``tableformats``: see docs/spark.md for the options.
+    """The data source ``tableformats``; docs/spark.md lists its options.
 
-    A DataFrame or view reads the version that was current when it was made. Raises what
-    :func:`tableformats.open_table` and :meth:`tableformats.Table.scan` do; Spark shows the error with its own.
+    A DataFrame or view reads the version that was current when it was made. It raises the errors of
+    :func:`tableformats.open_table` and :meth:`tableformats.Table.scan`; Spark shows them inside its own.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -61,18 +61,21 @@ class TableFormatsDataSource(DataSource):
         return spark_schema(scan)
 
     def reader(self, schema: StructType) -> BatchReader:
-        """What plans one query."""
+        """The reader of one query."""
         scan = self._read.scan(self._read.open_table(), self._version)
         check_schema(scan, schema)
-        kind = PushdownReader if self._takes_filters() else BatchReader
-        return kind(scan, self._read)
+        reader = PushdownReader if self._accepts_filters() else BatchReader
+        return reader(scan, self._read)
 
-    def _takes_filters(self) -> bool:
-        """Before limits could be pushed too, Spark kept the plan of the query that pushed filters last for all that
-        read the same relation, even for those that pushed none: rows would be missing. There filters are pushed only
-        where the option ``pushFilters`` says that the relation is read once.
+    def _accepts_filters(self) -> bool:
+        """Whether Spark may push filters down.
 
-        Source: Spark, ``PythonScanBuilder.pushFilters``, ``PythonDataSourceV2.setReadInfo``."""
+        Versions of Spark that cannot push limits reuse the plan of the last query with pushed filters for all queries
+        of the same relation, even for those without filters, which would lose rows. For these versions the option
+        ``pushFilters`` must say that the relation is read only once.
+
+        Source: Spark, ``PythonScanBuilder.pushFilters``, ``PythonDataSourceV2.setReadInfo``.
+        """
         is_scoped = hasattr(DataSourceReader, "pushLimit")
         return _PUSHDOWN_PROCESS in sys.modules and (is_scoped or self._read.flag("pushFilters"))
 
@@ -83,7 +86,7 @@ class TableFormatsDataSource(DataSource):
 
 
 class BatchReader(DataSourceReader):
-    """Plans a read. What is pickled of it for executors is a :class:`TaskReader`."""
+    """Plans a read. For executors it is pickled as a :class:`TaskReader`."""
 
     def __init__(self, scan: Scan, options: ReadOptions) -> None:
         self._scan = scan
@@ -101,11 +104,14 @@ class BatchReader(DataSourceReader):
 
 
 class PushdownReader(BatchReader):
-    """A reader that takes Spark's filters. Spark refuses one where ``spark.sql.python.filterPushdown.enabled`` is
-    false, so there is one without."""
+    """A reader that accepts filters from Spark.
+
+    It is a class of its own, because Spark refuses such readers if ``spark.sql.python.filterPushdown.enabled`` is
+    false.
+    """
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
-        """Plan with the filters, and leave them to Spark as well."""
+        """Use the filters to plan. All are returned, so Spark applies them to the rows too."""
         for filter in filters:
             try:
                 predicate = self._scan.snapshot.bind(_predicate(filter), case_sensitive=True)
@@ -116,7 +122,7 @@ class PushdownReader(BatchReader):
 
 
 def _predicate(filter: Any) -> ex.Expression:
-    """A filter of ``pyspark.sql.datasource``. Raises KeyError for one that has no counterpart."""
+    """A filter of ``pyspark.sql.datasource`` as a predicate. Raises KeyError if it has no counterpart."""
     kind = type(filter).__name__
     if kind == "Not":
         return ex.Not(_predicate(filter.child))

@@ -16,11 +16,11 @@ from tableformats.errors import LimitExceededError
 
 @given(st.lists(st.frozensets(st.integers(0, 5)), max_size=12))
 def test_chains_say_what_the_sets_say(sets: list[frozenset[int]]) -> None:
-    chains, chain, place = equality.chains_of(sets)
+    chains, chain, rank = equality.chains_of(sets)
     tables = {d: pa.table({"9": [d]}) for d in range(6)}
-    keys = equality.keyed(chains, tables).to_pylist() if chains else []
+    keys = equality.keys_of_chains(chains, tables).to_pylist() if chains else []
     for i, wanted in enumerate(sets):
-        applied = {key["0"] for key in keys if key["chain"] == chain[i] and place[i] <= key["place"]}
+        applied = {key["0"] for key in keys if key["chain"] == chain[i] and rank[i] <= key["rank"]}
         assert applied == wanted
 
 

@@ -1,7 +1,7 @@
 """The DataFrame of a plan: its files as relations of Spark's own vectorised readers, without JARs.
 
 Each branch of the plan's files (:mod:`branches`) becomes one relation, and the DataFrame is their union. Partition
-values and other values that stand in the metadata alone, and the place of a file's deleted rows, are partition columns
+values and other values that stand in the metadata alone, and the address of a file's deletes, are partition columns
 of the relation: constants of a file, which cost nothing. The session's configuration is neither changed nor trusted
 where it would change rows.
 """
@@ -135,7 +135,7 @@ class _FrameBuilder:
         for hidden, constants in file_constants(metadata_columns, self._plan, branch.rows):
             relation.add_constant(hidden, constants)
         for group in key_groups:
-            for name, values in (("chain", group.chain), ("place", group.place)):
+            for name, values in (("chain", group.chain), ("rank", group.rank)):
                 of_files = pa.array(values[branch.rows], pa.int32())
                 relation.add_constant(nullable_field(group.hidden(name), "integer"), of_files)
         if branch.has_positions:

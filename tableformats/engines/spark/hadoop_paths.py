@@ -1,4 +1,4 @@
-"""How Hadoop spells paths: plans say s3, gs and abfs for all names of a store, and give local files no scheme."""
+"""Convert paths of plans to Hadoop's: plans use one scheme per store (s3, gs, abfs), and none for local files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
 
 
 def hadoop_paths(paths: pa.Array) -> pa.Array:
-    """Paths (string[n]) with Hadoop's schemes; local ones stay without, and get it where they become Hadoop's."""
+    """Paths (string[n]) with Hadoop's schemes. Local paths stay without one; ``FileList.java`` adds it."""
     import pyarrow.compute as pc
 
     for ours, hadoop in _SCHEMES.items():
@@ -25,7 +25,7 @@ def hadoop_paths(paths: pa.Array) -> pa.Array:
 
 
 def hadoop_path(path: str) -> str:
-    """A path with Hadoop's scheme, a local one too, lest a cluster's default file system claims it."""
+    """A path with Hadoop's scheme, local paths too, or Hadoop would look for them in its default file system."""
     if path.startswith("/"):
         return f"file:{path}"
     scheme, colon, rest = path.partition("://")

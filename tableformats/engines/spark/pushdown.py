@@ -1,7 +1,7 @@
-"""Catalyst's filters -> predicates of ours -> the files of a plan that a query still needs.
+"""Catalyst's filters become predicates of ours, which narrow the files of a plan that a query reads.
 
-The JVM describes filters as lists (``CatalystFilters.java``), over the names that a relation reads columns under.
-Whatever cannot be understood keeps every file.
+``CatalystFilters.java`` sends filters as lists, over the names that a relation reads columns under. A filter that
+cannot be translated keeps every file.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ _MAX_MASKS = 32
 
 
 class FilterReader:
-    """Reads the filters over one relation.
+    """Translates filters over one relation.
 
     Parameters
     ----------
-    fields : its top-level columns
-    naming : the names that the relation reads them under
+    fields : Iterable[Field]
+        The relation's top-level columns.
+    naming : Naming
+        The names that the relation reads them under.
     """
 
     def __init__(self, fields: Iterable[Field], naming: Naming) -> None:
@@ -43,7 +45,7 @@ class FilterReader:
         self._fields = {naming.name(f): f for f in fields}
 
     def read(self, text: str) -> ex.Expression:
-        """The conjunction of the filters in ``text``, bound; a filter that has no counterpart is left out."""
+        """The conjunction of the filters in ``text`` (JSON), bound. Filters without a counterpart are left out."""
         return ex.conjunction(*map(self._filter, json.loads(text)))
 
     def _filter(self, node: Sequence[Any]) -> ex.Expression:
@@ -87,7 +89,7 @@ class FilterReader:
 
 
 def _literal(node: Sequence[Any], column: ex.BoundColumn) -> ex.Literal:
-    """The literal in the form of a bound one; the column's type is the literal's, for Catalyst has made it so."""
+    """The literal as a bound one. It has the column's type, because Catalyst casts literals to it."""
     _, kind, text = node
     if text is None:
         return ex.Literal(None)
@@ -118,7 +120,7 @@ def _conjuncts(expression: ex.Expression) -> tuple[ex.Expression, ...]:
 
 
 class PlanPruner:
-    """The surviving files of one plan, narrowed by further predicates; answers are kept for the next query."""
+    """Narrows the files of one plan by further predicates. Results are cached for the next queries."""
 
     def __init__(self, plan: FilePlan) -> None:
         self._plan = plan
@@ -126,13 +128,13 @@ class PlanPruner:
         self._masks: dict[frozenset[ex.Expression], np.ndarray | None] = {}
 
     def callback(self, reader: FilterReader, rows: np.ndarray) -> Callable[[str], bytes | None]:
-        """What :class:`Planner` calls for a relation over the plan's files ``rows`` (int64)."""
+        """``keep`` of a :class:`Relation` over the plan's files ``rows`` (int64[n])."""
 
         def keep(text: str) -> bytes | None:
             try:
                 mask = self.mask(reader.read(text))
             except Exception:
-                # An unpruned query is right, one that fails in the middle of Spark's planning is not.
+                # Without pruning the query is still right; an error would end it during Spark's planning.
                 _LOG.debug("Catalyst's filters %s were not planned", text, exc_info=True)
                 return None
             return None if mask is None else mask[rows].tobytes()
@@ -140,11 +142,11 @@ class PlanPruner:
         return keep
 
     def mask(self, predicate: ex.Expression) -> np.ndarray | None:
-        """bool[n]: the plan's files in which ``predicate`` may hold for a row; None where it is nothing new."""
+        """The plan's files in which a row may match ``predicate``, as bool[n]; None if the plan implies it."""
         new = _drop_implied(_conjuncts(predicate), self._known)
         if ex.conjunction(*new) == ex.TRUE:
             return None
-        key = frozenset(new)  # Spark asks with the same terms in another order
+        key = frozenset(new)  # a set, because Spark asks again with the same terms in another order
         if key not in self._masks:
             if len(self._masks) >= _MAX_MASKS:
                 self._masks.clear()
@@ -153,7 +155,7 @@ class PlanPruner:
 
 
 def _drop_implied(parts: Iterable[ex.Expression], known: set[ex.Expression]) -> list[ex.Expression]:
-    """The terms that say something new: Catalyst repeats a scan's own filter, with IS NOT NULL for its columns."""
+    """The terms that ``known`` does not imply. Catalyst repeats a scan's own filter, and adds IS NOT NULL to it."""
     not_null = {
         ex.Not(ex.IsNull(column))
         for part in known

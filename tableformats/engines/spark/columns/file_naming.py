@@ -1,8 +1,8 @@
-"""Which namings a plan's data files are read by: found out from their own schemas, where the table's is not enough.
+"""Find the :class:`Naming` of each data file of a plan, from the file's own schema where the table's does not suffice.
 
-Spark's Parquet reader finds columns by field id; for what it cannot do so, files are opened and their columns found
-here, by the table's rule, to be read under the names that they have in the file: files without ids, all ORC and Avro
-files. Files are opened also where a column may be missing in them that has an initial default.
+Spark's Parquet reader finds columns by field id. It cannot do so in files without ids and in ORC files. Those files are
+opened, their columns are found here by the table's rule, and Spark reads them under the names that they have in the
+file. Files are also opened if they may lack a column that has an initial default.
 """
 
 from __future__ import annotations
@@ -37,36 +37,49 @@ _ID_KEYS = {"parquet": b"PARQUET:field_id", "orc": b"iceberg.id"}
 
 
 def namings(plan: FilePlan, fields: Sequence[Field], version: tuple[int, int]) -> tuple[list[Naming], np.ndarray]:
-    """The plan's namings and, as int64[n_files], which of them each file is read by.
+    """The namings of a plan's files.
 
     Parameters
     ----------
-    fields : the top-level columns that are read
-    version : of Spark
+    plan : FilePlan
+        The planned files.
+    fields : Sequence[Field]
+        The top-level columns that are read.
+    version : tuple[int, int]
+        Of Spark.
+
+    Returns
+    -------
+    namings : list[Naming]
+        The distinct namings.
+    naming_of : np.ndarray
+        int64[n_files], the index of each file's naming.
 
     Raises
     ------
-    UnsupportedFeatureError : data files that Spark cannot read rightly; files without ids where ids are needed
-    CorruptMetadataError : a data file that is opened is missing or damaged
+    UnsupportedFeatureError
+        Spark cannot read a data file rightly; a file has no ids where ids are needed.
+    CorruptMetadataError
+        A data file that is opened is missing or damaged.
     """
-    return _Namings(plan, fields, version).found()
+    return _NamingFinder(plan, fields, version).namings()
 
 
 @dataclass
-class _Namings:
+class _NamingFinder:
     plan: FilePlan
     fields: Sequence[Field]
     version: tuple[int, int]
 
-    def found(self) -> tuple[list[Naming], np.ndarray]:
+    def namings(self) -> tuple[list[Naming], np.ndarray]:
         plan = self.plan
         usual = _usual_naming(plan.snapshot.format_snapshot)
-        number_of = np.zeros(len(plan), np.int64)
+        naming_of = np.zeros(len(plan), np.int64)
         formats = flat(plan.survivors["file_format"])
         others = np.flatnonzero(to_numpy(pc.not_equal(formats, "parquet")))
         rows = np.arange(len(plan)) if self._opens_parquet(usual) else others
         if not len(rows) and usual.by_id and len(plan):
-            # Spark finds out by itself, file by file, but says less.
+            # Spark would find files without ids itself, but its error says less. So look at one file first.
             first = plan.paths[0].as_py()
             if not self._columns(first, "parquet").has_ids:
                 rows = np.arange(len(plan))
@@ -76,16 +89,16 @@ class _Namings:
         numbers = {usual: 0}
         for row, root, kind, path in zip(rows.tolist(), trees, kinds, paths, strict=True):
             naming = self._naming(usual, root, kind, path)
-            number_of[row] = numbers.setdefault(naming, len(numbers))
-        return list(numbers), number_of
+            naming_of[row] = numbers.setdefault(naming, len(numbers))
+        return list(numbers), naming_of
 
     def _opens_parquet(self, usual: Naming) -> bool:
-        """Whether some Parquet file may need another naming."""
+        """Whether a Parquet file may need another naming than the usual one, so that all are opened."""
         mapping = self.plan.snapshot.format_snapshot.name_mapping
         return (usual.by_id and bool(mapping.names)) or any(_has_defaults(f) for f in self.fields)
 
     def _columns(self, path: str, kind: str) -> FileNode:
-        """The columns of a file; of ORC files those that are read are checked."""
+        """The columns of a file. Columns of ORC files are checked if they are read."""
         storage = self.plan.snapshot.storage
         with open_stored(storage, path) as source, typed_errors(path):
             if kind == "parquet":
@@ -96,7 +109,7 @@ class _Namings:
                 from pyarrow import orc
 
                 tree = file_tree(orc.ORCFile(source).schema, _ID_KEYS[kind], path, storage.limits)
-                root = self._numbered(tree, path)
+                root = self._with_ids(tree, path)
                 check_orc(root, source, self._pairs(root), path, self.version)
                 return root
         name = f"{_FORMAT_NAMES.get(kind, kind)} data files"
@@ -109,7 +122,7 @@ class _Namings:
 
     def _naming(self, usual: Naming, root: FileNode, kind: str, path: str) -> Naming:
         by_id = kind == "parquet" and usual.by_id and root.has_ids
-        root = root if by_id else self._numbered(root, path)
+        root = root if by_id else self._with_ids(root, path)
         missing = frozenset(self._missing(self.fields, root))
         if by_id or not usual.by_id:
             return replace(usual, missing=missing)
@@ -120,8 +133,8 @@ class _Namings:
             )
         return Naming(names=dict(names), missing=missing)
 
-    def _numbered(self, root: FileNode, path: str) -> FileNode:
-        """The columns of a file with the ids that they have, in it or by the table's name mapping."""
+    def _with_ids(self, root: FileNode, path: str) -> FileNode:
+        """The columns of a file with field ids, either the file's own or those of the table's name mapping."""
         mapping = self.plan.snapshot.format_snapshot.name_mapping
         if mapping.by == "name" or root.has_ids:
             return root
@@ -144,6 +157,7 @@ class _Namings:
         return next((child for child in parent.children if child.id == f.id), None)
 
     def _pairs(self, parent: FileNode) -> Iterator[tuple[Field, FileNode]]:
+        """Each field that is read, at every depth, with the column of the file that holds it."""
         for f in self.fields:
             node = self._find(f, parent)
             if node is not None:
@@ -166,7 +180,7 @@ class _Namings:
                 yield from self._pairs_below(below, found)
 
     def _missing(self, fields: Iterable[Field], parent: FileNode) -> Iterator[int]:
-        """Ids of the fields with an initial default that the file lacks, but for those below a missing one."""
+        """Ids of the fields with an initial default that the file lacks; fields below a missing one are left out."""
         for f in fields:
             node = self._find(f, parent)
             if node is None:

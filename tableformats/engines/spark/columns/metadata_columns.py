@@ -1,7 +1,7 @@
-"""Metadata columns with Spark: what a row has by its file is a constant of the file, its place the row's index.
+"""Metadata columns with Spark, see :class:`tableformats.plugin.MetadataColumn`.
 
-See :class:`tableformats.plugin.MetadataColumn`. A file's own values win where it holds one; a value that neither has
-is an error when the row is read.
+The part of a value that depends on the file is a constant of the file; the part that depends on the row is the row
+index. A value that the file itself stores takes precedence. A row without any value fails when it is read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["check_metadata_columns", "file_constants", "metadata_column", "store
 
 
 def check_metadata_columns(columns: Iterable[MetadataColumn]) -> None:
-    """Raise UnsupportedFeatureError for what is no plain value of a file or of a row."""
+    """Raise UnsupportedFeatureError for metadata columns that Spark cannot compute, such as the partition struct."""
     for column in columns:
         if column.per_file == "partition":
             raise UnsupportedFeatureError(
@@ -43,7 +43,7 @@ def _hidden_name(column: MetadataColumn, what: str) -> str:
 
 
 def stored_fields(columns: Iterable[MetadataColumn], naming: Naming) -> list[dict[str, Any]]:
-    """Spark's JSON of the columns in which files hold values of their own; NULL in files without them."""
+    """Spark's JSON of the columns in which files store values themselves; they are NULL in files without them."""
     fields = []
     for column in columns:
         name = _stored_name(column, naming)
@@ -63,7 +63,22 @@ def _stored_name(column: MetadataColumn, naming: Naming) -> str | None:
 def file_constants(
     columns: Iterable[MetadataColumn], plan: FilePlan, rows: np.ndarray
 ) -> Iterator[tuple[dict[str, Any], pa.Array]]:
-    """What the files ``rows`` of the plan give to their rows: hidden columns, in Spark's JSON, and their values."""
+    """Hidden columns with the values that rows take from their file.
+
+    Parameters
+    ----------
+    columns : Iterable[MetadataColumn]
+        The metadata columns.
+    plan : FilePlan
+        The planned files.
+    rows : np.ndarray
+        int64[n], the files among those of the plan.
+
+    Yields
+    ------
+    tuple[dict[str, Any], pa.Array]
+        Spark's JSON of a hidden column, and its value in each file.
+    """
     for column in columns:
         for what, source in (("first", column.per_file), ("given", column.null_without)):
             if source is None:
@@ -76,13 +91,13 @@ def file_constants(
 def _per_file(plan: FilePlan, source: str) -> pa.Array:
     if source == "path":
         return plan.paths
-    if source not in plan.survivors.column_names:  # a plan without files has no columns of the format's own
+    if source not in plan.survivors.column_names:  # a plan without files has no format-specific columns
         return pa.nulls(len(plan), pa.int64())
     return flat(plan.survivors[source])
 
 
 def metadata_column(column: MetadataColumn, naming: Naming) -> Column:
-    """The column of the result, out of what a relation holds of it."""
+    """The column of the result, computed from the relation's columns."""
     from pyspark.sql import functions as F
 
     kind = logical_type(column.field.type)

@@ -1,8 +1,8 @@
-"""Which columns of ORC files Spark's reader gives as they are; the others are refused by name.
+"""Check that Spark's ORC reader reads the columns of a file rightly; other columns are refused by name.
 
-Spark takes ORC's days and instants for those of the old calendar, unless a file says that it has the new one, and
-turns instants into wall clocks of the process's time zone on the way, whose rules are odd before 1900. The file's
-statistics tell that it has neither. Wall clocks (timestamps without zone) it does not read at all.
+Unless a file says otherwise, Spark takes ORC's dates and timestamps for those of the Julian calendar. It also converts
+timestamps with time zone through local time of the process's zone, which is unreliable before 1900. So the file's
+statistics must show that it holds no such values. Timestamps without time zone are not read by Spark at all.
 Source: ORC specification v1, "Column Statistics", "File Tail"; Spark, ``OrcColumnVector``, ``OrcUtils``; compared with
 Arrow's reader.
 """
@@ -24,7 +24,7 @@ __all__ = ["check_orc"]
 
 _NO_NAMES = "_col"
 _READS_INSTANTS = (4, 3)
-"""Seen to read them; 3.5 and 4.0 stumble over the type's name (``OrcUtils.toCatalystSchema``)."""
+"""Spark 4.3 was tested and reads them; 3.5 and 4.0 fail on the type's name (``OrcUtils.toCatalystSchema``)."""
 # The first values that are the same in both calendars and in all time zones: a day, and milliseconds in UTC.
 _FIRST = {"date": ("1582-10-15", FIRST_GREGORIAN_DAY), "timestamp": ("1900-01-02", (YEAR_1900_S + DAY_S) * 1_000)}
 _WIDTHS = {"byte": 8, "short": 16, "int": 32, "long": 64}
@@ -48,13 +48,25 @@ def check_orc(
     path: str,
     version: tuple[int, int],
 ) -> None:
-    """Raise UnsupportedFeatureError for what Spark would read as something else, or not at all.
+    """Check that Spark reads the columns of an ORC file rightly.
 
     Parameters
     ----------
-    root, source : the file, and its columns
-    columns : what is read of it, at every depth, each with the field of the table
-    version : of Spark
+    root : FileNode
+        The file's columns.
+    source : pa.NativeFile
+        The open file.
+    columns : Iterable[tuple[Field, FileNode]]
+        The columns that are read, at every depth, each with the table's field.
+    path : str
+        Path of the file, for errors.
+    version : tuple[int, int]
+        Of Spark.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        Spark would read other values, or fail.
     """
     if version < _READS_INSTANTS and any(_is_instant(node.type) for node in root.walk()):
         raise UnsupportedFeatureError(

@@ -1,10 +1,10 @@
-"""The columns of the result, out of what a relation reads: renamed, collated, floats kept out of pushdown, defaults
-filled in.
+"""The columns of the result: a relation's columns renamed and collated, with defaults, and with floats not pushed down.
 
-Spark's filters on a bare column, or on a bare member of a struct, reach the bounds of Parquet's row groups and of
-ORC's stripes, which pass over NaN and take -0.0 for less than 0.0: rows that match would be lost. So floats are given
-as an expression of the same value, which ``CatalystFilters.java`` sees through. Collated strings are read as plain ones
-and cast: neither Parquet's filters nor ``CatalystFilters.java`` look through a cast, so that nothing goes by bytes.
+Spark pushes filters on a column, or on a member of a struct, down to the bounds of Parquet row groups and ORC stripes.
+Those bounds ignore NaN and order -0.0 before 0.0, so rows that match would be lost. Floats are therefore wrapped in an
+expression of the same value, which ``CatalystFilters.java`` recognises. Collated strings are read as ordinary strings
+and cast. Neither Parquet's filters nor ``CatalystFilters.java`` look through a cast, so they are never compared by
+bytes.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ _FLOATS = ("float", "double")
 
 
 def output_column(f: Field, naming: Naming, reader: RelationReader) -> Column | StoredColumn:
-    """The column ``f`` of the result, out of the relation that ``naming`` reads."""
-    is_made = f.id in naming.missing and default_constant(f) is None
-    if is_made or f.type.is_nested or f.collation or str(f.type) in ("uuid", "void"):
-        return _Output(naming, reader).column(f).alias(f.name)
-    # Each operation on a Column asks the JVM a dozen times.
+    """The column ``f`` of the result, computed from the columns of a relation that is read by ``naming``."""
+    is_literal = f.id in naming.missing and default_constant(f) is None
+    if is_literal or f.type.is_nested or f.collation or str(f.type) in ("uuid", "void"):
+        return _ResultColumns(naming, reader).column(f).alias(f.name)
+    # Each operation on a Column costs a dozen calls of the JVM, so most columns are only named here.
     return StoredColumn(naming.name(f), f.name, str(f.type) in _FLOATS)
 
 
 def renamed(f: Field, naming: Naming, reader: RelationReader) -> Column:
-    """The column ``f`` as the relation holds it, with the table's names and types at every depth below.
+    """The relation's column ``f``, cast to the table's names and types at every depth.
 
-    Members are taken of what this returns only: where Spark reads a part of a column alone, it forgets the column's
-    field id (``SchemaPruning``). It does not look through the cast.
+    Members must be taken from the result of this function. Where Spark reads only members of a column, it drops the
+    column's field id (``SchemaPruning``), but it does not look through the cast.
     """
     from pyspark.sql import functions as F
 
     column, wanted = F.col(quoted(naming.name(f))), logical_type(f.type, f.collation)
     if not (f.type.is_nested or f.collation) or naming.spark_type(f.type) == wanted:
         return column
-    # From struct to struct a cast goes by position: it renames, and the field ids stay behind.
+    # A cast from struct to struct matches members by position, so it renames them.
     try:
         return column.cast(reader.spark_type(wanted))
     except Exception as error:
-        # Of the types that we ask for Spark refuses those alone whose collation it does not know.
+        # Spark refuses only those of our types whose collation it does not know.
         raise UnsupportedFeatureError(
             "the session's Spark has no such type, by its collation",
             field=f.name,
@@ -64,12 +64,12 @@ def renamed(f: Field, naming: Naming, reader: RelationReader) -> Column:
 
 
 def default_constant(f: Field) -> pa.Array | None:
-    """A column's initial default as an array of one, for a constant of files; None where it has to be a literal."""
+    """A column's initial default as an array of length 1, to be a constant of files; None if it must be a literal."""
     return None if f.type.is_nested else default_values(f)
 
 
 def check_defaults(f: Field, naming: Naming) -> None:
-    """Raise UnsupportedFeatureError where a missing value with a default stands in the key of a map."""
+    """Raise UnsupportedFeatureError if a field in the key of a map is missing in the files and has a default."""
     for below in _below(f):
         if isinstance(below.type, MapType) and _lacks(below.type.key, naming):
             raise UnsupportedFeatureError(
@@ -88,7 +88,7 @@ def _lacks(f: Field, naming: Naming) -> bool:
     return bool(naming.missing) and any(below.id in naming.missing for below in _below(f))
 
 
-class _Output:
+class _ResultColumns:
     def __init__(self, naming: Naming, reader: RelationReader) -> None:
         from pyspark.sql import functions
 
@@ -105,23 +105,23 @@ class _Output:
         return _uuid_text(column) if str(f.type) == "uuid" else self._value(column, f.type)
 
     def _value(self, column: Any, kind: Type) -> Any:
-        """``column``, which has the names of ``kind``, with defaults, and with floats out of the reach of filters."""
+        """``column``, which has the names of ``kind``, with defaults, and with floats that are not pushed down."""
         if str(kind) in _FLOATS:
             return self._functions.nanvl(column, column)
         if any(_lacks(member, self._naming) for member in kind.members):
-            # Literals are not nullable; the columns of a result are, at every depth.
+            # Literals are not nullable, but all columns of a result are, at every depth. The cast makes them so.
             return self._with_defaults(column, kind).cast(self._spark_type(kind))
-        return self._guarded(column, kind) if isinstance(kind, StructType) else column
+        return self._without_pushdown(column, kind) if isinstance(kind, StructType) else column
 
-    def _guarded(self, column: Any, kind: StructType) -> Any:
-        """The same struct; what filters say of other members still reaches the files."""
+    def _without_pushdown(self, column: Any, kind: StructType) -> Any:
+        """The same struct with its floats wrapped; filters on other members are still pushed down."""
         for member in kind.fields:
             if _holds_floats(member):
                 column = column.withField(quoted(member.name), self._value(column.getField(member.name), member.type))
         return column
 
     def _with_defaults(self, column: Any, kind: Type) -> Any:
-        """The nested ``column`` with the defaults of what its files lack; NULL stays NULL."""
+        """The nested ``column`` with the defaults of fields that its files lack; NULL stays NULL."""
         functions = self._functions
         if isinstance(kind, StructType):
             members = [self._member(column, member).alias(member.name) for member in kind.fields]
@@ -140,7 +140,7 @@ class _Output:
         return self._reader.spark_type(logical_type(kind))
 
     def _literal(self, values: pa.Array, kind: Type) -> Any:
-        """The one value of an array as a literal of the logical type."""
+        """The value of an array of length 1 as a literal of the logical type."""
         functions = self._functions
         if values.null_count:
             return functions.lit(None).cast(self._spark_type(kind))
@@ -155,21 +155,21 @@ class _Output:
                 for side, f in ((values.keys, kind.key), (values.items, kind.value))
             ]
             return functions.map_from_arrays(*sides)
-        return literal_column(Literal(_plain(values), kind)).cast(self._spark_type(kind))
+        return literal_column(Literal(_bound_value(values), kind)).cast(self._spark_type(kind))
 
     def _literals(self, values: pa.Array, f: Field) -> list[Any]:
         return [self._literal(values.slice(i, 1), f.type) for i in range(len(values))]
 
 
-def _plain(values: pa.Array) -> Any:
-    """The one value as bound literals have it: days and microseconds as integers."""
+def _bound_value(values: pa.Array) -> Any:
+    """The value of an array of length 1 as bound literals have it: dates and timestamps as integers."""
     kinds = {pa.types.is_date32: pa.int32(), pa.types.is_timestamp: pa.int64()}
     target = next((kind for test, kind in kinds.items() if test(values.type)), None)
     return (values if target is None else values.cast(target))[0].as_py()
 
 
 def _holds_floats(f: Field) -> bool:
-    """Whether ``f`` is a float, or has one that is reached through structs alone."""
+    """Whether ``f`` is a float, or a struct with a float in it, lists and maps aside."""
     if isinstance(f.type, StructType):
         return any(_holds_floats(member) for member in f.type.fields)
     return str(f.type) in _FLOATS

@@ -1,9 +1,9 @@
-"""Equality deletes as broadcast anti-joins: which keys delete a row, and of which files.
+"""Equality deletes as broadcast anti-joins of keys.
 
-The plan says which delete files apply to which data file. Those sets are put into chains, in which each set
-contains the next one (within one partition that is the order of sequence numbers). A data file then is a place in a
-chain, a delete file reaches down to a place, and one comparison says whether it applies: no key is repeated for
-every data file. Source: Iceberg spec, "Equality Delete Files", "Scan Planning".
+The plan says which delete files apply to which data file. These sets are arranged in chains in which each set contains
+the next one (within one partition, chains follow the sequence numbers). A data file then has a rank in a chain, and a
+delete file applies to all ranks up to its last one. So one comparison decides whether a key applies to a file, and no
+key is repeated for every data file. Source: Iceberg spec, "Equality Delete Files", "Scan Planning".
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from ....plugin.snapshot import FormatSnapshot
     from ..relations import RelationReader
 
-__all__ = ["KeyGroup", "chains_of", "equality_rows", "keyed", "load_key_groups", "without_deleted"]
+__all__ = ["KeyGroup", "chains_of", "equality_rows", "keys_of_chains", "load_key_groups", "without_deleted"]
 
 _BROADCAST_BYTES = 256 << 20
-_NO_PLACE = 2**31 - 1
+_NO_RANK = 2**31 - 1
 
 
 @dataclass
@@ -44,34 +44,41 @@ class KeyGroup:
 
     Attributes
     ----------
-    number : counts the groups of a plan
-    columns : paths of the key columns, from the top level down
-    keys : ``chain`` int32, ``place`` int32, then the key columns by position (``"0"``, ...)
-    chain, place : int32[n_files]; -1 and one past all places where no delete of the group applies to the file
+    number : int
+        The group's number among those of a plan.
+    columns : tuple[Path, ...]
+        The key columns.
+    keys : pa.Table
+        ``chain`` int32, ``rank`` int32, then the key columns by position (``"0"``, ...).
+    chain, rank : np.ndarray
+        int32[n_files]; -1 and a value past all ranks where no delete of the group applies to the file.
     """
 
     number: int
     columns: tuple[Path, ...]
     keys: pa.Table
     chain: np.ndarray
-    place: np.ndarray
+    rank: np.ndarray
 
     def hidden(self, name: str) -> str:
+        """The name of one of the group's hidden columns."""
         return f"{HIDDEN}{name}_{self.number}"
 
 
 def equality_rows(deletes: DeleteFiles) -> np.ndarray:
-    """bool[n_delete_files]: which rows of ``deletes.files`` are equality delete files."""
+    """Which rows of ``deletes.files`` are equality delete files, as bool[n_delete_files]."""
     return pc.equal(deletes.files["kind"], EQUALITY).to_numpy().astype(bool)
 
 
 def load_key_groups(snapshot: FormatSnapshot, deletes: DeleteFiles) -> list[KeyGroup]:
-    """The plan's equality deletes, read, by key columns.
+    """Read the plan's equality delete files and group them by key columns.
 
     Raises
     ------
-    CorruptMetadataError : a delete file is damaged, or its columns are in no schema of the table
-    UnsupportedFeatureError : a key column that Spark cannot read
+    CorruptMetadataError
+        A delete file is damaged, or its columns are in no schema of the table.
+    UnsupportedFeatureError
+        Spark cannot read a key column.
     """
     applied = np.unique(deletes.indices)
     tables: dict[tuple[str, ...], dict[int, pa.Table]] = {}
@@ -87,18 +94,19 @@ def load_key_groups(snapshot: FormatSnapshot, deletes: DeleteFiles) -> list[KeyG
         for path in columns:
             check_readable(path[0])
         sets = [frozenset(by_row).intersection(row) for row in _applicable(deletes)]
-        chains, chain, place = chains_of(sets)
-        groups.append(KeyGroup(len(groups), columns, keyed(chains, by_row), chain, place))
+        chains, chain, rank = chains_of(sets)
+        groups.append(KeyGroup(len(groups), columns, keys_of_chains(chains, by_row), chain, rank))
     return groups
 
 
 def _applicable(deletes: DeleteFiles) -> list[list[int]]:
+    """The delete files of each data file."""
     indices, offsets = deletes.indices.tolist(), deletes.offsets.tolist()
     return [indices[start:stop] for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
 
 
 def _column_path(snapshot: FormatSnapshot, field_id: int) -> Path:
-    """The key column; one that was dropped later still deletes."""
+    """The path of a key column; deletes by a column that was dropped later still apply."""
     if snapshot.schema.find_id(field_id) is not None:
         return snapshot.schema.path_of(field_id)
     for schema in reversed(snapshot.schema_history):
@@ -119,9 +127,22 @@ def _column_path(snapshot: FormatSnapshot, field_id: int) -> Path:
 
 
 def chains_of(sets: Sequence[frozenset[int]]) -> tuple[list[list[frozenset[int]]], np.ndarray, np.ndarray]:
-    """Chains of the distinct sets, greatest first; for each of ``sets`` its chain (-1: empty) and place in it."""
+    """Arrange sets in chains, in which each set contains the next one.
+
+    Parameters
+    ----------
+    sets : Sequence[frozenset[int]]
+        The delete files of each data file.
+
+    Returns
+    -------
+    chains : list[list[frozenset[int]]]
+        The distinct sets, in each chain the largest first.
+    chain, rank : np.ndarray
+        int32[n], each set's chain (-1 for the empty set) and its rank there.
+    """
     chains: list[list[frozenset[int]]] = []
-    where: dict[frozenset[int], tuple[int, int]] = {frozenset(): (-1, _NO_PLACE)}
+    where: dict[frozenset[int], tuple[int, int]] = {frozenset(): (-1, _NO_RANK)}
     for wanted in sorted(set(sets) - {frozenset()}, key=lambda s: (-len(s), sorted(s))):
         number = next((i for i, chain in enumerate(chains) if wanted < chain[-1]), len(chains))
         if number == len(chains):
@@ -132,42 +153,42 @@ def chains_of(sets: Sequence[frozenset[int]]) -> tuple[list[list[frozenset[int]]
     return chains, found[:, 0], found[:, 1]
 
 
-def keyed(chains: Sequence[Sequence[frozenset[int]]], tables: Mapping[int, pa.Table]) -> pa.Table:
-    """The keys of every chain, each with the last place that its delete file reaches."""
+def keys_of_chains(chains: Sequence[Sequence[frozenset[int]]], tables: Mapping[int, pa.Table]) -> pa.Table:
+    """The keys of every chain, each with the last rank that its delete file applies to."""
     pieces = []
     for number, chain in enumerate(chains):
         for row in chain[0]:
-            last = max(place for place, members in enumerate(chain) if row in members)
+            last = max(rank for rank, members in enumerate(chain) if row in members)
             keys = tables[row].rename_columns([str(i) for i in range(tables[row].num_columns)])
-            for name, value in (("place", last), ("chain", number)):
+            for name, value in (("rank", last), ("chain", number)):
                 keys = keys.add_column(0, name, pa.repeat(pa.scalar(value, pa.int32()), keys.num_rows))
             pieces.append(keys)
     return pa.concat_tables(pieces)
 
 
 def without_deleted(frame: DataFrame, group: KeyGroup, naming: Naming, reader: RelationReader) -> DataFrame:
-    """``frame`` without the rows that a key of the group deletes; NULL equals NULL, NaN equals NaN."""
+    """``frame`` without the rows that the group's keys delete; NULL equals NULL, NaN equals NaN."""
     from pyspark.sql import functions as F
 
-    names = [group.hidden(name) for name in ("key_chain", "key_place", *(f"key{i}" for i in range(len(group.columns))))]
-    keys = _plain_binary(group.keys.rename_columns(names))
+    names = [group.hidden(name) for name in ("key_chain", "key_rank", *(f"key{i}" for i in range(len(group.columns))))]
+    keys = _without_fixed_size_binary(group.keys.rename_columns(names))
     right = reader.local_frame(keys, spark_struct(map(Naming().spark_field, Schema.from_arrow(keys.schema))))
     if keys.nbytes <= _BROADCAST_BYTES:
         right = F.broadcast(right)
-    terms = [F.col(group.hidden("place")) <= F.col(names[1])]
+    terms = [F.col(group.hidden("rank")) <= F.col(names[1])]
     if pc.max(keys[names[0]]).as_py() > 0:
         terms.append(F.col(group.hidden("chain")) == F.col(names[0]))
     for name, path in zip(names[2:], group.columns, strict=True):
         column: Any = renamed(path[0], naming, reader)
         for member in path[1:]:
             column = column.getField(member.name)
-        # Where no key is NULL, = says the same as <=>, and Spark hashes one number instead of two values.
+        # Where no key is NULL, = and <=> are the same, and for = Spark hashes one number instead of two values.
         terms.append(column.eqNullSafe(F.col(name)) if keys[name].null_count else column == F.col(name))
     condition = reduce(lambda left, term: left & term, terms)
     return frame.join(right, condition, "left_anti")
 
 
-def _plain_binary(table: pa.Table) -> pa.Table:
-    """Fixed-size binary columns as binary ones, which Spark's Arrow vectors read."""
+def _without_fixed_size_binary(table: pa.Table) -> pa.Table:
+    """Fixed-size binary columns as binary ones, because Spark's Arrow vectors do not read the former."""
     fields = [f.with_type(pa.binary()) if pa.types.is_fixed_size_binary(f.type) else f for f in table.schema]
     return table.cast(pa.schema(fields))

@@ -1,9 +1,9 @@
-"""Deleted positions as bits that Spark tests a row against, found by constants of each file; no join of rows.
+"""Positional deletes as bits that Spark tests each row against. Constants of a file say where its bits are; no join.
 
-A file's bits come in pages of 4096 rows, and only those pages that have a deleted row (:class:`Pages`). They take two
-forms. Where the session's JVM is at hand the pages of many files make a piece of bytes, of which Spark sends executors
-those that they come to (``DeletedRows.java``, ``LiveRows.java``); see :func:`in_pieces`. Otherwise they are two lists
-for each file, ``words`` and ``pages``; see :func:`as_lists`.
+A file's bits are stored in pages of 4096 rows, and only pages with a deleted row are stored (:class:`Pages`). There are
+two forms. On the native path the pages of many files are packed into byte arrays, which Spark broadcasts to executors
+when they need them (``DeletedRows.java``, ``LiveRows.java``); see :func:`in_pieces`. On the portable path each file has
+two lists, ``words`` and ``pages``; see :func:`as_lists`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ....planning.plan import FilePlan
 
 __all__ = [
-    "PLACE",
-    "PLACE_FIELD",
+    "ADDRESS",
+    "ADDRESS_FIELD",
     "WORDS_FIELDS",
     "LiveTest",
     "Pages",
@@ -42,24 +42,25 @@ __all__ = [
     "pages_of",
 ]
 
-PLACE = f"{HIDDEN}place"
-PLACE_FIELD = nullable_field(PLACE, "long")
+ADDRESS = f"{HIDDEN}deletes_address"
+ADDRESS_FIELD = nullable_field(ADDRESS, "long")
 _PAGES, _WORDS = f"{HIDDEN}pages", f"{HIDDEN}words"
 WORDS_FIELDS = [
     nullable_field(name, {"type": "array", "elementType": kind, "containsNull": True})
     for name, kind in ((_PAGES, "integer"), (_WORDS, "long"))
 ]
-"""Spark's JSON of the constants of either form."""
+"""Spark's JSON of the constants, in each of the two forms."""
 _PAGE = 12
+"""A page has 2**12 rows."""
 _PAGE_WORDS = 64
-"""Words of a page, each of 64 rows."""
+"""64-bit words of a page, a bit for each row."""
 _PAGE_BYTES = 8 * _PAGE_WORDS
 _PIECE_BYTES = 4 << 20
-"""At which no further file is added to a piece."""
+"""Once it has so many bytes, no further file is added to a piece."""
 _MOST_BYTES = (1 << 31) - (1 << 10)
-"""Of a file's bits and of their places, so that a piece of it alone is below 2**31."""
+"""The most bytes of one file, so that a piece with this file alone has less than 2**31 bytes."""
 _AT_ONCE = 1 << 26
-"""Rows of a file that are looked at together: a bitmap of some bytes may delete billions."""
+"""Rows of a file that are decoded at once, because a bitmap of a few bytes may delete billions of rows."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,14 @@ class Pages:
 
     Attributes
     ----------
-    count : pages up to that of the last deleted row
-    numbers : int64[k] < count, ascending: those pages that have one
-    bits : uint64[k, 64]: row ``r`` of a page is bit ``r & 63`` of its word ``r >> 6``
-    rows : how many rows are deleted of those that the file has by its record count, or in all where it has none
+    count : int
+        Number of pages up to the one of the last deleted row.
+    numbers : np.ndarray
+        int64[k], ascending: the pages below ``count`` that have a deleted row.
+    bits : np.ndarray
+        uint64[k, 64], the bits of those pages: row ``r`` of a page is bit ``r & 63`` of its word ``r >> 6``.
+    rows : int
+        Number of deleted positions below the file's record count; of all deleted positions if it is unknown.
     """
 
     count: int
@@ -82,13 +87,17 @@ class Pages:
 
 @dataclass(frozen=True)
 class LiveTest:
-    """How Spark tells the rows of some files that are not deleted.
+    """The test that a row of some files is not deleted.
 
     Attributes
     ----------
-    fields : Spark's JSON of the constants of each file that the test needs
-    constants : their columns, a row for each file
-    condition : true for live rows, never NULL; names ``fields`` and ROW_INDEX; for the same bridge's ``relation``
+    fields : list[dict[str, Any]]
+        Spark's JSON of the constants of each file that the test needs.
+    constants : pa.Table
+        Their values, a row for each file.
+    condition : Any
+        True for live rows, never NULL. It refers to ``fields`` and ROW_INDEX, and is valid only for the
+        :class:`~tableformats.engines.spark.relations.RelationReader` that made it.
     """
 
     fields: list[dict[str, Any]]
@@ -97,15 +106,17 @@ class LiveTest:
 
 
 def deleted_pages(plan: FilePlan, rows: np.ndarray) -> Iterator[Pages]:
-    """Of the plan's files ``rows`` (int64[n]), one by one.
+    """The deleted rows of each of the plan's files ``rows`` (int64[n]), loaded one file at a time.
 
     Raises
     ------
-    CorruptMetadataError : damaged or contradictory deletion vectors and position delete files
-    LimitExceededError : the limits ``deleted_rows``, ``file_rows`` and ``decoded_bytes``
+    CorruptMetadataError
+        Damaged or contradictory deletion vectors and position delete files.
+    LimitExceededError
+        The limits ``deleted_rows``, ``file_rows`` and ``decoded_bytes``.
     """
     survivors, deletes, snapshot = plan.survivors, plan.delete_files, plan.snapshot.format_snapshot
-    files = deletes.files.combine_chunks()  # Arrow would join the chunks for every file
+    files = deletes.files.combine_chunks()  # otherwise take() would join the chunks for every file
     by_position = pc.not_equal(files["kind"], EQUALITY).to_numpy().astype(bool)
     for row in rows.tolist():
         of_file = deletes.indices[deletes.offsets[row] : deletes.offsets[row + 1]]
@@ -121,13 +132,19 @@ def pages_of(positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS, re
 
     Parameters
     ----------
-    positions : deleted rows
-    path : of the file, for errors
-    record_count : its rows, None where that is unknown
+    positions : BitMap64
+        The deleted rows.
+    path : str
+        Path of the file, for errors.
+    limits : Limits
+        What the deletes may cost.
+    record_count : int, optional
+        The file's physical rows; None: unknown.
 
     Raises
     ------
-    LimitExceededError : the limits ``file_rows``, and ``decoded_bytes`` of what Spark will hold; 2 GiB of it
+    LimitExceededError
+        The limits ``file_rows`` and ``decoded_bytes``, the latter for what Spark will hold; 2 GiB in any case.
 
     Notes
     -----
@@ -163,33 +180,42 @@ def pages_of(positions: BitMap64, path: str, limits: Limits = DEFAULT_LIMITS, re
 
 
 def in_pieces(files: Iterable[Pages]) -> Iterator[tuple[np.ndarray, bytes]]:
-    """The files' pages as pieces of some megabytes: where in its piece each file begins (int64[n]), and the piece.
+    """Pack the files' pages into pieces of some megabytes.
 
-    A piece begins with a page of zeros. A file has big-endian int32s: how many pages there are up to the last with a
-    deleted row; for each of these and one more at which byte of the piece its bits begin, for those without a deleted
-    row and all behind the last 0; then the bits, row ``r`` of a page as bit ``r & 7`` of byte ``r >> 3``.
+    A piece starts with a page of zeros, which all pages without deleted rows share. Each file in it has
+
+    - the number of its pages, ``count`` (int32, big-endian);
+    - for each page, and one more, the offset in the piece where its bits start (int32, big-endian). It is 0 for pages
+      without a deleted row, and for the additional one, which stands for all later pages;
+    - the bits of the other pages: row ``r`` of a page is bit ``r & 7`` of byte ``r >> 3``.
+
+    Yields
+    ------
+    tuple[np.ndarray, bytes]
+        The offset in the piece where each file starts (int64[n]); the piece.
     """
-    places: list[int] = []
+    offsets: list[int] = []
     parts, size = [bytes(_PAGE_BYTES)], _PAGE_BYTES
     for file in files:
-        if places and size + 4 * (file.count + 2) + file.bits.nbytes > _PIECE_BYTES:
-            yield np.array(places), b"".join(parts)
-            places, parts, size = [], [bytes(_PAGE_BYTES)], _PAGE_BYTES
+        if offsets and size + 4 * (file.count + 2) + file.bits.nbytes > _PIECE_BYTES:
+            yield np.array(offsets), b"".join(parts)
+            offsets, parts, size = [], [bytes(_PAGE_BYTES)], _PAGE_BYTES
         head = np.zeros(file.count + 2, ">i4")
         head[0] = file.count
         head[1 + file.numbers] = size + head.nbytes + _PAGE_BYTES * np.arange(len(file.numbers))
-        places.append(size)
+        offsets.append(size)
         parts += [head.tobytes(), file.bits.astype("<u8", copy=False).tobytes()]
         size += head.nbytes + file.bits.nbytes
-    if places:
-        yield np.array(places), b"".join(parts)
+    if offsets:
+        yield np.array(offsets), b"".join(parts)
 
 
 def as_lists(files: Iterable[Pages]) -> pa.Table:
     """The columns of WORDS_FIELDS, a row for each file.
 
-    ``words`` (list<int64>) are its pages, one after the other. ``pages`` (list<int32>) says for each page of the file
-    where its words begin, NULL where it has none; the list ends with the last page that has some.
+    ``words`` (list<int64>) are the bits of the stored pages, one after the other. ``pages`` (list<int32>) has for each
+    page of the file the index of its first word, NULL for a page without deleted rows; it ends with the last page that
+    is stored.
     """
     pages, words = [], []
     for file in files:
@@ -208,7 +234,7 @@ def _lists(values: list[pa.Array]) -> pa.Array:
 
 
 def is_live() -> Column:
-    """The condition over :func:`as_lists`. ``get`` gives NULL past the end, in ANSI sessions too."""
+    """The condition for :func:`as_lists`. Spark's ``get`` returns NULL past the end, also in ANSI sessions."""
     from pyspark.sql import functions as F
 
     row = F.col(ROW_INDEX)

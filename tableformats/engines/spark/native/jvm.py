@@ -1,8 +1,8 @@
-"""The way into the driver's JVM: our Java classes, compiled at first use, and rows that cross in bulk.
+"""Access to the driver's JVM: compile our Java classes at first use, and send files and rows to them in bulk.
 
-The compiler is the Janino that Spark itself ships for its generated code. What is compiled stays in the driver: no
-class of ours is in a task, so executors need nothing. Source: Spark's ``FileIndex``, ``HadoopFsRelation`` and
-``LocalRelation``, which are internal; everything that touches them stands here and in the ``.java`` files.
+The compiler is Janino, which Spark ships for its generated code. Compiled classes stay in the driver: no task refers to
+them, so executors need nothing. Source: Spark's ``FileIndex``, ``HadoopFsRelation`` and ``LocalRelation``. These are
+internal to Spark; only this module and the ``.java`` files use them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 from ....columnar.arrays import flat, text_buffers, to_numpy
 from ....errors import UnsupportedFeatureError
 from ..columns.naming import ROW_INDEX, StoredColumn
-from ..deletes.positions import PLACE, PLACE_FIELD, LiveTest, Pages, in_pieces
+from ..deletes.positions import ADDRESS, ADDRESS_FIELD, LiveTest, Pages, in_pieces
 from ..hadoop_paths import hadoop_schemes
 from ..relations import READER_OPTIONS, Relation, RelationReader
 
@@ -43,7 +43,7 @@ _SOURCES = (
     "PrunedFiles",
     "Relations",
 )
-"""Each after those that it names."""
+"""Our Java classes, each after the classes that it refers to."""
 _PIECE_BYTES = 16 << 20
 _PIECE_FILES = 1 << 16
 _FRAME_BYTES = 1 << 17
@@ -58,15 +58,9 @@ _loaders: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 class PlannerCallback:
-    """What the JVM asks of the files of a relation when it plans a query; it holds this as long as a DataFrame of the
-    plan lives.
+    """What the JVM calls when it plans a query: ``keep`` and ``count`` of a :class:`Relation`.
 
-    Parameters
-    ----------
-    keep : JSON, a list of nodes as ``CatalystFilters.java`` describes them -> a byte a file, zero to drop it; None
-        keeps all
-    count : a byte a file, zero to pass over it, or None for all; and whether deleted rows are left out -> how many rows
-        the files have, -1 where that is not known
+    The JVM refers to it as long as a DataFrame of the plan lives.
     """
 
     def __init__(self, keep: Callable[[str], bytes | None], count: Callable[[bytes | None, bool], int]) -> None:
@@ -84,9 +78,12 @@ class PlannerCallback:
 
 
 class Bridge(RelationReader):
-    """One session's JVM. ``version`` is Spark's, as (major, minor).
+    """The JVM of one classic session.
 
-    Raises UnsupportedFeatureError where the session does not let Python at it.
+    Raises
+    ------
+    UnsupportedFeatureError
+        The session keeps its JVM from Python.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -96,19 +93,19 @@ class Bridge(RelationReader):
         try:
             self._session = spark._jsparkSession
             self._gateway = spark.sparkContext._gateway
-            if self._gateway not in _loaders:  # otherwise it compiled our classes
+            if self._gateway not in _loaders:  # otherwise this JVM has compiled our classes, so it can be reached
                 self._java("java.lang.System").nanoTime()
         except Exception as error:
-            # Platforms that keep Python from the JVM say so in many ways.
+            # Platforms that keep Python from the JVM raise many kinds of errors.
             raise UnsupportedFeatureError(
-                f"the native path needs the driver's JVM, which the session keeps from Python: {_said(error)}",
+                f"the native path needs the driver's JVM, which the session keeps from Python: {_java_message(error)}",
                 field="Py4J",
                 hint='Use mode="portable"',
             ) from error
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
-        """Our classes are compiled, where they are not yet, while Python does what stands in the block."""
+        """Compile our classes, unless that is done, while the block runs."""
         if self._gateway in _loaders:
             yield
             return
@@ -123,7 +120,7 @@ class Bridge(RelationReader):
         try:
             self._loader()
         except Exception:
-            # Whoever needs the classes tries again, and says what is wrong.
+            # The first use of a class compiles again, and raises the error.
             _LOG.debug("the classes were not compiled ahead", exc_info=True)
 
     def relation_frame(self, relation: Relation, output: Sequence[StoredColumn] | None = None) -> DataFrame:
@@ -143,7 +140,7 @@ class Bridge(RelationReader):
         relations = self._instance("Relations").open(self._session, self._dataset)
         has_field_ids, is_nested = relation.has_field_ids, relation.is_nested
         if has_field_ids:
-            self._refuse_row_reader(relations, is_nested)
+            self._check_vectorized(relations, is_nested)
         constants, rows = relation.constant_columns, None
         if constants.num_columns:
             rows = self._rows(constants, self._data_type(relation.constant_schema))
@@ -164,7 +161,7 @@ class Bridge(RelationReader):
             )
         )
 
-    def _refuse_row_reader(self, relations: Any, nested: bool) -> None:
+    def _check_vectorized(self, relations: Any, nested: bool) -> None:
         offending = relations.offendingSetting(nested)
         if offending is not None:
             raise UnsupportedFeatureError(
@@ -180,7 +177,7 @@ class Bridge(RelationReader):
                 file_system.getFileSystemClass(scheme, self._hadoop_configuration())
             except Exception as error:
                 raise UnsupportedFeatureError(
-                    f"the session cannot read files of {scheme}://: {_said(error)}",
+                    f"the session cannot read files of {scheme}://: {_java_message(error)}",
                     field=f"{scheme}://",
                     hint="Give it the Hadoop connector (for s3a that of spark.jars.packages="
                     'org.apache.hadoop:hadoop-aws, in Spark\'s Hadoop version), or use mode="portable" or to_arrow()',
@@ -190,13 +187,13 @@ class Bridge(RelationReader):
         return self._session.sessionState().newHadoopConf()
 
     def local_frame(self, table: pa.Table, schema: Mapping[str, Any]) -> DataFrame:
-        """A DataFrame of rows that the driver holds; the plan does not print them."""
+        """See :meth:`RelationReader.local_frame`. Spark's plans do not print the rows."""
         struct = self._data_type(schema)
         rows = self._java("org.apache.spark.api.python.PythonUtils").toSeq(self._rows(table, struct))
         attributes = self._java(f"{_SQL}.catalyst.types.DataTypeUtils").toAttributes(struct)
         arguments = [attributes, rows, False]
         relation = self._java(f"{_SQL}.catalyst.plans.logical.LocalRelation")
-        # Patch releases of 4.0 differ in the last argument, a stream that the rows come from.
+        # Only some patch releases of 4.0 have a last argument, the stream that the rows come from.
         if relation._java_lang_class.getConstructors()[0].getParameterCount() > len(arguments):
             arguments.append(self._java("scala.Option").empty())
         plan = relation(*arguments)
@@ -207,24 +204,24 @@ class Bridge(RelationReader):
         return f"{_SQL}.classic.Dataset" if self.version >= (4, 0) else f"{_SQL}.Dataset"
 
     def live_test(self, deleted: Iterable[Pages]) -> LiveTest:
-        """How rows are tested that are not deleted: ``deleted``, of each file, goes to executors as they need it."""
+        """See :meth:`RelationReader.live_test`. Executors fetch the deleted rows of a file when they read it."""
         import pyarrow as pa
 
         rows = self._instance("DeletedRows")
-        places = [np.zeros(0, np.int64)]
+        addresses = [np.zeros(0, np.int64)]
         for number, (starts, piece) in enumerate(in_pieces(deleted)):
-            places.append((number << 32) + starts)
+            addresses.append((number << 32) + starts)
             for start in range(0, len(piece), _PIECE_BYTES):
                 part = _compressed(piece[start : start + _PIECE_BYTES])
                 rows.add(self._spark.sparkContext._jsc, part, start + _PIECE_BYTES >= len(piece))
-        constants = pa.table({PLACE: np.concatenate(places)})
-        return LiveTest([PLACE_FIELD], constants, self._is_live(rows))
+        constants = pa.table({ADDRESS: np.concatenate(addresses)})
+        return LiveTest([ADDRESS_FIELD], constants, self._is_live(rows))
 
     def _is_live(self, rows: Any) -> Any:
-        """A Catalyst expression of ours, which is in no task: see ``LiveRows.java``."""
+        """Our Catalyst expression over ``rows``, which does not reach executors, see ``LiveRows.java``."""
         named = self._java(f"{_SQL}.catalyst.analysis.UnresolvedAttribute").quoted
         arguments = self._gateway.new_array(self._java("java.lang.Object"), 3)
-        for i, argument in enumerate((named(PLACE), named(ROW_INDEX), rows)):
+        for i, argument in enumerate((named(ADDRESS), named(ROW_INDEX), rows)):
             arguments[i] = argument
         (constructor,) = self._loader().loadClass("tableformats.spark.LiveRows").getConstructors()
         return constructor.newInstance(arguments)
@@ -238,7 +235,7 @@ class Bridge(RelationReader):
         return self._java(f"{_SQL}.types.DataType").fromJson(json.dumps(schema))
 
     def _files(self, relations: Any, files: pa.Table) -> Any:
-        """``path`` and ``size`` of the table as Java's FileList."""
+        """``path`` and ``size`` of the table as a FileList in the JVM."""
         found = relations.files(files.num_rows, _PIECE_FILES)
         for start in range(0, files.num_rows, _PIECE_FILES):
             piece = files.slice(start, _PIECE_FILES)
@@ -250,7 +247,7 @@ class Bridge(RelationReader):
         return found
 
     def _rows(self, table: pa.Table, struct: Any) -> Any:
-        """java.util.List of the table's rows; the table has a column."""
+        """The table's rows as a java.util.List; the table has at least one column."""
         import pyarrow as pa
 
         sink = pa.BufferOutputStream()
@@ -269,7 +266,7 @@ class Bridge(RelationReader):
         return self._loader().loadClass(f"tableformats.spark.{name}").newInstance()
 
     def _loader(self) -> Any:
-        """The class loader of our classes: one for a JVM, whichever thread was the first."""
+        """The class loader of our classes. Each JVM has one, even if two threads compile at the same time."""
         loader = _loaders.get(self._gateway)
         return _loaders.setdefault(self._gateway, self._compile(_SOURCES)) if loader is None else loader
 
@@ -288,26 +285,26 @@ class Bridge(RelationReader):
 
 
 def java_class(gateway: Any, name: str) -> Any:
-    """The Java class of that full name; attribute by attribute the JVM would be asked at every dot."""
+    """The Java class of that full name. ``gateway.jvm.a.b.C`` would call the JVM at every dot."""
     from py4j.java_gateway import JavaClass
 
     return JavaClass(name, gateway._gateway_client)
 
 
 def _compressed(data: bytes | memoryview | np.ndarray) -> bytes:
-    """As a Zstandard frame: bytes go through Py4J as text, and all of Spark's processes have that codec."""
+    """The data as a Zstandard frame. Py4J sends bytes as text, and every Spark process has this codec."""
     import pyarrow as pa
 
     return bytes(pa.compress(data, codec="zstd", asbytes=True))
 
 
 def _in_frames(column: np.ndarray) -> bytes:
-    """Its memory as Zstandard frames: a whole column as one would take as much memory again, to be cleared first."""
+    """The memory of a column as Zstandard frames; a single frame would need a zeroed buffer of the column's size."""
     octets = column.view(np.uint8)
     return b"".join(_compressed(octets[at : at + _FRAME_BYTES]) for at in range(0, len(octets), _FRAME_BYTES))
 
 
-def _said(error: Exception) -> str:
-    """What a Java exception says, without its stack."""
+def _java_message(error: Exception) -> str:
+    """The message of a Java exception, without its stack."""
     java = getattr(error, "java_exception", None)
     return str(error if java is None else java.toString()).partition("\n")[0]

@@ -1,10 +1,9 @@
-"""Spark's own scan of planned files where no JVM can be talked to: a file log that Spark reads instead of a directory.
+"""Have Spark's own readers read planned files without access to its JVM: through a file log instead of a listing.
 
-Spark takes a directory with ``_spark_metadata`` for the output of a streaming query and reads the files that its log
-names, wherever they lie, without listing anything. :class:`StagedFiles` stands in for
-:class:`Bridge`: constants of a file and deleted positions are joined to its rows by the file's
-number, which the log gives as its modification time. The directory is made once for each list of files, and stays until
-this process ends: Spark Connect analyses a DataFrame again for each query.
+Spark takes a directory with ``_spark_metadata`` for the output of a streaming query. It reads the files that the log
+there names, wherever they are, without listing anything. Constants of a file and deleted positions are joined to its
+rows by the file's number, which the log gives as its modification time. The directory is made once for each list of
+files and stays until this process ends, because Spark Connect analyses a DataFrame again for each query.
 Source: Spark, ``FileStreamSinkLog``, ``MetadataLogFileIndex``, ``SinkFileStatus``.
 """
 
@@ -25,7 +24,7 @@ import pyarrow.compute as pc
 
 from ....errors import TableFormatsError, UnsupportedFeatureError
 from ....io.storage import Storage
-from ..columns.naming import HIDDEN, ROW_INDEX, StoredColumn
+from ..columns.naming import HIDDEN, ROW_INDEX, StoredColumn, quoted
 from ..columns.spark_types import nullable_field, spark_struct
 from ..deletes.positions import WORDS_FIELDS, LiveTest, Pages, as_lists, is_live
 from ..hadoop_paths import hadoop_path
@@ -45,8 +44,20 @@ _NESTED = "spark.sql.parquet.enableNestedColumnVectorizedReader"
 
 
 def staging_of(storage: Storage, staging: str | None) -> Storage | None:
-    """Where file logs of a table in ``storage`` are put: at ``staging``, for local tables in a temporary directory,
-    otherwise nowhere."""
+    """Where file logs of a table are put.
+
+    Parameters
+    ----------
+    storage : Storage
+        Of the table.
+    staging : str, optional
+        A directory for them. None: a temporary directory for local tables.
+
+    Returns
+    -------
+    Storage or None
+        None for a remote table without ``staging``.
+    """
     if staging is not None:
         return Storage(staging, storage.options)
     return Storage(_temporary()) if storage.is_local else None
@@ -54,7 +65,7 @@ def staging_of(storage: Storage, staging: str | None) -> Storage | None:
 
 @cache
 def _temporary() -> str:
-    """A directory of this process, deleted when it ends."""
+    """A temporary directory of this process, deleted when it ends."""
     directory = tempfile.TemporaryDirectory(prefix="tableformats-")
     atexit.register(directory.cleanup)
     return directory.name
@@ -70,7 +81,7 @@ class StagedFiles(RelationReader):
         self._staging = staging
 
     def live_test(self, deleted: Iterable[Pages]) -> LiveTest:
-        """See :meth:`Bridge.live_test`. All constants are joined here, which takes any type."""
+        """See :meth:`RelationReader.live_test`. Constants are joined to rows here, so they may be lists."""
         return LiveTest(WORDS_FIELDS, as_lists(deleted), is_live())
 
     def relation_frame(self, relation: Relation, output: Sequence[StoredColumn] | None = None) -> DataFrame:
@@ -96,7 +107,7 @@ class StagedFiles(RelationReader):
             return self.local_frame(None, spark_struct([*relation.data, *relation.constants]))
         self._check_settings(relation)
         _check_names(files["path"])
-        # Without a column Spark would look for the schema in the files.
+        # Without a schema Spark would infer one from the files.
         stored = relation.data or [nullable_field(ROW_INDEX, "long")]
         reader = self._spark.read.options(**READER_OPTIONS[relation.file_format]).option("recursiveFileLookup", "true")
         reader = reader.schema(self.spark_type(spark_struct(stored)))
@@ -114,10 +125,10 @@ class StagedFiles(RelationReader):
         return frame.join(F.broadcast(right), F.col(_NUMBER) == F.col(_KEY), "inner").drop(_NUMBER, _KEY)
 
     def _check_settings(self, relation: Relation) -> None:
-        """Raise UnsupportedFeatureError where columns have field ids and the session's Parquet reader goes by names.
+        """Raise UnsupportedFeatureError if columns have field ids and the session's Parquet reader uses names.
 
-        A reader's options arrive in lower case, so that they cannot turn field ids on; and names tell nothing, for
-        files may have others than the table (UniForm).
+        Field ids cannot be switched on here, because a reader's options arrive in lower case. Names are no substitute:
+        files may have other names than the table (UniForm).
         """
         if not relation.has_field_ids:
             return
@@ -142,7 +153,7 @@ class StagedFiles(RelationReader):
     # ---- the log ------------------------------------------------------------------------------------------------
 
     def _stage(self, paths: pa.ChunkedArray, sizes: pa.ChunkedArray) -> str:
-        """The directory whose log names the files, as Spark spells it; a file's number is its modification time."""
+        """Write the log of the files, and return its directory as a Hadoop path."""
         lines = ["v1"]
         for number, (path, size) in enumerate(zip(paths.to_pylist(), sizes.to_pylist(), strict=True)):
             entry = {
@@ -173,15 +184,16 @@ class StagedFiles(RelationReader):
         with filesystem.open_output_stream(f"{inner}/0") as out:
             out.write(data)
         if not self._staging.root.startswith(_temporary()):
-            # What lies in the temporary directory goes with it.
+            # The temporary directory is deleted as a whole.
             atexit.register(_delete, filesystem, inner.rpartition("/")[0])
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 
     def local_frame(self, table: pa.Table | None, schema: Mapping[str, Any]) -> DataFrame:
-        """A DataFrame of rows that this process has; None: of no rows.
+        """See :meth:`RelationReader.local_frame`; ``table`` is None for no rows.
 
-        Instants travel as numbers and local times as text, for PySpark would move them by the session's zone.
+        Timestamps are sent as numbers, or as text if they have no time zone, because PySpark would shift them by the
+        session's time zone.
         """
         from pyspark.sql import functions as F
 
@@ -191,7 +203,7 @@ class StagedFiles(RelationReader):
         sent, columns = table, []
         for f in schema["fields"]:
             name, kind = f["name"], f["type"]
-            column = F.col(f"`{name}`")
+            column = F.col(quoted(name))
             if kind == "timestamp":
                 sent = _replaced(sent, name, sent[name].cast(pa.int64()))
                 column = F.timestamp_micros(column)
@@ -199,9 +211,9 @@ class StagedFiles(RelationReader):
                 sent = _replaced(sent, name, pc.strftime(sent[name], format="%Y-%m-%dT%H:%M:%S"))
                 column = column.cast("timestamp_ntz")
             columns.append(column.alias(name))
-        plain = {"timestamp": "long", "timestamp_ntz": "string"}
+        sent_types = {"timestamp": "long", "timestamp_ntz": "string"}
         fields = [
-            {**f, "type": plain.get(f["type"], f["type"]) if isinstance(f["type"], str) else f["type"]}
+            {**f, "type": sent_types.get(f["type"], f["type"]) if isinstance(f["type"], str) else f["type"]}
             for f in schema["fields"]
         ]
         sent = sent.select([f["name"] for f in fields])
@@ -210,9 +222,9 @@ class StagedFiles(RelationReader):
 
 
 def _check_names(paths: pa.ChunkedArray) -> None:
-    """Raise UnsupportedFeatureError for files that Spark would leave out without a word.
+    """Raise UnsupportedFeatureError for files that Spark would silently leave out.
 
-    Source: Spark, ``HadoopFSUtils.shouldFilterOutPathName``; the files of a log are kept by their paths.
+    Source: Spark, ``HadoopFSUtils.shouldFilterOutPathName``; a log holds each path once.
     """
     hidden = paths.filter(pc.match_substring_regex(paths, r"/[._][^/]*$|\._COPYING_$"))
     if len(hidden):
@@ -244,5 +256,5 @@ def _delete(filesystem: Any, directory: str) -> None:
     try:
         filesystem.delete_dir(directory)
     except OSError:
-        # Nothing is lost but a directory without data.
+        # Only a directory with a log stays behind, no data.
         return

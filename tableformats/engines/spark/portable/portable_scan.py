@@ -1,10 +1,9 @@
-"""The portable path: a scan on any session of Spark 4, Connect too, by Spark's own reader where that can be told of the
-files, otherwise through the Python data source ``tableformats``.
+"""A scan as a DataFrame of any session of Spark 4, also of Spark Connect.
 
-Spark's reader reads what a file log names (:mod:`staged`), which needs a place to put the log. With
-the data source the table is planned again where the session's driver is, at the version of the scan; so the session
-must reach the table's location, and the package must be installed for its Python. What the scan's filter says is an
-option of the data source, which plans with it.
+Spark's own readers read the files that a file log names (:mod:`file_log`), if there is a directory for the log and the
+session can read it. Otherwise the Python data source ``tableformats`` reads the table. It plans again where the
+session's driver runs, at the version of the scan, with the scan's filter as an option. So the session must reach the
+table's location, and the package must be installed for its Python.
 """
 
 from __future__ import annotations
@@ -40,23 +39,31 @@ def to_spark(scan: ScanRequest, spark: SparkSession, staging: str | None = None)
 
     Parameters
     ----------
-    staging : see :func:`tableformats.engines.spark.session.to_spark`
+    scan : ScanRequest
+        What to read.
+    spark : SparkSession
+        A session of Spark 4, classic or Connect.
+    staging : str, optional
+        See :func:`tableformats.engines.spark.session.to_spark`.
 
     Raises
     ------
-    UnsupportedFeatureError : Spark before 4.0; the data source is not installed for the session; it sees other columns
-        than the scan has; a type that Spark lacks
-    TableFormatsError : the session cannot read the table; the message says what it says
-    CorruptMetadataError, PathNotAllowedError : as the table's metadata and delete files are read
+    UnsupportedFeatureError
+        Spark before 4.0; the data source is not installed for the session; it sees other columns than the scan has; a
+        type that Spark lacks.
+    TableFormatsError
+        The session cannot read the table; the message quotes its error.
+    CorruptMetadataError, PathNotAllowedError
+        As the table's metadata and delete files are read.
     """
     _check_version(spark)
-    place = staging_of(scan.snapshot.storage, staging)
-    if place is None:
+    directory = staging_of(scan.snapshot.storage, staging)
+    if directory is None:
         why_not = "no staging directory was given"
     else:
         try:
-            frame = frame_of(plan_scan(scan.reattached()), StagedFiles(spark, place))
-            # Asks the session, which says here what it cannot do.
+            frame = frame_of(plan_scan(scan.reattached()), StagedFiles(spark, directory))
+            # This asks the session, so its errors are raised here and not by the user's first query.
             if frame.columns == scan.schema.names:
                 return frame, "Spark's own reader reads the files, which a staged log names"
             why_not = "the session gave other columns"
@@ -84,12 +91,12 @@ def _by_data_source(scan: ScanRequest, spark: SparkSession) -> DataFrame:
     wanted = spark_schema_json(scan.schema)
     try:
         frame = spark.read.format("tableformats").options(**_options(scan)).load(scan.snapshot.storage.root)
-        # Asks the session, so that what it cannot do is said here; a classic one has said it before.
+        # This asks a Connect session, so its errors are raised here; load() has already asked a classic one.
         found = json.loads(frame.schema.json())
     except TableFormatsError:
         raise
     except Exception as error:
-        raise _refused(scan, str(error)) from error
+        raise _session_error(scan, str(error)) from error
     _check_columns(scan, found, wanted)
     if _filter_text(scan) is None and scan.filter != ex.TRUE:
         frame = frame.where(to_spark_column(scan.filter))
@@ -99,7 +106,7 @@ def _by_data_source(scan: ScanRequest, spark: SparkSession) -> DataFrame:
 
 
 def _options(scan: ScanRequest) -> dict[str, str]:
-    """What makes the data source give the rows of ``scan``, but for what is done to its DataFrame."""
+    """The options of the data source that give the rows of ``scan``, before its limit."""
     snapshot = scan.snapshot
     storage = snapshot.storage
     options: dict[str, Any] = {
@@ -107,7 +114,7 @@ def _options(scan: ScanRequest) -> dict[str, str]:
         "caseSensitive": "true",
         **_selection(snapshot),
         "filter": _filter_text(scan),
-        "columns": ", ".join(map(quoted, dict.fromkeys(_needed(scan)))),
+        "columns": ", ".join(map(quoted, dict.fromkeys(_read_columns(scan)))),
         "storageOptions": _json("storage_options", storage.options),
         "relocate": _json("relocate", storage.moves),
         "allowPaths": json.dumps(storage.allow_paths) if storage.allow_paths else None,
@@ -126,29 +133,29 @@ _OPTIONS = {
     "from_snapshot_id_exclusive": "start-snapshot-id",
     "to_snapshot_id_inclusive": "end-snapshot-id",
 }
-"""Arguments of :class:`tableformats.Table`'s methods as options of the data source."""
+"""Options of the data source, by the argument of :class:`tableformats.Table`'s methods that they stand for."""
 
 
 def _selection(snapshot: SnapshotHandle) -> dict[str, Any]:
-    """The options that select ``snapshot``, by its version wherever that says all.
+    """The options that select ``snapshot``, by its version if that is enough.
 
-    The current snapshot, and that of a branch, may be read by another schema than the version itself. Then they are
-    asked for as they were, and must not have moved on.
+    The current snapshot, and the head of a branch, may have another schema than the version itself. Then they are
+    selected in the same way as before, and ``expectedVersion`` makes the read fail if there is a newer version.
     """
-    asked = {_OPTIONS[name]: value for name, value in snapshot.selection.items()}
+    selectors = {_OPTIONS[name]: value for name, value in snapshot.selection.items()}
     version = snapshot.version
     if "starting_version" in snapshot.selection:
-        return {"readChangeFeed": "true", **asked}
+        return {"readChangeFeed": "true", **selectors}
     if "to_snapshot_id_inclusive" in snapshot.selection:
-        return asked
+        return selectors
     if version == -1:
         return {}
-    if asked.keys() <= {"branch"} and not snapshot.has_schema_of_version():
-        return {**asked, "expectedVersion": version}
+    if selectors.keys() <= {"branch"} and not snapshot.has_schema_of_version():
+        return {**selectors, "expectedVersion": version}
     return {"versionAsOf": version}
 
 
-def _needed(scan: ScanRequest) -> list[str]:
+def _read_columns(scan: ScanRequest) -> list[str]:
     """The scan's columns, then those that Spark needs to filter the rows."""
     names = list(scan.schema.names)
     if _filter_text(scan) is None:
@@ -158,7 +165,7 @@ def _needed(scan: ScanRequest) -> list[str]:
 
 
 def _filter_text(scan: ScanRequest) -> str | None:
-    """The filter as SQL that means the same again; None where there is none, or none that does."""
+    """The filter as SQL that binds to the same predicate; None if there is no filter, or no such SQL."""
     if scan.filter == ex.TRUE:
         return None
     text = str(scan.filter)
@@ -184,9 +191,9 @@ def _check_columns(scan: ScanRequest, found: dict[str, Any], wanted: dict[str, A
     """Compare the columns of the session's DataFrame with those of the scan, both as Spark's JSON."""
     from pyspark.sql.types import StructType
 
-    # As Spark writes it again, with collations beside the types.
+    # Spark's own JSON has collations in the metadata and not in the types.
     wanted = json.loads(StructType.fromJson(wanted).json())
-    names = dict.fromkeys(_needed(scan))
+    names = dict.fromkeys(_read_columns(scan))
     by_name = {f["name"]: f for f in wanted["fields"]}
     if [f["name"] for f in found["fields"]] == list(names) and all(
         f == by_name.get(f["name"], f) for f in found["fields"]
@@ -200,9 +207,10 @@ def _check_columns(scan: ScanRequest, found: dict[str, Any], wanted: dict[str, A
     )
 
 
-def _refused(scan: ScanRequest, said: str) -> TableFormatsError:
+def _session_error(scan: ScanRequest, message: str) -> TableFormatsError:
+    """Our error for an error of the session with this message."""
     path = scan.snapshot.location
-    if _NOT_FOUND in said:
+    if _NOT_FOUND in message:
         return UnsupportedFeatureError(
             "the session does not know the data source 'tableformats'",
             path=path,
@@ -210,11 +218,11 @@ def _refused(scan: ScanRequest, said: str) -> TableFormatsError:
             hint="Install the package for the Python of the session's driver and executors (PYSPARK_PYTHON), or "
             "register it: spark.dataSource.register(pyspark_tableformats.DefaultSource)",
         )
-    # Of a traceback the last line says what was wrong.
-    ours = [line for line in said.splitlines() if line.startswith("tableformats.errors.")]
-    message = ours[-1].partition(": ")[2] if ours else said.partition("\n")[0]
+    # The message may hold a traceback, whose last line is the error.
+    ours = [line for line in message.splitlines() if line.startswith("tableformats.errors.")]
+    reason = ours[-1].partition(": ")[2] if ours else message.partition("\n")[0]
     return TableFormatsError(
-        f"the session cannot read the table: {message}",
+        f"the session cannot read the table: {reason}",
         path=path,
         hint="Its driver must reach the same location, with the same storage options",
     )

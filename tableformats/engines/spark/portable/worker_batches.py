@@ -1,7 +1,7 @@
-"""Record batches as Spark takes them from Python workers: its Arrow types, every column nullable, uuids as text.
+"""Convert record batches to those that Spark accepts from Python workers.
 
-Spark maps each of its types to one Arrow type and checks a batch against it, names and nullability of elements
-included. Source: PySpark, ``pyspark.sql.pandas.types.to_arrow_type``.
+Every column is nullable and uuids are text. Spark maps each of its types to one Arrow type and checks batches against
+it, including the names and the nullability of elements. Source: PySpark, ``pyspark.sql.pandas.types.to_arrow_type``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def spark_schema_json(schema: Schema) -> dict[str, Any]:
 
     Raises
     ------
-    UnsupportedFeatureError : a column has a type that Spark has no counterpart of (``field`` names it)
+    UnsupportedFeatureError
+        A column has a type that Spark lacks; ``field`` names it.
     """
     if not schema.fields:
         raise UnsupportedFeatureError("Spark's Python data sources need a column", field="columns", hint="Select one")
@@ -55,14 +56,14 @@ def _check(f: Field, name: str) -> None:
 
 
 class SparkBatches:
-    """Turns batches of ``schema`` (see :meth:`Schema.to_arrow`) into Spark's."""
+    """Converts batches of ``schema`` (see :meth:`Schema.to_arrow`) to Spark's Arrow types."""
 
     def __init__(self, schema: Schema) -> None:
         self._types = [f.type for f in schema]
         self._schema = pa.schema([pa.field(f.name, _spark_arrow_type(f.type)) for f in schema])
 
     def convert(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The same rows."""
+        """The same rows in Spark's Arrow types."""
         columns = [_convert(column, kind) for column, kind in zip(batch.columns, self._types, strict=True)]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
@@ -85,7 +86,7 @@ def _spark_arrow_type(kind: Type) -> pa.DataType:
 
 
 def _convert(values: pa.Array, kind: Type) -> pa.Array:
-    """``values`` of ``kind`` in its type for Spark; validity and offsets stay as they are."""
+    """``values`` of ``kind`` in Spark's Arrow type; validity and offsets are shared."""
     target = _spark_arrow_type(kind)
     if values.type == target:
         return values
@@ -105,7 +106,7 @@ def _convert(values: pa.Array, kind: Type) -> pa.Array:
 
 
 def _with_children(values: pa.Array, target: pa.DataType, children: pa.Array) -> pa.Array:
-    """A list or map array over other ``children``: the whole child array, whatever part of it ``values`` shows."""
+    """The list or map array ``values`` with other ``children``, which replace its whole child array."""
     return pa.Array.from_buffers(target, len(values), values.buffers()[:2], offset=values.offset, children=[children])
 
 
