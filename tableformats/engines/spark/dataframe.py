@@ -25,7 +25,6 @@ from .branches import Branch, split
 from .columns.checks import check_readable
 from .columns.metadata_columns import check_metadata_columns, file_constants, metadata_column, stored_fields
 from .columns.naming import Naming, StoredColumn, quoted
-from .columns.result_columns import check_defaults, default_constant, output_column
 from .columns.spark_types import nullable_field
 from .deletes.equality import KeyGroup, load_key_groups, without_deleted
 from .deletes.positions import deleted_pages
@@ -33,6 +32,7 @@ from .filters import to_spark_column
 from .hadoop_paths import hadoop_paths
 from .pushdown import FilterReader, PlanPruner
 from .relations import Relation, RelationReader
+from .result_columns import check_defaults, default_constant, output_column
 from .row_counts import RowCounter
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from .columns.naming import ROW_INDEX, StoredColumn
 from .columns.spark_types import nullable_field, spark_struct
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from .deletes.positions import LiveTest, Pages
 
-__all__ = ["READER_OPTIONS", "Relation", "RelationReader"]
+__all__ = ["READER_OPTIONS", "LiveTest", "Pages", "Relation", "RelationReader"]
 
 # Planned files are never left out in silence, whatever the session's settings say.
 _NO_FILE_IS_LEFT_OUT = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
@@ -39,6 +39,48 @@ READER_OPTIONS = {
     "orc": {**_NO_FILE_IS_LEFT_OUT, "orc.force.positional.evolution": "false"},
 }
 """Options of Spark's reader, by file format. They win over the session's settings, for this DataFrame only."""
+
+
+@dataclass(frozen=True)
+class Pages:
+    """The deleted rows of a file.
+
+    Attributes
+    ----------
+    count : int
+        Number of pages up to the one of the last deleted row.
+    numbers : np.ndarray
+        int64[k], ascending: the pages below ``count`` that have a deleted row.
+    bits : np.ndarray
+        uint64[k, 64], the bits of those pages: row ``r`` of a page is bit ``r & 63`` of its word ``r >> 6``.
+    rows : int
+        Number of deleted positions below the file's record count; of all deleted positions if it is unknown.
+    """
+
+    count: int
+    numbers: np.ndarray
+    bits: np.ndarray
+    rows: int
+
+
+@dataclass(frozen=True)
+class LiveTest:
+    """The test that a row of some files is not deleted.
+
+    Attributes
+    ----------
+    fields : list[dict[str, Any]]
+        Spark's JSON of the constants of each file that the test needs.
+    constants : pa.Table
+        Their values, a row for each file.
+    condition : Any
+        True for live rows, never NULL. It refers to ``fields`` and ROW_INDEX, and is valid only for the
+        :class:`~tableformats.engines.spark.relations.RelationReader` that made it.
+    """
+
+    fields: list[dict[str, Any]]
+    constants: pa.Table
+    condition: Any
 
 
 @dataclass

@@ -13,7 +13,7 @@ from ...columnar.arrays import to_numpy
 
 if TYPE_CHECKING:
     from ...planning.plan import FilePlan
-    from .deletes.positions import Pages
+    from .relations import Pages
 
 __all__ = ["UNKNOWN", "RowCounter"]
 

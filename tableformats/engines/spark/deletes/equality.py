@@ -22,8 +22,8 @@ from ....plugin.deletes import EQUALITY
 from ....schema import Schema
 from ..columns.checks import check_readable
 from ..columns.naming import HIDDEN, Naming, Path
-from ..columns.result_columns import renamed
 from ..columns.spark_types import spark_struct
+from ..result_columns import renamed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,8 +9,7 @@ two lists, ``words`` and ``pages``; see :func:`as_lists`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +21,7 @@ from ....limits import DEFAULT_LIMITS, Limits
 from ....plugin.deletes import EQUALITY
 from ..columns.naming import HIDDEN, ROW_INDEX
 from ..columns.spark_types import nullable_field
+from ..relations import Pages
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -33,8 +33,6 @@ __all__ = [
     "ADDRESS",
     "ADDRESS_FIELD",
     "WORDS_FIELDS",
-    "LiveTest",
-    "Pages",
     "as_lists",
     "deleted_pages",
     "in_pieces",
@@ -61,48 +59,6 @@ _MOST_BYTES = (1 << 31) - (1 << 10)
 """The most bytes of one file, so that a piece with this file alone has less than 2**31 bytes."""
 _AT_ONCE = 1 << 26
 """Rows of a file that are decoded at once, because a bitmap of a few bytes may delete billions of rows."""
-
-
-@dataclass(frozen=True)
-class Pages:
-    """The deleted rows of a file.
-
-    Attributes
-    ----------
-    count : int
-        Number of pages up to the one of the last deleted row.
-    numbers : np.ndarray
-        int64[k], ascending: the pages below ``count`` that have a deleted row.
-    bits : np.ndarray
-        uint64[k, 64], the bits of those pages: row ``r`` of a page is bit ``r & 63`` of its word ``r >> 6``.
-    rows : int
-        Number of deleted positions below the file's record count; of all deleted positions if it is unknown.
-    """
-
-    count: int
-    numbers: np.ndarray
-    bits: np.ndarray
-    rows: int
-
-
-@dataclass(frozen=True)
-class LiveTest:
-    """The test that a row of some files is not deleted.
-
-    Attributes
-    ----------
-    fields : list[dict[str, Any]]
-        Spark's JSON of the constants of each file that the test needs.
-    constants : pa.Table
-        Their values, a row for each file.
-    condition : Any
-        True for live rows, never NULL. It refers to ``fields`` and ROW_INDEX, and is valid only for the
-        :class:`~tableformats.engines.spark.relations.RelationReader` that made it.
-    """
-
-    fields: list[dict[str, Any]]
-    constants: pa.Table
-    condition: Any
 
 
 def deleted_pages(plan: FilePlan, rows: np.ndarray) -> Iterator[Pages]:

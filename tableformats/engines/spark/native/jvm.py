@@ -21,9 +21,9 @@ import numpy as np
 from ....columnar.arrays import flat, text_buffers, to_numpy
 from ....errors import UnsupportedFeatureError
 from ..columns.naming import ROW_INDEX, StoredColumn
-from ..deletes.positions import ADDRESS, ADDRESS_FIELD, LiveTest, Pages, in_pieces
+from ..deletes.positions import ADDRESS, ADDRESS_FIELD, in_pieces
 from ..hadoop_paths import hadoop_schemes
-from ..relations import READER_OPTIONS, Relation, RelationReader
+from ..relations import READER_OPTIONS, LiveTest, Pages, Relation, RelationReader
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -26,9 +26,9 @@ from ....errors import TableFormatsError, UnsupportedFeatureError
 from ....io.storage import Storage
 from ..columns.naming import HIDDEN, ROW_INDEX, StoredColumn, quoted
 from ..columns.spark_types import nullable_field, spark_struct
-from ..deletes.positions import WORDS_FIELDS, LiveTest, Pages, as_lists, is_live
+from ..deletes.positions import WORDS_FIELDS, as_lists, is_live
 from ..hadoop_paths import hadoop_path
-from ..relations import READER_OPTIONS, Relation, RelationReader
+from ..relations import READER_OPTIONS, LiveTest, Pages, Relation, RelationReader
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

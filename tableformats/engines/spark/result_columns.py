@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from ....errors import UnsupportedFeatureError
-from ....expressions import Literal
-from ....schema import Field, ListType, MapType, StructType, Type
-from ...arrow.projection import default_values
-from ..filters import literal_column
-from .naming import Naming, StoredColumn, quoted
-from .spark_types import logical_type
+from ...errors import UnsupportedFeatureError
+from ...expressions import Literal
+from ...schema import Field, ListType, MapType, StructType, Type
+from ..arrow.projection import default_values
+from .columns.naming import Naming, StoredColumn, quoted
+from .columns.spark_types import logical_type
+from .filters import literal_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-    from ..relations import RelationReader
+    from .relations import RelationReader
 
 __all__ = ["check_defaults", "default_constant", "output_column", "renamed"]
 
