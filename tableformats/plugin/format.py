@@ -76,7 +76,7 @@ class FormatTable(ABC):
         """The newest version, given an older ``snapshot`` of this table; ``snapshot`` itself where nothing is new.
 
         A format that can read only what is new overrides this; by default the newest version is opened. A table without
-        snapshots (version -1) cannot say whether anything is new, so it is opened anew. Raises as :meth:`snapshot` does.
+        snapshots (version -1) cannot say whether anything is new: it is opened anew. Raises as :meth:`snapshot` does.
         """
         newest = self.snapshot(SnapshotSelector())
         return snapshot if newest.version == snapshot.version != -1 else newest
