@@ -22,7 +22,7 @@ MUTANTS = (
     Mutant(
         "count-without-deletes",
         "core:_rows_by_metadata",
-        "physical[single] - taken",
+        "physical[single] - deleted",
         "physical[single]",
         "a count does not know of deletion vectors",
         _COUNTING,
