@@ -55,7 +55,8 @@ def pack_scan(scan: ScanRequest) -> PackedScan:
 
 def unpack_scan(packed: PackedScan, access: Access) -> ScanRequest:
     """The scan, to read planned tasks (:func:`tableformats.engines.arrow.read_tasks`) or to prune parts of the metadata
-    (:func:`tableformats.planning.planner.prune_parts`). It cannot plan, and it caches nothing."""
+    (:func:`tableformats.planning.planner.prune_parts`). It cannot plan, and it caches nothing.
+    """
     storage = Storage(packed.root, access.storage_options, access.allow_paths, access.limits)
     for old, new in packed.moves.items():
         storage.relocate(old, new)
