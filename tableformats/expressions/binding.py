@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
 from ..schema import FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type, is_floating, is_numeric
+from . import legacy_text
 from .fitting import Fit, fit
 from .literals import normalized
 from .simplify import simplify
@@ -53,8 +54,15 @@ MAX_DEPTH = 200
 NULL = Constant(None)
 
 
-def bind(expression: Expression, schema: Schema, case_sensitive: bool = False) -> Expression:
+def bind(expression: Expression, schema: Schema, case_sensitive: bool = False, ansi: bool = True) -> Expression:
     """The same predicate over the columns of ``schema``, simplified. Binding a bound tree again changes nothing.
+
+    Parameters
+    ----------
+    ansi : bool
+        Whether a text that is compared with a column of another type means what it means to Spark with
+        ``spark.sql.ansi.enabled``, as is the default of Spark 4. False: without it, as is that of Spark 3; see
+        :mod:`tableformats.expressions.legacy_text`.
 
     Raises
     ------
@@ -68,13 +76,14 @@ def bind(expression: Expression, schema: Schema, case_sensitive: bool = False) -
         raise InvalidPredicateError(
             f"the predicate nests deeper than {MAX_DEPTH} levels", hint="Write it with flat AND, OR and IN."
         )
-    return simplify(_Binder(schema, case_sensitive).bind(expression))
+    return simplify(_Binder(schema, case_sensitive, ansi).bind(expression))
 
 
 class _Binder:
-    def __init__(self, schema: Schema, case_sensitive: bool) -> None:
+    def __init__(self, schema: Schema, case_sensitive: bool, ansi: bool) -> None:
         self._schema = schema
         self._case_sensitive = case_sensitive
+        self._ansi = ansi
 
     def bind(self, node: Expression) -> Expression:
         if isinstance(node, (And, Or)):
@@ -86,7 +95,7 @@ class _Binder:
         if isinstance(node, Comparison):
             return self._comparison(node)
         if isinstance(node, In):
-            return _bind_in(self._value_column(node.column), node.literals)
+            return self._in(self._value_column(node.column), node.literals)
         if isinstance(node, IsNull):
             return IsNull(self._column(node.column))
         if isinstance(node, IsNaN):
@@ -102,11 +111,34 @@ class _Binder:
         if not isinstance(node.right, Literal):
             return _bind_columns(node.op, left, self._value_column(node.right))
         literal = normalized(node.right)
+        if not self._ansi:
+            literal = legacy_text.cast(literal, left.type)
         if literal.value is None:
             return IsNull(left) if node.op == "<=>" else NULL
         if _is_void(left.type):
             return FALSE if node.op == "<=>" else NULL
         return _compare(node.op, left, _fit(literal, left))
+
+    def _in(self, column: BoundColumn, literals: tuple[Literal, ...]) -> Expression:
+        if not literals:
+            return FALSE
+        values = [normalized(literal) for literal in literals]
+        has_null = any(value.value is None for value in values)
+        if _is_void(column.type):
+            return NULL
+        proper = [value for value in values if value.value is not None]
+        if not self._ansi and legacy_text.compares_texts(proper, column.type):
+            fits = [legacy_text.fit_text(value, column.type) for value in proper]
+        else:
+            fits = [_fit(value, column) for value in proper]
+        exact = tuple(dict.fromkeys(Literal(f.value, column.type) for f in fits if f.side == 0))
+        if len(exact) > 1:
+            found: Expression = In(column, exact)
+        elif exact:
+            found = Comparison("=", column, exact[0])
+        else:
+            found = _compare("=", column, fits[0]) if fits else FALSE
+        return Or((found, NULL)) if has_null else found
 
     def _value_column(self, column: AnyColumn) -> BoundColumn:
         """The column. Raises an error if its values do not compare."""
@@ -185,24 +217,6 @@ def _fit(literal: Literal, column: BoundColumn) -> Fit:
     except InvalidPredicateError as error:
         error.field = str(column)
         raise
-
-
-def _bind_in(column: BoundColumn, literals: tuple[Literal, ...]) -> Expression:
-    if not literals:
-        return FALSE
-    values = [normalized(literal) for literal in literals]
-    has_null = any(value.value is None for value in values)
-    if _is_void(column.type):
-        return NULL
-    fits = [_fit(value, column) for value in values if value.value is not None]
-    exact = tuple(dict.fromkeys(Literal(f.value, column.type) for f in fits if f.side == 0))
-    if len(exact) > 1:
-        found: Expression = In(column, exact)
-    elif exact:
-        found = Comparison("=", column, exact[0])
-    else:
-        found = _compare("=", column, fits[0]) if fits else FALSE
-    return Or((found, NULL)) if has_null else found
 
 
 def _bind_is_nan(column: BoundColumn) -> Expression:

@@ -8,8 +8,10 @@ written. So whoever evaluates it needs no rules for types. The rules for fitting
   value. (Spark compares both as doubles, which rounds beyond 2**53.)
 - Float and double columns compare as doubles (Spark SQL reference, "ANSI Compliance", Type Promotion: float with
   integer or decimal gives double). NaN equals NaN and is the greatest; -0.0 equals 0.0.
-- A string is read as the column's type if that is a number, boolean, date, time, timestamp or uuid, as Spark's cast
-  does (ibid., Cast). A string that cannot be read so is an error.
+- A string is read as the column's type if that is a boolean, date, time, timestamp or uuid, as an integer for integer
+  columns, and as a double for floats, doubles and decimals (of up to 15 digits; beyond them its digits count), as in
+  Spark's ANSI mode (ibid., Type Promotion, Cast). A string that cannot be read so is an error. What Spark does where
+  this mode is off is in :mod:`tableformats.expressions.legacy_text`.
 - Dates and timestamps compare as instants. A date is its midnight in UTC (Spark: in the session's zone), and a
   timestamp without a zone means UTC. Digits of a string beyond the column's unit are dropped, as in Spark; those of a
   TIMESTAMP literal or of a ``pandas.Timestamp`` count.
@@ -39,17 +41,18 @@ from ..schema import (
 )
 from ..schema.datetimes import DAY_NANOS, parse_date, parse_time, parse_timestamp
 from .literals import normalized
+from .numbers import BLANKS, double_of, parse_number
 from .tree import Literal
 
-__all__ = ["Fit", "fit"]
+__all__ = ["Fit", "fit", "instant_nanos"]
 
 _LONG = INTEGER_RANGES["long"]
 _NANOS = {"timestamp": 1000, "timestamp_ntz": 1000, "timestamp_ns": 1, "timestamp_ntz_ns": 1}
 _TRUE_TEXTS = ("t", "true", "y", "yes", "1")  # Spark: StringUtils.isTrueString
 _FALSE_TEXTS = ("f", "false", "n", "no", "0")
 _INTEGER_TEXT = re.compile(r"[+-]?[0-9]{1,1000}")
-_NUMBER_TEXT = re.compile(r"[+-]?(?:[0-9]{1,1000}(?:\.[0-9]{0,1000})?|\.[0-9]{1,1000})(?:[eE][+-]?[0-9]{1,5})?")
-_SPECIAL_TEXT = re.compile(r"(?P<sign>[+-]?)(?:(?P<nan>nan)|inf(?:inity)?)", re.IGNORECASE)
+_EXACT_DOUBLE_DIGITS = 15
+"""Decimals of so many digits differ as doubles."""
 _WIDE = decimal.Context(prec=60, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
 
 
@@ -121,13 +124,7 @@ def _number(value: Literal) -> int | float | decimal.Decimal | None:
     if is_numeric(value.type):
         number: int | float | decimal.Decimal = value.value
         return number
-    if not isinstance(value.value, str):
-        return None
-    text = value.value.strip()
-    special = _SPECIAL_TEXT.fullmatch(text)
-    if special:
-        return math.nan if special["nan"] else math.copysign(math.inf, -1 if special["sign"] == "-" else 1)
-    return decimal.Decimal(text) if _NUMBER_TEXT.fullmatch(text) else None
+    return parse_number(value.value) if isinstance(value.value, str) else None
 
 
 def _outside(value: int | float | decimal.Decimal, low: Any, high: Any) -> Fit | None:
@@ -138,7 +135,7 @@ def _outside(value: int | float | decimal.Decimal, low: Any, high: Any) -> Fit |
 
 
 def _fit_integer(value: Literal, kind: Type) -> Fit | None:
-    if isinstance(value.value, str) and not _INTEGER_TEXT.fullmatch(value.value.strip()):
+    if isinstance(value.value, str) and not _INTEGER_TEXT.fullmatch(value.value.strip(BLANKS)):
         return None
     number = _number(value)
     if number is None:
@@ -155,6 +152,8 @@ def _fit_decimal(value: Literal, kind: DecimalType) -> Fit | None:
     number = _number(value)
     if number is None:
         return None
+    if isinstance(value.value, str) and kind.precision <= _EXACT_DOUBLE_DIGITS:
+        number = double_of(number)
     if isinstance(number, float) and math.isfinite(number):
         number = decimal.Decimal(repr(number))
     outside = _outside(number, kind.greatest.copy_negate(), kind.greatest)
@@ -170,13 +169,11 @@ def _fit_floating(value: Literal) -> Fit | None:
     number = _number(value)
     if number is None:
         return None
-    try:
-        double = float(number)
-    except OverflowError:  # an int beyond the doubles
-        double = math.inf if number > 0 else -math.inf
+    double = double_of(number)
     if math.isnan(double):
         return Fit(math.nan)
-    if math.isinf(double) and not (isinstance(number, float) and math.isinf(number)):
+    is_text = isinstance(value.value, str)  # which is rounded before it is compared
+    if math.isinf(double) and not is_text and not (isinstance(number, float) and math.isinf(number)):
         return Fit(double, -1 if double > 0 else 1)
     return Fit(double + 0.0)  # -0.0 + 0.0 is 0.0
 
@@ -199,6 +196,8 @@ def _fit_string(value: Literal, kind: PrimitiveType) -> Fit | None:
 
 
 def _fit_binary(value: Literal, kind: PrimitiveType) -> Fit | None:
+    if isinstance(value.value, str):
+        return Fit(_fit_string(value, kind).value.encode())  # type: ignore[union-attr]
     return Fit(value.value) if isinstance(value.value, bytes) else None
 
 
@@ -228,7 +227,7 @@ def _fit_time(value: Literal, kind: PrimitiveType) -> Fit | None:
     return None if micros is None else Fit(micros)
 
 
-def _instant(value: Literal) -> int | None:
+def instant_nanos(value: Literal) -> int | None:
     """Nanoseconds since the epoch of a timestamp, or of a date's midnight in UTC. None for anything else."""
     name = value.type.name if isinstance(value.type, PrimitiveType) else ""
     if name == "date":
@@ -243,7 +242,7 @@ def _fit_date(value: Literal, kind: PrimitiveType) -> Fit | None:
             return None
         rest = 0
     else:
-        instant = _instant(value)
+        instant = instant_nanos(value)
         if instant is None:
             return None
         days, rest = divmod(instant, DAY_NANOS)
@@ -259,7 +258,7 @@ def _fit_timestamp(value: Literal, kind: PrimitiveType) -> Fit | None:
                 f"{value} names a zone, but the column has type {kind}, which has none", hint="Leave the zone out."
             )
     else:
-        instant = _instant(value)
+        instant = instant_nanos(value)
     if instant is None:
         return None
     count, rest = divmod(instant, _NANOS[kind.name])

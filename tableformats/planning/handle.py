@@ -100,8 +100,13 @@ class SnapshotHandle(Portable):
         """A handle of the same table for another snapshot of its plugin."""
         return SnapshotHandle(self.table_format, self.location, self.storage, self.cache, format_snapshot)
 
-    def bind(self, filter: Any, case_sensitive: bool = False) -> ex.Expression:
+    def bind(self, filter: Any, case_sensitive: bool = False, ansi: bool = True) -> ex.Expression:
         """``filter`` in any accepted form, bound to this snapshot's schema.
+
+        Parameters
+        ----------
+        ansi : bool
+            Whether texts mean what they mean to Spark with ``spark.sql.ansi.enabled``.
 
         Raises
         ------
@@ -110,11 +115,11 @@ class SnapshotHandle(Portable):
         UnsupportedFeatureError
             It names a metadata column.
         """
-        parsed = parse_filter(filter)
+        parsed = parse_filter(filter, ansi)
         if parsed is None:
             return ex.TRUE
         self._refuse_metadata_columns(parsed, case_sensitive)
-        return bind(parsed, self.schema, case_sensitive)
+        return bind(parsed, self.schema, case_sensitive, ansi)
 
     def _refuse_metadata_columns(self, parsed: ex.Expression, case_sensitive: bool) -> None:
         metadata = Schema(tuple(c.field for c in self.format_snapshot.metadata_columns))

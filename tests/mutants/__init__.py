@@ -12,9 +12,17 @@ from tests.mutants.mutant import Mutant
 
 def every() -> list[Mutant]:
     """All mutants, in the order of the table in docs/measured/mutants.md."""
-    from tests.mutants import core_pruning, core_rows, delta_files, delta_log, iceberg_deletes, iceberg_metadata
+    from tests.mutants import (
+        core_predicates,
+        core_pruning,
+        core_rows,
+        delta_files,
+        delta_log,
+        iceberg_deletes,
+        iceberg_metadata,
+    )
 
-    lists = (core_pruning, core_rows, delta_log, delta_files, iceberg_deletes, iceberg_metadata)
+    lists = (core_pruning, core_predicates, core_rows, delta_log, delta_files, iceberg_deletes, iceberg_metadata)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
 

@@ -1,4 +1,4 @@
-"""Mutants of the core: bounds and counts, partitions, predicates."""
+"""Mutants of the core: bounds and counts, partitions, residuals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ _PRUNING = (_BOUNDS,)
 _KERNELS = "core/test_pruning.py"
 _CODES = (f"{_KERNELS}::test_codes_around_every_literal", _KERNELS)
 _EVIDENCE = ("test_range_kernels.py", *_PRUNING)
-_BINDING = "test_binding.py"
 _TRANSFORMS = ("test_transforms.py", *_PRUNING)
 _RESIDUALS = "test_residuals.py"
 
@@ -360,39 +359,7 @@ MUTANTS = (
         "nanoseconds are not hashed as microseconds",
         _TRANSFORMS,
     ),
-    # ---- predicates -------------------------------------------------------------------------------------------------
-    Mutant(
-        "fraction-compares-strictly",
-        "core/binding:_compare",
-        '"<=" if fitted.side > 0 else "<"',
-        '"<"',
-        "int_col < 1.5 becomes int_col < 1",
-        (f"{_BINDING}::test_integers_and_decimals_compare_exactly",),
-    ),
-    Mutant(
-        "in-with-null-is-two-valued",
-        "core:_bind_in",
-        "Or((found, NULL)) if has_null else found",
-        "found",
-        "NOT IN with a NULL in the list is TRUE",
-        (f"{_BINDING}::test_literals_become_values_of_the_column",),
-    ),
-    Mutant(
-        "null-and-x-is-null",
-        "core:_junction",
-        "if part == absorbing: return absorbing",
-        "if part == absorbing or part == NULL:\n    return part",
-        "NULL AND x is NULL whatever x is",
-        (f"{_BINDING}::test_simplify_is_three_valued",),
-    ),
-    Mutant(
-        "names-compare-exactly",
-        "core:_Binder._column",
-        "self._case_sensitive",
-        "True",
-        "predicates name columns in their exact case",
-        ("test_column_names.py", _BINDING),
-    ),
+    # ---- residuals --------------------------------------------------------------------------------------------------
     Mutant(
         "residual-below-not",
         "core:residual",

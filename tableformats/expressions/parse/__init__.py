@@ -17,7 +17,7 @@ __all__ = ["parse_filter"]
 _FORMS = "Give a SQL string, tf.col('a') > 1, tuples such as [('a', '>', 1)], or a PyIceberg expression."
 
 
-def parse_filter(filter: Any) -> Expression | None:
+def parse_filter(filter: Any, ansi: bool = True) -> Expression | None:
     """The unbound predicate of a filter. None for None and for an empty list, which filter nothing.
 
     Parameters
@@ -25,6 +25,9 @@ def parse_filter(filter: Any) -> Expression | None:
     filter : object
         A SQL string in Spark's dialect, an :class:`Expression`, tuples in disjunctive normal form, a PyIceberg
         expression, or None.
+    ansi : bool
+        Whether a cast of a SQL string that cannot be done is an error, as in Spark with ``spark.sql.ansi.enabled``.
+        False: it is NULL.
 
     Raises
     ------
@@ -38,7 +41,7 @@ def parse_filter(filter: Any) -> Expression | None:
     if isinstance(filter, str):
         from .sql import parse_sql
 
-        return parse_sql(filter)
+        return parse_sql(filter, ansi)
     if isinstance(filter, (list, tuple)):
         from .tuples import parse_tuples
 

@@ -15,14 +15,12 @@ import decimal
 import math
 import operator
 import re
-import struct
 from collections.abc import Callable
 from typing import Any
 
 from ...errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
 from ...schema import DecimalType, Type, is_numeric, primitive
-from ...schema.datetimes import parse_timestamp
-from ..fitting import fit
+from ..casts import cast
 from ..literals import normalized
 from ..tree import (
     And,
@@ -109,8 +107,13 @@ _STATEMENTS = (
 )
 
 
-def parse_sql(sql: str) -> Expression:
+def parse_sql(sql: str, ansi: bool = True) -> Expression:
     """The unbound predicate of a condition, as it would follow WHERE.
+
+    Parameters
+    ----------
+    ansi : bool
+        Whether a cast that cannot be done is an error, as in Spark's ANSI mode. False: it is NULL.
 
     Raises
     ------
@@ -123,7 +126,7 @@ def parse_sql(sql: str) -> Expression:
     if not lexed.sql.strip():
         raise InvalidPredicateError("the filter is empty", hint="Leave it out to read everything.")
     try:
-        return _Translator(lexed).predicate(_parse(lexed))
+        return _Translator(lexed, ansi).predicate(_parse(lexed))
     except RecursionError:
         raise InvalidPredicateError(
             "the filter nests too deeply to parse", hint="Write it with flat AND, OR and IN."
@@ -172,8 +175,9 @@ def _clean(message: str) -> str:
 class _Translator:
     """Translates sqlglot's nodes into ours: :meth:`predicate` into nodes, :meth:`operand` into columns and literals."""
 
-    def __init__(self, lexed: Lexed) -> None:
+    def __init__(self, lexed: Lexed, ansi: bool) -> None:
         self._lexed = lexed
+        self._ansi = ansi
         self._readers: dict[str, tuple[Callable[[Any], Expression], tuple[str, ...]]] = {
             "Paren": (lambda node: self.predicate(node.this), ("this",)),
             "Not": (lambda node: Not(self.predicate(node.this)), ("this",)),
@@ -372,23 +376,15 @@ class _Translator:
         if isinstance(value, Reference):
             raise self._unsupported(node, "of a column")
         target = self._cast_type(node)
-        if value.value is None:
-            return value
-        if isinstance(value.value, str) and str(target) in ("timestamp", "timestamp_ntz"):
-            instant = parse_timestamp(value.value)
-            if instant is not None and instant[0] % 1000:
-                target = primitive(f"{target}_ns")
+        is_try = bool(node.args.get("safe"))  # sqlglot calls Spark's CAST a TryCast, too
         try:
-            fitted = fit(self._rounded(value, target), target)
-        except TableFormatsError as error:
+            found = cast(value, target, self._ansi or is_try)
+        except InvalidPredicateError as error:
+            if is_try:
+                return Literal(None, target)
             raise InvalidPredicateError(f"{self._text(node)!r}: {error.message}", hint=error.hint) from None
-        if fitted.side:
-            raise InvalidPredicateError(
-                f"{self._text(node)!r} does not hold the value exactly", hint="Write the value that you mean."
-            )
-        if is_numeric(target) or isinstance(fitted.value, (str, bool)):
-            return Literal(fitted.value)
-        return Literal(fitted.value, target)
+        keeps_type = not is_numeric(target) and not isinstance(found.value, (str, bool))
+        return found if keeps_type or str(target) == "float" else Literal(found.value)
 
     def _cast_type(self, node: Any) -> Type:
         to = node.args["to"]
@@ -401,15 +397,6 @@ class _Translator:
         if name not in _CASTS or to.expressions:
             raise self._unsupported(node, "to that type")
         return primitive(_CASTS[name])
-
-    def _rounded(self, value: Literal, target: Type) -> Literal:
-        """A number that is cast to FLOAT, rounded to a float."""
-        if target != primitive("float") or not is_numeric(normalized(value).type):
-            return value
-        try:
-            return Literal(struct.unpack("f", struct.pack("f", float(value.value)))[0])
-        except OverflowError:
-            return Literal(math.copysign(math.inf, value.value))
 
     def _text(self, node: Any) -> str:
         """The SQL of a node, shortened for a message."""
