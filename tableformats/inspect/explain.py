@@ -81,6 +81,8 @@ def _files(report: ScanReport) -> list[_Row]:
     rows.append(_part("= planned", report.files_planned, total))
     if report.filter is not None:
         rows.append(("  fully matched", count_text(report.files_fully_matched), ""))
+        if report.files_kept_for_nan:
+            rows.append(("  kept for a NaN alone", count_text(report.files_kept_for_nan), ""))
     rows.append(("  with deletes", count_text(report.files_with_deletes), ""))
     rows.append(("  delete files", count_text(report.delete_files), ""))
     return rows

@@ -108,8 +108,13 @@ def prune_block(context: BlockContext, predicate: CompiledPredicate | None, repo
             sources = predicate.range_sources(spec, take_rows(block.partition, rows))
         ranges, counts = _ranges(context, known, columns, predicate.counted, rows)
         verdicts = predicate.verdicts_of(sources, ranges)
+        for_nan = predicate.matches_by_nan_alone(sources, ranges, verdicts)
+        if for_nan is not None and predicate.nan_is_absent:
+            verdicts[for_nan] = NONE
         report.files_dropped_by_bounds += candidates.keep(verdicts != NONE, is_last=True)
     positions = candidates.positions
+    if for_nan is not None:
+        report.files_kept_for_nan += int(np.count_nonzero(for_nan[positions]))
     return PruneResult(candidates.all_rows(), verdicts[positions] == ALL, take_rows(counts, positions))
 
 

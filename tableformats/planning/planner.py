@@ -116,7 +116,7 @@ class _Planner:
         self.scan = scan
         self.reader = reader
         self.snapshot: FormatSnapshot = handle.format_snapshot
-        self.predicate = None if scan.filter == ex.TRUE else CompiledPredicate(scan.filter)
+        self.predicate = None if scan.filter == ex.TRUE else CompiledPredicate(scan.filter, scan.nan == "absent")
         self.report = ScanReport(
             format=handle.table_format,
             version=self.snapshot.version,

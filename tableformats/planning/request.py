@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .. import expressions as ex
 from ..expressions import Expression
@@ -32,6 +32,8 @@ class ScanRequest(Portable):
         Whether further filters and columns are matched by case.
     limit : int, optional
         At most so many rows.
+    nan : {"absent"}, optional
+        ``"absent"``: files that only an uncounted NaN could make match are left out.
     """
 
     snapshot: SnapshotHandle
@@ -39,6 +41,7 @@ class ScanRequest(Portable):
     schema: Schema
     case_sensitive: bool = False
     limit: int | None = None
+    nan: Literal["absent"] | None = None
 
     @staticmethod
     def all_rows(snapshot: SnapshotHandle) -> ScanRequest:
@@ -63,4 +66,5 @@ class ScanRequest(Portable):
 
     def detached(self) -> ScanRequest:
         """This request as other processes get it; see :meth:`SnapshotHandle.detached`."""
-        return ScanRequest(self.snapshot.detached(), self.filter, self.schema, self.case_sensitive, self.limit)
+        snapshot = self.snapshot.detached()
+        return ScanRequest(snapshot, self.filter, self.schema, self.case_sensitive, self.limit, self.nan)

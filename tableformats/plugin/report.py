@@ -49,6 +49,8 @@ class ScanReport:
     files_skipped_with_manifests: int = 0
     files_dropped_by_partition: int = 0
     files_dropped_by_bounds: int = 0
+    files_kept_for_nan: int = 0
+    """Of the files that bounds were compared for, those that match only if they have a NaN that nobody counted."""
     files_planned: int = 0
     files_fully_matched: int = 0
     files_with_deletes: int = 0

@@ -18,8 +18,9 @@ A file that must be kept. The predicate is ``x > 10`` over a double column, and 
 
 If the statistics say that there is no NaN, ``x`` is at most 7, the outcomes are {FALSE}, and the file is dropped.
 
-``compiled_predicate.py`` evaluates a whole predicate for many files, and ``leaves.py`` one comparison of it.
-``column_ranges.py`` turns partition values, bounds and counts into ranges of columns. ``literal_codes.py`` replaces
-values by their position among a leaf's literals, so that the kernels compare small integers. ``manifest_filter.py``
+``compiled_predicate.py`` evaluates a whole predicate for many files, and ``leaves.py`` one comparison of it, or several
+of one column (``combined_codes.py``). ``column_ranges.py`` turns partition values, bounds and counts into ranges of
+columns; ``replaced_text.py`` widens bounds of strings that are not UTF-8. ``literal_codes.py`` replaces values by their
+position among a leaf's literals, so that the kernels compare small integers. ``manifest_filter.py``
 prunes groups of files, and ``relevant_deletes.py`` drops deletes that cannot affect a matching row.
 """

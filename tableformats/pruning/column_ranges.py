@@ -8,25 +8,29 @@ the source column follow; columns that a partition column was computed from; and
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from .._core import pruning as kernels
+from .._core.masks import MAY_FALSE, MAY_NULL, MAY_TRUE
 from ..columnar import compute as pc
-from ..columnar.arrays import FALSE, scalar, to_arrow, to_numpy
+from ..columnar.arrays import FALSE, TRUE, scalar, to_arrow, to_numpy
 from ..columnar.packed import Column, pack, unpack
 from ..expressions import BoundColumn
 from ..schema import Field, arrow_type
 from .literal_codes import MatchingCodes, locate, validity_of
+from .replaced_text import widened_texts
 
 if TYPE_CHECKING:
     from ..plugin.partitions import ImpliedBounds, PartitionField, PartitionSpec
     from ..plugin.statistics import Bounds
 
 __all__ = [
+    "NAN_COUNTED",
+    "NAN_UNCOUNTED",
     "BoundsRangeSource",
     "ImpliedRangeSource",
     "PackedRange",
@@ -41,6 +45,8 @@ __all__ = [
 ]
 
 _FLOATS = ("float", "double")
+NAN_COUNTED, NAN_UNCOUNTED = 1, 2
+"""A NaN may occur: by what counts and values say; or because nothing says that it may not."""
 _MIN_ROWS_TO_ENCODE = 1024
 """With fewer rows, finding the distinct values costs more than it saves."""
 
@@ -52,10 +58,12 @@ class Range:
     Attributes
     ----------
     lower, upper : pyarrow.Array
-        [n] in the column's type, inclusive bounds of the values that are not NULL; null means unknown. If a NaN may
-        occur it is the upper bound, because it is the greatest number.
-    may_value, may_null, may_nan : numpy.ndarray
-        uint8[n]: 0 where no row has a value, a NULL, a NaN.
+        [n] in the column's type, inclusive bounds of the values that are not NULL or NaN; null means unknown. Both are
+        NaN where every value is NaN.
+    may_value, may_null : numpy.ndarray
+        uint8[n]: 0 where no row has a value (NaN is one), a NULL.
+    may_nan : numpy.ndarray
+        uint8[n]: 0 where no row has a NaN; NAN_COUNTED or NAN_UNCOUNTED where a row may have one beside the bounds.
     indices : numpy.ndarray, optional
         intp[n_files]. The range is dictionary-encoded: the other attributes have one row per distinct range, and file i
         has row ``indices[i]``. None: one row per file.
@@ -90,30 +98,54 @@ class Range:
     def codes(self, matching: MatchingCodes) -> tuple[np.ndarray, np.ndarray] | None:
         """int32[n], int32[n]: the codes of ``lower`` and ``upper``; where unknown the least and the greatest code.
 
-        None: all bounds are unknown.
+        None: all bounds are unknown, which says nothing of the leaf.
         """
-        if self.lower.null_count == len(self.lower) and self.upper.null_count == len(self.upper):
+        is_unknown = self.lower.null_count == len(self.lower) and self.upper.null_count == len(self.upper)
+        if is_unknown and matching.greatest_number == matching.top:
             return None
         lower = locate(self.lower, matching, 0)
         if self.upper is self.lower and not self.lower.null_count:
             return lower, lower
-        return lower, locate(self.upper, matching, matching.top)
+        return lower, locate(self.upper, matching, matching.greatest_number)
 
     def outcomes(self, matching: MatchingCodes, codes: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """uint8[n]: the possible outcomes of a leaf that is TRUE for the matching codes, as masks."""
         out = np.empty(len(self.may_value), np.uint8)
-        kernels.leaf_mask(
-            *codes,
-            matching.top,
-            self.may_value,
-            self.may_null,
-            matching.first,
-            matching.last,
-            matching.odd_only,
-            False,
-            out,
-        )
+        if matching.accepted is not None:
+            self._outcomes_of_any_codes(matching, codes, out)
+        else:
+            kernels.leaf_mask(
+                *codes,
+                matching.top,
+                self.may_value,
+                self.may_null,
+                matching.first,
+                matching.last,
+                matching.odd_only,
+                False,
+                out,
+            )
+        if matching.domain == "float64" and self.may_nan.any():
+            out |= (self.may_nan != 0) * np.uint8(MAY_TRUE if matching.matches(matching.nan) else MAY_FALSE)
         return out
+
+    def _outcomes_of_any_codes(
+        self, matching: MatchingCodes, codes: tuple[np.ndarray, np.ndarray], out: np.ndarray
+    ) -> None:
+        """As ``leaf_mask`` does it, for matching codes that are no interval."""
+        low, high = codes
+        contradicts = low > high
+        if contradicts.any():
+            low, high = np.where(contradicts, 0, low), np.where(contradicts, matching.top, high)
+        below = matching.counts_below()
+        found = below[high + 1] - below[low]
+        np.copyto(out, (found > 0) * np.uint8(MAY_TRUE) | (found <= high - low) * np.uint8(MAY_FALSE))
+        out *= self.may_value
+        out |= self.may_null * np.uint8(MAY_NULL)
+
+    def without_uncounted_nan(self) -> Range:
+        """The same range, but NaN occurs only where counts or values say so."""
+        return replace(self, may_nan=self.may_nan & NAN_COUNTED)
 
     def expand(self, values: np.ndarray) -> np.ndarray:
         """[n_files]: ``values``, which has one entry per row of the range, with one entry per file."""
@@ -202,13 +234,37 @@ class _RangeBuilder:
         may_value, may_null, may_nan = self._flags(field.id, is_float)
         if is_float:
             lower, upper = without_nan(lower), without_nan(upper)
+        elif pa.types.is_string(kind):
+            lower, upper = widened_texts(lower, upper)
         contradictory = pc.greater(lower, upper) if _has_arrows_order(kind) else None
         if contradictory is not None and contradictory.true_count:
             wrong = pc.fill_null(contradictory, FALSE)
             lower, upper = (pc.if_else(wrong, scalar(None, kind), side) for side in (lower, upper))
         if is_float and may_nan.any():
-            upper = pc.if_else(to_arrow(may_nan.view(bool)), scalar(np.nan, kind), upper)
+            lower, upper, may_nan = self._beside_nan(field.id, lower, upper, may_nan)
         return Range(lower, upper, may_value, may_null, may_nan)
+
+    def _beside_nan(
+        self, field_id: int, lower: pa.Array, upper: pa.Array, may_nan: np.ndarray
+    ) -> tuple[pa.Array, pa.Array, np.ndarray]:
+        """The bounds, which are NaN where the counts say that all values are, and why a NaN may occur."""
+        nans = self._bounds.nan_count.get(field_id)
+        if nans is None:
+            return lower, upper, may_nan * np.uint8(NAN_UNCOUNTED)
+        may_nan = np.where(is_null(nans), may_nan * np.uint8(NAN_UNCOUNTED), may_nan)
+        nulls, values = (side.get(field_id) for side in (self._bounds.null_count, self._bounds.value_count))
+        values = self._records if values is None else pc.coalesce(values, self._records)
+        if nulls is None:
+            return lower, upper, may_nan
+        # Bounds beside such counts contradict them, and rows that were not counted may hold anything.
+        has_no_bounds = to_arrow(is_null(lower) & is_null(upper))
+        are_counted = pc.fill_null(pc.greater_equal(values, self._records), TRUE)
+        only_nan = pc.equal(pc.add(pc.cast(nulls, pa.int64()), pc.cast(nans, pa.int64())), values)
+        only_nan = pc.and_(pc.and_(only_nan, has_no_bounds), pc.and_(are_counted, pc.greater(nans, 0)))
+        only_nan = pc.fill_null(only_nan, FALSE)
+        if only_nan.true_count:
+            lower, upper = (pc.if_else(only_nan, scalar(np.nan, side.type), side) for side in (lower, upper))
+        return lower, upper, may_nan
 
     def _flags(self, field_id: int, has_nan: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """uint8[n] three times: 1 where a row may hold a value, a NULL, a NaN."""
@@ -277,6 +333,8 @@ class PartitionRangeSource(RangeSource):
             stored = _constant_range(encoded.dictionary)
         lower = field.transform.preimage(stored.lower, column.type)[0]
         upper = field.transform.preimage(stored.upper, column.type)[1]
+        if pa.types.is_string(stored.lower.type):
+            lower, upper = widened_texts(lower, upper, (stored.lower, stored.upper))
         overflowed = field.transform.may_have_overflowed(stored.upper)
         if overflowed is not None:
             lower = pc.if_else(overflowed, scalar(None, lower.type), lower)

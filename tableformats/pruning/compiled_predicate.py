@@ -25,8 +25,9 @@ from .._core.masks import ALL, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOM
 from ..expressions import Expression
 from ..expressions import tree as ex
 from ..plugin.manifest_filter import Decision
-from ..schema import Field
+from ..schema import Field, is_floating
 from .column_ranges import (
+    NAN_UNCOUNTED,
     BoundsRangeSource,
     ImpliedRangeSource,
     Range,
@@ -34,7 +35,7 @@ from .column_ranges import (
     partition_range_source,
     ranges_of,
 )
-from .leaves import Leaf, compile_leaf
+from .leaves import Leaf, combine_leaves, compile_leaf
 
 if TYPE_CHECKING:
     from ..plugin.partitions import PartitionSpec
@@ -54,10 +55,13 @@ class CompiledPredicate:
         The ids of those columns of which only IS NULL is asked: counts say all that bounds could say.
     notes : list of str
         What pruning cannot use, in words.
+    nan_is_absent : bool
+        Whether files that match by an uncounted NaN alone shall be dropped; see :meth:`matches_by_nan_alone`.
     """
 
-    def __init__(self, predicate: Expression) -> None:
+    def __init__(self, predicate: Expression, nan_is_absent: bool = False) -> None:
         self.predicate = predicate
+        self.nan_is_absent = nan_is_absent
         self.notes: list[str] = []
         self._leaves: dict[Expression, Leaf] = {}
         columns: dict[int, Field] = {}
@@ -71,9 +75,39 @@ class CompiledPredicate:
                 self._leaves[node] = leaf
                 if not leaf.column.type.is_nested:
                     columns[leaf.column.id] = leaf.column.field
+        self._terms: dict[int, list[Expression | Leaf]] = {}
+        for node in reversed([*ex.walk(predicate)]):  # children before their parents
+            if isinstance(node, (ex.And, ex.Or)):
+                self._terms[id(node)] = self._terms_of(node)
         self.columns = tuple(columns.values())
+        self._floats = [f.id for f in self.columns if is_floating(f.type)]
         compared = {leaf.column.id for node, leaf in self._leaves.items() if not isinstance(node, ex.IsNull)}
         self.counted = frozenset(columns.keys() - compared)
+
+    def _terms_of(self, node: ex.And | ex.Or) -> list[Expression | Leaf]:
+        """The children of a node, with one leaf in the place of those that can be combined."""
+        by_column: dict[int, list[tuple[Expression, Leaf, bool]]] = {}
+        for child in node.children:
+            below, negated = (child.child, True) if isinstance(child, ex.Not) else (child, False)
+            leaf = self._leaf_of(below)
+            if leaf is not None:
+                is_inequality = isinstance(below, ex.Comparison) and below.op == "!="
+                by_column.setdefault(leaf.column.id, []).append((child, leaf, negated != is_inequality))
+        replaced: set[int] = set()
+        combined: list[Leaf] = []
+        for members in by_column.values():
+            if len(members) > 1:
+                groups, leaves = combine_leaves([member[1:] for member in members], isinstance(node, ex.And))
+                combined += leaves
+                replaced.update(id(members[i][0]) for group in groups for i in group)
+        return [*combined, *(child for child in node.children if id(child) not in replaced)]
+
+    def _leaf_of(self, node: Expression) -> Leaf | None:
+        """The one leaf that a node is, or that its children were combined into. None: it is none."""
+        if not isinstance(node, (ex.And, ex.Or)):
+            return self._leaves.get(node)
+        term = self._terms[id(node)][0]
+        return term if isinstance(term, Leaf) and len(self._terms[id(node)]) == 1 else None
 
     def range_sources(self, spec: PartitionSpec, partition: pa.StructArray) -> list[RangeSource]:
         """The sources that partition values give.
@@ -127,6 +161,24 @@ class CompiledPredicate:
         kernels.verdicts(self._evaluate(self.predicate, [*sources, BoundsRangeSource(ranges, n)], n), verdicts)
         return verdicts
 
+    def matches_by_nan_alone(
+        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray
+    ) -> np.ndarray | None:
+        """bool[n]: the files that can match only if they have a NaN that nobody counted. None: there are none.
+
+        Costs nothing without columns of floats. Else, where files with uncounted NaNs are kept, as much as
+        :meth:`verdicts_of`, whose ``verdicts`` these are.
+        """
+        floats = {i: ranges[i] for i in self._floats if i in ranges}
+        if not floats:
+            return None
+        kept = verdicts != NONE
+        if not any((range_.may_nan[kept] == NAN_UNCOUNTED).any() for range_ in floats.values()):
+            return None
+        counted = {**ranges, **{i: range_.without_uncounted_nan() for i, range_ in floats.items()}}
+        found = kept & (self.verdicts_of(sources, counted) == NONE)
+        return found if found.any() else None
+
     def partition_outcomes(self, spec: PartitionSpec, partition: pa.StructArray) -> dict[Expression, np.ndarray]:
         """Masks of every leaf by the partition values alone, uint8[n]. Parameters as of :meth:`range_sources`."""
         sources = self.range_sources(spec, partition)
@@ -135,7 +187,7 @@ class CompiledPredicate:
     # ---- masks ------------------------------------------------------------------------------------------------------
 
     def _outcomes_and_undecided(
-        self, node: Expression, sources: Sequence[RangeSource], n: int
+        self, node: Expression | Leaf, sources: Sequence[RangeSource], n: int
     ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
         """The masks of a node, uint8[n], and its undecided columns: field id -> bool[n].
 
@@ -146,20 +198,27 @@ class CompiledPredicate:
         if isinstance(node, (ex.And, ex.Or)):
 
             def masks() -> Iterator[np.ndarray]:
-                for child in node.children:
-                    found, below = self._outcomes_and_undecided(child, sources, n)
+                for term in self._terms[id(node)]:
+                    found, below = self._outcomes_and_undecided(term, sources, n)
                     undecided.update({column: undecided.get(column, False) | need for column, need in below.items()})
                     yield found
 
             mask = _combined(node, masks())
         else:
             mask = self._evaluate(node, sources, n)
-            undecided = {self._leaves[below].column.id: True for below in ex.walk(node) if below in self._leaves}
+            undecided = dict.fromkeys(self._columns_of(node), True)
         is_open = (mask & MAY_TRUE != 0) & (mask != MAY_TRUE)
         return mask, {column: need & is_open for column, need in undecided.items()}
 
-    def _evaluate(self, node: Expression, sources: Sequence[RangeSource], n: int) -> np.ndarray:
+    def _columns_of(self, node: Expression | Leaf) -> list[int]:
+        if isinstance(node, Leaf):
+            return [node.column.id]
+        return [self._leaves[below].column.id for below in ex.walk(node) if below in self._leaves]
+
+    def _evaluate(self, node: Expression | Leaf, sources: Sequence[RangeSource], n: int) -> np.ndarray:
         """The masks of a node, uint8[n], which the caller may overwrite."""
+        if isinstance(node, Leaf):
+            return node.mask(sources, n)
         if isinstance(node, ex.Constant):
             return np.full(n, {True: MAY_TRUE, False: MAY_FALSE, None: MAY_NULL}[node.value], np.uint8)
         if isinstance(node, ex.Not):
@@ -167,7 +226,7 @@ class CompiledPredicate:
             kernels.not_mask(child, child)
             return child
         if isinstance(node, (ex.And, ex.Or)):
-            return _combined(node, (self._evaluate(child, sources, n) for child in node.children))
+            return _combined(node, (self._evaluate(term, sources, n) for term in self._terms[id(node)]))
         return self._leaf_outcomes(node, sources, n)
 
     def _leaf_outcomes(self, node: Expression, sources: Sequence[RangeSource], n: int) -> np.ndarray:

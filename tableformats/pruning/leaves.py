@@ -1,4 +1,5 @@
 """The leaves of a predicate: one comparison, IN, IS NULL, isnan, prefix or LIKE, evaluated over ranges of its column.
+Several leaves of one column are combined into one where that proves more (``combined_codes.py``).
 
 A leaf gets a mask of possible outcomes from each source that knows something of its column. Each source knows a
 superset of the values that occur, so the outcomes are those that all masks have. If no outcome is left although each
@@ -19,47 +20,59 @@ from .._core import pruning as kernels
 from .._core.masks import MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE
 from ..columnar import compute as pc
 from ..columnar.arrays import distinct, scalar, to_numpy
-from ..expressions import BoundColumn, Expression
+from ..expressions import BoundColumn
 from ..expressions import tree as ex
 from .column_ranges import Range, RangeSource
+from .combined_codes import combined_codes
 from .literal_codes import (
     MatchingCodes,
     codes_matching_comparison,
     codes_matching_in,
+    codes_matching_nan,
     codes_matching_prefix,
+    domain_of,
     to_domain,
 )
 
 if TYPE_CHECKING:
     from ..plugin.partitions import PartitionField
 
-__all__ = ["Leaf", "compile_leaf"]
+__all__ = ["Leaf", "combine_leaves", "compile_leaf"]
 
 _UNKNOWN_BUCKET = scalar(-1, pa.int64())
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A compiled leaf.
+    """A compiled leaf, or several leaves of one column that an AND or OR combines.
 
     Attributes
     ----------
     matching : MatchingCodes, optional
-        The codes for which the leaf is TRUE. None: the leaf does not compare, or the type has no order here.
+        The codes for which the leaf is TRUE; for all others it is FALSE. None: the values do not matter (IS NULL), or
+        the type has no order here.
     values : tuple
         The canonical literals of an equality or IN; of other leaves none.
+    on_null : bool, optional
+        What the leaf is for NULL; None: NULL.
+    is_null_test : bool
+        IS NULL, which is FALSE for every value.
+    proves : bool
+        Whether the leaf is TRUE for all values of the matching codes. False: for some.
     """
 
-    node: Expression
     column: BoundColumn
     matching: MatchingCodes | None = None
     values: tuple[Any, ...] = ()
+    on_null: bool | None = None
+    is_null_test: bool = False
+    proves: bool = True
     _buckets: dict[PartitionField, np.ndarray | None] = field(default_factory=dict, compare=False)
 
     def mask(self, sources: Sequence[RangeSource], n: int) -> np.ndarray:
         """uint8[n]: the outcomes that all sources allow. Of ``!=`` those of ``=``."""
         ranges = [range_ for source in sources for range_ in source.ranges(self.column)]
-        codes = [None if self.matching is None else range_.codes(self.matching) for range_ in ranges]
+        codes = [None if self._compared is None else range_.codes(self._compared) for range_ in ranges]
         masks = [range_.expand(self._of_range(range_, pair)) for range_, pair in zip(ranges, codes, strict=True)]
         for source in sources if self.values else ():
             for partition, least, greatest in source.buckets(self.column):
@@ -68,28 +81,37 @@ class Leaf:
                     within = (self._within_buckets(partition, least, *pair) for pair in zip(ranges, codes, strict=True))
                     masks += [mask for mask in within if mask is not None]
         if not masks:
-            return np.full(n, MAY_ANY, np.uint8)
+            return np.full(n, self._of_any_value | self._of_null, np.uint8)
         for other in masks[1:]:
             kernels.intersect_masks(masks[0], other, masks[0])
         return masks[0]
 
+    @property
+    def _of_null(self) -> int:
+        """The outcome for NULL."""
+        return MAY_NULL if self.on_null is None else MAY_TRUE if self.on_null else MAY_FALSE
+
+    @property
+    def _of_any_value(self) -> int:
+        """The outcomes for a value of which nothing is known."""
+        if self.matching is None:
+            return MAY_FALSE if self.is_null_test else MAY_TRUE | MAY_FALSE
+        return MAY_FALSE if self.matching.is_never else MAY_TRUE if self.matching.is_always else MAY_TRUE | MAY_FALSE
+
+    @property
+    def _compared(self) -> MatchingCodes | None:
+        """The codes that bounds are compared with. None: bounds cannot decide the leaf."""
+        return self.matching if self._of_any_value == MAY_TRUE | MAY_FALSE else None
+
     def _of_range(self, range_: Range, codes: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
         """uint8: the outcomes that one range allows, one entry per row of the range."""
-        node = self.node
-        if isinstance(node, ex.IsNull):
-            return range_.may_null * MAY_TRUE | range_.may_value * MAY_FALSE
-        if isinstance(node, ex.IsNaN):
-            return range_.may_nan * MAY_TRUE | (range_.may_null | range_.may_value) * MAY_FALSE
-        if self.matching is None or codes is None:
+        if codes is None or self._compared is None:
             # Without an order or bounds the counts still say whether there are values and NULLs.
-            mask = range_.may_value * (MAY_TRUE | MAY_FALSE) | range_.may_null * MAY_NULL
-        else:
-            mask = range_.outcomes(self.matching, codes)
-        if isinstance(node, ex.Comparison) and node.op == "<=>":
-            # NULL <=> literal is FALSE.
-            mask = mask & (MAY_TRUE | MAY_FALSE) | (mask & MAY_NULL) // MAY_NULL * MAY_FALSE
-        elif isinstance(node, ex.Like):
-            # The pattern's prefix alone never proves a match.
+            return range_.may_value * self._of_any_value | range_.may_null * self._of_null
+        mask = range_.outcomes(self._compared, codes)
+        if self.on_null is not None:
+            mask = mask & (MAY_TRUE | MAY_FALSE) | (mask & MAY_NULL) // MAY_NULL * self._of_null
+        if not self.proves:
             mask = mask | (mask & MAY_TRUE) * MAY_FALSE
         return mask
 
@@ -148,12 +170,16 @@ def compile_leaf(node: Any) -> tuple[Leaf | None, str | None]:
     Returns
     -------
     leaf : Leaf or None
-        None: pruning cannot use the node.
+        None: pruning cannot use the node. Of ``!=`` the leaf of ``=``.
     note : str or None
         What pruning cannot use of the node, in words.
     """
     column = node.column
     assert isinstance(column, BoundColumn), "predicates are bound before they are compiled"
+    if isinstance(node, ex.IsNull):
+        return Leaf(column, on_null=True, is_null_test=True), None
+    if isinstance(node, ex.IsNaN):
+        return Leaf(column, codes_matching_nan(), on_null=False), None
     matching: MatchingCodes | None = None
     values: tuple[Any, ...] = ()
     note = None
@@ -172,6 +198,48 @@ def compile_leaf(node: Any) -> tuple[Leaf | None, str | None]:
         prefix = "".join(c for c, _ in takewhile(lambda part: not part[1], ex.like_parts(node.pattern)))
         note = f"{node} prunes by its prefix {prefix!r} only" if prefix else f"{node} cannot prune"
         matching = codes_matching_prefix(prefix)
-    if matching is None and not isinstance(node, (ex.IsNull, ex.IsNaN)):
+    if matching is None:
         note = f"{node} prunes by NULL counts only: values of type {column.type} have no bounds"
-    return Leaf(node, column, matching, values), note
+    on_null = False if isinstance(node, ex.Comparison) and node.op == "<=>" else None
+    return Leaf(column, matching, values, on_null, proves=not isinstance(node, ex.Like)), note
+
+
+# ---- leaves of one column -------------------------------------------------------------------------------------------
+
+Member = tuple[Leaf, bool]
+"""A leaf, and whether it stands below a NOT."""
+
+
+def combine_leaves(members: Sequence[Member], of_all: bool) -> tuple[list[list[int]], list[Leaf]]:
+    """The leaves that AND (``of_all``) or OR makes of ``members``, which have one column.
+
+    Returns
+    -------
+    groups : list of list of int
+        Which members each leaf replaces, two at least. Members in no group stay as they are.
+    leaves : list of Leaf
+        One per group.
+    """
+    domain = domain_of(members[0][0].column.type)
+    fit = [i for i, (leaf, _) in enumerate(members) if domain and leaf.proves]
+    ranges = [i for i in fit if not members[i][0].values]
+    equalities = [i for i in fit if members[i][0].values and not members[i][1]]
+    if domain == "float64" or (of_all and equalities):
+        groups = [fit]
+    else:
+        # Equalities prune by buckets. They would not any more as parts of a leaf that ranges match, too.
+        groups = [ranges] if of_all else [ranges, equalities]
+    groups = [group for group in groups if len(group) > 1]
+    return groups, [_combined([members[i] for i in group], of_all, domain or "") for group in groups]
+
+
+def _combined(members: Sequence[Member], of_all: bool, domain: str) -> Leaf:
+    column = members[0][0].column
+    nothing = MatchingCodes(domain, (), 1, 0)
+    matching = combined_codes([(leaf.matching or nothing, negated) for leaf, negated in members], of_all)
+    on_nulls = [None if leaf.on_null is None else leaf.on_null != negated for leaf, negated in members]
+    absorbing = not of_all
+    on_null = absorbing if absorbing in on_nulls else None if None in on_nulls else not absorbing
+    known = {to_domain(value, column.type, domain): value for leaf, _ in members for value in leaf.values}
+    values = tuple(known.get(literal) for literal in matching.literals) if matching.odd_only else ()
+    return Leaf(column, matching, () if None in values else values, on_null)

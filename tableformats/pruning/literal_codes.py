@@ -23,8 +23,10 @@ from ..schema import DecimalType, FixedType, PrimitiveType, Type
 
 __all__ = [
     "MatchingCodes",
+    "ascending",
     "codes_matching_comparison",
     "codes_matching_in",
+    "codes_matching_nan",
     "codes_matching_prefix",
     "domain_of",
     "locate",
@@ -58,9 +60,11 @@ class MatchingCodes:
     literals : tuple
         Ascending and distinct.
     first, last : int
-        The matching codes; none where ``first > last``. Ignored with ``odd_only``.
+        The matching codes; none where ``first > last``. Ignored with ``odd_only`` and ``accepted``.
     odd_only : bool
         Every odd code matches: every value that equals a literal.
+    accepted : tuple of bool, optional
+        Whether each code matches, where the matching codes are neither of these.
     """
 
     domain: str
@@ -68,11 +72,44 @@ class MatchingCodes:
     first: int
     last: int
     odd_only: bool = False
+    accepted: tuple[bool, ...] | None = None
 
     @property
     def top(self) -> int:
         """The greatest code."""
         return 2 * len(self.literals)
+
+    @property
+    def greatest_number(self) -> int:
+        """The greatest code of a value that is not NaN."""
+        has_nan = self.domain == "float64" and self.literals and self.literals[-1] != self.literals[-1]
+        return self.top - 2 if has_nan else self.top
+
+    @property
+    def nan(self) -> int:
+        """The code of NaN."""
+        return min(self.top, self.greatest_number + 1)
+
+    @property
+    def is_never(self) -> bool:
+        """Whether no code matches."""
+        return not self.odd_only and self.accepted is None and self.first > self.last
+
+    @property
+    def is_always(self) -> bool:
+        """Whether every code matches."""
+        return not self.odd_only and self.accepted is None and self.first == 0 and self.last == self.top
+
+    def matches(self, code: int) -> bool:
+        """Whether values of this code match."""
+        if self.accepted is not None:
+            return self.accepted[code]
+        return code % 2 == 1 if self.odd_only else self.first <= code <= self.last
+
+    def counts_below(self) -> np.ndarray:
+        """int32[top + 2]: how many of the codes below each code match. For :attr:`accepted` codes only."""
+        assert self.accepted is not None
+        return np.concatenate([[0], np.cumsum(self.accepted)]).astype(np.int32)
 
 
 def domain_of(kind: Type) -> str | None:
@@ -105,7 +142,12 @@ def codes_matching_in(literals: Iterable[Literal], kind: Type) -> MatchingCodes 
     if domain is None:
         return None
     distinct = {to_domain(literal.value, kind, domain) for literal in literals}
-    return MatchingCodes(domain, _ascending(distinct), 1, 0, odd_only=True)
+    return MatchingCodes(domain, ascending(distinct), 1, 0, odd_only=True)
+
+
+def codes_matching_nan() -> MatchingCodes:
+    """The codes for ``isnan(column)``."""
+    return MatchingCodes("float64", (math.nan,), 1, 1)
 
 
 def codes_matching_prefix(prefix: str | bytes) -> MatchingCodes:
@@ -127,7 +169,8 @@ def to_domain(value: Any, kind: Type, domain: str) -> Any:
     return float(value) if domain == "float64" else int(value)
 
 
-def _ascending(values: set[Any]) -> tuple[Any, ...]:
+def ascending(values: set[Any]) -> tuple[Any, ...]:
+    """The values of a domain in its order, with at most one NaN, which is last."""
     nan = (math.nan,) if any(v != v for v in values) else ()
     return (*sorted(v for v in values if v == v), *nan)
 

@@ -56,13 +56,16 @@ class PredicateManifestFilter(ManifestFilter):
     def _range(lower: pa.Array, upper: pa.Array, contains_null: pa.Array, contains_nan: pa.Array) -> Range:
         """The range of a partition field over the files of each group."""
         may_null = to_flags(pc.fill_null(contains_null, TRUE))
-        may_value = 1 - is_null(lower).view(np.uint8)
+        has_bounds = 1 - is_null(lower).view(np.uint8)
+        may_value = has_bounds
         may_nan = np.zeros(len(lower), np.uint8)
         if pa.types.is_floating(lower.type):
             may_nan = to_flags(pc.fill_null(contains_nan, TRUE))
-            may_value |= may_nan
-            lower, upper = without_nan(lower), without_nan(upper)
-            upper = pc.if_else(to_arrow(may_nan.view(bool)), scalar(np.nan, upper.type), upper)
+            may_value = has_bounds | may_nan
+            only_nan = to_arrow((may_nan & ~(has_bounds | (1 - is_null(upper)))).astype(bool))
+            lower, upper = (
+                pc.if_else(only_nan, scalar(np.nan, side.type), without_nan(side)) for side in (lower, upper)
+            )
         # A summary without a value, a NULL and a NaN contradicts itself and proves nothing.
         is_empty = (may_value | may_null) == 0
         return Range(lower, upper, may_value | is_empty, may_null | is_empty, may_nan)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import SnapshotNotFoundError
 from ..expressions import tree as ex
@@ -215,10 +215,11 @@ class Table(Portable):
         tag: str | None = None,
         case_sensitive: bool = False,
         limit: int | None = None,
+        nan: Literal["absent"] | None = None,
     ) -> Scan:
         """The rows for which ``filter`` is TRUE; see :meth:`snapshot` for the selection, :meth:`Snapshot.scan`."""
         snapshot = self.snapshot(version, timestamp=timestamp, branch=branch, tag=tag)
-        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
+        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit, nan=nan)
 
     def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> Changes:
         """The rows that these versions inserted, deleted and updated: a scan with the columns ``_change_type``,
@@ -257,6 +258,7 @@ class Table(Portable):
         columns: Sequence[str] | None = None,
         case_sensitive: bool = False,
         limit: int | None = None,
+        nan: Literal["absent"] | None = None,
     ) -> Scan:
         """The rows that append snapshots of a range brought, as they were appended: other snapshots of the range, and
         what they deleted, are left out. The columns are the table's at the last snapshot (Iceberg).
@@ -268,7 +270,7 @@ class Table(Portable):
         ----------
         from_snapshot_id_exclusive : an ancestor of the last snapshot; None means from the table's beginning
         to_snapshot_id_inclusive : None is the current snapshot
-        filter, columns, case_sensitive, limit : as for :meth:`Snapshot.scan`
+        filter, columns, case_sensitive, limit, nan : as for :meth:`Snapshot.scan`
 
         Raises
         ------
@@ -276,7 +278,7 @@ class Table(Portable):
         UnsupportedFeatureError : the format does not offer this (``table.changes`` may)
         """
         snapshot = self._appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive)
-        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit)
+        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit, nan=nan)
 
     def _appends(
         self, from_snapshot_id_exclusive: int | None = None, to_snapshot_id_inclusive: int | None = None
@@ -387,6 +389,7 @@ class Snapshot(SnapshotHandle):
         columns: Sequence[str] | None = None,
         case_sensitive: bool = False,
         limit: int | None = None,
+        nan: Literal["absent"] | None = None,
     ) -> Scan:
         """The rows for which ``filter`` is TRUE.
 
@@ -403,19 +406,25 @@ class Snapshot(SnapshotHandle):
             Whether names in ``filter`` and ``columns`` must match in case.
         limit : int, optional
             At most so many rows.
+        nan : {"absent"}, optional
+            ``"absent"``: no NaN of the table matches the filter, so that files which only a NaN could make match are
+            left out, unless their counts say that they have a NaN. None: a float column of which NaNs are not counted
+            may hold them. ``plan.report.files_kept_for_nan`` counts the files that this keeps.
 
         Raises
         ------
         InvalidPredicateError
             The filter does not parse, or names no column (the message lists near names).
         ValueError
-            ``limit`` is no number of rows.
+            ``limit`` is no number of rows, or ``nan`` is something else.
         """
         from .scan import Scan
 
         _check_limit(limit, "rows")
+        if nan not in (None, "absent"):
+            raise ValueError(f"nan must be 'absent' or None, not {nan!r}")
         schema = self.schema if columns is None else self.project(columns, case_sensitive)
-        return Scan(self, self.bind(filter, case_sensitive), schema, case_sensitive, limit)
+        return Scan(self, self.bind(filter, case_sensitive), schema, case_sensitive, limit, nan)
 
 
 def _check_limit(limit: int | None, what: str) -> None:

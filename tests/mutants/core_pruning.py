@@ -5,6 +5,8 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _BOUNDS = "property/test_pruning.py"
+_COMBINED = "test_combined_leaves.py"
+_REPLACED = "test_replaced_text.py"
 _PRUNING = (_BOUNDS,)
 _KERNELS = "core/test_pruning.py"
 _CODES = (f"{_KERNELS}::test_codes_around_every_literal", _KERNELS)
@@ -25,18 +27,110 @@ MUTANTS = (
     Mutant(
         "unknown-upper-is-least",
         "core:Range.codes",
-        "locate(self.upper, matching, matching.top)",
+        "locate(self.upper, matching, matching.greatest_number)",
         "locate(self.upper, matching, 0)",
         "an upper bound that is not there bounds everything",
         _PRUNING,
     ),
     Mutant(
         "nan-below-upper-bound",
-        "core:_RangeBuilder.range",
-        "if is_float and may_nan.any():",
-        "if False:",
+        "core:Range.outcomes",
+        'matching.domain == "float64" and self.may_nan.any()',
+        "False",
         "NaN, the greatest number, stays below the upper bound",
         (f"{_BOUNDS}::test_a_nan_may_hide_above_the_upper_bound",),
+    ),
+    Mutant(
+        "nan-is-no-number",
+        "core:Range.outcomes",
+        "MAY_TRUE if matching.matches(matching.nan) else MAY_FALSE",
+        "MAY_FALSE",
+        "a NaN matches no comparison, as in IEEE",
+        (f"{_BOUNDS}::test_a_nan_may_hide_above_the_upper_bound",),
+    ),
+    Mutant(
+        "nan-matches-everything",
+        "core:Range.outcomes",
+        "MAY_TRUE if matching.matches(matching.nan) else MAY_FALSE",
+        "MAY_TRUE | MAY_FALSE",
+        "a NaN that was not counted keeps the file whatever is asked",
+        (f"{_COMBINED}::test_no_file_is_kept_for_a_nan_that_cannot_match",),
+    ),
+    Mutant(
+        "greatest-number-is-nan",
+        "core:MatchingCodes.greatest_number",
+        "self.top - 2 if has_nan else self.top",
+        "self.top",
+        "numbers without an upper bound may be NaN",
+        (
+            f"{_COMBINED}::test_one_column_is_decided_exactly",
+            f"{_COMBINED}::test_files_of_nothing_but_nan",
+            _PRUNING[0],
+        ),
+    ),
+    Mutant(
+        "nothing-but-nan-beside-bounds",
+        "core:_RangeBuilder._beside_nan",
+        "pc.and_(only_nan, has_no_bounds)",
+        "only_nan",
+        "counts of NaN are believed against the bounds",
+        (f"{_COMBINED}::test_counts_that_do_not_prove_that_all_is_nan",),
+    ),
+    Mutant(
+        "uncounted-rows-are-nan",
+        "core:_RangeBuilder._beside_nan",
+        "pc.fill_null(pc.greater_equal(values, self._records), TRUE)",
+        "pc.greater_equal(values, values)",
+        "rows that nobody counted are NaN, too",
+        (f"{_COMBINED}::test_counts_that_do_not_prove_that_all_is_nan",),
+    ),
+    Mutant(
+        "absent-nan-although-counted",
+        "core:Range.without_uncounted_nan",
+        "self.may_nan & NAN_COUNTED",
+        "self.may_nan * np.uint8(0)",
+        "nan='absent' drops files that are known to have a NaN",
+        ("test_nan.py",),
+    ),
+    Mutant(
+        "leaves-of-a-column-apart",
+        "core:combine_leaves",
+        "[group for group in groups if len(group) > 1]",
+        "[]",
+        "a file is kept although no value satisfies both comparisons",
+        (f"{_COMBINED}::test_what_no_value_satisfies_keeps_nothing",),
+    ),
+    Mutant(
+        "combined-leaves-forget-not",
+        "core:CompiledPredicate._terms_of",
+        "negated != is_inequality",
+        "is_inequality",
+        "a NOT is lost when leaves are combined",
+        (f"{_COMBINED}::test_one_column_is_decided_exactly",),
+    ),
+    Mutant(
+        "combined-nulls-are-null",
+        "core/leaves:_combined",
+        "absorbing if absorbing in on_nulls else None if None in on_nulls else not absorbing",
+        "None",
+        "IS NULL OR x > 5 is NULL for NULL",
+        (f"{_COMBINED}::test_one_column_is_decided_exactly",),
+    ),
+    Mutant(
+        "gaps-divided-by-other-literals",
+        "core:_widened",
+        "2 * at[first // 2 - 1] + 2 if first else 0",
+        "2 * at[min(first // 2, len(at) - 1)] + 2 if first else 0",
+        "a value between a leaf's literal and another leaf's literal is lost",
+        (f"{_COMBINED}::test_combined_codes_match_what_the_members_match",),
+    ),
+    Mutant(
+        "buckets-of-ranges",
+        "core:combine_leaves",
+        "groups = [ranges] if of_all else [ranges, equalities]",
+        "groups = [fit]",
+        "a = 1 OR a > 9 prunes by no bucket",
+        (f"{_COMBINED}::test_buckets_prune_by_the_literals_that_all_leaves_allow",),
     ),
     Mutant(
         "nan-bounds-believed",
@@ -55,6 +149,30 @@ MUTANTS = (
         (f"{_BOUNDS}::test_contradictory_metadata_proves_nothing",),
     ),
     Mutant(
+        "replaced-text-is-a-bound",
+        "core:_RangeBuilder.range",
+        "lower, upper = widened_texts(lower, upper)",
+        "pass",
+        "bounds of strings that are not UTF-8 are values, and in their order",
+        (f"{_REPLACED}::test_what_is_decided_beside_bytes_that_are_not_utf_8",),
+    ),
+    Mutant(
+        "replaced-text-is-cut-above",
+        "core:_behind",
+        "data[offsets[1:][has_text] - 1] += 1",
+        "pass",
+        "what stands before U+FFFD is an upper bound",
+        (f"{_REPLACED}::test_no_file_of_any_bytes_is_dropped",),
+    ),
+    Mutant(
+        "replaced-text-in-truncated-partitions",
+        "core:PartitionRangeSource._preimage",
+        "widened_texts(lower, upper, (stored.lower, stored.upper))",
+        "lower, upper",
+        "truncated partition values of strings that are not UTF-8 are their beginnings",
+        (f"{_REPLACED}::test_no_truncated_partition_of_any_bytes_is_dropped",),
+    ),
+    Mutant(
         "like-prefix-proves",
         "core:Leaf._of_range",
         "mask = mask | (mask & MAY_TRUE) * MAY_FALSE",
@@ -65,7 +183,7 @@ MUTANTS = (
     Mutant(
         "null-safe-null-is-null",
         "core:Leaf._of_range",
-        "(mask & MAY_NULL) // MAY_NULL * MAY_FALSE",
+        "(mask & MAY_NULL) // MAY_NULL * self._of_null",
         "mask & 0",
         "NULL <=> literal is no row at all",
         (f"{_BOUNDS}::test_tight_bounds_decide",),
@@ -242,9 +360,9 @@ MUTANTS = (
     Mutant(
         "summary-nan-below-upper",
         "core:PredicateManifestFilter._range",
-        "scalar(np.nan, upper.type)",
-        "upper",
-        "a NaN partition stays below its summary's upper bound",
+        "may_value = has_bounds | may_nan",
+        "pass",
+        "a manifest without bounds has no value, although it may have NaN",
         (f"{_BOUNDS}::test_summaries_that_do_not_say_what_they_contain",),
     ),
     Mutant(

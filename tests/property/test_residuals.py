@@ -39,7 +39,8 @@ def test_a_residual_is_true_where_the_predicate_is(case: tuple[ModelTable, ex.Ex
         event(f"shorter {left != predicate}")
         for row in file.rows:
             assert (evaluate(left, row) is True) == (evaluate(predicate, row) is True), str(left)
-        if verdicts[i] == NONE:
+        columns = [leaf.column.id for leaf in leaves(predicate)]
+        if verdicts[i] == NONE and len(set(columns)) == len(columns):  # verdicts combine leaves of one column
             assert left == ex.FALSE
 
 
