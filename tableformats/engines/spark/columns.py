@@ -25,6 +25,7 @@ __all__ = [
     "Naming",
     "Path",
     "StoredColumn",
+    "char_metadata",
     "check_collation",
     "check_readable",
     "logical_type",
@@ -110,6 +111,11 @@ def logical_type(kind: Type, collation: str | None = None) -> Any:
 
 def _logical_field(f: Field) -> dict[str, Any]:
     return _spark_field(f.name, logical_type(f.type, f.collation), {})
+
+
+def char_metadata(f: Field) -> dict[str, Any]:
+    """The metadata by which Spark pads what the column is compared with. Source: Spark, ``CharVarcharUtils``."""
+    return {"__CHAR_VARCHAR_TYPE_STRING": f"char({f.char_length})"} if f.char_length else {}
 
 
 def _spark_field(name: str, kind: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:

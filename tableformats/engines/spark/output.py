@@ -5,6 +5,9 @@ Spark's filters on a bare column, or on a bare member of a struct, reach the bou
 ORC's stripes, which pass over NaN and take -0.0 for less than 0.0: rows that match would be lost. So floats are given
 as an expression of the same value, which ``CatalystFilters.java`` sees through. Collated strings are read as plain ones
 and cast: neither Parquet's filters nor ``CatalystFilters.java`` look through a cast, so that nothing goes by bytes.
+Values of CHAR(n) are padded by an expression, too, whatever the session's settings say of it: the files' bounds are of
+values without the padding. ``CatalystFilters.java`` tells the planner which filters are over padded values. The
+columns keep the mark by which Spark pads the literals that they are compared with.
 """
 
 from __future__ import annotations
@@ -17,8 +20,8 @@ from ...errors import UnsupportedFeatureError
 from ...expressions import Literal
 from ...schema import Field, ListType, MapType, StructType, Type
 from ..arrow.projection import default_values
-from .columns import Naming, StoredColumn, logical_type, quoted
-from .filters import literal_column
+from .columns import Naming, StoredColumn, char_metadata, logical_type, quoted
+from .filters import literal_column, pad_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -33,8 +36,9 @@ _FLOATS = ("float", "double")
 def output_column(f: Field, naming: Naming, bridge: Bridge) -> Column | StoredColumn:
     """The column ``f`` of the result, out of the relation that ``naming`` reads."""
     is_made = f.id in naming.missing and default_constant(f) is None
-    if is_made or f.type.is_nested or f.collation or str(f.type) in ("uuid", "void"):
-        return _Output(naming, bridge).column(f).alias(f.name)
+    if is_made or f.type.is_nested or f.collation or f.char_length or str(f.type) in ("uuid", "void"):
+        column = _Output(naming, bridge).column(f)
+        return column.alias(f.name, metadata=char_metadata(f)) if f.char_length else column.alias(f.name)
     # Each operation on a Column asks the JVM a dozen times.
     return StoredColumn(naming.name(f), f.name, str(f.type) in _FLOATS)
 
@@ -101,39 +105,47 @@ class _Output:
         if f.id in self._naming.missing and default_constant(f) is None:
             return self._literal(default_values(f), f.type).cast(self._spark_type(f.type))
         column = renamed(f, self._naming, self._bridge)
-        return _uuid_text(column) if str(f.type) == "uuid" else self._value(column, f.type)
+        return _uuid_text(column) if str(f.type) == "uuid" else self._value(column, f)
 
-    def _value(self, column: Any, kind: Type) -> Any:
-        """``column``, which has the names of ``kind``, with defaults, and with floats out of the reach of filters."""
+    def _value(self, column: Any, f: Field) -> Any:
+        """``column``, which has the names of ``f``, with defaults and padding, and with floats out of the reach of
+        filters."""
+        kind = f.type
+        if f.char_length:
+            return pad_column(column, f.char_length)
         if str(kind) in _FLOATS:
             return self._functions.nanvl(column, column)
         if any(_lacks(member, self._naming) for member in kind.members):
             # Literals are not nullable; the columns of a result are, at every depth.
-            return self._with_defaults(column, kind).cast(self._spark_type(kind))
-        return self._guarded(column, kind) if isinstance(kind, StructType) else column
+            return self._rebuilt(column, kind).cast(self._spark_type(kind))
+        if isinstance(kind, StructType):
+            return self._guarded(column, kind)
+        return self._rebuilt(column, kind) if any(map(_holds_chars, kind.members)) else column
 
     def _guarded(self, column: Any, kind: StructType) -> Any:
         """The same struct; what filters say of other members still reaches the files."""
         for member in kind.fields:
-            if _holds_floats(member):
-                column = column.withField(quoted(member.name), self._value(column.getField(member.name), member.type))
+            if _holds_floats(member) or _holds_chars(member):
+                column = column.withField(quoted(member.name), self._value(column.getField(member.name), member))
         return column
 
-    def _with_defaults(self, column: Any, kind: Type) -> Any:
-        """The nested ``column`` with the defaults of what its files lack; NULL stays NULL."""
+    def _rebuilt(self, column: Any, kind: Type) -> Any:
+        """The nested ``column`` out of its values, with the defaults of what its files lack; NULL stays NULL."""
         functions = self._functions
         if isinstance(kind, StructType):
             members = [self._member(column, member).alias(member.name) for member in kind.fields]
             return functions.when(column.isNotNull(), functions.struct(*members))
         if isinstance(kind, ListType):
-            return functions.transform(column, lambda element: self._value(element, kind.element.type))
+            return functions.transform(column, lambda element: self._value(element, kind.element))
         assert isinstance(kind, MapType)
-        return functions.transform_values(column, lambda _, value: self._value(value, kind.value.type))
+        if _holds_chars(kind.key):
+            column = functions.transform_keys(column, lambda key, _: self._value(key, kind.key))
+        return functions.transform_values(column, lambda _, value: self._value(value, kind.value))
 
     def _member(self, struct: Any, member: Field) -> Any:
         if member.id in self._naming.missing:
             return self._literal(default_values(member), member.type)
-        return self._value(struct.getField(member.name), member.type)
+        return self._value(struct.getField(member.name), member)
 
     def _spark_type(self, kind: Type) -> Any:
         return self._bridge.spark_type(logical_type(kind))
@@ -172,6 +184,10 @@ def _holds_floats(f: Field) -> bool:
     if isinstance(f.type, StructType):
         return any(_holds_floats(member) for member in f.type.fields)
     return str(f.type) in _FLOATS
+
+
+def _holds_chars(f: Field) -> bool:
+    return f.char_length is not None or any(map(_holds_chars, f.type.members))
 
 
 def _uuid_text(column: Any) -> Any:

@@ -13,12 +13,14 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.GreaterThan;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Greatest;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.IsNaN;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.Length;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -26,6 +28,7 @@ import org.apache.spark.sql.catalyst.expressions.NaNvl;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.catalyst.expressions.StringRPad;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
@@ -34,7 +37,8 @@ import org.apache.spark.sql.types.StructType;
 /**
  * Catalyst's predicates as nested lists, for the planner.
  *
- * A node is [operator, operand, ...]; a column is ["column", name, ...] from the top level down; a literal is
+ * A node is [operator, operand, ...]; a column is ["column", name, ...] from the top level down, or
+ * ["padded", length, column] where its values are padded as those of CHAR(length); a literal is
  * ["literal", type, text], text null for NULL. Dates are days, timestamps microseconds, binary is hexadecimal. What
  * the planner does not know is left out where that only weakens the predicate, and otherwise the answer is null.
  */
@@ -224,6 +228,9 @@ public class CatalystFilters {
             // How floats are given to Spark, lest their filters reach Parquet.
             return column(((NaNvl) e).left());
         }
+        if (e instanceof StringRPad) {
+            return padded((StringRPad) e);
+        }
         if (e instanceof GetStructField) {
             GetStructField member = (GetStructField) e;
             List parent = column(member.child());
@@ -233,6 +240,22 @@ public class CatalystFilters {
             return parent;
         }
         return null;
+    }
+
+    /** How values of CHAR(n) are given to Spark: rpad(c, greatest(length(c), n), ' '). */
+    private static List padded(StringRPad e) {
+        if (!(e.len() instanceof Greatest) || !" ".equals(e.pad().toString())) {
+            return null;
+        }
+        scala.collection.Iterator operands = ((Greatest) e.len()).children().iterator();
+        Expression first = (Expression) operands.next();
+        Expression second = operands.hasNext() ? (Expression) operands.next() : null;
+        if (!(first instanceof Length) || !((Length) first).child().semanticEquals(e.str())
+                || !(second instanceof Literal) || operands.hasNext()) {
+            return null;
+        }
+        List column = column(e.str());
+        return column == null ? null : node("padded", String.valueOf(((Literal) second).value()), column);
     }
 
     private static List literal(Expression e, DataType expected) {
