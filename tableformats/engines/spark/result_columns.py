@@ -6,9 +6,9 @@ expression of the same value, which ``CatalystFilters.java`` recognises. Collate
 and cast. Neither Parquet's filters nor ``CatalystFilters.java`` look through a cast, so they are never compared by
 bytes.
 
-Values of CHAR(n) are padded by an expression too, whatever the session's settings say: the bounds in files are of values
-without the padding. ``CatalystFilters.java`` tells the planner which filters are over padded values. The columns keep the
-metadata by which Spark pads the literals that they are compared with.
+Values of CHAR(n) are padded by an expression too, whatever the session's settings say: the bounds in files are of
+values without the padding. ``CatalystFilters.java`` tells the planner which filters are over padded values. The columns
+keep the metadata by which Spark pads the literals that they are compared with.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _ResultColumns:
         return _uuid_text(column) if str(f.type) == "uuid" else self._value(column, f)
 
     def _value(self, column: Any, f: Field) -> Any:
-        """``column``, which has the names of ``f``, with defaults and padding, and with floats that are not pushed down."""
+        """``column``, which has the names of ``f``, with defaults and padding, and floats that are not pushed down."""
         kind = f.type
         if f.char_length:
             return pad_column(column, f.char_length)
