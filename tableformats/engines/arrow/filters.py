@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...columnar.arrays import pad_strings
 from ...errors import InvalidPredicateError
 from ...expressions import (
     And,
@@ -146,6 +147,9 @@ def _comparison(node: Comparison, batch: pa.RecordBatch) -> pa.BooleanArray:
         return pc.fill_null(answer, False) if node.op == "<=>" else answer
     right = _bound(node.right)
     others = _values(right, batch)
+    if left.padded_length and right.padded_length:
+        longer = max(left.padded_length, right.padded_length)
+        values, others = pad_strings(values, longer), pad_strings(others, longer)
     answer = _compare_columns(op, (values, left.type), (others, right.type))
     if node.op == "<=>":
         both_null = pc.and_(pc.is_null(values), pc.is_null(others))

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from ...columnar.arrays import pad_strings
 from ...errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from ...plugin.columns import NameMapping
 from ...schema import Field, ListType, MapType, StructType, Type, arrow_type
@@ -82,9 +83,10 @@ class _Values(_Source):
         if self.node.calendar is not None:
             array = self.node.calendar.proleptic(array, self.path, self.column)
         try:
-            return cast_values(array, self.field.type)
+            values = cast_values(array, self.field.type)
         except pa.ArrowException as error:
             self.fail(f"a value stored as {array.type} is no {self.field.type}: {error}", error)
+        return _padded(values, self.field)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +186,10 @@ class _Map(_Source):
         )
         buffers = [_validity(array), offsets.buffers()[1]]
         return pa.Array.from_buffers(kind, len(array), buffers, children=[entries])
+
+
+def _padded(values: pa.Array, f: Field) -> pa.Array:
+    return values if f.char_length is None else pad_strings(values, f.char_length)
 
 
 def _repeat(value: pa.Scalar, length: int) -> pa.Array:
@@ -360,7 +366,7 @@ class Resolver:
                 field=column,
                 hint="Check the table's partition values and defaults",
             ) from error
-        return _Constant(f, None, column, self.path, one[0])
+        return _Constant(f, None, column, self.path, _padded(one, f)[0])
 
 
 def default_values(f: Field) -> pa.Array:

@@ -32,7 +32,7 @@ from ...schema.datetimes import DAY_US, FIRST_GREGORIAN_DAY, format_timestamp
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["literal_column", "to_spark_column"]
+__all__ = ["literal_column", "pad_column", "to_spark_column"]
 
 
 _MISSING_DAYS = {
@@ -60,6 +60,15 @@ def literal_column(literal: Literal) -> Column:
     """A bound literal as a Spark column. Raises UnsupportedFeatureError as :func:`to_spark_column` does."""
     found: Column = _Translator().literal(literal)
     return found
+
+
+def pad_column(column: Column, length: int) -> Column:
+    """``column`` padded with spaces to ``length`` characters; longer values stay as they are."""
+    from pyspark.sql import functions as F
+
+    wanted = F.greatest(F.length(column), F.lit(length))
+    # rpad() of PySpark 3.5 takes no column for the length.
+    return F.call_function("rpad", column, wanted, F.lit(" "))
 
 
 class _Translator:
@@ -106,6 +115,9 @@ class _Translator:
         other = _bound(node.right)
         left, right = self._column(column), self._column(other)
         kinds = (str(column.type), str(other.type))
+        if column.padded_length and other.padded_length:
+            longer = max(column.padded_length, other.padded_length)
+            left, right = pad_column(left, longer), pad_column(right, longer)
         if "timestamp" in kinds and kinds[0] != kinds[1]:
             left, right = self._instant(left, kinds[0]), self._instant(right, kinds[1])
         return _operate(node.op, left, right)

@@ -68,17 +68,20 @@ class FilterReader:
             return ex.IsNull(column)
         if operator == "isnan":
             return ex.IsNaN(column)
+        _check_padding(operands, column)
         if operator == "startswith":
             return ex.StartsWith(column, _literal(operands[1], column).value)
+        _check_lengths(operands, column)
         if operator == "in":
             return ex.In(column, tuple(_literal(item, column) for item in operands[1:]))
         if operator not in _COMPARISONS:
             raise ValueError(operator)
         other = operands[1]
-        right = self._column(other) if other[0] == "column" else _literal(other, column)
+        right = self._column(other) if other[0] in ("column", "padded") else _literal(other, column)
         return ex.Comparison(operator, column, right)
 
     def _column(self, node: Sequence[str]) -> ex.BoundColumn:
+        node = node[2] if node[0] == "padded" else node
         path = [self._fields[node[1]]]
         for name in node[2:]:
             kind = path[-1].type
@@ -86,6 +89,22 @@ class FilterReader:
                 raise ValueError(name)
             path.append(next(f for f in kind.fields if self._naming.name(f) == name))
         return ex.BoundColumn(tuple(path))
+
+
+def _check_padding(operands: Sequence[Sequence[Any]], column: ex.BoundColumn) -> None:
+    """Raise ValueError where columns are not padded to the length that ``column`` has in predicates."""
+    for node in operands:
+        if node[0] == "padded" and int(node[1]) != column.field.char_length:
+            raise ValueError(f"padded to {node[1]}")
+        if node[0] == "column" and column.field.char_length is not None:
+            raise ValueError("not padded")
+
+
+def _check_lengths(operands: Sequence[Sequence[Any]], column: ex.BoundColumn) -> None:
+    """Raise ValueError where a literal would be padded: Catalyst compares with what it wrote."""
+    texts = [node[2] for node in operands if node[0] == "literal" and node[2] is not None]
+    if column.padded_length is not None and any(len(text) != column.padded_length for text in texts):
+        raise ValueError("literals of another length")
 
 
 def _literal(node: Sequence[Any], column: ex.BoundColumn) -> ex.Literal:

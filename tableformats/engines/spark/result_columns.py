@@ -5,6 +5,10 @@ Those bounds ignore NaN and order -0.0 before 0.0, so rows that match would be l
 expression of the same value, which ``CatalystFilters.java`` recognises. Collated strings are read as ordinary strings
 and cast. Neither Parquet's filters nor ``CatalystFilters.java`` look through a cast, so they are never compared by
 bytes.
+
+Values of CHAR(n) are padded by an expression too, whatever the session's settings say: the bounds in files are of
+values without the padding. ``CatalystFilters.java`` tells the planner which filters are over padded values. The columns
+keep the metadata by which Spark pads the literals that they are compared with.
 """
 
 from __future__ import annotations
@@ -18,8 +22,8 @@ from ...expressions import Literal
 from ...schema import Field, ListType, MapType, StructType, Type
 from ..arrow.projection import default_values
 from .columns.naming import Naming, StoredColumn, quoted
-from .columns.spark_types import logical_type
-from .filters import literal_column
+from .columns.spark_types import char_metadata, logical_type
+from .filters import literal_column, pad_column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -34,8 +38,9 @@ _FLOATS = ("float", "double")
 def output_column(f: Field, naming: Naming, reader: RelationReader) -> Column | StoredColumn:
     """The column ``f`` of the result, computed from the columns of a relation that is read by ``naming``."""
     is_literal = f.id in naming.missing and default_constant(f) is None
-    if is_literal or f.type.is_nested or f.collation or str(f.type) in ("uuid", "void"):
-        return _ResultColumns(naming, reader).column(f).alias(f.name)
+    if is_literal or f.type.is_nested or f.collation or f.char_length or str(f.type) in ("uuid", "void"):
+        column = _ResultColumns(naming, reader).column(f)
+        return column.alias(f.name, metadata=char_metadata(f)) if f.char_length else column.alias(f.name)
     # Each operation on a Column costs a dozen calls of the JVM, so most columns are only named here.
     return StoredColumn(naming.name(f), f.name, str(f.type) in _FLOATS)
 
@@ -102,39 +107,46 @@ class _ResultColumns:
         if f.id in self._naming.missing and default_constant(f) is None:
             return self._literal(default_values(f), f.type).cast(self._spark_type(f.type))
         column = renamed(f, self._naming, self._reader)
-        return _uuid_text(column) if str(f.type) == "uuid" else self._value(column, f.type)
+        return _uuid_text(column) if str(f.type) == "uuid" else self._value(column, f)
 
-    def _value(self, column: Any, kind: Type) -> Any:
-        """``column``, which has the names of ``kind``, with defaults, and with floats that are not pushed down."""
+    def _value(self, column: Any, f: Field) -> Any:
+        """``column``, which has the names of ``f``, with defaults and padding, and floats that are not pushed down."""
+        kind = f.type
+        if f.char_length:
+            return pad_column(column, f.char_length)
         if str(kind) in _FLOATS:
             return self._functions.nanvl(column, column)
         if any(_lacks(member, self._naming) for member in kind.members):
             # Literals are not nullable, but all columns of a result are, at every depth. The cast makes them so.
-            return self._with_defaults(column, kind).cast(self._spark_type(kind))
-        return self._without_pushdown(column, kind) if isinstance(kind, StructType) else column
+            return self._rebuilt(column, kind).cast(self._spark_type(kind))
+        if isinstance(kind, StructType):
+            return self._without_pushdown(column, kind)
+        return self._rebuilt(column, kind) if any(map(_holds_chars, kind.members)) else column
 
     def _without_pushdown(self, column: Any, kind: StructType) -> Any:
         """The same struct with its floats wrapped; filters on other members are still pushed down."""
         for member in kind.fields:
-            if _holds_floats(member):
-                column = column.withField(quoted(member.name), self._value(column.getField(member.name), member.type))
+            if _holds_floats(member) or _holds_chars(member):
+                column = column.withField(quoted(member.name), self._value(column.getField(member.name), member))
         return column
 
-    def _with_defaults(self, column: Any, kind: Type) -> Any:
-        """The nested ``column`` with the defaults of fields that its files lack; NULL stays NULL."""
+    def _rebuilt(self, column: Any, kind: Type) -> Any:
+        """The nested ``column`` out of its values, with the defaults of fields that its files lack; NULL stays NULL."""
         functions = self._functions
         if isinstance(kind, StructType):
             members = [self._member(column, member).alias(member.name) for member in kind.fields]
             return functions.when(column.isNotNull(), functions.struct(*members))
         if isinstance(kind, ListType):
-            return functions.transform(column, lambda element: self._value(element, kind.element.type))
+            return functions.transform(column, lambda element: self._value(element, kind.element))
         assert isinstance(kind, MapType)
-        return functions.transform_values(column, lambda _, value: self._value(value, kind.value.type))
+        if _holds_chars(kind.key):
+            column = functions.transform_keys(column, lambda key, _: self._value(key, kind.key))
+        return functions.transform_values(column, lambda _, value: self._value(value, kind.value))
 
     def _member(self, struct: Any, member: Field) -> Any:
         if member.id in self._naming.missing:
             return self._literal(default_values(member), member.type)
-        return self._value(struct.getField(member.name), member.type)
+        return self._value(struct.getField(member.name), member)
 
     def _spark_type(self, kind: Type) -> Any:
         return self._reader.spark_type(logical_type(kind))
@@ -173,6 +185,10 @@ def _holds_floats(f: Field) -> bool:
     if isinstance(f.type, StructType):
         return any(_holds_floats(member) for member in f.type.fields)
     return str(f.type) in _FLOATS
+
+
+def _holds_chars(f: Field) -> bool:
+    return f.char_length is not None or any(map(_holds_chars, f.type.members))
 
 
 def _uuid_text(column: Any) -> Any:

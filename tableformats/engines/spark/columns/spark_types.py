@@ -8,7 +8,7 @@ from typing import Any
 
 from ....schema import DecimalType, Field, FixedType, ListType, MapType, PrimitiveType, StructType, Type
 
-__all__ = ["COLLATION", "logical_type", "nullable_field", "spark_struct", "stored_type"]
+__all__ = ["COLLATION", "char_metadata", "logical_type", "nullable_field", "spark_struct", "stored_type"]
 
 COLLATION = re.compile(r"(?:spark|icu)\.(\w+)", re.ASCII | re.IGNORECASE)
 """A collation as Delta writes it, provider and name. Source: Spark, ``StructField.schemaCollationValue``."""
@@ -47,6 +47,14 @@ def logical_type(kind: Type, collation: str | None = None) -> Any:
         The collation of the field that has this type. Those of nested fields are taken from the fields.
     """
     return _spark_type(Field(0, "", kind, collation=collation), _logical_field, is_logical=True)
+
+
+def char_metadata(f: Field) -> dict[str, Any]:
+    """The metadata by which Spark pads the literals that a CHAR column is compared with; empty for other columns.
+
+    Source: Spark, ``CharVarcharUtils``.
+    """
+    return {"__CHAR_VARCHAR_TYPE_STRING": f"char({f.char_length})"} if f.char_length else {}
 
 
 def stored_type(kind: Type, member: _SparkField) -> Any:

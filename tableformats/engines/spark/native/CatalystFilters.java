@@ -13,12 +13,14 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.GreaterThan;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Greatest;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.IsNaN;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.Length;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -26,6 +28,7 @@ import org.apache.spark.sql.catalyst.expressions.NaNvl;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.catalyst.expressions.StringRPad;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
@@ -34,7 +37,8 @@ import org.apache.spark.sql.types.StructType;
 /**
  * Converts Catalyst's predicates to nested lists, which the planner in Python reads as JSON.
  *
- * A node is [operator, operand, ...]; a column is ["column", name, ...] from the top level down; a literal is
+ * A node is [operator, operand, ...]; a column is ["column", name, ...] from the top level down, or
+ * ["padded", length, column] where its values are padded as those of CHAR(length); a literal is
  * ["literal", type, text], where text is null for NULL. Dates are days, timestamps microseconds, binary values
  * hexadecimal. An expression that the planner does not know is left out where that only weakens the predicate; where it
  * would not, the result is null.
@@ -225,6 +229,9 @@ public class CatalystFilters {
             // result_columns.py wraps floats like this, so that Spark does not push their filters down to Parquet.
             return column(((NaNvl) e).left());
         }
+        if (e instanceof StringRPad) {
+            return padded((StringRPad) e);
+        }
         if (e instanceof GetStructField) {
             GetStructField member = (GetStructField) e;
             List parent = column(member.child());
@@ -234,6 +241,22 @@ public class CatalystFilters {
             return parent;
         }
         return null;
+    }
+
+    /** How values of CHAR(n) are given to Spark: rpad(c, greatest(length(c), n), ' '). */
+    private static List padded(StringRPad e) {
+        if (!(e.len() instanceof Greatest) || !" ".equals(e.pad().toString())) {
+            return null;
+        }
+        scala.collection.Iterator operands = ((Greatest) e.len()).children().iterator();
+        Expression first = (Expression) operands.next();
+        Expression second = operands.hasNext() ? (Expression) operands.next() : null;
+        if (!(first instanceof Length) || !((Length) first).child().semanticEquals(e.str())
+                || !(second instanceof Literal) || operands.hasNext()) {
+            return null;
+        }
+        List column = column(e.str());
+        return column == null ? null : node("padded", String.valueOf(((Literal) second).value()), column);
     }
 
     private static List literal(Expression e, DataType expected) {

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ....errors import UnsupportedFeatureError
 from ....schema import Field, ListType, MapType, Schema, StructType, Type, arrow_type
 from ..columns.checks import check_collation
-from ..columns.spark_types import logical_type
+from ..columns.spark_types import char_metadata, logical_type
 
 __all__ = ["SparkBatches", "spark_schema_json"]
 
@@ -40,6 +40,8 @@ def spark_schema_json(schema: Schema) -> dict[str, Any]:
     for f in schema:
         _check(f, f.name)
     found: dict[str, Any] = logical_type(StructType(schema.fields))
+    for f, column in zip(schema.fields, found["fields"], strict=True):
+        column["metadata"].update(char_metadata(f))
     return found
 
 
