@@ -28,7 +28,7 @@ from .errors import (
 from .expressions import Column, Expression, col
 from .limits import Limits
 from .schema import Field, Schema
-from .table import Snapshot, Table, open_table
+from .table.table import Snapshot, Table, open_table
 from .version import __version__
 
 if TYPE_CHECKING:

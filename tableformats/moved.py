@@ -27,6 +27,7 @@ MOVED: dict[str, str] = {
     "tableformats.predicates": "tableformats.expressions.parse",
     "tableformats.report": _PLUGIN,
     "tableformats.scan": "tableformats",
+    "tableformats.spark.distributed": "tableformats.engines.spark.distributed",
     "tableformats.spark.modes": "tableformats.spark",
     "tableformats.spark.native": "tableformats.spark",
     "tableformats.spark.portable": "tableformats.spark",

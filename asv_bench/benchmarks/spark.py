@@ -160,8 +160,8 @@ def first_query(cores: int, warm: bool) -> dict[str, float]:
 
     ``frame``, ``job``: of the count, from the end of planning; ``query``: from the DataFrame to its tasks.
     """
+    from tableformats.engines.spark.dataframe import frame_of
     from tableformats.engines.spark.native.jvm import Bridge
-    from tableformats.engines.spark.native.path import frame_of
 
     path = many_files(MANY)["delta"]
     spark = session(cores, with_peers=False)

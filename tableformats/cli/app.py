@@ -1,7 +1,7 @@
-"""The command's frame: its commands, and how each error leaves it.
+"""The group of all commands, and how errors are reported.
 
-Answers go to standard output, errors to standard error in one line, and in a second one what to do next. The exit
-code is 0, 2 for a call or a filter that is wrong, 1 for everything else. No traceback, but with ``--debug``.
+Output goes to standard output. An error goes to standard error as one line, followed by a hint in a second line. The
+exit code is 0, 2 for wrong arguments or a wrong filter, 1 for all other errors. Tracebacks are shown with ``--debug``.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from collections.abc import Sequence
 
 import click
 
-from .. import __version__
 from ..errors import InvalidPredicateError
+from ..version import __version__
 from .commands import COMMANDS
 from .demo import demo
 from .output import print_error
 
 __all__ = ["main"]
 
-_INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+_INTERRUPTED = 130  # 128 + SIGINT, as in shells
 
 
 class _InOrder(click.Group):
-    """Lists its commands as they were added, the ones that say most first."""
+    """Lists its commands in the order in which they were added, the most useful ones first."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -34,7 +34,7 @@ class _InOrder(click.Group):
 @click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="tableformats")
 def cli() -> None:
-    """Look at Delta, Iceberg and other tables: what a query reads, and why."""
+    """Inspect Delta, Iceberg and other tables: which files a query reads, and why."""
 
 
 for _command in (*COMMANDS, demo):
@@ -42,9 +42,15 @@ for _command in (*COMMANDS, demo):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with ``argv`` (None: those of the process) and return its exit code."""
+    """Run the command and return its exit code.
+
+    Parameters
+    ----------
+    argv : Sequence[str], optional
+        The arguments; None: those of the process.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
-    # Read here and not by click: what click could not parse is reported in the asked form as well.
+    # Read here and not by click, because errors of click's own parser must have the chosen form too.
     as_json, debug = "--json" in arguments, "--debug" in arguments
     try:
         result = cli.main(arguments, prog_name="tableformats", standalone_mode=False)
@@ -56,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except click.Abort:
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader (head, less) has what it wanted; the interpreter's own flush at exit must not fail either.
+        # The reader (head, less) closed the pipe. Redirect, so that the interpreter's flush at exit does not fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:

@@ -1,7 +1,6 @@
-"""The commands that look at one table, and ``plugins``.
+"""The commands that inspect one table, and ``plugins``.
 
-Each asks the library one question and writes the answer; ``--json`` writes all of it, tables for people leave out
-what is long.
+Each calls the library once and writes the result. ``--json`` writes all of it; tables for people are shortened.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _SHOWN_FILES = 20
 _SHOWN_ROWS = 20
 _SHOWN_VERSIONS = 20
 
-all_option = click.option("--all", "show_all", is_flag=True, help=f"List all files, not {_SHOWN_FILES}.")
+all_option = click.option("--all", "show_all", is_flag=True, help=f"List all files, not only {_SHOWN_FILES}.")
 
 
 @click.command()
@@ -105,7 +104,7 @@ def schema(as_json: bool, **chosen: Any) -> None:
 
 @click.command()
 @table_options
-@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most N versions, the newest.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="Show the newest N versions.")
 @output_options
 def history(as_json: bool, limit: int | None, **chosen: Any) -> None:
     """Show a table's versions, newest first."""
@@ -128,7 +127,7 @@ def history(as_json: bool, limit: int | None, **chosen: Any) -> None:
 @scan_options
 @output_options
 def files(as_json: bool, **chosen: Any) -> None:
-    """List a table's data files, those that a filter leaves."""
+    """List the data files of a table that a filter keeps."""
     scan = opened_scan(chosen)
     found = scan.plan().files
     if as_json:
@@ -144,7 +143,7 @@ def files(as_json: bool, **chosen: Any) -> None:
 @all_option
 @output_options
 def plan(as_json: bool, show_all: bool, **chosen: Any) -> None:
-    """Show which files a query reads, and why not the others."""
+    """Show which files a query reads, and why others are skipped."""
     scan = opened_scan(chosen)
     planned = scan.plan()
     if as_json:
@@ -171,7 +170,7 @@ def plan(as_json: bool, show_all: bool, **chosen: Any) -> None:
 @scan_options
 @output_options
 def count(as_json: bool, **chosen: Any) -> None:
-    """Count rows, from metadata wherever that is exact."""
+    """Count rows, from metadata where that is exact."""
     scan = opened_scan(chosen)
     rows = scan.count()
     if as_json:
@@ -186,7 +185,7 @@ def count(as_json: bool, **chosen: Any) -> None:
 @scan_options
 @output_options
 def read(as_json: bool, **chosen: Any) -> None:
-    """Show rows, those that a filter leaves."""
+    """Show the rows that match a filter."""
     is_cut = chosen["limit"] is None and not as_json
     scan = opened_scan({**chosen, "limit": _SHOWN_ROWS + 1} if is_cut else chosen)
     rows = scan.to_arrow()
@@ -203,14 +202,14 @@ def read(as_json: bool, **chosen: Any) -> None:
         click.echo(f"The first {_SHOWN_ROWS} rows; --limit shows more")
 
 
-@click.command()
+@click.command(short_help="Show the differences between two versions.")
 @table_options
 @click.argument("first")
 @click.argument("last", required=False)
 @all_option
 @output_options
 def diff(as_json: bool, show_all: bool, first: str, last: str | None, **chosen: Any) -> None:
-    """Show what differs between version FIRST and LAST (the current one if not given)."""
+    """Show the differences between version FIRST and version LAST (default: the current one)."""
     from ..inspect.diff import diff as compare
 
     table = opened_table(chosen)
@@ -244,7 +243,7 @@ def diff(as_json: bool, show_all: bool, first: str, last: str | None, **chosen: 
 @snapshot_options
 @output_options
 def health(as_json: bool, **chosen: Any) -> None:
-    """Show what makes a table slow to plan or to read, and what to do."""
+    """Show what makes a table slow to plan or to read, with advice."""
     from ..inspect.health import health as examine
 
     snapshot = opened_snapshot(chosen)
@@ -258,7 +257,7 @@ def health(as_json: bool, **chosen: Any) -> None:
 @click.command()
 @output_options
 def plugins(as_json: bool) -> None:
-    """List the installed formats and what failed to load."""
+    """List the installed formats, and plugins that failed to load."""
     from ..plugin.registry import host
 
     found: list[dict[str, Any]] = [

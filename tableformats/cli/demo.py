@@ -1,8 +1,8 @@
-"""``tableformats demo DIR``: two small tables by their reference writers, one question to both, four readers' answers.
+"""``tableformats demo DIR``: write two small tables, run the same query on both, and compare four readers.
 
-The same rows go into a Delta table (deltalake) and an Iceberg table (PyIceberg), each with appends, a delete and an
-evolved schema. The same predicate is planned on both; Arrow and Spark read both; all four must return the same rows,
-which the demo also knows without any reader. Everything is a function of constants: each run writes the same rows.
+The same rows are written to a Delta table (by deltalake) and an Iceberg table (by PyIceberg), each with appends, a
+delete and a schema change. The same predicate is planned on both, and Arrow and Spark read both. All four results must
+be the same, and equal to the expected rows, which are computed without a reader. Every run writes the same rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FIRST_DAY = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
 _APPENDS, _DAYS_AN_APPEND, _ROWS_A_DAY = 8, 3, 24
 _DELETED_COUNTRY = "BR"
 _DELETED_FROM, _DELETED_TO = 530, 540
-_CHANNEL_SINCE = 4  # the append that brings the column
+_CHANNEL_SINCE = 4  # the first append with the column
 _DELETED = f"country = '{_DELETED_COUNTRY}' AND id >= {_DELETED_FROM} AND id < {_DELETED_TO}"
 
 
@@ -48,7 +48,7 @@ _DELETED = f"country = '{_DELETED_COUNTRY}' AND id >= {_DELETED_FROM} AND id < {
 @click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 def demo(directory: Path) -> int:
-    """Write two small tables into DIR, plan and read both."""
+    """Write two small tables to DIR, plan and read both."""
     _require_writers()
     _prepare(directory)
     with _step(f"Writing {directory / 'delta'} and {directory / 'iceberg'}"):
@@ -89,7 +89,7 @@ def _require_writers() -> None:
 
 
 def _prepare(directory: Path) -> None:
-    """An empty directory, emptied of an earlier demo; nothing else is ever removed."""
+    """Make the directory, or remove the files of an earlier demo from it. Nothing else is ever removed."""
     if directory.is_dir() and (content := {entry.name for entry in directory.iterdir()}):
         if _MARKER not in content or content - _CONTENT:
             strange = sorted(content - _CONTENT) or sorted(content)
@@ -142,7 +142,7 @@ def demo_rows(append: int) -> pa.Table:
 
 
 def expected_rows() -> list[tuple[Any, ...]]:
-    """The answer to :data:`PREDICATE`, known from the constants alone; ``ts`` in microseconds since the epoch."""
+    """The rows that match :data:`PREDICATE`, computed from the constants; ``ts`` in microseconds since the epoch."""
     import pyarrow as pa
 
     everything = pa.concat_tables([demo_rows(i) for i in range(_APPENDS)], promote_options="default")
@@ -236,7 +236,7 @@ def _sorted_rows(rows: Any) -> list[tuple[Any, ...]]:
 
 
 def _compare(answers: dict[str, list[tuple[Any, ...]]]) -> None:
-    """Show each answer's size; raise TableFormatsError where one is wrong."""
+    """Print the number of rows of each result; raise TableFormatsError if one is wrong."""
     expected = expected_rows()
     click.echo()
     wrong = [name for name, rows in answers.items() if rows != expected]

@@ -1,4 +1,4 @@
-"""The options that commands share, and the table, snapshot or scan that they ask for."""
+"""Options that commands share, and functions that open the table, snapshot or scan that they select."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 _Command = Callable[..., Any]
 _SELECTORS = ("version", "timestamp", "branch", "tag")
-_MOVED_WHOLE = "\0"  # what a bare --relocate gives: no argument of a process can hold it
+_MOVED_WHOLE = "\0"  # the value of --relocate without an argument; no argument of a process can contain it
 _MAX_DIGITS = 20
 
 
@@ -66,28 +66,29 @@ def _stacked(*options: _Command) -> _Command:
 
 
 output_options = _stacked(
-    click.option("--json", "as_json", is_flag=True, help="Print JSON; errors too, on standard error."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON. Errors are JSON too, on standard error."),
     click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."),
 )
 
 table_options = _stacked(
     click.argument("location"),
-    click.option("--format", "format", metavar="NAME", help="The table's format; found out if not given."),
-    click.option("--catalog", metavar="NAME", help="LOCATION is an identifier in this PyIceberg catalog."),
+    click.option("--format", "format", metavar="NAME", help="The table's format. Default: detect it."),
+    click.option("--catalog", metavar="NAME", help="Look LOCATION up as an identifier in this PyIceberg catalog."),
     click.option(
         "--relocate",
         metavar="[OLD=NEW]",
         is_flag=False,
         flag_value=_MOVED_WHOLE,
         callback=_moves,
-        help="The metadata names other locations: the table was moved (from OLD to NEW).",
+        help="Read a table that was moved. Replace the prefix OLD of paths in its metadata with NEW; without a "
+        "value, the recorded location with LOCATION.",
     ),
     click.option(
         "--allow-path",
         "allow_paths",
         metavar="PREFIX",
         multiple=True,
-        help="A further store whose paths the metadata may name.",
+        help="Allow paths in the metadata that start with PREFIX, in another store. Can be repeated.",
     ),
     click.option(
         "--storage-option",
@@ -95,26 +96,34 @@ table_options = _stacked(
         metavar="K=V",
         multiple=True,
         callback=_pairs,
-        help="An option of the store's file system.",
+        help="An option of the store's file system, such as a region. Can be repeated.",
     ),
 )
 
 snapshot_options = _stacked(
-    click.option("--version", "version", metavar="V", help="A version, snapshot id or ref."),
-    click.option("--timestamp", metavar="TIME", help="ISO 8601 (UTC if no zone), or epoch milliseconds."),
-    click.option("--branch", metavar="NAME", help="A branch."),
-    click.option("--tag", metavar="NAME", help="A tag."),
+    click.option("--version", "version", metavar="V", help="Read this version, snapshot id, branch or tag."),
+    click.option(
+        "--timestamp",
+        metavar="TIME",
+        help="Read the version at this time: ISO 8601 (UTC without a zone) or epoch milliseconds.",
+    ),
+    click.option("--branch", metavar="NAME", help="Read the head of this branch."),
+    click.option("--tag", metavar="NAME", help="Read this tag."),
 )
 
 scan_options = _stacked(
-    click.option("--filter", "-w", "filter", metavar="SQL", help="A condition in Spark's SQL."),
-    click.option("--columns", metavar="A,B", callback=_names, help="The columns to read."),
-    click.option("--limit", metavar="N", type=click.IntRange(min=0), help="Files for at most N rows."),
+    click.option(
+        "--filter", "-w", "filter", metavar="SQL", help="Only rows that match this condition, in Spark's SQL."
+    ),
+    click.option("--columns", metavar="A,B", callback=_names, help="Only these columns."),
+    click.option(
+        "--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows, and the files that hold them."
+    ),
 )
 
 
 def opened_table(chosen: Mapping[str, Any]) -> Table:
-    """The table of :data:`table_options`. Raises what ``open_table`` raises."""
+    """The table that :data:`table_options` select. Raises the errors of ``open_table``."""
     from ..table.table import open_table
 
     return open_table(
@@ -128,7 +137,10 @@ def opened_table(chosen: Mapping[str, Any]) -> Table:
 
 
 def opened_snapshot(chosen: Mapping[str, Any]) -> Snapshot:
-    """The snapshot of :data:`snapshot_options`. Raises what ``table.snapshot`` raises, UsageError for two selectors."""
+    """The snapshot that :data:`snapshot_options` select.
+
+    Raises the errors of ``table.snapshot``, and UsageError for more than one selector.
+    """
     given = [f"--{name}" for name in _SELECTORS if chosen[name] is not None]
     if len(given) > 1:
         raise click.UsageError(f"{' and '.join(given)} exclude each other", click.get_current_context())
@@ -137,12 +149,12 @@ def opened_snapshot(chosen: Mapping[str, Any]) -> Snapshot:
 
 
 def opened_scan(chosen: Mapping[str, Any]) -> Scan:
-    """The scan of :data:`scan_options`. Raises what ``snapshot.scan`` raises."""
+    """The scan that :data:`scan_options` describe. Raises the errors of ``snapshot.scan``."""
     return opened_snapshot(chosen).scan(chosen["filter"], columns=chosen["columns"], limit=chosen["limit"])
 
 
 def as_number(text: str | None) -> int | str | None:
-    """Digits as a number, everything else as it is."""
+    """A text of digits as a number; other texts and None unchanged."""
     if text is not None and text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS:
         return int(text)
     return text

@@ -1,8 +1,8 @@
-"""How answers and errors are written: JSON for machines, tables for people.
+"""Write results and errors: as JSON for programs, as tables for people.
 
-JSON has these spellings for what it lacks: timestamps and dates are ISO 8601 text (UTC with ``Z``), decimals and
-non-finite floats are text, binary values are base64 text, maps are lists of [key, value] pairs. Text that comes from
-a table is shown escaped and is never read as markup.
+Values that JSON lacks are written like this: timestamps and dates as ISO 8601 text (UTC with ``Z``), decimals and
+non-finite floats as text, binary values as base64 text, maps as lists of [key, value] pairs. Text from a table is
+escaped and never interpreted as markup.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def print_json(value: Any) -> None:
-    """Write ``value`` as one JSON document; see the module's docstring for the spellings."""
-    click.echo(json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    """Write ``value`` as one JSON document; the module's docstring says how values are written that JSON lacks."""
+    click.echo(json.dumps(_json_value(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def _plain(value: Any) -> Any:
-    """``value`` as what JSON has."""
+def _json_value(value: Any) -> Any:
+    """``value`` in the types of JSON."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(member) for key, member in value.items()}
+        return {str(key): _json_value(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(member) for member in value]
+        return [_json_value(member) for member in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
     if isinstance(value, bytes):
@@ -54,13 +54,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (dt.datetime, dt.date, dt.time)):
         return value.isoformat()
     if value is None or isinstance(value, (bool, int, str)):
-        # A lone surrogate has no UTF-8 form; it leaves as its escape.
+        # A lone surrogate cannot be encoded as UTF-8, so it is escaped.
         return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
     return str(value) if isinstance(value, Decimal) else repr(value)
 
 
 def rows_of(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows as Python values by column; see :func:`values_of`."""
+    """The rows as dictionaries by column name; see :func:`values_of` for the values."""
     if not table.num_columns:
         return [{}] * table.num_rows
     columns = map(values_of, table.columns)
@@ -68,7 +68,7 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def values_of(column: pa.ChunkedArray) -> list[Any]:
-    """The values as Python's; dates and times that Python has none for (years after 9999, nanoseconds) as ISO text."""
+    """The values as Python objects; ISO 8601 text for dates and times that Python lacks (year 10000, nanoseconds)."""
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError):
@@ -96,8 +96,8 @@ def _python_value(scalar: pa.Scalar) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, numeric: Sequence[str] = ()) -> None:
-    """Write a table; columns named in ``numeric`` are set to the right."""
-    # A pipe or a file has no width; what is cut there is lost.
+    """Write a table; the columns named in ``numeric`` are right-aligned."""
+    # A pipe or a file has no width, so nothing is cut there.
     console = Console(width=None if sys.stdout.isatty() else _UNLIMITED_WIDTH)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
@@ -110,7 +110,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, numeri
 
 
 def is_number(kind: pa.DataType) -> bool:
-    """Whether columns of the Arrow type ``kind`` are set to the right."""
+    """Whether columns of the Arrow type ``kind`` are right-aligned."""
     from pyarrow import types
 
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
@@ -120,12 +120,12 @@ def value_text(value: Any) -> str:
     """A value from a table as one line of text; empty for None."""
     if value is None:
         return ""
-    plain = value if isinstance(value, str) else _plain(value)
-    return printable(plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False))
+    found = value if isinstance(value, str) else _json_value(value)
+    return printable(found if isinstance(found, str) else json.dumps(found, ensure_ascii=False))
 
 
 def print_error(error: Exception, as_json: bool) -> None:
-    """Write ``error`` to standard error: message and hint, or one JSON document ``{"error": {...}}``."""
+    """Write ``error`` to standard error: its message and hint, or one JSON document ``{"error": {...}}``."""
     parts = _error_parts(error)
     if as_json:
         click.echo(json.dumps({"error": parts}, ensure_ascii=True), err=True)

@@ -25,6 +25,7 @@ __all__ = [
     "binaries",
     "distinct",
     "flat",
+    "pad_strings",
     "repeated",
     "scalar",
     "strings",
@@ -210,3 +211,17 @@ def _bits(flags: np.ndarray) -> pa.Buffer:
 FALSE = scalar(False, pa.bool_())
 TRUE = scalar(True, pa.bool_())
 ZERO = scalar(0, pa.int64())
+
+
+def pad_strings(values: pa.Array, length: int) -> pa.Array:
+    """string[n]: values padded at their end with spaces to ``length`` characters; longer ones stay as they are.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        The result has 2 GiB or more.
+    """
+    if 4 * length * len(values) < 2**31:
+        return pc.utf8_rpad(values, width=length, padding=" ")
+    # Arrow counts four bytes for each character that may be needed.
+    return pc.cast(pc.utf8_rpad(pc.cast(values, pa.large_string()), width=length, padding=" "), pa.string())

@@ -15,6 +15,9 @@ Further rules (source: Spark SQL reference, "NULL Semantics", unless another is 
 - ``isnan`` of an integer or a decimal is FALSE.
 - A column of type void is always NULL.
 - A column with a collation supports IS NULL only: a comparison by bytes would match other rows.
+- A string that is compared with a CHAR(n) column counts as if the shorter of the two was padded with spaces:
+  ``c = 'a'`` and ``c = 'a     '`` find ``'a  '``. LIKE and startswith see the padded values, and members of structs
+  compare as they are (source: Spark, ``ApplyCharTypePadding``).
 """
 
 from __future__ import annotations
@@ -213,10 +216,20 @@ def _compare(op: str, column: BoundColumn, fitted: Fit) -> Expression:
 
 def _fit(literal: Literal, column: BoundColumn) -> Fit:
     try:
-        return fit(literal, column.type)
+        fitted = fit(literal, column.type)
     except InvalidPredicateError as error:
         error.field = str(column)
         raise
+    length = column.padded_length
+    return fitted if length is None else _fit_padded(fitted.value, length)
+
+
+def _fit_padded(text: str, length: int) -> Fit:
+    """Where ``text`` lies among the values of CHAR(length); the shorter of the two is padded to the longer one."""
+    head, rest = text[:length].ljust(length), text[length:]
+    spaces = " " * len(rest)
+    # Characters of str compare like their UTF-8 bytes.
+    return Fit(head, (rest > spaces) - (rest < spaces))
 
 
 def _bind_is_nan(column: BoundColumn) -> Expression:
@@ -241,6 +254,11 @@ def _bind_like(column: BoundColumn, pattern: str) -> Expression:
     parts = like_parts(pattern)
     text = "".join(c for c, is_wildcard in parts if not is_wildcard)
     if len(text) == len(parts):
+        length = column.padded_length
+        if length is not None and len(text) < length:
+            return _compare("=", column, Fit(text.ljust(length), -1))  # no value is as short
+        if length is not None and len(text) > length:
+            return Like(column, pattern)  # "=" would pad the column
         return Comparison("=", column, Literal(text, column.type))
     head = next(i for i, (_, is_wildcard) in enumerate(parts) if is_wildcard)
     if all(part == ("%", True) for part in parts[head:]):

@@ -110,6 +110,11 @@ class BoundColumn:
         """The leaf's type."""
         return self.path[-1].type
 
+    @property
+    def padded_length(self) -> int | None:
+        """``n`` of a top-level CHAR(n) column: what it is compared with is padded to as many characters."""
+        return self.path[0].char_length if len(self.path) == 1 else None
+
     def __str__(self) -> str:
         return ".".join(quoted_name(f.name) for f in self.path)
 

@@ -1,1 +1,8 @@
-"""What people look at: metadata tables and ``explain``."""
+"""Look at tables: metadata tables, what a plan does, what differs between versions, and what makes a table slow.
+
+:mod:`tables` is ``table.inspect``. :mod:`explain` is the text of ``plan.explain()``. :mod:`diff` compares two snapshots
+and :mod:`health` gives figures with advice. :mod:`files` lists all files of a snapshot for them. :mod:`text` formats
+figures and untrusted strings for people; the command (:mod:`tableformats.cli`) uses it too.
+
+Only metadata is read here, never a data file.
+"""

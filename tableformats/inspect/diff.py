@@ -1,8 +1,8 @@
-"""What differs between two snapshots of a table: its files, their deletes, its columns, partitioning and properties.
+"""Compare two snapshots of a table: files, their deletes, columns, partitioning and properties.
 
-Only metadata is compared. A file is the same in both if its path is. Columns are matched as the table's data files are,
-by id or by name: where it is by id, a renamed column is one column. Which *rows* changed is what
-:meth:`tableformats.Table.changes` says.
+Only metadata is compared. A file is the same in both if its path is the same. Columns are matched as in data files, by
+id or by name; by id, a renamed column is still the same column. :meth:`tableformats.Table.changes` gives the *rows*
+that changed.
 """
 
 from __future__ import annotations
@@ -24,32 +24,49 @@ __all__ = ["Difference", "SnapshotDiff", "diff"]
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing of the metadata: how it was, and how it is; None: it was, or is, not there."""
+    """A difference in the metadata.
+
+    Attributes
+    ----------
+    kind : str
+        ``column``, ``partitioning`` or ``property``.
+    before, after : str or None
+        Its text in the first and in the last snapshot; None: it is not there.
+    """
 
     kind: str
-    """column, partitioning or property"""
     before: str | None
     after: str | None
 
 
 @dataclass(frozen=True)
 class SnapshotDiff:
-    """What ``last`` has and ``first`` has not, and the other way round."""
+    """The differences between two snapshots.
+
+    Attributes
+    ----------
+    first, last : SnapshotHandle
+        The snapshots.
+    added : pa.Table
+        Files that only ``last`` has, with the columns of ``plan.files``.
+    removed : pa.Table
+        Files that only ``first`` has.
+    deletes_changed : pa.Table
+        Files that both have, with different deletes, as they are in ``last``.
+    metadata : list[Difference]
+        Columns, partitioning and properties.
+    """
 
     first: SnapshotHandle
     last: SnapshotHandle
     added: pa.Table
-    """Files that only ``last`` has, as in ``plan.files``."""
     removed: pa.Table
-    """Files that only ``first`` has."""
     deletes_changed: pa.Table
-    """Files that both have, with other deletes, as they are in ``last``."""
     metadata: list[Difference]
-    """Columns, partitioning and properties."""
 
 
 def diff(first: SnapshotHandle, last: SnapshotHandle) -> SnapshotDiff:
-    """Compare two snapshots of one table. Raises as planning does."""
+    """Compare two snapshots of one table. Raises the errors of planning."""
     import pyarrow.compute as pc
 
     before, after = files_of(first), files_of(last)
@@ -64,12 +81,12 @@ def _deletes_changed(before: pa.Table, after: pa.Table) -> pa.Table:
 
     rows = pc.indices_nonzero(pc.is_in(after["path"], before["path"]))
     both = after.take(rows)
-    had, have = _deletes(before), _deletes(both)
-    return both.filter(pa.array([had.get(path) != have.get(path) for path in both["path"].to_pylist()], pa.bool_()))
+    old, new = _deletes(before), _deletes(both)
+    return both.filter(pa.array([old.get(path) != new.get(path) for path in both["path"].to_pylist()], pa.bool_()))
 
 
 def _deletes(files: pa.Table) -> dict[str, frozenset[tuple[object, ...]]]:
-    """The deletes of each file that has some."""
+    """The deletes of each file that has any."""
     import pyarrow.compute as pc
 
     some = files.select(["path", "deletes"]).filter(pc.greater(pc.list_value_length(files["deletes"]), 0))

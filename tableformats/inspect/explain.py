@@ -1,7 +1,7 @@
-"""``plan.explain()``: the funnel of one plan as text, from metadata files to planned files.
+"""``plan.explain()``: one plan as text, from the metadata files that were read to the planned files.
 
-The figures are those of :class:`ScanReport`; nothing is counted here. Names and locations come
-from the table and are shown escaped, locations without credentials.
+The figures are those of :class:`ScanReport`; nothing is counted here. Names and locations come from the table, so they
+are escaped, and locations are shown without credentials.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Row = tuple[str, str, str]
 
 
 def explain(plan: FilePlan) -> str:
-    """The funnel of ``plan`` as aligned lines of text, without a line break at the end."""
+    """The report of ``plan`` as aligned lines of text, without a line break at the end."""
     sections = [
         _heading(plan),
         ["Metadata", *_aligned(_metadata(plan.report))],
@@ -108,5 +108,5 @@ def _part(label: str, count: int, whole: int) -> _Row:
 
 
 def _aligned(rows: Iterable[_Row]) -> list[str]:
-    """Labels to the left; figures to the right, the same columns in every section."""
+    """Lines with the label left-aligned and the figures right-aligned, in the same columns in every section."""
     return [f"  {label:<32}{figure:>14}{share:>10}".rstrip() for label, figure, share in rows]

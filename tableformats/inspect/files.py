@@ -1,4 +1,4 @@
-"""The files of a snapshot as an Arrow table, for whatever looks at all of them."""
+"""All files of a snapshot, as a plan and as an Arrow table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["files_of", "plan_of"]
 
 
 def plan_of(snapshot: SnapshotHandle) -> FilePlan:
-    """The plan of all files of ``snapshot``. Raises as planning does."""
+    """The plan of all files of ``snapshot``. Raises the errors of planning."""
     from ..planning.planner import plan_scan
     from ..planning.request import ScanRequest
 
@@ -22,7 +22,10 @@ def plan_of(snapshot: SnapshotHandle) -> FilePlan:
 
 
 def files_of(snapshot: SnapshotHandle) -> pa.Table:
-    """All files of ``snapshot``, with the columns of :attr:`tableformats.ScanPlan.files`. Raises as planning does."""
+    """All files of ``snapshot``, with the columns of :attr:`tableformats.ScanPlan.files`.
+
+    Raises the errors of planning.
+    """
     from ..planning.public_files import public_files
 
     return public_files(plan_of(snapshot))

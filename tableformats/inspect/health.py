@@ -1,7 +1,6 @@
-"""What makes a table slow to plan or to read, from its metadata alone: file sizes, deletes, the metadata itself.
+"""Find what makes a table slow to plan or to read, from its metadata alone: file sizes, deletes, the metadata itself.
 
-Each finding is a figure and, where something can be done about it, what. Thresholds are those below; a figure without
-advice is fine.
+Each finding is a figure, with advice if it is past a threshold. The thresholds are the constants below.
 """
 
 from __future__ import annotations
@@ -22,20 +21,30 @@ if TYPE_CHECKING:
 __all__ = ["Finding", "health"]
 
 TARGET_BYTES = 128_000_000
-"""Bytes of a file that compaction would write, about Spark's ``spark.sql.files.maxPartitionBytes``."""
+"""Size of a file that compaction would write, about Spark's ``spark.sql.files.maxPartitionBytes``."""
 SMALL_BYTES = TARGET_BYTES // 4
-"""Files below are merged by compaction."""
-MUCH = 0.1
-"""The share of files or rows from which on something is worth a rewrite."""
+"""Compaction merges files below this size."""
+REWRITE_SHARE = 0.1
+"""The share of files or rows from which a rewrite pays."""
 LONG_LOG = 100
-"""Commits behind the last checkpoint; Delta writers make one every 10 to 100."""
+"""Commits since the last checkpoint; Delta writers write one every 10 to 100 commits."""
 SMALL_MANIFEST = 100
-"""Files of a manifest on average, below which (and from ten manifests on) merging them pays."""
+"""Average number of files of a manifest below which merging manifests pays, if there are at least ten."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One figure of a table's health, and what to do about it; ``advice`` is None where it is fine."""
+    """One figure of a table's health.
+
+    Attributes
+    ----------
+    subject : str
+        What the figure is.
+    figure : str
+        The figure as text.
+    advice : str or None
+        What to do about it; None if the figure is fine.
+    """
 
     subject: str
     figure: str
@@ -43,7 +52,7 @@ class Finding:
 
 
 def health(snapshot: SnapshotHandle) -> list[Finding]:
-    """Look at all files of ``snapshot``; no data file is opened. Raises as planning does."""
+    """The findings about ``snapshot``. No data file is opened. Raises the errors of planning."""
     from ..planning.public_files import public_files
 
     plan = plan_of(snapshot)
@@ -66,12 +75,12 @@ def _sizes(files: pa.Table) -> Iterator[Finding]:
     yield Finding(
         f"files below {bytes_text(SMALL_BYTES)}",
         _share(small, count),
-        f"compact: {count_text(after)} files would do" if after < count * (1 - MUCH) else None,
+        f"compact: {count_text(after)} files would do" if after < count * (1 - REWRITE_SHARE) else None,
     )
 
 
 def _compacted(files: pa.Table) -> int:
-    """Files that are left if those below SMALL_BYTES are merged within their partitions."""
+    """The number of files after those below SMALL_BYTES are merged within their partitions."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -91,7 +100,7 @@ def _deletes(files: pa.Table, report: ScanReport) -> Iterator[Finding]:
     yield Finding(
         "files with deletes",
         _share(some, planned),
-        "rewrite them, so that readers need not merge" if some and some >= MUCH * planned else None,
+        "rewrite them, so that readers need not merge" if some and some >= REWRITE_SHARE * planned else None,
     )
     vectors = pc.list_flatten(files["deletes"])
     deleted = pc.sum(pc.struct_field(vectors, "cardinality")).as_py() or 0
@@ -100,7 +109,7 @@ def _deletes(files: pa.Table, report: ScanReport) -> Iterator[Finding]:
         yield Finding(
             "rows deleted by position",
             _share(deleted, rows),
-            "rewrite: these rows are still stored" if deleted >= MUCH * rows else None,
+            "rewrite: these rows are still stored" if deleted >= REWRITE_SHARE * rows else None,
         )
 
 

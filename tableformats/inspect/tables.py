@@ -1,9 +1,9 @@
 """``table.inspect``: a table's metadata as Arrow tables.
 
-``files``, ``snapshots``, ``history`` and ``partitions`` are there for every table: as the format defines them where it
-has a metadata table of that name (Iceberg has all four, under its own column names), otherwise under the names given
-here. The neutral forms are there for every format too: ``scan.plan().files`` and ``table.history()``. The other tables
-are a format's own, and refused by name where it has none.
+``files``, ``snapshots``, ``history`` and ``partitions`` exist for every table. If the format defines a metadata table
+of that name (Iceberg defines all four), it has the format's columns, otherwise the columns described here. For columns
+that do not depend on the format use ``scan.plan().files`` and ``table.history()``. The other tables are specific to one
+format; they are refused by name for others.
 """
 
 from __future__ import annotations
@@ -31,87 +31,98 @@ class InspectedTable(Protocol):
 
 
 class Inspector:
-    """Metadata tables of one table. Each method raises UnsupportedFeatureError where the format has no such table."""
+    """Metadata tables of one table. Each method raises UnsupportedFeatureError if the format has no such table."""
 
     def __init__(self, table: InspectedTable) -> None:
         self._table = table
 
     def files(self, version: int | str | None = None) -> pa.Table:
-        """The live files of a version: of Iceberg tables data and delete files with all that their manifests say
-        (``content``, ``file_path``, ``record_count``, ``lower_bounds``, ``readable_metrics``, ...); of others data
-        files as in ``plan.files``."""
+        """The live files of a version.
+
+        For Iceberg data and delete files with the columns of their manifests (``content``, ``file_path``,
+        ``record_count``, ``lower_bounds``, ``readable_metrics``, ...); for others data files as in ``plan.files``.
+        """
         snapshot = self._table.snapshot(version)
-        own = self._defined("files", snapshot)
-        return files_of(snapshot) if own is None else own
+        defined = self._defined("files", snapshot)
+        return files_of(snapshot) if defined is None else defined
 
     def data_files(self, version: int | str | None = None) -> pa.Table:
         """The data files among :meth:`files` (Iceberg)."""
-        return self._own("data_files", version)
+        return self._of_format("data_files", version)
 
     def delete_files(self, version: int | str | None = None) -> pa.Table:
         """The position delete files, deletion vectors and equality delete files among :meth:`files` (Iceberg)."""
-        return self._own("delete_files", version)
+        return self._of_format("delete_files", version)
 
     def snapshots(self) -> pa.Table:
-        """The versions that can be read: of Iceberg tables ``committed_at``, ``snapshot_id``, ``parent_id``,
-        ``operation``, ``manifest_list``, ``summary``, oldest first; of others as :meth:`Table.history`."""
-        own = self._defined("snapshots")
-        return self._table.history() if own is None else own
+        """The versions that can be read.
+
+        For Iceberg ``committed_at``, ``snapshot_id``, ``parent_id``, ``operation``, ``manifest_list``, ``summary``,
+        oldest first; for others as :meth:`Table.history`.
+        """
+        defined = self._defined("snapshots")
+        return self._table.history() if defined is None else defined
 
     def history(self) -> pa.Table:
-        """Which version was current when: of Iceberg tables ``made_current_at``, ``snapshot_id``, ``parent_id``,
-        ``is_current_ancestor``, oldest first; of others as :meth:`Table.history`."""
-        own = self._defined("history")
-        return self._table.history() if own is None else own
+        """When each version became the current one.
+
+        For Iceberg ``made_current_at``, ``snapshot_id``, ``parent_id``, ``is_current_ancestor``, oldest first; for
+        others as :meth:`Table.history`.
+        """
+        defined = self._defined("history")
+        return self._table.history() if defined is None else defined
 
     def metadata_log_entries(self) -> pa.Table:
         """The table's metadata files, oldest first: ``timestamp``, ``file``, ``latest_snapshot_id``,
         ``latest_schema_id``, ``latest_sequence_number`` (Iceberg)."""
-        return self._own("metadata_log_entries")
+        return self._of_format("metadata_log_entries")
 
     def manifests(self, version: int | str | None = None) -> pa.Table:
         """The manifests of a version (Iceberg)."""
-        return self._own("manifests", version)
+        return self._of_format("manifests", version)
 
     def partitions(self, version: int | str | None = None) -> pa.Table:
-        """Distinct partition tuples of a version: of Iceberg tables ``partition``, ``spec_id``, ``record_count``,
-        ``file_count``, ``total_data_file_size_in_bytes``, what deletes there are, and when each was updated; of others
-        ``partition``, ``spec_id``, ``file_count``, ``record_count``, ``total_size_bytes``."""
+        """The distinct partition tuples of a version.
+
+        For Iceberg ``partition``, ``spec_id``, ``record_count``, ``file_count``, ``total_data_file_size_in_bytes``,
+        counts of deletes, and the last update of each; for others ``partition``, ``spec_id``, ``file_count``,
+        ``record_count``, ``total_size_bytes``.
+        """
         snapshot = self._table.snapshot(version)
-        own = self._defined("partitions", snapshot)
-        return _partitions(files_of(snapshot)) if own is None else own
+        defined = self._defined("partitions", snapshot)
+        return _partitions(files_of(snapshot)) if defined is None else defined
 
     def entries(self, version: int | str | None = None) -> pa.Table:
         """The manifest entries of a version, those of removed files included (Iceberg)."""
-        return self._own("entries", version)
+        return self._of_format("entries", version)
 
     def refs(self) -> pa.Table:
         """Branches and tags (Iceberg)."""
-        return self._own("refs")
+        return self._of_format("refs")
 
     def tombstones(self) -> pa.Table:
-        """The removed files that the current snapshot still remembers (Delta)."""
-        return self._own("tombstones")
+        """The tombstones of removed files in the current snapshot (Delta)."""
+        return self._of_format("tombstones")
 
     def transactions(self) -> pa.Table:
         """The newest version that each application has committed (Delta's ``txn``)."""
-        return self._own("transactions")
+        return self._of_format("transactions")
 
     def domains(self) -> pa.Table:
         """The metadata domains of the current snapshot and their configurations (Delta)."""
-        return self._own("domains")
+        return self._of_format("domains")
 
     def log(self) -> pa.Table:
-        """The files of the log, what each is, and whether the current snapshot is made from it (Delta)."""
-        return self._own("log")
+        """The files of the log, the kind of each, and whether the current snapshot was read from it (Delta)."""
+        return self._of_format("log")
 
-    def _own(self, name: str, version: int | str | None = None) -> pa.Table:
+    def _of_format(self, name: str, version: int | str | None = None) -> pa.Table:
         return self._table.snapshot(version).format_snapshot.inspect(name)
 
     def _defined(self, name: str, snapshot: SnapshotHandle | None = None) -> pa.Table | None:
-        """The format's own table of that name, or None."""
-        found = (snapshot or self._table.snapshot()).format_snapshot
-        return found.inspect(name) if name in found.own_metadata_tables else None
+        """The metadata table of that name that the format defines, or None."""
+        format_snapshot = (snapshot or self._table.snapshot()).format_snapshot
+        return format_snapshot.inspect(name) if name in format_snapshot.own_metadata_tables else None
 
 
 def _partitions(files: pa.Table) -> pa.Table:

@@ -1,7 +1,7 @@
-"""Figures and foreign strings made fit to be read: what ``explain`` and the command print.
+"""Format figures and untrusted strings for people. ``explain``, ``health`` and the command (tableformats.cli) use it.
 
-A table's metadata is untrusted: :func:`printable` shows its control characters escaped, so that no column name moves
-a terminal's cursor, and :func:`location_text` shows a location without what may grant access to it.
+A table's metadata is untrusted. :func:`printable` escapes control characters, so that no column name can move a
+terminal's cursor, and :func:`location_text` removes credentials from a location.
 """
 
 from __future__ import annotations
@@ -12,20 +12,23 @@ import re
 __all__ = ["bytes_text", "count_text", "percent_text", "printable", "time_text", "location_text"]
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
-# user:password@ of a URI's authority, and its query, which holds signatures. container@account stays: no secret.
+# user:password@ in a URI, and its query, which may hold a signature. container@account is no secret and stays.
 _USER = re.compile(r"(?<=://)[^/@:]*:[^/@]*@")
 _QUERY = re.compile(r"(?<=.)\?.*", re.DOTALL)
 
 
 def printable(text: str) -> str:
-    """``text`` with control characters, line breaks and invisible marks as escapes: ``\\n``, ``\\x1b``, ``\\u202e``."""
+    """``text`` with control characters, line breaks and invisible characters escaped:
+
+    ``\\n``, ``\\x1b``, ``\\u202e``.
+    """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def location_text(location: str) -> str:
-    """A location without the password and the query of its URI, printable; local paths stay as they are."""
+    """A location, printable and without the password and the query of its URI; local paths are not changed."""
     if "://" in location:
         location = _QUERY.sub("?…", _USER.sub("…@", location))
     return printable(location)
@@ -48,7 +51,7 @@ def bytes_text(size: int) -> str:
 
 
 def percent_text(part: int | None, whole: int | None) -> str:
-    """``1.5 %``; empty where there is no whole. What is not zero is not shown as zero, nor less than all as all."""
+    """``1.5 %``; empty if there is no whole. Only zero is shown as zero, and only the whole as 100 %."""
     if part is None or not whole:
         return ""
     percent = 100 * part / whole
@@ -58,7 +61,7 @@ def percent_text(part: int | None, whole: int | None) -> str:
 
 
 def time_text(moment: dt.datetime | None) -> str:
-    """``2024-01-31 12:00:00 UTC``, with milliseconds where there are any; ``unknown`` for None."""
+    """``2024-01-31 12:00:00 UTC``, with milliseconds unless they are zero; ``unknown`` for None."""
     if moment is None:
         return "unknown"
     fraction = f".{moment.microsecond // 1000:03d}" if moment.microsecond >= 1000 else ""

@@ -36,11 +36,15 @@ class ChangeBatch:
 
     Attributes
     ----------
-    batch : the files; ``keys`` and ``live`` are not looked at, for every file counts, however often it stands there
-    versions : int64[n_files], the version that each file's changes were committed in
-    timestamps_ms : int64[n_files], when, in milliseconds since the epoch, UTC; null = unknown
-    change_types : string[n_files], :data:`INSERT` or :data:`DELETE`; None: the files have a column ``_change_type``,
-        found by name, with one of insert, delete, update_preimage, update_postimage in every row
+    batch : FileBatch
+        The files. Its ``keys`` and ``live`` are ignored: every file counts, however often it stands there.
+    versions : int64[n_files]
+        The version that committed each file's changes.
+    timestamps_ms : int64[n_files]
+        When, in milliseconds since the epoch, UTC; null means unknown.
+    change_types : string[n_files], optional
+        :data:`INSERT` or :data:`DELETE`. None: the files have a column ``_change_type``, found by name, with insert,
+        delete, update_preimage or update_postimage in every row.
     """
 
     batch: FileBatch
@@ -54,8 +58,11 @@ class FormatChanges(ABC):
 
     Attributes
     ----------
-    snapshot : the ending version; rows of all versions are given by its schema, name mapping and paths
-    specs : every partition spec that a batch may name by its ``spec_id``; fields have the ids of ``snapshot.schema``
+    starting_version, ending_version : int
+    snapshot : FormatSnapshot
+        The ending version. Rows of all versions are given by its schema, name mapping and paths.
+    specs : mapping of id to PartitionSpec
+        Every partition spec that a batch may name; fields have the ids of ``snapshot.schema``.
     """
 
     starting_version: int
@@ -71,8 +78,10 @@ class FormatChanges(ABC):
 
         Raises
         ------
-        CorruptMetadataError : the metadata is damaged or incomplete
-        UnsupportedFeatureError : the rows of a version cannot be given by the ending version's schema
+        CorruptMetadataError
+            The metadata is damaged or incomplete.
+        UnsupportedFeatureError
+            The rows of a version cannot be given by the ending version's schema.
         """
 
     @abstractmethod

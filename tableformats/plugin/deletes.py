@@ -16,7 +16,7 @@ __all__ = ["DeleteFiles", "EQUALITY", "deletes_type"]
 
 
 EQUALITY = "equality"
-"""Kind of a delete: rows whose key it names. All other kinds name positions."""
+"""The kind of a delete that names keys of rows. All other kinds name positions."""
 
 
 def deletes_type() -> pa.DataType:
@@ -36,17 +36,23 @@ def deletes_type() -> pa.DataType:
 class DeleteFiles:
     """Deletes of the surviving files of one plan.
 
-    ``files`` is one row a delete file or deletion vector, with at least ``kind``, ``path`` (as stored; null =
-    inline), ``offset``, ``cardinality``, ``record_count``, and what the format needs to read it; ``size_bytes`` are the
-    bytes that are read of it, where known. ``offsets``
-    (int64[n_files + 1]) and ``indices`` (int32) say which rows of ``files`` apply to each surviving file.
+    Attributes
+    ----------
+    files : pyarrow.Table
+        One row a delete file or deletion vector, with at least ``kind``, ``path`` (as stored; null: inline),
+        ``offset``, ``cardinality`` and ``record_count``, and what the format needs to read it. ``size_bytes`` are the
+        bytes that are read of it, where known.
+    offsets : int64[n_files + 1]
+    indices : int32[]
+        The rows ``indices[offsets[i]:offsets[i + 1]]`` of ``files`` apply to the surviving file ``i``.
+    statistics : Statistics, optional
+        Bounds and counts over the rows that each of ``files`` deletes, where they are known. Asked for once.
     """
 
     files: pa.Table
     offsets: np.ndarray
     indices: np.ndarray
     statistics: Statistics | None = None
-    """Bounds and counts over the rows that each of ``files`` deletes, where they are known; asked for once."""
 
     @classmethod
     def none(cls, n_files: int) -> DeleteFiles:
@@ -59,7 +65,7 @@ class DeleteFiles:
         return cls(pa.table(columns), np.zeros(n_files + 1, np.int64), np.zeros(0, np.int32))
 
     def take(self, rows: np.ndarray) -> DeleteFiles:
-        """The deletes of the surviving files ``rows`` (int64) alone, in that order."""
+        """The deletes of the surviving files ``rows`` (int64[k]) alone, in that order."""
         import numpy as np
 
         from ..columnar import compute as pc

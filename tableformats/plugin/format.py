@@ -66,33 +66,38 @@ class FormatTable(ABC):
 
         Raises
         ------
-        SnapshotNotFoundError : no such version, timestamp, branch or tag (the message lists what there is)
-        CorruptMetadataError, UnsupportedFeatureError : as found while reading the metadata
+        SnapshotNotFoundError
+            No such version, timestamp, branch or tag; the message lists what there is.
+        CorruptMetadataError, UnsupportedFeatureError
+            As found while reading the metadata.
         """
 
     def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
         """The newest version, given an older ``snapshot`` of this table; ``snapshot`` itself where nothing is new.
 
-        A format that can read only what is new does so; by default the newest version is opened. Without snapshots
-        (version -1) nothing says whether anything is new, and it always is. Raises as :meth:`snapshot` does.
+        A format that can read only what is new overrides this; by default the newest version is opened. A table without
+        snapshots (version -1) cannot say whether anything is new: it is opened anew. Raises as :meth:`snapshot` does.
         """
         newest = self.snapshot(SnapshotSelector())
         return snapshot if newest.version == snapshot.version != -1 else newest
 
     @abstractmethod
     def history(self, limit: int | None = None) -> pa.Table:
-        """Versions, newest first: at least ``version`` int64, ``timestamp`` timestamp[ms, UTC], ``operation``
-        string; what the format adds follows."""
+        """The versions, newest first; ``limit`` of them at most.
+
+        Columns: ``version`` (int64), ``timestamp`` (timestamp[ms, UTC]), ``operation`` (string), then the format's own.
+        """
 
     def versions_after(self, version: int | None) -> list[int]:
-        """The versions behind ``version`` (None: all) up to the current one, oldest first: by lineage, where there is
-        one. By default what :meth:`history` lists.
+        """The versions after ``version`` (None: all) up to the current one, oldest first.
+
+        Where versions have a lineage, these are the ones of the lineage. By default they are those of :meth:`history`.
 
         Raises
         ------
-        SnapshotNotFoundError : the current version did not come from ``version``, or what lies between is gone
+        SnapshotNotFoundError
+            The current version did not come from ``version``, or versions in between are gone.
         """
-
         known = self.history()["version"].to_pylist()
         if version is None:
             return list(reversed(known))
@@ -107,12 +112,14 @@ class FormatTable(ABC):
 
         Raises
         ------
-        SnapshotNotFoundError : a version is not there, or its changes are not any more (the hint says which are);
-            the ending version is before the starting one
-        UnsupportedFeatureError : the format does not offer changes, or the range cannot be read
-        CorruptMetadataError : as found while reading the metadata
+        SnapshotNotFoundError
+            A version does not exist, or its changes do not exist any more (the hint says which do); the ending version
+            is before the starting one.
+        UnsupportedFeatureError
+            The format has no changes, which is the default, or the range cannot be read.
+        CorruptMetadataError
+            As found while reading the metadata.
         """
-
         raise UnsupportedFeatureError(
             f"changes between versions are not read from {self.format} tables",
             path=self.location,
@@ -121,15 +128,17 @@ class FormatTable(ABC):
         )
 
     def appends(self, exclusive: int | None = None, inclusive: int | None = None) -> FormatSnapshot:
-        """The files that appends behind the version ``exclusive`` and up to ``inclusive`` added, as a snapshot under
-        the schema of the latter: see :meth:`tableformats.Table.incremental_append_scan`.
+        """The files that appends after the version ``exclusive`` and up to ``inclusive`` added, as a snapshot.
+
+        It has the schema of the version ``inclusive``. See :meth:`tableformats.Table.incremental_append_scan`.
 
         Raises
         ------
-        SnapshotNotFoundError : a version is not there, or does not lie behind the other
-        UnsupportedFeatureError : the format does not offer this
+        SnapshotNotFoundError
+            A version does not exist, or does not lie after the other.
+        UnsupportedFeatureError
+            The format does not offer this, which is the default.
         """
-
         raise UnsupportedFeatureError(
             f"appends alone are not read from {self.format} tables",
             path=self.location,
@@ -164,7 +173,7 @@ class TableFormat(ABC):
 
     @abstractmethod
     def detect(self, storage: Storage, options: OpenOptions) -> bool:
-        """Whether ``storage.root`` (a directory or a file) is a table of this format. One or two cheap look-ups."""
+        """Whether ``storage.root`` (a directory or a file) is a table of this format, by one or two requests."""
 
     @abstractmethod
     def open(self, storage: Storage, options: OpenOptions) -> FormatTable:
@@ -172,8 +181,10 @@ class TableFormat(ABC):
 
         Raises
         ------
-        TableNotFoundError : there is none
-        CorruptMetadataError, UnsupportedFeatureError : there is one that cannot be read
+        TableNotFoundError
+            There is no table.
+        CorruptMetadataError, UnsupportedFeatureError
+            There is a table that cannot be read.
         """
 
 

@@ -20,9 +20,18 @@ __all__ = ["Implied", "ImpliedBounds", "PartitionField", "PartitionSpec", "parti
 
 @dataclass(frozen=True)
 class PartitionField:
-    """A column of the partition tuple: ``transform`` applied to the column with id ``source_id``.
+    """A column of the partition tuple: a transform of a column of the table.
 
-    ``id`` is unique over all specs of the table (Iceberg: 1000 and up; other formats number likewise).
+    Attributes
+    ----------
+    id : int
+        Unique over all specs of the table (Iceberg: 1000 and up; other formats number likewise).
+    name : str
+    source_id : int
+        The id of the column that is transformed.
+    transform : Transform
+    type : Type
+        Of the partition values, as the transform gives them.
     """
 
     id: int
@@ -30,16 +39,20 @@ class PartitionField:
     source_id: int
     transform: Transform
     type: Type
-    """Type of the partition values, as the transform gives it."""
 
 
 @dataclass(frozen=True)
 class Implied:
-    """What partition values say of another column, a row a file.
+    """What partition values say of another column, one row a file.
 
-    ``lower`` and ``upper`` [n] have the Arrow type of that column, inclusive, null = unknown. ``may_value`` and
-    ``may_null`` (uint8[n]) are 0 where no row can hold a value, or a NULL. Nothing is said of NaN, so the column is
-    no floating-point one.
+    Nothing is said of NaN, so the column is no floating-point one.
+
+    Attributes
+    ----------
+    lower, upper : array[n]
+        In the Arrow type of the column, inclusive; null means unknown.
+    may_value, may_null : uint8[n]
+        0 where no row can hold a value, or a NULL.
     """
 
     lower: pa.Array
@@ -48,26 +61,15 @@ class Implied:
     may_null: np.ndarray
 
 
-def partition_members(specs: Mapping[int, PartitionSpec]) -> tuple[Field, ...]:
-    """The partition fields of all specs, each id once, in order of id, as members of a struct.
-
-    Evolved specs may use a name again: it then gets the id behind it.
-    """
-    fields = {f.id: f for spec in specs.values() for f in spec.fields}
-    members: dict[str, Field] = {}
-    for _, f in sorted(fields.items()):
-        name = f.name if f.name not in members else f"{f.name}_{f.id}"
-        members[name] = Field(f.id, name, f.type)
-    return tuple(members.values())
-
-
 class ImpliedBounds(ABC):
-    """Bounds of a column that follow from partition columns which the writers computed from it.
+    """Bounds of a column that follow from partition columns, which the writers computed from it.
 
     Attributes
     ----------
-    source_id : the column that is bounded
-    field_ids : the partition fields whose values say so, one or more
+    source_id : int
+        The column that is bounded.
+    field_ids : tuple of int
+        The partition fields whose values say so, one or more.
     """
 
     source_id: int
@@ -75,13 +77,43 @@ class ImpliedBounds(ABC):
 
     @abstractmethod
     def of(self, values: Sequence[pa.Array], source: Type) -> Implied:
-        """What the values of the ``field_ids`` (each [n], in the field's type) say of the column of type ``source``."""
+        """What partition values say of the column.
+
+        Parameters
+        ----------
+        values : sequence of array[n]
+            The values of each of the ``field_ids``, in the type of the field.
+        source : Type
+            The type of the column.
+        """
 
 
 @dataclass(frozen=True)
 class PartitionSpec:
-    """``fields`` make the partition tuple; ``implied`` is what they say of yet other columns, for pruning alone."""
+    """How files are partitioned.
+
+    Attributes
+    ----------
+    id : int
+    fields : tuple of PartitionField
+        The partition tuple.
+    implied : tuple of ImpliedBounds
+        What the partition values say of further columns. Used for pruning only.
+    """
 
     id: int
     fields: tuple[PartitionField, ...]
     implied: tuple[ImpliedBounds, ...] = ()
+
+
+def partition_members(specs: Mapping[int, PartitionSpec]) -> tuple[Field, ...]:
+    """The partition fields of all specs, each id once, in order of id, as members of a struct.
+
+    Where evolved specs use a name for two fields, the second one is called by its name and id.
+    """
+    fields = {f.id: f for spec in specs.values() for f in spec.fields}
+    members: dict[str, Field] = {}
+    for _, f in sorted(fields.items()):
+        name = f.name if f.name not in members else f"{f.name}_{f.id}"
+        members[name] = Field(f.id, name, f.type)
+    return tuple(members.values())

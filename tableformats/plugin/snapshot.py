@@ -49,8 +49,17 @@ class ReadRequest:
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """How a table wants its plans cut and packed; see :meth:`tableformats.ScanPlan.splits`. Sizes are bytes.
-    The defaults are Iceberg's. Source: its documentation, "Configuration", "Read properties"."""
+    """How the plans of a table are split where the caller does not say; see :meth:`tableformats.ScanPlan.splits`.
+
+    The defaults are Iceberg's. Source: Iceberg documentation, "Configuration", "Read properties".
+
+    Attributes
+    ----------
+    target_size, open_cost : int
+        Bytes.
+    lookback : int
+        Open groups.
+    """
 
     target_size: int = 128 << 20
     open_cost: int = 4 << 20
@@ -58,29 +67,47 @@ class SplitOptions:
 
 
 class FormatSnapshot(ABC):
-    """One version of a table: immutable, cheap until it is read."""
+    """One version of a table: immutable, and cheap until it is read.
+
+    Attributes
+    ----------
+    version : int
+        Delta version or Iceberg snapshot id; -1 for a table without snapshots.
+    timestamp_ms : int, optional
+        When the version was committed, in milliseconds since the epoch, UTC.
+    schema : Schema
+    specs : mapping of id to PartitionSpec
+        All partition specs of the table; formats with one spec use id 0.
+    default_spec_id : int
+        The spec of new files.
+    properties : mapping of str to str
+    name_mapping : NameMapping
+    schema_history : sequence of Schema
+        The schemas of the table that are still known, oldest first: equality deletes may name a dropped column.
+    schema_history_is_complete : bool
+        Whether every live file was written with one of the schemas of the history. Only then does an engine that finds
+        columns by name inside of files (Spark's filters) trust a name that always meant one field id.
+    metadata_columns : tuple of MetadataColumn
+        What a scan may select beside the schema's columns.
+    extra_columns : tuple of str
+        Columns of ``FileBatch.files`` that ``plan.files`` shows after the fixed ones.
+    own_metadata_tables : frozenset of str
+        Those of the metadata tables files, history, partitions and snapshots that the format defines itself;
+        :meth:`inspect` gives them.
+    """
 
     version: int
-    """Delta version or Iceberg snapshot id; -1 for a table without snapshots."""
     timestamp_ms: int | None
     schema: Schema
     specs: Mapping[int, PartitionSpec]
-    """All partition specs of the table by id; formats with one spec use id 0."""
     default_spec_id: int
     properties: Mapping[str, str]
     name_mapping: NameMapping
     schema_history: Sequence[Schema] = ()
-    """The schemas of the table that are still known, oldest first: equality deletes may name a dropped column."""
     schema_history_is_complete: bool = False
-    """Whether no live file can have been written with another schema than those of the history. Only then is a name
-    that means one field id throughout trusted where an engine matches names inside of files (Spark's filters)."""
     metadata_columns: tuple[MetadataColumn, ...] = ()
-    """What a scan may select beside the schema's columns."""
     extra_columns: tuple[str, ...] = ()
-    """Columns of ``FileBatch.files`` that appear in ``plan.files`` after the fixed ones."""
     own_metadata_tables: frozenset[str] = frozenset()
-    """Which of the metadata tables that every table has (files, history, partitions, snapshots) the format defines
-    itself: :meth:`inspect` gives these."""
 
     def __getstate__(self) -> dict[str, object]:
         """The state that other processes get, to read parts or files that were planned here.
@@ -93,22 +120,27 @@ class FormatSnapshot(ABC):
 
     @property
     def split_options(self) -> SplitOptions:
-        """What :meth:`tableformats.ScanPlan.splits` takes where the caller says nothing.
+        """What :meth:`tableformats.ScanPlan.splits` uses where the caller does not say.
 
-        Raises CorruptMetadataError where the table's properties cannot be used.
+        Raises
+        ------
+        CorruptMetadataError
+            The table's properties are no numbers.
         """
         return SplitOptions()
 
     def parts(self, request: ReadRequest) -> Sequence[MetadataPart]:
-        """What lists the snapshot's files, newest first; fills the metadata counters of ``request.report``.
+        """The parts of the metadata that list the snapshot's files, newest first.
 
-        The core reads the parts that it does not know, several at once. A format without a cache, or of small tables,
-        implements :meth:`read` instead.
+        Counts the metadata that is read in ``request.report``. The core reads the parts that it has not cached, several
+        at once. A format of small tables may implement :meth:`read` instead.
 
         Raises
         ------
-        CorruptMetadataError : the metadata is damaged or incomplete
-        UnsupportedFeatureError : it needs what is not built
+        CorruptMetadataError
+            The metadata is damaged or incomplete.
+        UnsupportedFeatureError
+            It needs a feature that is not built.
         """
         if type(self).read is FormatSnapshot.read:
             raise PluginContractError(f"{type(self).__name__} implements neither parts() nor read()", field="parts")
@@ -120,9 +152,14 @@ class FormatSnapshot(ABC):
             yield from part.read(request.report)
 
     def verify(self, report: ScanReport) -> None:  # noqa: B027
-        """Called once a plan, after the last batch, when ``report`` counts all live files and their bytes.
+        """Compare ``report``, which counts all live files and their bytes, with totals that the format recorded.
 
-        Raises CorruptMetadataError where the format recorded other totals for this version.
+        Called once a plan, after the last batch. By default there are no totals.
+
+        Raises
+        ------
+        CorruptMetadataError
+            The format recorded other totals for this version.
         """
 
     @abstractmethod
@@ -140,41 +177,57 @@ class FormatSnapshot(ABC):
 
     @abstractmethod
     def resolve_paths(self, paths: pa.Array) -> pa.Array:
-        """Stored paths -> absolute, decoded ones (see :meth:`tableformats.io.storage.Storage.resolve`).
+        """Absolute, decoded paths for stored ones (string[n]); see :meth:`Storage.resolve`.
 
         Raises
         ------
-        PathNotAllowedError : a path leaves the table's root and was not allowed
+        PathNotAllowedError
+            A path leaves the table's store and was not allowed.
         """
 
     def check_paths(self, paths: pa.Array) -> None:
-        """Called for what a plan leaves (string[n], some of them at a time, on any thread; before a limit): raises what
-        :meth:`resolve_paths` would, which is called when somebody asks for paths. To be overridden where looking at
-        paths costs less than making them."""
+        """Raise what :meth:`resolve_paths` would raise for stored paths (string[n]).
+
+        Called while a table is planned, on any thread, for the surviving files. Override it where checking paths costs
+        less than making them.
+        """
         self.resolve_paths(paths)
 
     @abstractmethod
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
-        """The 0-based positions of the rows that ``deletes`` (rows of :attr:`DeleteFiles.files` of the kinds
-        "deletion_vector" and "position", all of one data file) delete from the file stored as ``path``.
+        """The positions, from 0 on, of the deleted rows of one data file.
+
+        Parameters
+        ----------
+        path : str
+            The data file, as stored.
+        record_count : int, optional
+            Its physical rows, where known.
+        deletes : pyarrow.Table
+            Those rows of :attr:`DeleteFiles.files`, of the kinds "deletion_vector" and "position", that apply to it.
 
         Raises
         ------
-        CorruptMetadataError : damaged or contradictory deletion vectors
+        CorruptMetadataError
+            Damaged or contradictory deletion vectors.
         """
 
     def equality_deletes(self, delete: Mapping[str, object]) -> pa.Table:
         """The keys of one equality delete file: columns named by field id (``"3"``), in the field's Arrow type.
 
-        Only for formats that have them. Raises UnsupportedFeatureError otherwise.
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format has no equality deletes, which is the default.
         """
-
         raise UnsupportedFeatureError("this format has no equality deletes", field="equality deletes")
 
     def inspect(self, name: str) -> pa.Table:
-        """The metadata table ``name`` of the format's own ("manifests", "entries", "refs", ...).
+        """A metadata table of the format's own ("manifests", "entries", "refs", ...).
 
-        Raises UnsupportedFeatureError where the format has no such table.
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format has no table ``name``.
         """
-
         raise UnsupportedFeatureError(f"this format has no metadata table {name!r}", field=name)

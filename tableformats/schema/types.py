@@ -97,6 +97,9 @@ class Field:
         What the format stores with the field.
     collation : str, optional
         How the values of a string column compare. None: by their UTF-8 bytes.
+    char_length : int, optional
+        ``n`` of a string column that is CHAR(n): its values are padded with spaces to ``n`` characters wherever they
+        are read, whatever is stored. None: values are as they are stored.
     """
 
     id: int
@@ -109,6 +112,7 @@ class Field:
     doc: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict, compare=False, hash=False)
     collation: str | None = None
+    char_length: int | None = None
 
     @property
     def stored_name(self) -> str:

@@ -1,7 +1,11 @@
-"""Run a plan with Spark: :func:`to_spark` gives a DataFrame over a plan's files, :func:`read` opens a table first.
+"""What Spark users call: tables as DataFrames, as a data source for SQL, and as streams.
 
-Nothing is installed into Spark: no JAR, no session setting. See :mod:`path` for sessions with a
-JVM, :mod:`tableformats.engines.spark.portable.path` for Spark Connect, and docs/spark.md for SQL and streams.
+:func:`read` opens a table and gives its rows as a DataFrame; :func:`to_spark` does so for a scan. Nothing is installed
+into Spark: no JAR, no session setting. :mod:`tableformats.engines.spark` runs the plan.
+
+:mod:`datasource` is the Python data source ``tableformats``, for ``spark.read.format("tableformats")`` and SQL, and
+:mod:`options` its options. :mod:`streaming` reads a table as a stream, with :mod:`stream_files` to number its files;
+:mod:`file_groups` is what batch reads and streams share. docs/spark.md says how to use them.
 """
 
 from __future__ import annotations
@@ -35,8 +39,21 @@ def read(
 ) -> DataFrame:
     """A table as a DataFrame: ``open_table(location, ...).scan(...).to_spark(spark, mode, staging)``.
 
-    ``scan`` are the arguments of :meth:`tableformats.Table.scan` (``filter``, ``columns``, ``version``, ...); the
-    others are those of :func:`tableformats.open_table`, and so are the errors of all three.
+    Parameters
+    ----------
+    spark : SparkSession
+        Classic, or Spark Connect.
+    location, format, catalog, storage_options, relocate, allow_paths, cache
+        See :func:`tableformats.open_table`.
+    mode, staging : str, optional
+        See :func:`to_spark`.
+    **scan
+        Arguments of :meth:`tableformats.Table.scan`: ``filter``, ``columns``, ``version``, ...
+
+    Raises
+    ------
+    TableFormatsError
+        As these three functions raise it.
     """
     from ..table.table import open_table
 

@@ -1,43 +1,42 @@
-"""The Python data source ``tableformats``: tables for ``spark.read.format("tableformats")`` and SQL, on any session.
+"""The Python data source ``tableformats``, for ``spark.read.format("tableformats")`` and SQL, in any session.
 
-Spark plans in one Python process and reads in others. Here the plan is made where the session's driver is; executors
-get packed groups of files and read them with pyarrow (:mod:`arrow`). No JAR and no Py4J is needed, so
-Spark Connect and serverless sessions are served too; where there is a classic session, the native path is faster.
-Imported only by processes that use PySpark 4.0 or later.
+Spark plans in a Python process of the driver and reads in others. The plan is made in the first; executors get groups
+of planned files and read them with pyarrow (:mod:`tableformats.engines.arrow`). It needs neither JARs nor Py4J, so it
+works with Spark Connect and serverless sessions. In a classic session the native path is faster. Imported only by
+processes that use PySpark 4.0 or later.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from ..engines.spark.batches import SparkBatches, spark_schema_json
-from ..engines.spark.distributed.transport import Access, PackedScan, pack_scan, unpack_scan
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
 from ..expressions import tree as ex
+from .file_groups import TaskReader, check_schema, file_groups, spark_schema
 from .options import ReadOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..table.scan import Scan, ScanPlan, ScanTask
+    from ..table.scan import Scan
     from .streaming import StreamReader
 
-__all__ = ["FileGroup", "TableFormatsDataSource", "TaskReader", "check_schema", "file_groups"]
+__all__ = ["TableFormatsDataSource"]
 
 _PUSHDOWN_PROCESS = "pyspark.sql.worker.data_source_pushdown_filters"
-"""The module that Spark runs to plan a read with pushed filters, and only then (4.1 and later)."""
+"""The module that Spark 4.1 and later runs to plan a read with pushed filters, and only then."""
 
 
 class TableFormatsDataSource(DataSource):
-    """``tableformats``: see docs/spark.md for the options.
+    """The data source ``tableformats``; docs/spark.md lists its options.
 
-    A DataFrame or view reads the version that was current when it was made. Raises what
-    :func:`tableformats.open_table` and :meth:`tableformats.Table.scan` do; Spark shows the error with its own.
+    A DataFrame or view reads the version that was current when it was made. It raises the errors of
+    :func:`tableformats.open_table` and :meth:`tableformats.Table.scan`; Spark shows them inside its own.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -56,24 +55,27 @@ class TableFormatsDataSource(DataSource):
         """The columns of the table, all nullable; called once, when the DataFrame or view is made."""
         table = self._read.open_table()
         if self._read.is_streaming:
-            return _struct(self._read.restrict(table.snapshot()))
+            return spark_schema(self._read.restrict(table.snapshot()))
         scan = self._read.scan(table)
         self._version = scan.snapshot.version
-        return _struct(scan)
+        return spark_schema(scan)
 
     def reader(self, schema: StructType) -> BatchReader:
-        """What plans one query."""
+        """The reader of one query."""
         scan = self._read.scan(self._read.open_table(), self._version)
         check_schema(scan, schema)
-        kind = PushdownReader if self._takes_filters() else BatchReader
-        return kind(scan, self._read)
+        reader = PushdownReader if self._accepts_filters() else BatchReader
+        return reader(scan, self._read)
 
-    def _takes_filters(self) -> bool:
-        """Before limits could be pushed too, Spark kept the plan of the query that pushed filters last for all that
-        read the same relation, even for those that pushed none: rows would be missing. There filters are pushed only
-        where the option ``pushFilters`` says that the relation is read once.
+    def _accepts_filters(self) -> bool:
+        """Whether Spark may push filters down.
 
-        Source: Spark, ``PythonScanBuilder.pushFilters``, ``PythonDataSourceV2.setReadInfo``."""
+        Versions of Spark that cannot push limits reuse the plan of the last query with pushed filters for all queries
+        of the same relation, even for those without filters, which would lose rows. For these versions the option
+        ``pushFilters`` must say that the relation is read only once.
+
+        Source: Spark, ``PythonScanBuilder.pushFilters``, ``PythonDataSourceV2.setReadInfo``.
+        """
         is_scoped = hasattr(DataSourceReader, "pushLimit")
         return _PUSHDOWN_PROCESS in sys.modules and (is_scoped or self._read.flag("pushFilters"))
 
@@ -83,61 +85,8 @@ class TableFormatsDataSource(DataSource):
         return StreamReader(self._read, schema)
 
 
-def _struct(scan: Scan) -> StructType:
-    return StructType.fromJson(spark_schema_json(scan.schema))
-
-
-def check_schema(scan: Scan, schema: StructType) -> None:
-    """Raise UnsupportedFeatureError unless ``schema`` is what the rows of ``scan`` have."""
-    own = _struct(scan)
-    if own != schema:
-        raise UnsupportedFeatureError(
-            f"the rows have the columns {own.simpleString()}, not {schema.simpleString()}",
-            field="schema",
-            path=scan.snapshot.location,
-            hint="Give no schema. If the table's schema has just changed, read or start the query again",
-        )
-
-
-class FileGroup(InputPartition):
-    """Files, or parts of them, that one Spark task reads."""
-
-    def __init__(self, scan: PackedScan, tasks: Sequence[ScanTask]) -> None:
-        super().__init__(None)
-        self.scan = scan
-        self.tasks = list(tasks)
-
-    def __repr__(self) -> str:
-        return f"FileGroup({len(self.tasks)} files)"
-
-
-def file_groups(plan: ScanPlan, options: ReadOptions) -> list[InputPartition]:
-    """The files of ``plan``, packed as the options and the table say."""
-    sizes = {"target_size": options.size("split-size"), "open_cost": options.size("file-open-cost")}
-    given = {name: size for name, size in sizes.items() if size is not None}
-    scan = pack_scan(plan.scan)
-    return [FileGroup(scan, tasks) for tasks in plan.splits(**given)]
-
-
-class TaskReader:
-    """What executors have: reads groups of planned files."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-
-    def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
-        """The rows of the group's files; of anything else none, for Spark makes up a partition where there is none."""
-        from ..engines.arrow import read_tasks
-
-        if not isinstance(partition, FileGroup):
-            return
-        scan = unpack_scan(partition.scan, self._access)
-        batches = SparkBatches(scan.schema)
-        yield from map(batches.convert, read_tasks(scan, partition.tasks))
-
-
 class BatchReader(DataSourceReader):
-    """Plans a read. What is pickled of it for executors is a :class:`TaskReader`."""
+    """Plans a read. For executors it is pickled as a :class:`TaskReader`."""
 
     def __init__(self, scan: Scan, options: ReadOptions) -> None:
         self._scan = scan
@@ -155,11 +104,14 @@ class BatchReader(DataSourceReader):
 
 
 class PushdownReader(BatchReader):
-    """A reader that takes Spark's filters. Spark refuses one where ``spark.sql.python.filterPushdown.enabled`` is
-    false, so there is one without."""
+    """A reader that accepts filters from Spark.
+
+    It is a class of its own, because Spark refuses such readers if ``spark.sql.python.filterPushdown.enabled`` is
+    false.
+    """
 
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
-        """Plan with the filters, and leave them to Spark as well."""
+        """Use the filters to plan. All are returned, so Spark applies them to the rows too."""
         for filter in filters:
             try:
                 predicate = self._scan.snapshot.bind(_predicate(filter), case_sensitive=True)
@@ -170,7 +122,7 @@ class PushdownReader(BatchReader):
 
 
 def _predicate(filter: Any) -> ex.Expression:
-    """A filter of ``pyspark.sql.datasource``. Raises KeyError for one that has no counterpart."""
+    """A filter of ``pyspark.sql.datasource`` as a predicate. Raises KeyError if it has no counterpart."""
     kind = type(filter).__name__
     if kind == "Not":
         return ex.Not(_predicate(filter.child))

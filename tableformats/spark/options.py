@@ -1,6 +1,6 @@
-"""The options of ``spark.read.format("tableformats")``: which there are, and what their texts mean.
+"""The options of ``spark.read.format("tableformats")`` and their values.
 
-Spark gives every option as text and its name in lower case. An option that is not known is an error: a misspelt
+Spark passes every option as text, with its name in lower case. An unknown option is an error, because a misspelt
 ``versionAsOf`` must not read another version.
 """
 
@@ -31,7 +31,7 @@ _CHANGES = ("readChangeFeed", "startingVersion", "endingVersion")
 _APPENDS = ("start-snapshot-id", "end-snapshot-id")
 
 BATCH = (*_TABLE, *_ROWS, "pushFilters", *_SNAPSHOT, _EXPECTED, *_CHANGES, *_APPENDS)
-"""What a batch read takes."""
+"""The options of a batch read."""
 
 STREAM = (
     *_TABLE,
@@ -45,7 +45,7 @@ STREAM = (
     "streaming-skip-delete-snapshots",
     "streaming-skip-overwrite-snapshots",
 )
-"""What a streaming read takes."""
+"""The options of a streaming read."""
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^,`]*[^,`\s]))\s*(,|$)")
 
 
@@ -54,11 +54,13 @@ class ReadOptions:
 
     Parameters
     ----------
-    options : as Spark gives them; names in any case
+    options : Mapping[str, str]
+        As Spark passes them; names in any case.
 
     Raises
     ------
-    UnsupportedFeatureError : an option that there is not (``field`` names it)
+    UnsupportedFeatureError
+        An unknown option; ``field`` names it.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -74,7 +76,7 @@ class ReadOptions:
         return f"ReadOptions({sorted(self._texts)})"
 
     def check(self, allowed: tuple[str, ...], what: str) -> None:
-        """Raise UnsupportedFeatureError where an option is given that ``what`` does not take."""
+        """Raise UnsupportedFeatureError if an option is given that is not ``allowed`` in ``what``, a kind of read."""
         for name in self._texts:
             if name not in allowed:
                 raise UnsupportedFeatureError(
@@ -84,17 +86,18 @@ class ReadOptions:
     # ---- values -------------------------------------------------------------------------------------------------
 
     def text(self, name: str) -> str | None:
+        """The option's text; None if it is not given."""
         return self._texts.get(name)
 
     def flag(self, name: str) -> bool:
-        """Whether the option is ``true``. Raises TableFormatsError for other words than true and false."""
+        """Whether the option is ``true``. Raises TableFormatsError unless it is ``true`` or ``false``."""
         text = self._texts.get(name, "false").strip().lower()
         if text not in ("true", "false"):
             raise _malformed(name, "true or false")
         return text == "true"
 
     def number(self, name: str) -> int | None:
-        """A whole number from 1 on. Raises TableFormatsError."""
+        """A positive integer; None if it is not given. Raises TableFormatsError for other values."""
         text = self._texts.get(name)
         if text is None:
             return None
@@ -103,7 +106,7 @@ class ReadOptions:
         return int(text)
 
     def version(self, name: str) -> int | str | None:
-        """A number, or text: a version or the name of a ref; epoch milliseconds or an ISO 8601 time."""
+        """A version, a ref or a timestamp: an integer if the text is one, otherwise the text; None if not given."""
         text = self._texts.get(name)
         if text is None:
             return None
@@ -111,7 +114,7 @@ class ReadOptions:
         return int(text) if text.isascii() and text.removeprefix("-").isdigit() else text
 
     def size(self, name: str) -> int | None:
-        """Bytes. Raises TableFormatsError."""
+        """A number of bytes; None if it is not given. Raises TableFormatsError for other values."""
         from ..planning.splits import size_in_bytes
 
         text = self._texts.get(name)
@@ -121,7 +124,10 @@ class ReadOptions:
             raise _malformed(name, "bytes, or a number with kb, mb, gb or tb") from error
 
     def columns(self) -> list[str] | None:
-        """Names separated by commas; one with a comma in it stands in backticks. Raises TableFormatsError."""
+        """Names separated by commas, in backticks if they contain one; None if the option is not given.
+
+        Raises TableFormatsError for other values.
+        """
         text = self._texts.get("columns")
         return None if text is None else _names(text)
 
@@ -138,11 +144,11 @@ class ReadOptions:
             raise _malformed(name, form)
         return found
 
-    # ---- what they ask for --------------------------------------------------------------------------------------
+    # ---- the table and its rows ---------------------------------------------------------------------------------
 
     @cached_property
     def access(self) -> Access:
-        """How executors open the store. Raises TableFormatsError."""
+        """What executors need to open the store. Raises TableFormatsError for malformed options."""
         options = self._json("storageOptions", dict, 'a JSON object, such as {"anon": true}')
         allowed = self._json("allowPaths", list, 'a JSON list, such as ["s3://other/"]')
         return Access(options or {}, tuple(map(str, allowed or ())), self._limits())
@@ -159,7 +165,7 @@ class ReadOptions:
             ) from error
 
     def open_table(self) -> Table:
-        """The table. Raises as :func:`tableformats.open_table`, and TableFormatsError without a path."""
+        """The table. Raises as :func:`tableformats.open_table` does, and TableFormatsError if no path is given."""
         from ..table.table import open_table
 
         location = self._texts.get("path")
@@ -185,7 +191,7 @@ class ReadOptions:
 
     @property
     def is_streaming(self) -> bool:
-        """Whether only a streaming read takes these options."""
+        """Whether the options are those of a streaming read and not of a batch read."""
         return not set(self._texts) <= set(BATCH) or self._has_bare_range
 
     @property
@@ -194,12 +200,21 @@ class ReadOptions:
         return is_range and not self.flag("readChangeFeed")
 
     def scan(self, table: Table, version: int | None = None) -> Scan:
-        """The rows of a batch read, as they were at ``version`` where the table has moved on since.
+        """The rows of a batch read.
+
+        Parameters
+        ----------
+        table : Table
+            The table.
+        version : int, optional
+            The version to read if the options select none; None: the current one.
 
         Raises
         ------
-        UnsupportedFeatureError, TableFormatsError : options that a batch read does not take, or that do not go together
-        SnapshotNotFoundError, InvalidPredicateError : as the verbs of :class:`tableformats.Table` raise them
+        UnsupportedFeatureError, TableFormatsError
+            Options that a batch read does not have, or that exclude each other.
+        SnapshotNotFoundError, InvalidPredicateError
+            As the methods of :class:`tableformats.Table` raise them.
         """
         self.check(BATCH, "a batch read")
         found = self.restrict(self._rows(table, None))
@@ -210,11 +225,11 @@ class ReadOptions:
                 path=table.location,
                 hint="Make the DataFrame again",
             )
-        moved = version is not None and version != found.snapshot.version
-        return self.restrict(self._rows(table, version)) if moved else found
+        is_newer = version is not None and version != found.snapshot.version
+        return self.restrict(self._rows(table, version)) if is_newer else found
 
     def _rows(self, table: Table, version: int | None) -> Snapshot | Scan:
-        """What the options select; ``version`` is the last one of it where they do not say."""
+        """The snapshot or change scan that the options select; ``version`` is its last version if they do not say."""
         if self._has_bare_range:
             raise TableFormatsError(
                 "a range of versions was given, but not what of it",
@@ -248,7 +263,7 @@ class ReadOptions:
         )
 
     def restrict(self, rows: Snapshot | Scan) -> Scan:
-        """``rows`` with the filter and the columns that were asked for. Raises InvalidPredicateError."""
+        """``rows`` with the options' filter and columns. Raises InvalidPredicateError for a malformed filter."""
         from ..table.table import Snapshot
 
         case_sensitive = self.flag("caseSensitive")

@@ -1,7 +1,7 @@
-"""The files that a stream reads, numbered so that an offset means the same files whenever it is read again.
+"""The files that a stream reads, with numbers that stay the same whenever an offset is read again.
 
-Files of one version are numbered by their stored paths, all of them, whatever filter the stream has: a version's files
-never change, while the order in which a log names them may.
+All files of a version are numbered in the order of their stored paths, whatever filter the stream has. The files of a
+version never change, but the order in which a log lists them may.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ..errors import UnsupportedFeatureError
 from ..expressions import tree as ex
 from ..table.changes import CHANGE_COLUMNS
-from .datasource import check_schema
+from .file_groups import check_schema
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -29,21 +29,29 @@ if TYPE_CHECKING:
 __all__ = ["ALL", "AppendedFiles", "InitialFiles", "StreamFiles"]
 
 ALL = -1
-"""As the end of a range of files: behind the last one."""
+"""As the end of a range of files: after the last one."""
 
-_PASSING_OVER = {
+_SKIP_OPTIONS = {
     "delete": ("ignoreDeletes", "skipChangeCommits", "streaming-skip-delete-snapshots"),
     "change": ("skipChangeCommits", "streaming-skip-overwrite-snapshots"),
 }
-"""The options that let a stream pass over versions of a kind."""
+"""The options that let a stream skip versions, by the kind of version."""
 
 
 class StreamFiles:
-    """The files of ``rows``, which have the columns of ``schema``, by version and number.
+    """The files of a scan by version and number.
+
+    Parameters
+    ----------
+    rows : Scan
+        The scan.
+    schema : StructType
+        The columns of the stream.
 
     Raises
     ------
-    UnsupportedFeatureError : they have not
+    UnsupportedFeatureError
+        The scan has other columns than the stream.
     """
 
     def __init__(self, rows: Scan, schema: StructType) -> None:
@@ -56,17 +64,22 @@ class StreamFiles:
         self._sizes = pc.fill_null(self._listing.survivors["size_bytes"], 0).to_numpy()
 
     def _versions_of(self, plan: ScanPlan) -> np.ndarray:
-        """int64[n]: the version of each file of ``plan``."""
+        """The version of each file of ``plan``, as int64[n]."""
         raise NotImplementedError
 
     def sizes(self, version: int) -> list[int]:
-        """Bytes of the version's files, by number."""
+        """The size in bytes of each file of the version, by number."""
         rows = self._versions == version
         return np.bincount(self._numbers[rows], self._sizes[rows]).astype(np.int64).tolist()  # type: ignore[no-any-return]
 
     def plan(self, ranges: Mapping[int, tuple[int, int]]) -> ScanPlan:
-        """The plan of some files: of each version those from a number on and before another one (:data:`ALL`: all
-        that follow)."""
+        """The plan of ranges of files.
+
+        Parameters
+        ----------
+        ranges : Mapping[int, tuple[int, int]]
+            By version, the first number and the number after the last one (:data:`ALL`: to the end).
+        """
         if self._plan is None:
             self._plan = self._rows.plan()
         plan = self._plan
@@ -74,12 +87,12 @@ class StreamFiles:
         if plan is not self._listing:
             versions = self._versions_of(plan)
             known = _keys(self._versions, self._listing.survivors["path"])
-            places = pc.index_in(_keys(versions, plan.survivors["path"]), value_set=known)
-            numbers = numbers[places.to_numpy()]
+            indexes = pc.index_in(_keys(versions, plan.survivors["path"]), value_set=known)
+            numbers = numbers[indexes.to_numpy()]
         chosen = np.zeros(len(plan), bool)
         for version, (first, last) in ranges.items():
-            behind = last if last != ALL else np.iinfo(np.int64).max
-            chosen |= (versions == version) & (numbers >= first) & (numbers < behind)
+            end = last if last != ALL else np.iinfo(np.int64).max
+            chosen |= (versions == version) & (numbers >= first) & (numbers < end)
         return plan.take(np.flatnonzero(chosen))
 
 
@@ -101,44 +114,45 @@ class AppendedFiles(StreamFiles):
 
     def __init__(self, table: Table, first: int, options: ReadOptions, schema: StructType) -> None:
         changes = table.changes(first)
-        own = [f.name for f in changes.schema if f not in CHANGE_COLUMNS]
-        super().__init__(options.restrict(changes.select(*own)), schema)
+        table_columns = [f.name for f in changes.schema if f not in CHANGE_COLUMNS]
+        super().__init__(options.restrict(changes.select(*table_columns)), schema)
         self._location = table.location
-        self._passes = {kind for kind, names in _PASSING_OVER.items() if any(map(options.flag, names))}
+        self._skipped_kinds = {kind for kind, names in _SKIP_OPTIONS.items() if any(map(options.flag, names))}
         self._kinds = pc.fill_null(_constant(self._listing, 0), "change").to_numpy(zero_copy_only=False)
 
     def _versions_of(self, plan: ScanPlan) -> np.ndarray:
         return _constant(plan, 1).to_numpy()
 
     def sizes(self, version: int) -> list[int]:
-        """Bytes of the files that the version appended; none of one that is passed over.
+        """The size in bytes of each file that the version appended; empty for a version that is skipped.
 
         Raises
         ------
-        UnsupportedFeatureError : the version deleted or changed rows, and no option says to pass over it
+        UnsupportedFeatureError
+            The version deleted or changed rows, and no option says to skip it.
         """
         kinds = set(self._kinds[self._versions == version])
         if kinds <= {"insert"}:
             return super().sizes(version)
         kind = "delete" if kinds == {"delete"} else "change"
-        if kind in self._passes:
+        if kind in self._skipped_kinds:
             return []
         what = "deleted rows" if kind == "delete" else "deleted or changed rows"
         raise UnsupportedFeatureError(
             f"version {version} {what}, and a stream gives appended rows alone",
             path=self._location,
             field=f"version {version}",
-            hint=f"Pass over such versions with {' or '.join(_PASSING_OVER[kind])}, or read them with readChangeFeed",
+            hint=f"Pass over such versions with {' or '.join(_SKIP_OPTIONS[kind])}, or read them with readChangeFeed",
         )
 
 
 def _constant(plan: ScanPlan, which: int) -> pa.Array:
-    """A change column, which is a partition value, of each file."""
+    """One of the change columns, which are partition values, for each file."""
     return _flat(pc.struct_field(plan.survivors["partition"], str(CHANGE_COLUMNS[which].id)))
 
 
 def _numbers(versions: np.ndarray, paths: pa.ChunkedArray) -> np.ndarray:
-    """int64[n]: the place of each file among the paths of its version, in the order of these; equal for equal paths."""
+    """The rank of each file's path among the sorted paths of its version, as int64[n]; equal for equal paths."""
     numbers = np.zeros(len(versions), np.int64)
     if not len(versions):
         return numbers

@@ -1,8 +1,8 @@
-"""Streaming reads of tables that are appended to: every row that a version appended, once, in the order of versions.
+"""Streaming reads: every row that a version of the table appended, once, in the order of versions.
 
-An offset is a version and how many of its files were read, so a query that starts again from its checkpoint reads the
-same files for the same offsets. A stream begins with the rows of the current version, unless told another start.
-Versions that delete or change rows end the query with an error, unless options say to pass over them.
+An offset is a version and a number of its files that were read. So a query that restarts from its checkpoint reads the
+same files for the same offsets. A stream starts with the rows of the current version, unless the options say otherwise.
+Versions that delete or change rows end the query with an error, unless options say to skip them.
 Source of the options' meaning: Delta Lake documentation, "Table streaming reads and writes"; Iceberg documentation,
 "Spark Structured Streaming".
 """
@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from ..errors import UnsupportedFeatureError
 from ..plugin.format import utc_datetime
 from ..table.table import epoch_ms
-from .datasource import TaskReader, file_groups
+from .file_groups import TaskReader, file_groups
 from .options import STREAM, ReadOptions
 from .stream_files import ALL, AppendedFiles, InitialFiles, StreamFiles
 
@@ -42,14 +42,23 @@ except ImportError:  # before Spark 4.2
 __all__ = ["Offset", "StreamReader"]
 
 DEFAULT_MAX_FILES = 1000
-"""Files of a micro-batch where no limit is given, as Delta has it."""
+"""Files of a micro-batch if no limit is given; Delta has the same default."""
 _UNLIMITED = 1 << 62
 
 
 @dataclass(frozen=True)
 class Offset:
-    """Where a stream stands: behind the first ``index`` files (:data:`ALL`: behind all) that ``version`` appended, in
-    the order of :class:`StreamFiles`; ``initial``: of the files that the version has, with which the stream began."""
+    """A position in a stream.
+
+    Attributes
+    ----------
+    version : int
+        The version whose files are being read.
+    index : int
+        How many of its files were read, in the order of :class:`StreamFiles`; :data:`ALL`: all.
+    initial : bool
+        Whether the files are all files of the version, with which the stream starts, and not those that it appended.
+    """
 
     version: int
     index: int
@@ -57,17 +66,18 @@ class Offset:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Offset:
+        """The offset from the form in which Spark stores it."""
         return cls(values["version"], values["index"], values["initial"])
 
     @property
-    def is_within(self) -> bool:
-        """Whether files of ``version`` may lie ahead."""
+    def has_more_files(self) -> bool:
+        """Whether files of ``version`` may still have to be read."""
         return self.index != ALL
 
 
 @dataclass(frozen=True)
-class _Ahead:
-    """Files that lie ahead: those of ``version``, by number."""
+class _VersionFiles:
+    """The sizes of the files of a version, by number."""
 
     version: int
     initial: bool
@@ -75,21 +85,23 @@ class _Ahead:
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans the micro-batches of one query; see docs/spark.md. Executors get a :class:`TaskReader`.
+    """Plans the micro-batches of one query, see docs/spark.md. For executors it is pickled as a :class:`TaskReader`.
 
     Raises
     ------
-    UnsupportedFeatureError : a version deleted or changed rows; the table's columns have changed
-    SnapshotNotFoundError : versions that were not read yet are not there any more
+    UnsupportedFeatureError
+        A version deleted or changed rows; the table's columns have changed.
+    SnapshotNotFoundError
+        Versions that were not read yet are gone.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         options.check(STREAM, "a streaming read")
         self._options = options
         self._schema = schema
-        self._ahead: list[_Ahead] = []
+        self._unread: list[_VersionFiles] = []
         self._appended: tuple[list[int], AppendedFiles] | None = None
-        self._reached: Offset | None = None
+        self._end: Offset | None = None
         self._last_version: int | None = None
 
     def __reduce__(self) -> Any:
@@ -98,14 +110,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return TaskReader(self._options.access).read(partition)
 
-    # ---- where a stream begins ----------------------------------------------------------------------------------
+    # ---- the start of a stream ----------------------------------------------------------------------------------
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a query begins that has no checkpoint."""
-        self._reached = self._beginning(self._options.open_table())
-        return asdict(self._reached)
+        """The start of a query that has no checkpoint."""
+        self._end = self._first_offset(self._options.open_table())
+        return asdict(self._end)
 
-    def _beginning(self, table: Table) -> Offset:
+    def _first_offset(self, table: Table) -> Offset:
         version, timestamp = self._options.version("startingVersion"), self._options.version("startingTimestamp")
         if version is not None and timestamp is not None:
             raise UnsupportedFeatureError(
@@ -119,10 +131,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return Offset(current, 0, initial=True) if current != -1 else Offset(-1, ALL)
         return Offset(current, ALL) if version == "latest" else Offset(table.snapshot(version).version, 0)
 
-    # ---- how far a micro-batch goes -----------------------------------------------------------------------------
+    # ---- the end of a micro-batch -------------------------------------------------------------------------------
 
     def getDefaultReadLimit(self) -> Any:
-        """That there is a limit; the options say which."""
+        """The limit of files of a micro-batch; a limit of bytes is applied in :meth:`latestOffset`."""
         return ReadMaxFiles(self._max_files)
 
     @property
@@ -133,84 +145,84 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return DEFAULT_MAX_FILES if self._options.size("maxBytesPerTrigger") is None else _UNLIMITED
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Nothing is read from now on that is newer than the current version."""
+        """Read no version that is newer than the current one from now on."""
         self._last_version = self._options.open_table().snapshot().version
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """The end of the micro-batch that begins at ``start``; ``start`` itself where nothing is new.
+        """The end of the micro-batch that starts at ``start``; ``start`` itself if there are no new files.
 
-        Before Spark 4.2 no start is given. The reader knows where it left off, but not for the first micro-batch after
-        a restart: that one has no limit.
+        Spark before 4.2 passes no start. Then it is the end of the last micro-batch. That is unknown for the first one
+        after a restart, which has no limit.
         """
-        begun = self._reached if start is None else Offset.of(start)
-        if begun is None:
-            self._reached = Offset(self._options.open_table().snapshot().version, ALL)
+        begin = self._end if start is None else Offset.of(start)
+        if begin is None:
+            self._end = Offset(self._options.open_table().snapshot().version, ALL)
         else:
-            self._reached = self._end(begun, isinstance(limit, ReadAllAvailable))
-        return asdict(self._reached)
+            self._end = self._batch_end(begin, isinstance(limit, ReadAllAvailable))
+        return asdict(self._end)
 
-    def _end(self, begun: Offset, read_all: bool) -> Offset:
+    def _batch_end(self, begin: Offset, read_all: bool) -> Offset:
         max_files = _UNLIMITED if read_all else self._max_files
         max_bytes = (None if read_all else self._options.size("maxBytesPerTrigger")) or _UNLIMITED
-        reached, files, size = begun, 0, 0
-        for ahead in self._files_ahead(begun):
-            is_begun = (ahead.version, ahead.initial) == (begun.version, begun.initial)
-            for number in range(begun.index if is_begun else 0, len(ahead.sizes)):
-                # However large the first file is, it is read: a stream must go on.
-                if files and (files >= max_files or size + ahead.sizes[number] > max_bytes):
-                    return Offset(ahead.version, number, ahead.initial) if number else reached
-                files, size = files + 1, size + ahead.sizes[number]
-            reached = Offset(ahead.version, ALL, ahead.initial)
-        return reached
+        end, files, size = begin, 0, 0
+        for unread in self._files_after(begin):
+            is_first = (unread.version, unread.initial) == (begin.version, begin.initial)
+            for number in range(begin.index if is_first else 0, len(unread.sizes)):
+                # The first file is always read, however large it is, so that the stream advances.
+                if files and (files >= max_files or size + unread.sizes[number] > max_bytes):
+                    return Offset(unread.version, number, unread.initial) if number else end
+                files, size = files + 1, size + unread.sizes[number]
+            end = Offset(unread.version, ALL, unread.initial)
+        return end
 
-    def _files_ahead(self, begun: Offset) -> list[_Ahead]:
-        """What lies ahead of ``begun``; the table is looked at again when what was found before is used up."""
-        known = self._ahead
-        while known and (known[0].version, known[0].initial) != (begun.version, begun.initial):
+    def _files_after(self, begin: Offset) -> list[_VersionFiles]:
+        """The files from ``begin`` on. The table is opened again when all known files are read."""
+        known = self._unread
+        while known and (known[0].version, known[0].initial) != (begin.version, begin.initial):
             known = known[1:]
-        if known and not begun.is_within:
+        if known and not begin.has_more_files:
             known = known[1:]
-        self._ahead = known or list(self._look(self._options.open_table(), begun))
-        return self._ahead
+        self._unread = known or list(self._find_files(self._options.open_table(), begin))
+        return self._unread
 
-    def _look(self, table: Table, begun: Offset) -> Iterator[_Ahead]:
-        if begun.initial and begun.is_within:
-            yield _Ahead(begun.version, True, self._initial(table, begun.version).sizes(begun.version))
-        versions = _versions_from(table, begun)
+    def _find_files(self, table: Table, begin: Offset) -> Iterator[_VersionFiles]:
+        if begin.initial and begin.has_more_files:
+            yield _VersionFiles(begin.version, True, self._initial(table, begin.version).sizes(begin.version))
+        versions = _versions_from(table, begin)
         if self._last_version is not None:
             versions = _up_to(versions, self._last_version)
         for version in versions:
             try:
                 sizes = self._appended_in(table, versions).sizes(version)
             except UnsupportedFeatureError:
-                # What lies before a version that ends the query is read first.
+                # Versions before the one that ends the query are read first.
                 if version != versions[0]:
                     return
                 raise
-            yield _Ahead(version, False, sizes)
+            yield _VersionFiles(version, False, sizes)
 
-    # ---- what a micro-batch reads -------------------------------------------------------------------------------
+    # ---- the files of a micro-batch -----------------------------------------------------------------------------
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The files between two offsets."""
-        begun, ended = Offset.of(start), Offset.of(end)
-        self._reached = ended
-        if begun == ended:
+        begin, stop = Offset.of(start), Offset.of(end)
+        self._end = stop
+        if begin == stop:
             return []
         table = self._options.open_table()
         groups: list[InputPartition] = []
-        if begun.initial and begun.is_within:
-            last = ended.index if ended.initial else ALL
-            plan = self._initial(table, begun.version).plan({begun.version: (begun.index, last)})
+        if begin.initial and begin.has_more_files:
+            last = stop.index if stop.initial else ALL
+            plan = self._initial(table, begin.version).plan({begin.version: (begin.index, last)})
             groups += file_groups(plan, self._options)
-        versions = [] if ended.initial else _up_to(_versions_from(table, begun), ended.version)
+        versions = [] if stop.initial else _up_to(_versions_from(table, begin), stop.version)
         if versions:
             appended = self._appended_in(table, versions)
             ranges = {version: (0, ALL) for version in versions if appended.sizes(version)}
-            if begun.version in ranges:
-                ranges[begun.version] = (begun.index, ALL)
-            if ended.version in ranges:
-                ranges[ended.version] = (ranges[ended.version][0], ended.index)
+            if begin.version in ranges:
+                ranges[begin.version] = (begin.index, ALL)
+            if stop.version in ranges:
+                ranges[stop.version] = (ranges[stop.version][0], stop.index)
             groups += file_groups(appended.plan(ranges), self._options)
         return groups
 
@@ -218,16 +230,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return InitialFiles(table, version, self._options, self._schema)
 
     def _appended_in(self, table: Table, versions: list[int]) -> AppendedFiles:
-        """A listing that has ``versions``; the last one is kept, for every micro-batch looks twice."""
+        """The files that ``versions`` appended. The last result is cached, because every micro-batch asks twice."""
         if self._appended is None or not set(versions) <= set(self._appended[0]):
             self._appended = (versions, AppendedFiles(table, versions[0], self._options, self._schema))
         return self._appended[1]
 
 
-def _versions_from(table: Table, begun: Offset) -> list[int]:
-    """The versions of which appended files may lie ahead, oldest first."""
-    newer = table.versions_after(None if begun.version == -1 else begun.version)
-    return [begun.version, *newer] if begun.is_within and not begun.initial else newer
+def _versions_from(table: Table, begin: Offset) -> list[int]:
+    """The versions with appended files that are not read yet at ``begin``, oldest first."""
+    newer = table.versions_after(None if begin.version == -1 else begin.version)
+    return [begin.version, *newer] if begin.has_more_files and not begin.initial else newer
 
 
 def _up_to(versions: list[int], last: int) -> list[int]:

@@ -15,7 +15,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from tableformats.engines.arrow import avro
+from tableformats.engines.arrow.files import avro
 from tableformats.errors import CorruptMetadataError, LimitExceededError, TableFormatsError, UnsupportedFeatureError
 from tableformats.limits import DEFAULT_LIMITS, Limits
 from tableformats.schema import DecimalType, Field, FixedType, ListType, MapType, StructType, Type, primitive

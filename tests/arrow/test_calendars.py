@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tableformats.engines.arrow.calendars import proleptic_days
+from tableformats.engines.arrow.values.calendars import proleptic_days
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.schema import Field, ListType, MapType, PrimitiveType, StructType, primitive
 from tableformats.table.table import Snapshot

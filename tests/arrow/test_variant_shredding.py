@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tableformats.engines.arrow.variant_shredding import MalformedVariantError, unshredded
+from tableformats.engines.arrow.values.variant_shredding import MalformedVariantError, unshredded
 from tests.support.variants import decoded, metadata_of, object_of
 
 EMPTY = b"\x01\x00"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tableformats.engines.spark.hadoop import hadoop_path, hadoop_paths, hadoop_schemes
+from tableformats.engines.spark.hadoop_paths import hadoop_path, hadoop_paths, hadoop_schemes
 
 SPELLED = {
     "s3://bucket/a b/ü.parquet": "s3a://bucket/a b/ü.parquet",

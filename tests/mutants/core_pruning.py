@@ -410,7 +410,7 @@ MUTANTS = (
         "core:Transform._preimage_truncate",
         "scalar(self.width - 1",
         "scalar(self.width - 2",
-        "the greatest number of a truncated stretch is left out",
+        "the greatest number of a truncated range is left out",
         _TRANSFORMS,
     ),
     Mutant(
@@ -418,7 +418,7 @@ MUTANTS = (
         "core:Transform._preimage_truncate",
         "step = decimal.Decimal(self.width - 1)",
         "step = decimal.Decimal(self.width - 2)",
-        "the greatest decimal of a truncated stretch is left out",
+        "the greatest decimal of a truncated range is left out",
         _TRANSFORMS,
     ),
     Mutant(

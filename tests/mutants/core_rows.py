@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _COUNTING = ("test_counting.py", "test_table.py", "test_lab.py")
-_KEPT = ("test_block_cache.py", "delta/test_update.py")
+_BLOCK_CACHE = ("test_block_cache.py", "delta/test_update.py")
 _LAB = ("test_lab.py",)
 _CALENDARS = ("test_calendars.py",)
 
@@ -22,7 +22,7 @@ MUTANTS = (
     Mutant(
         "count-without-deletes",
         "core:_rows_by_metadata",
-        "physical[single] - taken",
+        "physical[single] - deleted",
         "physical[single]",
         "a count does not know of deletion vectors",
         _COUNTING,
@@ -48,15 +48,15 @@ MUTANTS = (
         "core:prune_block",
         "known = dict(block.ranges)",
         "known = block.ranges",
-        "what another thread learned of a block meanwhile is taken for what this one read",
+        "ranges that another thread cached meanwhile are taken for those that this one read",
         ("test_block_cache.py::test_a_plan_of_other_rows_between_two_steps",),
     ),
     Mutant(
-        "ranges-of-some-files-kept-for-all",
+        "cached-ranges-of-some-files-for-all",
         "core:CachedRange.concat",
         "return parts[0].pack()",
         "return replace(parts[0].pack(), files=SparseRows())",
-        "what is known of some of a block's files is kept as if it were known of all",
+        "ranges of some files of a block are cached as if they were ranges of all",
         ("test_block_cache.py",),
     ),
     Mutant(
@@ -84,31 +84,31 @@ MUTANTS = (
         ("test_packed.py",),
     ),
     Mutant(
-        "kept-for-the-newest-commit",
+        "cached-under-the-newest-commit-alone",
         "core:BlockCache.bind_snapshot",
         "if known != rest and more: continue if known != rest:",
         "if known is None and more:\n    continue\nif known is None:",
-        "what was kept below one commit is taken for what stands below it in another log",
-        _KEPT,
+        "what was cached below one commit is used below it in another log",
+        _BLOCK_CACHE,
     ),
     Mutant(
-        "kept-files-stay-alive",
+        "cached-files-stay-live",
         "core:BlockCache._without",
         "live_mask[gone - some.start] = False",
         "pass",
-        "files that newer commits removed stay in what was kept",
-        _KEPT,
+        "files that newer commits removed stay live in the cache",
+        _BLOCK_CACHE,
     ),
     Mutant(
-        "kept-for-any-spec",
+        "cached-for-any-spec",
         "core:BlockCache._fits",
         "spec is not None and spec.fields == block.spec.fields",
         "True",
-        "partition values are kept in the type that they had",
-        _KEPT,
+        "partition values are cached in the type that they had",
+        _BLOCK_CACHE,
     ),
     Mutant(
-        "counts-kept-as-bounds",
+        "counts-cached-as-bounds",
         "core:Block.missing",
         "(found.has_bounds or f.id in counted) and",
         "",
@@ -116,15 +116,15 @@ MUTANTS = (
         ("test_block_cache.py", "delta/test_update.py"),
     ),
     Mutant(
-        "neighbours-are-all-that-come-next",
+        "slices-follow-any-slice",
         "core:FileBatch.follows",
         "self.offset == other.offset + len(other.files)",
         "True",
-        "files between two stretches of a batch are taken for theirs",
+        "files between two slices of a batch are taken for theirs",
         ("test_block_cache.py",),
     ),
     Mutant(
-        "few-files-of-the-first-stretch",
+        "few-files-of-the-first-slice",
         "core:FileColumns._take_few",
         "some.rows + some.offset",
         "some.rows",

@@ -12,6 +12,7 @@ _VECTORS = ("test_deletion_vectors.py",)
 _GROUPS = ("test_row_groups.py",)
 _TYPES = ("delta/test_types.py",)
 _LAB = ("test_lab.py",)
+_CHARS = ("test_char.py",)
 
 MUTANTS = (
     # ---- partition values -------------------------------------------------------------------------------------------
@@ -255,6 +256,63 @@ MUTANTS = (
         "if False:",
         "unknown type changes are let pass",
         _TYPES,
+    ),
+    # ---- CHAR(n) ----------------------------------------------------------------------------------------------------
+    Mutant(
+        "char-upper-bounds-unpadded",
+        "delta:bound_pair",
+        "high if leaf.char_length is None else pad_upper(high, leaf.char_length)",
+        "high",
+        "upper bounds of CHAR columns are of values without padding",
+        _CHARS,
+    ),
+    Mutant(
+        "char-bounds-below-the-space",
+        "delta:pad_upper",
+        'pc.replace_substring_regex(high, r"(?s)[\\x00-\\x1f].*", " ")',
+        "high",
+        "padding keeps the order of strings: a tab is below the space",
+        _CHARS,
+    ),
+    Mutant(
+        "char-partitions-unpadded",
+        "delta:parse_partition_values",
+        "text and text.ljust(field.char_length)",
+        "text",
+        "partition values of CHAR columns are not padded",
+        _CHARS,
+    ),
+    Mutant(
+        "char-footers-unpadded",
+        "delta:GroupFilter._judge",
+        "if field.char_length is not None:",
+        "if False:",
+        "footers bound partition values of CHAR columns without padding",
+        _CHARS,
+    ),
+    Mutant(
+        "char-literals-unpadded",
+        "core:_fit",
+        "fitted if length is None else _fit_padded(fitted.value, length)",
+        "fitted",
+        "literals beside CHAR columns are not padded",
+        _CHARS,
+    ),
+    Mutant(
+        "char-values-unpadded",
+        "core:_padded",
+        "values if f.char_length is None else pad_strings(values, f.char_length)",
+        "values",
+        "values of CHAR columns are as they are stored",
+        _CHARS,
+    ),
+    Mutant(
+        "char-blocks-of-another-type",
+        "delta:DeltaSnapshot.__init__",
+        "(*self._row_columns, *char_lengths(self.schema.fields))",
+        "self._row_columns",
+        "cached partition values serve a version that pads them otherwise",
+        _CHARS,
     ),
     # ---- row groups of checkpoints ----------------------------------------------------------------------------------
     Mutant(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tableformats import TableFormatsError, UnsupportedFeatureError, open_table
-from tableformats.engines.spark.columns import check_readable
+from tableformats.engines.spark.columns.checks import check_readable
 from tableformats.schema import Field, ListType, primitive
 from tests.spark.support.plans import files_read, scans
 from tests.support.delta_log import DeltaLog, field, stats
@@ -85,7 +85,7 @@ def test_other_ways(spark: Any, log: DeltaLog, mode: str) -> None:
 
 def test_data_source_behind_the_portable_way(spark: Any, log: DeltaLog) -> None:
     """It is asked for the columns, whose collations Spark spells in another place than types do."""
-    from tableformats.engines.spark.portable.path import _by_data_source
+    from tableformats.engines.spark.portable.portable_scan import _by_data_source
 
     assert values(_by_data_source(open_table(log.root).scan(), spark).where("c = 'A'")) == ["A", "a"]
 

@@ -32,7 +32,7 @@ from tests.support.rows import rows
 
 pytest.importorskip("pyspark.sql.datasource", reason="needs PySpark 4.0")
 
-from tableformats.engines.spark.batches import SparkBatches, spark_schema_json
+from tableformats.engines.spark.portable.worker_batches import SparkBatches, spark_schema_json
 from tableformats.spark.datasource import TableFormatsDataSource
 from tableformats.spark.options import ReadOptions
 from tests.spark.support.rows import as_spark

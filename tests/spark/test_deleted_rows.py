@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap64
 
-from tableformats.engines.spark import positions
-from tableformats.engines.spark.columns import ROW_INDEX
+from tableformats.engines.spark.columns.naming import ROW_INDEX
+from tableformats.engines.spark.deletes import positions
 from tableformats.engines.spark.native.jvm import Bridge, java_class
 from tableformats.schema import Field, primitive
 from tests.support.arrow_fakes import FakeFile, snapshot_of, write
@@ -91,12 +91,14 @@ def test_bits_are_found_wherever_they_stand(spark: Any, monkeypatch: pytest.Monk
     bridge = Bridge(spark)
     test = bridge.live_test(positions.pages_of(BitMap64(gone), "f") for gone in deleted)
     asked, live = [], []
-    for place, gone in zip(test.constants[positions.PLACE].to_pylist(), map(np.ndarray.tolist, deleted), strict=True):
+    for address, gone in zip(
+        test.constants[positions.ADDRESS].to_pylist(), map(np.ndarray.tolist, deleted), strict=True
+    ):
         for row in [*gone[:30], *random.integers(0, count + 5000, 30).tolist()]:
-            asked.append((place, row))
-            live += [] if row in gone else [(place, row)]
+            asked.append((address, row))
+            live += [] if row in gone else [(address, row)]
     asked += [asked[i] for i in random.permutation(len(asked))]
-    columns = f"{positions.PLACE} long, {ROW_INDEX} long"
+    columns = f"{positions.ADDRESS} long, {ROW_INDEX} long"
     frame = spark.createDataFrame(spark.sparkContext.parallelize(asked, 2), columns)
     where = java_class(bridge._gateway, "org.apache.spark.sql.catalyst.plans.logical.Filter")
     plan = where(test.condition, frame._jdf.queryExecution().logical())

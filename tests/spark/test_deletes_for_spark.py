@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap64
 
-from tableformats.engines.spark import equality, positions
-from tableformats.engines.spark.positions import as_lists, in_pieces, pages_of
+from tableformats.engines.spark.deletes import equality, positions
+from tableformats.engines.spark.deletes.positions import as_lists, in_pieces, pages_of
 from tableformats.errors import LimitExceededError
 
 
 @given(st.lists(st.frozensets(st.integers(0, 5)), max_size=12))
 def test_chains_say_what_the_sets_say(sets: list[frozenset[int]]) -> None:
-    chains, chain, place = equality.chains_of(sets)
+    chains, chain, rank = equality.chains_of(sets)
     tables = {d: pa.table({"9": [d]}) for d in range(6)}
-    keys = equality.keyed(chains, tables).to_pylist() if chains else []
+    keys = equality.keys_of_chains(chains, tables).to_pylist() if chains else []
     for i, wanted in enumerate(sets):
-        applied = {key["0"] for key in keys if key["chain"] == chain[i] and place[i] <= key["place"]}
+        applied = {key["0"] for key in keys if key["chain"] == chain[i] and rank[i] <= key["rank"]}
         assert applied == wanted
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tableformats import UnsupportedFeatureError, open_table
-from tableformats.engines.spark.columns import check_readable
+from tableformats.engines.spark.columns.checks import check_readable
 from tableformats.schema import Field, ListType, StructType, primitive
 from tests.spark.support.session import READS_SHREDDED
 from tests.support.delta_log import DeltaLog, field
@@ -108,3 +108,77 @@ def test_variants_are_refused_before_spark_4(kind: Any) -> None:
     with pytest.raises(UnsupportedFeatureError) as caught:
         check_readable(column, (3, 5))
     assert str(caught.value.field).startswith("v")
+
+
+@pytest.fixture
+def chars(tmp_path: Path) -> DeltaLog:
+    """CHAR and VARCHAR columns, one row a file, values stored without their padding."""
+    mark, st = "__CHAR_VARCHAR_TYPE_STRING", {"type": "struct", "fields": [field("a", "string"), field("n", "long")]}
+    pairs = {"type": "map", "keyType": "string", "valueType": "string", "valueContainsNull": True}
+    log = DeltaLog(tmp_path / "chars").start(
+        field("c", "string", {mark: "char(3)"}),
+        field("d", "string", {mark: "char(5)"}),
+        field("v", "string", {mark: "varchar(2)"}),
+        field("st", st, {mark: "struct<a:char(3),n:bigint>"}),
+        field("m", pairs, {mark: "map<char(2),char(3)>"}),
+        field("p", "string", {mark: "char(3)"}),
+        partition=("p",),
+    )
+    for version, text in enumerate(("a", "ab", "abc", "a\t", None), 1):
+        columns = {name: pa.array([text], pa.string()) for name in "cdv"}
+        columns["st"] = pa.array([{"a": text, "n": version}], pa.struct([("a", pa.string()), ("n", pa.int64())]))
+        columns["m"] = pa.array([[("k", text)]], pa.map_(pa.string(), pa.string()))
+        bounds = {} if text is None else {"c": text, "st": {"a": text}}
+        action = data_file(log, f"{version}", pa.table(columns))
+        action["add"]["partitionValues"] = {"p": text}
+        nulls = {"c": int(text is None)}
+        action["add"]["stats"] = json.dumps(
+            {"numRecords": 1, "minValues": bounds, "maxValues": bounds, "nullCount": nulls}
+        )
+        log.commit(version, action)
+    return log
+
+
+def test_rows_of_char_columns_are_padded(spark: Any, chars: DeltaLog) -> None:
+    scan = open_table(chars.root).scan()
+    frame = scan.to_spark(spark)
+    assert frame.dtypes[:3] == [("c", "string"), ("d", "string"), ("v", "string")]
+    assert spark_rows(frame) == rows(scan.to_arrow())
+    assert [row.c for row in frame.orderBy("st.n").collect()] == ["a  ", "ab ", "abc", "a\t ", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "files"),
+    [
+        ("c = 'a'", {1}, {1, 4}),  # of the fourth file the upper bound is 'a  '
+        ("c = 'a  '", {1}, {1, 4}),
+        ("p = 'a'", {1}, {1}),
+        ("p = 'a    '", {1}, {1}),
+        ("c < 'a'", {4}, {1, 4}),
+        ("c >= 'ab'", {2, 3}, {2, 3}),
+        ("p > 'a'", {2, 3}, {2, 3}),
+        ("c IN ('a', 'abc')", {1, 3}, {1, 3, 4}),
+        ("c LIKE 'a'", set(), None),
+        ("NOT c LIKE 'a'", {1, 2, 3, 4}, None),
+        ("c = d", {1, 2, 3, 4}, None),
+        ("c = v", {3}, None),
+        ("c = 'a     '", {1}, None),
+        ("st.a = 'a'", set(), None),
+        ("st.a = 'a  '", {1}, None),
+        ("c IS NOT NULL", {1, 2, 3, 4}, None),
+        ("rpad(v, greatest(length(v), 3), ' ') = 'a  '", {1}, None),
+    ],
+)
+def test_filters_of_char_columns(
+    spark: Any, chars: DeltaLog, text: str, found: set[int], files: set[int] | None
+) -> None:
+    """Filters of the DataFrame, which Spark pads, and of the scan; and which files Catalyst's filters leave."""
+    from tests.spark.support.plans import paths_read
+
+    table = open_table(chars.root)
+    frame = table.scan().to_spark(spark).where(text)
+    assert {row.n for row in frame.select("st.n").collect()} == found
+    if files is not None:
+        assert paths_read(frame)[0] == {str(n) for n in files}
+    if "rpad" not in text:
+        assert {row.n for row in table.scan(text).to_spark(spark).select("st.n").collect()} == found

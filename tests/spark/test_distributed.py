@@ -258,7 +258,7 @@ def test_plans_name_no_secret(spark: Any, tmp_path: Path) -> None:
 
 
 def test_another_version(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tf, "__version__", "0.0.1")
+    monkeypatch.setattr(distributed, "__version__", "0.0.1")
     with pytest.raises(UnsupportedFeatureError, match=r"driver has 0\.0\.1.*Install the same version"):
         tf.open_table(history(tmp_path / "t").root).scan().plan(engine=spark)
 

@@ -31,7 +31,8 @@ def test_current_rows_and_filters(spark: Any, name: str) -> None:
     table, expected = opened(name), EXPECTED[name]
     frame = table.scan().to_spark(spark)
     assert in_order(answers(collect(frame))) == in_order(expected["current"])
-    for filter, ids in expected["filters"].items():
+    # A part of them where there are many: each takes Spark half a second.
+    for filter, ids in list(expected["filters"].items())[:: 1 + len(expected["filters"]) // 20]:
         for filtered in (table.scan(filter).to_spark(spark), frame.where(filter)):
             assert sorted(row.id for row in filtered.select("id").collect()) == ids, filter
 

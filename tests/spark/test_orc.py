@@ -215,7 +215,7 @@ def test_early_instants(spark: Any, tmp_path: Path) -> None:
 
 def test_instants_and_older_sparks(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They read no column of such a file."""
-    monkeypatch.setattr("tableformats.engines.spark.orc._READS_INSTANTS", (99, 0))
+    monkeypatch.setattr("tableformats.engines.spark.columns.orc_checks._READS_INSTANTS", (99, 0))
     instants = pa.array([dt.datetime(2024, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC"))
     file = write_orc(tmp_path, pa.table({"x": pa.array([1], pa.int64()), "t": instants}), 1, 2)
     with pytest.raises(UnsupportedFeatureError) as caught:

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.engines.spark.columns import Naming
-from tableformats.engines.spark.native.pushdown import FilterReader, PlanPruner
+from tableformats.engines.spark import pushdown
+from tableformats.engines.spark.columns.naming import Naming
+from tableformats.engines.spark.pushdown import FilterReader, PlanPruner
 from tableformats.expressions import tree as ex
 from tableformats.schema import Field, Schema, StructType, primitive
-from tableformats.table.scan import ScanPlan
 from tests.spark.support.delta_log import DeltaFile, append, write_delta
 from tests.spark.support.plans import files_read, paths_read
 from tests.support.arrow_fakes import FakeFile, identity_spec, snapshot_of, write
@@ -201,7 +201,7 @@ def test_members_of_structs(spark: Any, tmp_path: Path, monkeypatch: pytest.Monk
     assert "GreaterThan(s.n,0)" in plan and "y,1" not in plan
     assert "ReadSchema: struct<s:struct<n:bigint,in:struct<y:float>>>" in plan, "only what is asked for is read"
     asked: list[Any] = []
-    monkeypatch.setattr(ScanPlan, "keep_mask", lambda plan, f: asked.append(str(f)) or np.ones(len(plan), bool))
+    monkeypatch.setattr(pushdown, "keep_mask", lambda plan, f: asked.append(str(f)) or np.ones(len(plan), bool))
     frame.where("s.x > 1 AND s.in.y < 2").collect()
     assert asked == ["s.x > 1.0 AND s.`in`.y < 2.0"]
 
@@ -234,8 +234,8 @@ def test_the_scans_own_filter_is_applied_and_not_planned_again(
     spark: Any, table: tf.Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    keep_mask = ScanPlan.keep_mask
-    monkeypatch.setattr(ScanPlan, "keep_mask", lambda plan, f: asked.append(f) or keep_mask(plan, f))
+    keep_mask = pushdown.keep_mask
+    monkeypatch.setattr(pushdown, "keep_mask", lambda plan, f: asked.append(f) or keep_mask(plan, f))
     frame = table.scan("id = 57 AND name > 'a'", columns=["p"]).to_spark(spark)
     assert [row.p for row in frame.collect()] == [1]
     assert asked == []
@@ -256,7 +256,7 @@ def test_a_failing_planner_keeps_every_file(spark: Any, table: tf.Table, monkeyp
     def fail(*_: Any) -> None:
         raise RuntimeError("no planning today")
 
-    monkeypatch.setattr(ScanPlan, "keep_mask", fail)
+    monkeypatch.setattr(pushdown, "keep_mask", fail)
     frame = table.scan().to_spark(spark)
     assert files_read(frame.where("id = 57")) == FILES
     assert frame.where("id = 57").count() == 1
@@ -318,7 +318,7 @@ def test_masks_are_kept(table: tf.Table, monkeypatch: pytest.MonkeyPatch) -> Non
     pruner = PlanPruner(plan)
     predicate = table.snapshot().bind("id = 57")
     mask = pruner.mask(predicate)
-    monkeypatch.setattr(ScanPlan, "keep_mask", None)
+    monkeypatch.setattr(pushdown, "keep_mask", None)
     assert mask is not None and mask.sum() == 1
     assert pruner.mask(predicate) is mask
     assert pruner.callback(FilterReader(plan.schema.fields, Naming()), np.flatnonzero(mask))("[]") is None

@@ -157,23 +157,6 @@ def test_what_cannot_be_compiled_is_said_by_whoever_needs_it(
         table.scan().to_spark(spark)
 
 
-def test_char_and_varchar_are_strings_as_they_are_stored(spark: Any, tmp_path: Path) -> None:
-    from tests.support.delta_changes import data_file
-    from tests.support.delta_log import DeltaLog, field
-
-    log = DeltaLog(tmp_path / "t").start(
-        field("c", "string", {"__CHAR_VARCHAR_TYPE_STRING": "char(5)"}),
-        field("v", "string", {"__CHAR_VARCHAR_TYPE_STRING": "varchar(2)"}),
-    )
-    log.commit(1, data_file(log, "1", pa.table({"c": ["ab   ", None], "v": ["xy", "z"]})))
-    frame = tf.open_table(log.root).scan().to_spark(spark)
-    assert frame.dtypes == [("c", "string"), ("v", "string")]
-    assert [tuple(row) for row in frame.where("c = 'ab   ' OR v = 'z'").orderBy("v").collect()] == [
-        ("ab   ", "xy"),
-        (None, "z"),
-    ]
-
-
 @pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Kolkata", "Pacific/Apia"])
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_zones_and_ansi_move_no_value(spark: Any, settings: Any, tmp_path: Path, zone: str, ansi: str) -> None:

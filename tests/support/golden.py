@@ -35,7 +35,7 @@ def plain(value: Any) -> Any:
         if set(value) == {"metadata", "value"}:
             return plain(decoded(value))
         return {k: plain(v) for k, v in value.items()}
-    return [plain(v) for v in value] if isinstance(value, list) else value
+    return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 JVM_TABLES = GOLDEN / "tables_jvm"

@@ -1,8 +1,8 @@
-"""Counting rows: from metadata wherever that is exact, by reading only the files where it is not.
+"""Count the rows of a plan: from metadata wherever that is exact, otherwise by reading the file.
 
-A file's live rows are known without opening it when the filter holds for all of them, its physical rows are
-counted, and its deletes are one deletion vector that says how many rows it takes. Position deletes are loaded,
-which spares the data file; with equality deletes or an undecided filter the file is read.
+A file's live rows are known from metadata when the filter holds for all its rows, its record count is known, and it has
+no deletes or a single deletion vector with a cardinality. Other positional deletes are loaded, but the data file is not
+opened. With equality deletes or an undecided filter the data file is read.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ import pyarrow as pa
 from ...columnar import compute as pc
 from ...columnar.arrays import scalar, to_numpy
 from ...errors import CorruptMetadataError
+from ...expressions import tree as ex
 from ...planning.plan import FilePlan
 from ...planning.tasks import ScanTask, tasks_of
 from ...plugin.deletes import EQUALITY
+from .deletes import deleted_positions
+from .reader import count_rows
 
 __all__ = ["count"]
 
@@ -27,12 +30,14 @@ def count(plan: FilePlan) -> int:
 
     Raises
     ------
-    CorruptMetadataError : deletes take more rows than a file has; as :func:`read_batches` does
-    UnsupportedFeatureError : a file that must be read cannot be
+    CorruptMetadataError
+        Deletes remove more rows than a file has; or as :func:`read_batches` raises it.
+    UnsupportedFeatureError
+        A file must be read and cannot be.
 
     Notes
     -----
-    Cost: O(planned files) without any read where metadata says it all.
+    Cost: O(planned files), without any read where the metadata is exact for all files.
     """
     live = _rows_by_metadata(plan)
     total = int(live[live >= 0].sum())
@@ -42,7 +47,7 @@ def count(plan: FilePlan) -> int:
 
 
 def _rows_by_metadata(plan: FilePlan) -> np.ndarray:
-    """int64[n_files]: live rows of each file; -1 where the metadata alone does not say."""
+    """int64[n_files]: live rows of each file; -1 where the metadata does not give them."""
     survivors, deletes = plan.survivors, plan.delete_files
     physical = to_numpy(pc.fill_null(plan.record_counts, _UNKNOWN)).astype(np.int64)
     known = to_numpy(survivors["fully_matched"]) & (physical >= 0)
@@ -52,38 +57,36 @@ def _rows_by_metadata(plan: FilePlan) -> np.ndarray:
     single = np.flatnonzero(known & (how_many == 1))
     if len(single):
         rows = np.asarray(deletes.indices)[offsets[single]]
-        taken = _cardinalities(deletes.files)[rows]
-        _check_cardinalities(plan, single, physical[single], taken)
-        live[single] = np.where(taken >= 0, physical[single] - taken, -1)
+        deleted = _cardinalities(deletes.files)[rows]
+        _check_cardinalities(plan, single, physical[single], deleted)
+        live[single] = np.where(deleted >= 0, physical[single] - deleted, -1)
     return live
 
 
 def _cardinalities(deletes: pa.Table) -> np.ndarray:
-    """int64[n_deletes]: rows that each deletion vector takes; -1 where it does not say, and for other kinds."""
+    """int64[n_deletes]: the cardinality of each deletion vector; -1 where it is unknown, and for other kinds."""
     exact = pc.equal(deletes["kind"], scalar("deletion_vector", pa.string()))
     cardinality = pc.if_else(exact, pc.cast(deletes["cardinality"], pa.int64()), _UNKNOWN)
     return to_numpy(pc.fill_null(cardinality, _UNKNOWN)).astype(np.int64)
 
 
-def _check_cardinalities(plan: FilePlan, files: np.ndarray, physical: np.ndarray, taken: np.ndarray) -> None:
-    wrong = np.flatnonzero(taken > physical)
+def _check_cardinalities(plan: FilePlan, files: np.ndarray, physical: np.ndarray, deleted: np.ndarray) -> None:
+    wrong = np.flatnonzero(deleted > physical)
     if len(wrong):
         first = int(wrong[0])
         raise CorruptMetadataError(
-            f"a deletion vector takes {taken[first]} rows from a file of {physical[first]}",
+            f"a deletion vector takes {deleted[first]} rows from a file of {physical[first]}",
             path=plan.paths[int(files[first])].as_py(),
             hint="The table's metadata contradicts itself",
         )
 
 
 def _add_unknown(plan: FilePlan, total: int, limit: int | None) -> int:
-    """``total`` and the rows of the files of ``plan``, until ``limit`` is reached."""
-    from . import count_rows
-
+    """``total`` plus the rows of the files of ``plan``; stops at ``limit``."""
     undecided = []
     for task in tasks_of(plan):
-        if _is_counted_by_positions(task):
-            total += _rows_without_positions(plan, task)
+        if _has_positional_deletes_only(task):
+            total += _rows_without_deleted(plan, task)
         else:
             undecided.append(task)
     for rows in count_rows(plan, undecided):
@@ -93,9 +96,8 @@ def _add_unknown(plan: FilePlan, total: int, limit: int | None) -> int:
     return total if limit is None else min(total, limit)
 
 
-def _is_counted_by_positions(task: ScanTask) -> bool:
-    from ...expressions import tree as ex
-
+def _has_positional_deletes_only(task: ScanTask) -> bool:
+    """Whether the task's record count and positional deletes give its rows, without the data file."""
     return (
         task.residual == ex.TRUE
         and task.record_count is not None
@@ -103,9 +105,7 @@ def _is_counted_by_positions(task: ScanTask) -> bool:
     )
 
 
-def _rows_without_positions(plan: FilePlan, task: ScanTask) -> int:
-    from .deletes import deleted_positions
-
+def _rows_without_deleted(plan: FilePlan, task: ScanTask) -> int:
     assert task.record_count is not None
     positions = deleted_positions(plan.snapshot.format_snapshot, task, task.record_count)
     return task.record_count - len(positions)

@@ -1,6 +1,6 @@
-"""Which rows of a data file its deletes leave: positions as bitmaps, equality deletes as sets of keys.
+"""Row-level deletes of a data file: deleted positions as a bitmap, equality deletes as filters by key.
 
-Every delete file is loaded once a plan, when the first data file needs it.
+A plan loads each equality delete file once, when the first data file needs it.
 """
 
 from __future__ import annotations
@@ -19,35 +19,44 @@ from ...planning.tasks import ScanTask
 from ...plugin.deletes import EQUALITY
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Field, Schema, StructType
-from .equality import KeySet
-from .nodes import FileNode, Selection
+from .files.column_tree import FileNode, Selection
+from .key_sets import KeySet
 from .projection import Projection, Resolver
 
-__all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "is_kind", "positions_within"]
+__all__ = ["DeleteLoader", "EqualityFilter", "deleted_positions", "positions_within"]
 
 
-def is_kind(deletes: pa.Table, equality: bool) -> pa.Table:
-    """The rows of a task's ``deletes`` that are equality deletes, or those that are not."""
-    mask = pc.equal(deletes["kind"], EQUALITY)
-    return deletes.filter(mask if equality else pc.invert(mask))
+def _equality_deletes(task: ScanTask) -> pa.Table:
+    return task.deletes.filter(pc.equal(task.deletes["kind"], EQUALITY))
+
+
+def _positional_deletes(task: ScanTask) -> pa.Table:
+    return task.deletes.filter(pc.not_equal(task.deletes["kind"], EQUALITY))
 
 
 def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -> BitMap64:
-    """The positions that deletion vectors and position deletes take from the file of ``task``.
+    """The positions in the file of ``task`` that deletion vectors and position delete files remove.
 
     Parameters
     ----------
-    num_rows : physical rows of the file
+    snapshot : FormatSnapshot
+        Loads the delete files.
+    task : ScanTask
+        The file and its deletes.
+    num_rows : int
+        Physical rows of the file.
 
     Returns
     -------
-    positions, each below ``num_rows``; as a bitmap, for some bytes may delete a file's billions of rows
+    BitMap64
+        Positions below ``num_rows``. A bitmap, because a delete file of a few bytes may delete billions of rows.
 
     Raises
     ------
-    CorruptMetadataError : the metadata counts other rows than the file has; a position is past the file's end
+    CorruptMetadataError
+        The metadata's record count is not ``num_rows``; a position is past the file's end.
     """
-    deletes = is_kind(task.deletes, equality=False)
+    deletes = _positional_deletes(task)
     if not deletes.num_rows:
         return BitMap64()
     if task.record_count is not None and task.record_count != num_rows:
@@ -68,7 +77,7 @@ def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -
 
 
 def positions_within(positions: BitMap64, start: int, stop: int) -> np.ndarray:
-    """uint64[n]: those of ``positions`` that are at least ``start`` and below ``stop``, ascending."""
+    """uint64[n]: the ``positions`` from ``start`` to below ``stop``, ascending."""
     window = BitMap64()
     window.add_range(start, stop)
     return np.frombuffer((positions & window).to_array(), np.uint64)
@@ -76,7 +85,17 @@ def positions_within(positions: BitMap64, start: int, stop: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class EqualityFilter:
-    """One set of keys bound to one data file; ``paths`` are member positions from a column down to its key."""
+    """One set of keys, applied to one data file.
+
+    Attributes
+    ----------
+    keys : KeySet
+        The deleted keys.
+    projection : Projection
+        Reads the columns that hold the keys; of structs only the members above the key.
+    paths : tuple[tuple[int, ...], ...]
+        For each column, the member indexes from it down to the key; empty where the column is the key.
+    """
 
     keys: KeySet
     projection: Projection
@@ -89,11 +108,11 @@ class EqualityFilter:
         for i, members in enumerate(self.paths):
             # struct_field makes a member of a NULL struct NULL.
             columns.append(pc.struct_field(batch.column(i), list(members)) if members else batch.column(i))
-        return ~self.keys.holds(columns)
+        return ~self.keys.contains(columns)
 
 
 class DeleteLoader:
-    """The equality deletes of one plan."""
+    """Loads the equality deletes of one plan."""
 
     def __init__(self, snapshot: FormatSnapshot, schema: Schema) -> None:
         self._snapshot = snapshot
@@ -103,7 +122,7 @@ class DeleteLoader:
 
     def equality_filters(self, task: ScanTask, resolver: Resolver) -> list[EqualityFilter]:
         """The equality deletes of ``task``, one filter for each set of key columns."""
-        found = is_kind(task.deletes, equality=True).to_pylist()
+        found = _equality_deletes(task).to_pylist()
         filters = []
         for schema, keys in self._key_sets(found).items():
             chains = [self._field(column, resolver.root) for column in schema]
@@ -112,7 +131,7 @@ class DeleteLoader:
         return filters
 
     def _key_sets(self, deletes: Sequence[dict[str, Any]]) -> dict[pa.Schema, KeySet]:
-        """Keys by their columns. Neighbouring files mostly share their delete files, so the last answer is kept."""
+        """Keys by their columns. Consecutive files mostly share their delete files, so the last answer is cached."""
         names = tuple((d["path"], d["offset"]) for d in deletes)
         if self._last[0] != names:
             groups: dict[pa.Schema, list[pa.Table]] = {}
@@ -131,14 +150,14 @@ class DeleteLoader:
             raise CorruptMetadataError(
                 "an equality delete file names no key columns", path=delete["path"], hint="Rewrite the table"
             )
-        # Columns in one order and without metadata, so that files with the same key columns share one set.
+        # Order the columns and drop their metadata, so that delete files with the same key columns share one set.
         ordered = table.select(sorted(table.column_names, key=int))
         return ordered.cast(pa.schema([pa.field(f.name, f.type) for f in ordered.schema]))
 
     def _field(self, column: pa.Field, root: FileNode) -> tuple[Field, ...]:
-        """The path of fields to the key ``column``, each struct narrowed to the next one.
+        """The path of fields down to the key ``column``; each struct has only the next field as its member.
 
-        A column that the table has dropped is looked for in the file itself, in the type that the deletes have.
+        A column that the table has dropped is looked up in the file itself, with the type that the delete file has.
         """
         field_id = int(column.name)
         try:

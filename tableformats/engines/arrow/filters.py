@@ -1,8 +1,8 @@
-"""Evaluate a bound predicate over Arrow rows, by SQL's three-valued logic and Spark's order.
+"""Evaluate a bound predicate over Arrow rows, with SQL's three-valued logic and Spark's order.
 
-The answer is a boolean array with nulls for NULL; the rows of a scan are those where it is true. Literals are
-values of their column's type by then (see :mod:`binding`), so integers, dates and timestamps compare as
-the integers that they are, and nothing is rounded.
+The result is a boolean array with nulls for NULL; the rows of a scan are those where it is true. Binding has converted
+literals to their column's type (see :mod:`tableformats.expressions`). So integers, dates and timestamps compare as
+integers, and nothing is rounded.
 
 Source: Spark SQL reference, "NaN Semantics", "NULL Semantics", "LIKE".
 """
@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...columnar.arrays import pad_strings
 from ...errors import InvalidPredicateError
 from ...expressions import (
     And,
@@ -57,16 +58,24 @@ def keep_matching(expression: Expression, batch: pa.RecordBatch) -> pa.RecordBat
 
 
 def evaluate(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
-    """TRUE, FALSE or NULL for every row.
+    """Evaluate a predicate for every row.
 
     Parameters
     ----------
-    expression : bound predicate
-    batch : the predicate's top-level columns under their names in the schema; members stay inside their structs
+    expression : Expression
+        A bound predicate.
+    batch : pa.RecordBatch
+        The predicate's top-level columns under their names in the schema; members stay inside their structs.
+
+    Returns
+    -------
+    pa.BooleanArray
+        TRUE, FALSE or NULL.
 
     Raises
     ------
-    InvalidPredicateError : a LIKE pattern too long for the regular-expression engine
+    InvalidPredicateError
+        A LIKE pattern is too long for the regular-expression engine.
     """
     if isinstance(expression, And):
         return reduce(pc.and_kleene, (evaluate(child, batch) for child in expression.children))
@@ -108,7 +117,7 @@ def _values(column: BoundColumn, batch: pa.RecordBatch) -> pa.Array:
 
 
 def _comparable(values: pa.Array, kind: Type) -> pa.Array:
-    """The values in a type whose order in Arrow is the column's: integers for dates, times and timestamps."""
+    """The values in a type that Arrow orders as SQL does: integers for dates, times and timestamps."""
     name = str(kind)
     if name == "date":
         return values.cast(pa.date32()).cast(pa.int32())
@@ -138,6 +147,9 @@ def _comparison(node: Comparison, batch: pa.RecordBatch) -> pa.BooleanArray:
         return pc.fill_null(answer, False) if node.op == "<=>" else answer
     right = _bound(node.right)
     others = _values(right, batch)
+    if left.padded_length and right.padded_length:
+        longer = max(left.padded_length, right.padded_length)
+        values, others = pad_strings(values, longer), pad_strings(others, longer)
     answer = _compare_columns(op, (values, left.type), (others, right.type))
     if node.op == "<=>":
         both_null = pc.and_(pc.is_null(values), pc.is_null(others))
@@ -146,16 +158,16 @@ def _comparison(node: Comparison, batch: pa.RecordBatch) -> pa.BooleanArray:
 
 
 def _compare(op: str, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanArray:
-    """Both of one comparable type; NULL where a side is NULL."""
+    """Compare two operands of the same comparable type; NULL where one is NULL."""
     if pa.types.is_floating(left.type):
         return pc.invert(_float_compare("=", left, right)) if op == "!=" else _float_compare(op, left, right)
     return _OPERATORS[op](left, right)
 
 
 def _float_compare(op: str, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanArray:
-    """IEEE comparison, but with NaN equal to itself and above every other number."""
+    """IEEE comparison, except that NaN equals NaN and is greater than every other number."""
     left_nan, right_nan = pc.is_nan(left), pc.is_nan(right)
-    ordered = _OPERATORS[op](left, right)  # FALSE beside a NaN
+    ordered = _OPERATORS[op](left, right)  # FALSE where a side is NaN
     if op == "=":
         return pc.or_(ordered, pc.and_(left_nan, right_nan))
     greater, lesser = (left_nan, right_nan) if op in (">", ">=") else (right_nan, left_nan)
@@ -173,20 +185,20 @@ def _compare_columns(op: str, left: tuple[pa.Array, Type], right: tuple[pa.Array
         return _compare(op, _as_doubles(a, a_type), _as_doubles(b, b_type))
     if isinstance(a_type, DecimalType) or isinstance(b_type, DecimalType):
         scale = max(kind.scale for kind in (a_type, b_type) if isinstance(kind, DecimalType))
-        wide = pa.decimal256(76, scale)  # holds every 38-digit number at every scale
-        return _compare(op, a.cast(wide), b.cast(wide))
+        common = pa.decimal256(76, scale)  # holds every 38-digit number at every scale
+        return _compare(op, a.cast(common), b.cast(common))
     return _compare(op, _comparable(a, a_type), _comparable(b, b_type))
 
 
 def _as_doubles(values: pa.Array, kind: Type) -> pa.Array:
-    """Rounded to the nearest double; decimals by way of their digits, as Arrow's own cast of them rounds twice."""
+    """Values rounded to the nearest double. Decimals are cast as text, because Arrow's own cast rounds them twice."""
     if isinstance(kind, DecimalType):
         values = values.cast(pa.string())
     return values.cast(pa.float64(), safe=False)
 
 
 def _compare_with_dates(op: str, left: tuple[pa.Array, Type], right: tuple[pa.Array, Type]) -> pa.BooleanArray:
-    """A date with a timestamp in microseconds: by day first, then by time of day, as days in microseconds overflow."""
+    """Compare a date with a timestamp: first the day, then the time of day, since dates as microseconds overflow."""
     (a_day, a_rest), (b_day, b_rest) = _days_and_rest(*left), _days_and_rest(*right)
     same_day = pc.equal(a_day, b_day)
     by_rest = pc.and_(same_day, _OPERATORS[op](a_rest, b_rest))
@@ -199,7 +211,7 @@ def _days_and_rest(values: pa.Array, kind: Type) -> tuple[pa.Array, pa.Array]:
     numbers = _comparable(values, kind).cast(pa.int64())
     if str(kind) == "date":
         return numbers, pc.multiply(numbers, pa.scalar(0, pa.int64()))
-    quotient = pc.divide(numbers, pa.scalar(DAY_US, pa.int64()))  # towards zero
+    quotient = pc.divide(numbers, pa.scalar(DAY_US, pa.int64()))  # rounds towards zero
     rest = pc.subtract(numbers, pc.multiply(quotient, pa.scalar(DAY_US, pa.int64())))
     borrow = pc.less(rest, pa.scalar(0, pa.int64())).cast(pa.int64())
     return pc.subtract(quotient, borrow), pc.add(rest, pc.multiply(borrow, pa.scalar(DAY_US, pa.int64())))
@@ -209,7 +221,7 @@ def _in(column: BoundColumn, literals: tuple[Literal, ...], batch: pa.RecordBatc
     values = _comparable(_values(column, batch), column.type)
     listed = [_scalar(literal, values) for literal in literals]
     if pa.types.is_floating(values.type):
-        values = pc.add(values, 0.0)  # is_in tells -0.0 from 0.0
+        values = pc.add(values, 0.0)  # turns -0.0 into 0.0, which is_in takes for another value
         numbers = [s for s in listed if not math.isnan(s.as_py())]
         found = pc.is_in(values, value_set=pa.array([s.as_py() for s in numbers], values.type))
         if len(numbers) < len(listed):

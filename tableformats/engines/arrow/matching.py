@@ -1,4 +1,4 @@
-"""Which rows of a data file the keys of equality deletes match, as positions: what changes by such deletes are."""
+"""The positions of the rows of a data file that equality deletes remove; the change feed reports these rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from ...planning.tasks import ScanTask
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Schema
 from .deletes import DeleteLoader
-from .files import open_data_file, reading
+from .files.data_file import typed_errors
+from .files.opening import open_data_file
 from .projection import Resolver
 from .reader import identity_values
 
@@ -18,7 +19,7 @@ __all__ = ["KeyMatcher"]
 
 
 class KeyMatcher:
-    """Equality deletes of one snapshot, looked up in data files. Every delete file is loaded once."""
+    """Finds the rows that equality deletes of one snapshot remove. Each delete file is loaded once."""
 
     def __init__(self, snapshot: FormatSnapshot, schema: Schema, storage: Storage) -> None:
         self._snapshot = snapshot
@@ -26,11 +27,12 @@ class KeyMatcher:
         self._deletes = DeleteLoader(snapshot, schema)
 
     def positions(self, task: ScanTask) -> BitMap64:
-        """The positions of the rows that some of the task's equality deletes match; reads the key columns.
+        """The positions of the rows that one of the task's equality deletes removes. Only key columns are read.
 
         Raises
         ------
-        CorruptMetadataError, UnsupportedFeatureError : as reading the file does
+        CorruptMetadataError, UnsupportedFeatureError
+            As reading the file does.
         """
         mapping, found = self._snapshot.name_mapping, BitMap64()
         with open_data_file(self._storage, task, mapping) as file:
@@ -39,7 +41,7 @@ class KeyMatcher:
             selection = file.select(frozenset().union(*(f.projection.leaves for f in filters)))
             for first, rows in file.rows(selection):
                 matched = np.zeros(len(rows), bool)
-                with reading(task.path):
+                with typed_errors(task.path):
                     for keys in filters:
                         matched |= ~keys.keep(rows, selection)
                 found |= BitMap64((np.flatnonzero(matched) + first).astype(np.uint64))

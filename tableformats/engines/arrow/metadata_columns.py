@@ -1,6 +1,6 @@
-"""Metadata columns: values that a row has by its file and its place in it, unless the file stores them itself.
+"""Metadata columns: values that follow from a row's file and its position there, unless the file stores them itself.
 
-Rows are numbered before anything drops some of them, in a member behind those that were read; it stays with its row.
+A row's position is added as a last member before any row is removed, so that it stays with its row.
 """
 
 from __future__ import annotations
@@ -15,21 +15,31 @@ from ...errors import CorruptMetadataError
 from ...planning.tasks import ScanTask
 from ...plugin.columns import MetadataColumn, NameMapping
 from ...schema import Field, arrow_type
-from .nodes import FileNode, Selection
+from .files.column_tree import FileNode, Selection
 from .projection import Resolver
 
-__all__ = ["MetadataReader", "numbered"]
+__all__ = ["MetadataReader", "with_positions"]
 
 
 class MetadataReader:
-    """Some metadata columns of the file of one task."""
+    """Reads metadata columns of the file of one task.
+
+    Parameters
+    ----------
+    columns : Sequence[MetadataColumn]
+        The columns to read.
+    root : FileNode
+        The file's columns.
+    task : ScanTask
+        The file's metadata.
+    """
 
     def __init__(self, columns: Sequence[MetadataColumn], root: FileNode, task: ScanTask) -> None:
         self._columns = columns
         self._task = task
         fields = {c.field.id: f for i, c in enumerate(columns) if (f := _stored_field(c, -1 - i, root)) is not None}
         mapping = NameMapping("id", by_name=frozenset(f.id for f in fields.values() if f.id < 0))
-        self._places = {field_id: i for i, field_id in enumerate(fields)}
+        self._stored_index = {field_id: i for i, field_id in enumerate(fields)}
         self._stored = Resolver(root, mapping, {}, task.path).project(list(fields.values()))
 
     @property
@@ -39,21 +49,22 @@ class MetadataReader:
 
     @property
     def needs_positions(self) -> bool:
-        """Whether :meth:`read` needs rows that were :func:`numbered`."""
+        """Whether :meth:`read` needs rows from :func:`with_positions`."""
         return any(column.counts_rows for column in self._columns)
 
     def read(self, rows: pa.StructArray, selection: Selection) -> list[pa.Array]:
-        """The columns of ``rows``, in the order they were given, each in its field's Arrow type.
+        """The metadata columns of ``rows``, each in its field's Arrow type.
 
         Raises
         ------
-        CorruptMetadataError : neither the file nor the metadata has a row's value
+        CorruptMetadataError
+            Neither the file nor the metadata has a row's value.
         """
         stored = self._stored.read(rows, selection)
         found = []
         for column in self._columns:
-            place = self._places.get(column.field.id)
-            found.append(self._values(column, None if place is None else stored.column(place), rows))
+            index = self._stored_index.get(column.field.id)
+            found.append(self._values(column, None if index is None else stored.column(index), rows))
         return found
 
     def _values(self, column: MetadataColumn, stored: pa.Array | None, rows: pa.StructArray) -> pa.Array:
@@ -68,13 +79,13 @@ class MetadataReader:
         return computed if stored is None else pc.coalesce(stored, computed)
 
     def _per_file(self, column: MetadataColumn, length: int, kind: pa.DataType) -> pa.Array:
-        """``length`` times what a file's rows start from."""
+        """The file's constant of the column, repeated ``length`` times; zeros if it has none."""
         if column.per_file is None:
             return pa.repeat(pa.scalar(0, kind), length)
         if column.per_file == "partition":
             return self._partition(length, kind)
-        own = {"path": self._task.path, "spec_id": self._task.spec_id}
-        first = own.get(column.per_file, self._task.file_values.get(column.per_file))
+        of_every_format = {"path": self._task.path, "spec_id": self._task.spec_id}
+        first = of_every_format.get(column.per_file, self._task.file_values.get(column.per_file))
         if first is None:
             raise CorruptMetadataError(
                 f"a file has no value for {column.field.name!r}: the metadata lacks {column.per_file!r}",
@@ -85,7 +96,7 @@ class MetadataReader:
         return pa.repeat(pa.scalar(first, kind), length)
 
     def _partition(self, length: int, kind: pa.StructType) -> pa.Array:
-        """The partition, a member for each field of all specs; NULL in tables that have none."""
+        """The partition, with a member for each field of all specs; NULL in tables without partition fields."""
         members = list(self._task.partition.values())
         if not members:
             return pa.nulls(length, kind)
@@ -93,19 +104,23 @@ class MetadataReader:
         return pa.StructArray.from_arrays(columns, fields=list(kind))
 
 
-def _stored_field(column: MetadataColumn, nameless: int, root: FileNode) -> Field | None:
-    """The field by which a file's own values of ``column`` are found, with an id below 0 if by name; None: it has
-    none."""
+def _stored_field(column: MetadataColumn, id_by_name: int, root: FileNode) -> Field | None:
+    """The field that finds the file's own values of ``column``; None: the file holds none.
+
+    A field that is found by name has the id ``id_by_name``, which is negative.
+    """
     if column.stored_name is not None:
-        return Field(nameless, column.stored_name, column.field.type)
+        return Field(id_by_name, column.stored_name, column.field.type)
     if column.stored_id is not None and root.has_ids:
         return Field(column.stored_id, column.field.name, column.field.type)
     return None
 
 
-def numbered(batches: Iterable[tuple[int, pa.StructArray]]) -> Iterator[tuple[int, pa.StructArray]]:
-    """Batches of a file, each with the position of its first row: every row gets its own (int64) as one more member at
-    the end."""
+def with_positions(batches: Iterable[tuple[int, pa.StructArray]]) -> Iterator[tuple[int, pa.StructArray]]:
+    """The same batches with each row's position in the file (int64) as an additional last member.
+
+    Each batch comes with the position of its first row.
+    """
     for first, rows in batches:
         positions = pa.array(np.arange(first, first + len(rows), dtype=np.int64))
         fields = [*rows.type, pa.field("", pa.int64())]

@@ -1,8 +1,8 @@
-"""Columns of a table out of the columns of one data file, at every level of nesting.
+"""Convert columns of one data file to columns of the table, at every level of nesting.
 
-:class:`Resolver` finds each field in the file, by name or by id as the table says, and decides where the value of
-a missing one comes from; the :class:`Projection` that it returns then turns batches of that file into batches of
-the table's columns. Sources: Iceberg spec, "Column Projection"; Delta PROTOCOL.md, "Column Mapping".
+:class:`Resolver` finds each field in the file, by name or by id as the table says, and decides where the value of a
+missing field comes from. The :class:`Projection` that it returns converts batches of that file to batches of the
+table's columns. Sources: Iceberg spec, "Column Projection"; Delta PROTOCOL.md, "Column Mapping".
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from ...columnar.arrays import pad_strings
 from ...errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from ...plugin.columns import NameMapping
 from ...schema import Field, ListType, MapType, StructType, Type, arrow_type
-from .casts import can_read, cast_values
-from .nodes import FileNode, Selection
-from .variant_shredding import MalformedVariantError, unshredded
+from .files.column_tree import FileNode, Selection
+from .values.casts import can_read, cast_values
+from .values.variant_shredding import MalformedVariantError, unshredded
 
 __all__ = ["Projection", "Resolver"]
 
 
 @dataclass(frozen=True, eq=False)
 class _Source:
-    """Where the values of ``field`` come from; ``node`` is None where they are in no file."""
+    """Where the values of ``field`` come from; ``node`` is None where the file does not hold them."""
 
     field: Field
     node: FileNode | None
@@ -41,7 +42,7 @@ class _Source:
         return frozenset()
 
     def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
-        """``length`` values in the field's Arrow type; ``array`` holds what the file has of ``node``."""
+        """``length`` values in the field's Arrow type; ``array`` holds the file's values of ``node``."""
         raise NotImplementedError
 
     def fail(self, message: str, cause: Exception | None = None) -> NoReturn:
@@ -50,7 +51,7 @@ class _Source:
         ) from cause
 
     def check_required(self, values: pa.Array, parent: pa.Array | None = None) -> None:
-        """A NULL in a required field is damage, but for members of a struct that is NULL itself."""
+        """Raise CorruptMetadataError for NULL in a required field, unless its struct ``parent`` is NULL too."""
         if not self.field.required or not values.null_count:
             return
         wrong = values.is_null() if parent is None else pc.and_(values.is_null(), parent.is_valid())
@@ -82,9 +83,10 @@ class _Values(_Source):
         if self.node.calendar is not None:
             array = self.node.calendar.proleptic(array, self.path, self.column)
         try:
-            return cast_values(array, self.field.type)
+            values = cast_values(array, self.field.type)
         except pa.ArrowException as error:
             self.fail(f"a value stored as {array.type} is no {self.field.type}: {error}", error)
+        return _padded(values, self.field)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +116,7 @@ class _Struct(_Source):
 
 @dataclass(frozen=True, eq=False)
 class _Variant(_Source):
-    """A variant, its values shredded or not; all of its columns are read."""
+    """A variant, shredded or not; all of its columns are read."""
 
     @property
     def leaves(self) -> frozenset[int]:
@@ -166,7 +168,7 @@ class _Map(_Source):
     def leaves(self) -> frozenset[int]:
         assert self.node is not None
         key, value = self.node.children
-        # With one side only, Arrow takes the column for a list.
+        # With leaves of only one side, Arrow would read the column as a list.
         return _at_least_one(self.key.leaves, key) | _at_least_one(self.value.leaves, value)
 
     def read(self, array: pa.Array | None, length: int, selection: Selection) -> pa.Array:
@@ -186,12 +188,16 @@ class _Map(_Source):
         return pa.Array.from_buffers(kind, len(array), buffers, children=[entries])
 
 
+def _padded(values: pa.Array, f: Field) -> pa.Array:
+    return values if f.char_length is None else pad_strings(values, f.char_length)
+
+
 def _repeat(value: pa.Scalar, length: int) -> pa.Array:
     return pa.repeat(value, length) if value.is_valid else pa.nulls(length, value.type)
 
 
 def _at_least_one(leaves: frozenset[int], node: FileNode) -> frozenset[int]:
-    """Whether ``node`` is NULL and how long its lists are stands in its leaves: one is read even if none is wanted."""
+    """``leaves``, or the first leaf of ``node``: nulls and list lengths of ``node`` are stored with its leaves."""
     return leaves or frozenset(node.leaves[:1])
 
 
@@ -202,21 +208,21 @@ def _without_extension(array: pa.Array) -> pa.Array:
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
-    """The validity bitmap of ``array``, counted from its first row; None where nothing is NULL."""
+    """The validity bitmap of ``array``, starting at its first row; None where nothing is NULL."""
     if not array.null_count:
         return None
     return pc.invert(array.is_null()).buffers()[1]
 
 
 def _offsets(array: pa.Array) -> tuple[pa.Array, int, int]:
-    """The offsets of a list or map from 0 on (int32[n + 1]), and the range of its children that they cover."""
+    """The offsets of a list or map, shifted to start at 0 (int32[n + 1]), and the range of its children they cover."""
     offsets = array.offsets.to_numpy(zero_copy_only=False)
     start, stop = int(offsets[0]), int(offsets[-1])
     return pa.array(np.subtract(offsets, start, dtype=np.int32)), start, stop
 
 
 class Projection:
-    """Some columns of the table as one file gives them; made by :meth:`Resolver.project`."""
+    """Some columns of the table, read from one file; made by :meth:`Resolver.project`."""
 
     def __init__(self, fields: Sequence[Field], root: _Struct) -> None:
         self._root = root
@@ -228,11 +234,19 @@ class Projection:
         return frozenset().union(*(m.leaves for m in self._root.members))
 
     def read(self, rows: pa.StructArray, selection: Selection) -> pa.RecordBatch:
-        """Rows of the file (one member for each top-level column of ``selection``) as the table's columns.
+        """Rows of the file as the table's columns.
+
+        Parameters
+        ----------
+        rows : pa.StructArray
+            Rows with one member for each top-level column of ``selection``.
+        selection : Selection
+            The leaf columns of the file that were read.
 
         Raises
         ------
-        CorruptMetadataError : a value that the column's type cannot hold, or NULL in a required column
+        CorruptMetadataError
+            The column's type cannot hold a value; NULL in a required column.
         """
         columns = self._root.read_members(rows, selection)
         array = pa.Array.from_buffers(self._kind, len(rows), [None], children=columns)
@@ -243,12 +257,16 @@ class Projection:
 class Resolver:
     """Finds the table's fields in one file.
 
-    Parameters
+    Attributes
     ----------
-    root : the file's columns, numbered (see :func:`tableformats.engines.arrow.files.open_data_file`)
-    mapping : how they are found
-    constants : identity partition values by the id of their source field
-    path : of the file, for errors
+    root : FileNode
+        The file's columns, with field ids where it has any (see :func:`.files.opening.open_data_file`).
+    mapping : NameMapping
+        Whether columns are found by name or by id.
+    constants : Mapping[int, pa.Scalar]
+        Identity partition values by the id of their source field.
+    path : str
+        Path of the file, for errors.
     """
 
     root: FileNode
@@ -261,9 +279,10 @@ class Resolver:
 
         Raises
         ------
-        CorruptMetadataError : a column is stored in a type that cannot be read as the table's; two columns of the
-            file match
-        UnsupportedFeatureError : the file carries no field ids where the table finds columns by id
+        CorruptMetadataError
+            A column is stored in a type that cannot be read as the table's; two columns of the file match a field.
+        UnsupportedFeatureError
+            The table finds columns by id, and the file carries none.
         """
         whole = Field(-1, "", StructType(tuple(fields)))
         members = self._members(whole.type, self.root, "")
@@ -287,7 +306,7 @@ class Resolver:
         if self.mapping.by == "name" or f.id in self.mapping.by_name:
             found = [child for child in parent.children if child.name == f.stored_name]
             if not found and self.mapping.by == "name":
-                # Writers that do not tell cases apart leave files like this, and Spark reads them.
+                # Case-insensitive writers produce such files, and Spark reads them.
                 found = [child for child in parent.children if child.name.lower() == f.stored_name.lower()]
         else:
             self._require_ids(column)
@@ -299,7 +318,7 @@ class Resolver:
         return found[0] if found else None
 
     def _require_ids(self, column: str) -> None:
-        # Without ids every column would read as NULL; a guess by name may take a dropped column for its successor.
+        # Without ids every column would be NULL, and a match by name may find a dropped column of the same name.
         if self.root.children and not self.root.has_ids and not self.mapping.names:
             raise UnsupportedFeatureError(
                 f"column {column!r} is found by field id, but the file carries none and the table maps no names",
@@ -347,18 +366,27 @@ class Resolver:
                 field=column,
                 hint="Check the table's partition values and defaults",
             ) from error
-        return _Constant(f, None, column, self.path, one[0])
+        return _Constant(f, None, column, self.path, _padded(one, f)[0])
 
 
 def default_values(f: Field) -> pa.Array:
-    """The field's value in files written before it existed, as an array of one. Raises TypeError, pa.ArrowInvalid."""
+    """The field's value in files written before it existed, as an array of length 1.
+
+    Raises
+    ------
+    TypeError, pa.ArrowInvalid
+        The default is no value of the field's type.
+    """
     kind = arrow_type(f.type)
     value = _plain_default(f)
     return pa.nulls(1, kind) if value is None else pa.array([value], kind)
 
 
 def _plain_default(f: Field) -> Any:
-    """The default with members of structs filled in from their own. Source: Iceberg spec, "Default values"."""
+    """The default as a Python value; missing members of a struct have their own.
+
+    Source: Iceberg spec, "Default values".
+    """
     value = f.initial_default
     if isinstance(f.type, StructType) and isinstance(value, Mapping):
         return {m.name: value[m.name] if m.name in value else _plain_default(m) for m in f.type.fields}

@@ -1,7 +1,8 @@
-"""Runs a plan with Arrow: file after file, batch after batch, exactly the live rows for which the filter is TRUE.
+"""Read the rows of a plan: exactly the live rows for which the filter is TRUE, file by file and batch by batch.
 
-A batch passes its stages as the file's own columns: positions, then equality deletes, then the filter; only the
-rows that are left become the table's columns. Columns that only a stage needs are read and not handed out.
+A batch starts with the file's own columns. Positional deletes, then equality deletes, then the filter remove rows; only
+the rows that are left are converted to the table's columns. Columns that only one of these steps needs are read and
+not returned.
 """
 
 from __future__ import annotations
@@ -21,28 +22,38 @@ from ...plugin.partitions import PartitionSpec
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Field, StructType, arrow_field
 from .deletes import DeleteLoader, deleted_positions, positions_within
-from .files import DataFile, open_data_file, reading
+from .files.data_file import DataFile, typed_errors
+from .files.opening import open_data_file
 from .filters import evaluate
-from .metadata_columns import MetadataReader, numbered
+from .metadata_columns import MetadataReader, with_positions
 from .projection import Resolver
 
 __all__ = ["count_rows", "read_batches", "read_tasks"]
 
 
 def read_batches(plan: FilePlan, tasks: Iterable[ScanTask] | None = None) -> pa.RecordBatchReader:
-    """The rows of ``tasks`` of the plan as a stream, in their order; a file is opened when the stream reaches it.
+    """The rows of a plan as a stream. A file is opened when the stream reaches it.
 
-    Without ``tasks`` these are all, in the order of ``plan.files``.
+    Parameters
+    ----------
+    plan : FilePlan
+        The plan.
+    tasks : Iterable[ScanTask], optional
+        Tasks of the plan, read in this order. None: all, in the order of ``plan.files``.
 
     Returns
     -------
-    A reader whose schema is ``plan.schema.to_arrow()``; at most ``plan.limit`` rows
+    pa.RecordBatchReader
+        At most ``plan.limit`` rows, with the schema ``plan.schema.to_arrow()``.
 
     Raises
     ------
-    UnsupportedFeatureError : a file's format, or how it stores a selected column, is not read (``field`` names it)
-    CorruptMetadataError : while the stream is read: a file is missing or damaged, or contradicts the metadata
-    TypeError : something among ``tasks`` is no task
+    UnsupportedFeatureError
+        A file's format, or how it stores a selected column, is not read (``field`` names it).
+    CorruptMetadataError
+        While the stream is read: a file is missing or damaged, or contradicts the metadata.
+    TypeError
+        An item of ``tasks`` is no task.
     """
     batches = read_tasks(plan.scan, tasks_of(plan) if tasks is None else tasks)
     if plan.limit is not None:
@@ -51,25 +62,27 @@ def read_batches(plan: FilePlan, tasks: Iterable[ScanTask] | None = None) -> pa.
 
 
 def read_tasks(scan: ScanRequest, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
-    """The rows of some ``tasks`` of a plan of ``scan``, whose snapshot need not be able to plan. Raises as
-    :func:`read_batches` does."""
+    """The rows of tasks that were planned elsewhere; the snapshot of ``scan`` need not be able to plan.
+
+    Raises as :func:`read_batches` does.
+    """
     return _Reader(scan, scan.schema.fields).batches(tasks)
 
 
 def count_rows(plan: FilePlan, tasks: Iterable[ScanTask]) -> Iterator[int]:
-    """The numbers of rows that :func:`read_batches` would give for ``tasks`` of the plan, batch by batch.
+    """The number of rows of each batch that :func:`read_batches` would give for ``tasks`` of the plan.
 
-    Reads what the filter and the deletes need and nothing else. Raises as :func:`read_batches` does.
+    Only the columns that the filter and the deletes need are read. Raises as :func:`read_batches` does.
     """
     return (batch.num_rows for batch in _Reader(plan.scan, ()).batches(tasks))
 
 
 class _Reader:
-    """One run of a plan of ``scan``, giving ``fields``."""
+    """Reads tasks of ``scan`` once, as batches of the columns ``fields``."""
 
     def __init__(self, scan: ScanRequest, fields: Sequence[Field]) -> None:
         self._fields = fields
-        self._metadata = {c.field.id: c for c in scan.metadata_columns if c.field in fields}
+        self._metadata_columns = {c.field.id: c for c in scan.metadata_columns if c.field in fields}
         self._storage = scan.snapshot.storage
         self._schema = scan.snapshot.schema
         self._snapshot: FormatSnapshot = scan.snapshot.format_snapshot
@@ -85,40 +98,40 @@ class _Reader:
     def _read(self, file: DataFile, task: ScanTask) -> Iterator[pa.RecordBatch]:
         constants = identity_values(self._snapshot, task)
         resolver = Resolver(file.root, self._snapshot.name_mapping, constants, task.path)
-        wanted = resolver.project([f for f in self._fields if f.id not in self._metadata])
-        metadata = MetadataReader(list(self._metadata.values()), file.root, task)
+        wanted = resolver.project([f for f in self._fields if f.id not in self._metadata_columns])
+        metadata = MetadataReader(list(self._metadata_columns.values()), file.root, task)
         filters = self._deletes.equality_filters(task, resolver)
-        tested = resolver.project(self._tested_fields(task.residual))
+        tested = resolver.project(self._residual_fields(task.residual))
         leaves = wanted.leaves.union(metadata.leaves, tested.leaves, *(f.projection.leaves for f in filters))
         positions = deleted_positions(self._snapshot, task, file.num_rows)
         selection = file.select(leaves)
         stored = file.rows(selection)
-        for rows in _without(positions, numbered(stored) if metadata.needs_positions else stored):
-            with reading(task.path):
+        for rows in _without(positions, with_positions(stored) if metadata.needs_positions else stored):
+            with typed_errors(task.path):
                 for keys in filters:
                     rows = rows.filter(pa.array(keys.keep(rows, selection)))
                 if task.residual != ex.TRUE:
                     rows = rows.filter(evaluate(task.residual, tested.read(rows, selection)))
                 batch = wanted.read(rows, selection)
-                if self._metadata:
+                if self._metadata_columns:
                     batch = self._with_metadata(batch, metadata.read(rows, selection))
             if batch.num_rows:
                 yield batch
 
     def _with_metadata(self, batch: pa.RecordBatch, values: Sequence[pa.Array]) -> pa.RecordBatch:
-        """``batch`` and the metadata columns, in the order in which they are wanted."""
-        own, found = iter(batch.columns), dict(zip(self._metadata, values, strict=True))
-        columns = [found[f.id] if f.id in found else next(own) for f in self._fields]
+        """``batch`` and the metadata columns ``values``, in the order of ``self._fields``."""
+        table_columns, by_id = iter(batch.columns), dict(zip(self._metadata_columns, values, strict=True))
+        columns = [by_id[f.id] if f.id in by_id else next(table_columns) for f in self._fields]
         return pa.RecordBatch.from_arrays(columns, schema=pa.schema([arrow_field(f) for f in self._fields]))
 
-    def _tested_fields(self, residual: ex.Expression) -> list[Field]:
-        """The columns that ``residual`` names, structs narrowed to the members that it names."""
+    def _residual_fields(self, residual: ex.Expression) -> list[Field]:
+        """The columns that ``residual`` names; of structs only the members that it names."""
         paths = [c.path for c in ex.columns_of(residual) if isinstance(c, ex.BoundColumn)]
         return _narrowed(self._schema.fields, {path[-1].id for path in paths})
 
 
 def identity_values(snapshot: FormatSnapshot, task: ScanTask) -> dict[int, pa.Scalar]:
-    """The partition values of ``task`` that are values of a column, by that column's id."""
+    """The partition values of ``task`` that equal the value of a column, by that column's id."""
     spec = snapshot.specs.get(task.spec_id, PartitionSpec(task.spec_id, ()))
     return {
         f.source_id: task.partition[f.id]
@@ -128,20 +141,20 @@ def identity_values(snapshot: FormatSnapshot, task: ScanTask) -> dict[int, pa.Sc
 
 
 def _narrowed(fields: Iterable[Field], ids: set[int]) -> list[Field]:
-    """The fields with one of these ids, whole, and the structs above them with nothing else."""
-    kept = []
+    """The fields with one of these ids, whole, and the structs above them without their other members."""
+    found = []
     for f in fields:
         if f.id in ids:
-            kept.append(f)
+            found.append(f)
         elif isinstance(f.type, StructType):
             members = _narrowed(f.type.fields, ids)
             if members:
-                kept.append(replace(f, type=StructType(tuple(members))))
-    return kept
+                found.append(replace(f, type=StructType(tuple(members))))
+    return found
 
 
 def _without(positions: BitMap64, batches: Iterable[tuple[int, pa.StructArray]]) -> Iterator[pa.StructArray]:
-    """The rows of a file, of which each batch has the position of its first, without those at ``positions``."""
+    """The rows of a file without those at ``positions``; each batch comes with the position of its first row."""
     for first, rows in batches:
         deleted = positions.range_cardinality(first, first + len(rows)) if positions else 0
         if deleted == len(rows):

@@ -1,6 +1,6 @@
-"""A plan's files in groups that Spark reads in one way: same constants, same naming, same kinds of deletes.
+"""Group a plan's files by how Spark reads them: by constant columns, naming and kinds of deletes.
 
-The groups become the branches of a union, so that files without deletes pay nothing for those with.
+The groups become the branches of a union. So files without deletes cost no more because other files have deletes.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...columnar.arrays import flat
-from .columns import Naming
-from .equality import equality_rows
-from .stored_columns import namings
+from .columns.file_naming import namings
+from .columns.naming import Naming
+from .deletes.equality import equality_rows
 
 if TYPE_CHECKING:
     from ...planning.plan import FilePlan
@@ -26,15 +26,22 @@ __all__ = ["Branch", "split"]
 
 @dataclass(frozen=True)
 class Branch:
-    """Some files of a plan.
+    """Files of a plan that Spark reads in one way.
 
     Attributes
     ----------
-    rows : int64[n], their rows in ``plan.survivors``
-    file_format : "parquet" or another that Spark reads
-    constants : {id of a top-level column: id of the partition field that holds its value}
-    naming : how columns are found in the files
-    has_positions, has_keys : whether rows are deleted by position, and by key
+    rows : np.ndarray
+        int64[n], their rows in ``plan.survivors``.
+    file_format : str
+        ``parquet`` or another that Spark reads.
+    constants : Mapping[int, int]
+        Top-level columns whose value stands in the metadata: {column id: id of the partition field that holds it}.
+    naming : Naming
+        How columns are found in the files.
+    has_positions : bool
+        Whether rows are deleted by position.
+    has_keys : bool
+        Whether rows are deleted by key (equality deletes).
     """
 
     rows: np.ndarray
@@ -46,11 +53,26 @@ class Branch:
 
 
 def split(plan: FilePlan, fields: Sequence[Field], version: tuple[int, int]) -> list[Branch]:
-    """The branches of ``plan`` as far as ``fields``, top-level columns, are read; one without files where it has none.
+    """The branches of a plan.
+
+    Parameters
+    ----------
+    plan : FilePlan
+        The planned files.
+    fields : Sequence[Field]
+        The top-level columns that are read.
+    version : tuple[int, int]
+        Of Spark.
+
+    Returns
+    -------
+    list[Branch]
+        At least one; a plan without files has one branch without files.
 
     Raises
     ------
-    UnsupportedFeatureError, CorruptMetadataError : see :func:`tableformats.engines.spark.stored_columns.namings`
+    UnsupportedFeatureError, CorruptMetadataError
+        See :func:`tableformats.engines.spark.columns.file_naming.namings`.
     """
     snapshot = plan.snapshot.format_snapshot
     constants = {spec_id: _identity_columns(snapshot, spec_id) for spec_id in snapshot.specs}
@@ -65,7 +87,7 @@ def split(plan: FilePlan, fields: Sequence[Field], version: tuple[int, int]) -> 
     groups: dict[Any, int] = {}
     group_of_kind = []
     for spec_id, kind, naming, *deletes in kinds:
-        # Specs that differ in other transforms alone are read alike.
+        # Specs that differ only in transforms other than identity are read alike.
         columns = tuple(sorted(constants.get(spec_id, {}).items()))
         group = (columns, formats.dictionary[kind].as_py(), naming, *map(bool, deletes))
         group_of_kind.append(groups.setdefault(group, len(groups)))
@@ -77,7 +99,7 @@ def split(plan: FilePlan, fields: Sequence[Field], version: tuple[int, int]) -> 
 
 
 def _kinds(*columns: np.ndarray) -> tuple[list[list[int]], np.ndarray]:
-    """The different rows of some columns (n > 0 each), and as int64[n] which of them each row is."""
+    """The distinct rows of some columns (n > 0 each), and for each row its index among them (int64[n])."""
     if all((column == column[0]).all() for column in columns):
         return [[column[0].item() for column in columns]], np.zeros(len(columns[0]), np.int64)
     code = np.zeros(len(columns[0]), np.int64)
@@ -89,10 +111,10 @@ def _kinds(*columns: np.ndarray) -> tuple[list[list[int]], np.ndarray]:
 
 
 def _identity_columns(snapshot: FormatSnapshot, spec_id: int) -> dict[int, int]:
-    """Columns whose value the metadata holds: partition values of identity transforms of top-level columns.
+    """Top-level columns whose value is a partition value: {column id: id of the identity partition field}.
 
-    They are taken from there even where the file has the column too, as Iceberg's reference reader does
-    (``PartitionUtil.constantsMap``): both say the same, and only a constant can be pruned by a join.
+    The partition value is used even where the file holds the column too, as in Iceberg's reference reader
+    (``PartitionUtil.constantsMap``). Both are the same, and only a constant can be pruned by a join.
     """
     top = {f.id for f in snapshot.schema.fields}
     found: dict[int, int] = {}
@@ -103,7 +125,7 @@ def _identity_columns(snapshot: FormatSnapshot, spec_id: int) -> dict[int, int]:
 
 
 def _kinds_of_deletes(plan: FilePlan) -> tuple[np.ndarray, np.ndarray]:
-    """bool[n_files] twice: files with deleted positions, files with equality deletes."""
+    """Files with positional deletes and files with equality deletes, each as bool[n_files]."""
     deletes = plan.delete_files
     if not len(deletes.indices):
         return np.zeros(len(plan), bool), np.zeros(len(plan), bool)

@@ -1,8 +1,7 @@
-"""A bound predicate as a Spark column, for the rows that pruning leaves undecided.
+"""Translate a bound predicate to a Spark column, to filter the rows that pruning leaves undecided.
 
-Literals are given as typed values, never as SQL text, and instants as microseconds, so that the session's time
-zone, its ANSI setting and its parser play no part. Built through ``pyspark.sql.functions`` alone, it serves classic
-sessions and Spark Connect.
+Literals are typed values, never SQL text, and timestamps are microseconds. So the session's time zone, its ANSI setting
+and its parser have no influence. Only ``pyspark.sql.functions`` is used, which classic sessions and Spark Connect have.
 """
 
 from __future__ import annotations
@@ -33,14 +32,17 @@ from ...schema.datetimes import DAY_US, FIRST_GREGORIAN_DAY, format_timestamp
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["literal_column", "to_spark_column"]
+__all__ = ["literal_column", "pad_column", "to_spark_column"]
 
 
-_LOST = {
+_MISSING_DAYS = {
     "date": range(FIRST_GREGORIAN_DAY - 10, FIRST_GREGORIAN_DAY),
     "timestamp": range((FIRST_GREGORIAN_DAY - 11) * DAY_US, (FIRST_GREGORIAN_DAY + 1) * DAY_US),
 }
-"""1582-10-05 to 1582-10-14 as literals have it, and a day more of instants, whatever the zone."""
+"""Days that ``java.sql.Date`` and ``Timestamp`` lack, 1582-10-05 to 1582-10-14, as values of literals.
+
+The range of timestamps is a day longer at both ends, for every time zone.
+"""
 
 
 def to_spark_column(expression: Expression) -> Column:
@@ -48,7 +50,8 @@ def to_spark_column(expression: Expression) -> Column:
 
     Raises
     ------
-    UnsupportedFeatureError : the predicate uses a type that Spark has no values of (time, nanoseconds)
+    UnsupportedFeatureError
+        The predicate uses a type that Spark lacks (time, nanoseconds).
     """
     return _Translator().predicate(expression)
 
@@ -57,6 +60,15 @@ def literal_column(literal: Literal) -> Column:
     """A bound literal as a Spark column. Raises UnsupportedFeatureError as :func:`to_spark_column` does."""
     found: Column = _Translator().literal(literal)
     return found
+
+
+def pad_column(column: Column, length: int) -> Column:
+    """``column`` padded with spaces to ``length`` characters; longer values stay as they are."""
+    from pyspark.sql import functions as F
+
+    wanted = F.greatest(F.length(column), F.lit(length))
+    # rpad() of PySpark 3.5 takes no column for the length.
+    return F.call_function("rpad", column, wanted, F.lit(" "))
 
 
 class _Translator:
@@ -103,26 +115,30 @@ class _Translator:
         other = _bound(node.right)
         left, right = self._column(column), self._column(other)
         kinds = (str(column.type), str(other.type))
+        if column.padded_length and other.padded_length:
+            longer = max(column.padded_length, other.padded_length)
+            left, right = pad_column(left, longer), pad_column(right, longer)
         if "timestamp" in kinds and kinds[0] != kinds[1]:
             left, right = self._instant(left, kinds[0]), self._instant(right, kinds[1])
         return _operate(node.op, left, right)
 
     def _compared(self, column: BoundColumn, literals: Sequence[Literal]) -> tuple[Any, list[Any]]:
-        """A column and what it is compared with.
+        """A column and the literals that it is compared with.
 
-        Spark hands filters to its readers with days and instants as java.sql.Date and Timestamp, in whose calendar
-        there are none from 1582-10-05 to 1582-10-14: they would be filters for 1582-10-15. Numbers stay in Spark.
+        Spark converts dates and timestamps in filters to java.sql.Date and Timestamp before it pushes them down. These
+        lack the days from 1582-10-05 to 1582-10-14 and would become 1582-10-15. In that case both sides are converted
+        to numbers, which Spark does not push down.
         """
         found = self._column(column)
         kind = str(column.type)
-        if not any(literal.value in _LOST.get(kind, ()) for literal in literals):
+        if not any(literal.value in _MISSING_DAYS.get(kind, ()) for literal in literals):
             return found, [self.literal(literal) for literal in literals]
         to_number = self._functions.unix_date if kind == "date" else self._functions.unix_micros
         number = "int" if kind == "date" else "bigint"
         return to_number(found), [self._functions.lit(literal.value).cast(number) for literal in literals]
 
     def _instant(self, column: Any, kind: str) -> Any:
-        """A date or timestamp without zone as the instant in UTC; Spark's own cast takes the session's zone."""
+        """A date or a timestamp without time zone as UTC. Spark's own cast would use the session's time zone."""
         if kind == "timestamp":
             return column
         text = column.cast("timestamp_ntz").cast("string")
@@ -168,7 +184,7 @@ def _operate(op: str, left: Any, right: Any) -> Any:
 
 
 def _balanced(columns: Sequence[Any], join: Callable[[Any, Any], Any]) -> Any:
-    """All of them joined in a tree of logarithmic depth: Catalyst recurses, and a long chain would end its stack."""
+    """All columns joined in a tree of logarithmic depth, because Catalyst's recursion overflows on a long chain."""
     while len(columns) > 1:
         pairs = [join(a, b) for a, b in zip(columns[::2], columns[1::2], strict=False)]
         columns = pairs + list(columns[len(pairs) * 2 :])

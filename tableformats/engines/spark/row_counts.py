@@ -1,4 +1,4 @@
-"""Row counts of a plan's files, where the metadata give them exactly: they answer ``count(*)`` without a scan."""
+"""Row counts of a plan's files from metadata, to answer ``count(*)`` without a scan where they are exact."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...columnar.arrays import to_numpy
 
 if TYPE_CHECKING:
     from ...planning.plan import FilePlan
-    from .positions import Pages
+    from .relations import Pages
 
 __all__ = ["UNKNOWN", "RowCounter"]
 
@@ -23,25 +23,42 @@ UNKNOWN = -1
 
 
 class RowCounter:
-    """Counts the rows of the plan's files ``rows`` (int64[n]); asks for record counts only where it is asked itself."""
+    """Counts the rows of some files of a plan. Record counts are loaded at the first call of :meth:`count`.
+
+    Parameters
+    ----------
+    plan : FilePlan
+        The planned files.
+    rows : np.ndarray
+        int64[n], the files among those of the plan.
+    """
 
     def __init__(self, plan: FilePlan, rows: np.ndarray) -> None:
         self._plan = plan
         self._rows = rows
         self._deleted = np.zeros(len(rows), np.int64)
 
-    def noting(self, deleted: Iterable[Pages]) -> Iterator[Pages]:
-        """The same pages, one for each of the files; the number of their rows is kept."""
+    def recording(self, deleted: Iterable[Pages]) -> Iterator[Pages]:
+        """The same pages, one for each of the files; records the number of their deleted rows for :meth:`count`."""
         for number, file in enumerate(deleted):
             self._deleted[number] = file.rows
             yield file
 
     def count(self, files: bytes | None, is_live: bool) -> int:
-        """Rows of the files for which ``files`` (n bytes) is not zero, None: of all.
+        """Count the rows of files.
 
-        ``is_live`` leaves out those that are deleted by position. UNKNOWN where a file's record count is none, or less
-        than none, as some writers put it, and where the metadata cannot be read: a query that scans is right, one that
-        fails in the middle of Spark's planning is not.
+        Parameters
+        ----------
+        files : bytes, optional
+            A byte for each file, zero to leave it out. None: all files.
+        is_live : bool
+            Leave out rows that are deleted by position.
+
+        Returns
+        -------
+        int
+            UNKNOWN if a record count is missing, or negative as some writers have it. Also if the metadata cannot be
+            read: then Spark counts by a scan, where an error would end the query during planning.
         """
         try:
             counts = to_numpy(pc.fill_null(self._plan.record_counts, UNKNOWN))[self._rows]
@@ -52,6 +69,6 @@ class RowCounter:
         counts = counts[chosen]
         if (counts < 0).any():
             return UNKNOWN
-        # Python's numbers, because those of damaged metadata may add up to more than 64 bits hold.
+        # Added as Python integers, because counts of damaged metadata may sum up to more than 64 bits hold.
         total = sum(counts.tolist()) - (int(self._deleted[chosen].sum()) if is_live else 0)
         return total if total <= _MOST else UNKNOWN

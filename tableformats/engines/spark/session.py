@@ -1,6 +1,6 @@
-"""Which way a scan takes into a Spark session: native where there is the driver's JVM to talk to, else portable.
+"""Choose how a scan is read in a Spark session: natively where Python can reach the driver's JVM, else portably.
 
-The log of ``tableformats.spark`` says which one was taken, and why.
+The logger ``tableformats.spark`` says which way was chosen, and why.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedFeatureError
-from .native import path as native
+from .native import native_scan
 from .native.jvm import java_class
-from .portable import path as portable
+from .portable import portable_scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,18 +28,27 @@ def to_spark(scan: ScanRequest, spark: SparkSession, mode: str | None = None, st
 
     Parameters
     ----------
-    spark : a classic session of Spark 3.5 or later, or a Spark Connect session of 4.0 or later
-    mode : "native" (:mod:`path`) or "portable" (:mod:`path`); None: native
-        where the session lets Python at its JVM, otherwise portable
-    staging : a directory that this process can write and the session can read, for the portable path: lists of files
-        are put there until this process ends. None: a temporary directory for local tables, otherwise nowhere
+    scan : ScanRequest
+        What to read.
+    spark : SparkSession
+        A classic session of Spark 3.5 or later, or a Spark Connect session of 4.0 or later.
+    mode : {"native", "portable"}, optional
+        Which path to take, see :mod:`~tableformats.engines.spark.native` and
+        :mod:`~tableformats.engines.spark.portable`. None: native where Python can reach the session's JVM, otherwise
+        portable.
+    staging : str, optional
+        For the portable path, a directory that this process can write and the session can read. File logs are put
+        there until this process ends. None: a temporary directory for local tables, otherwise none.
 
     Raises
     ------
-    UnsupportedFeatureError : a mode that there is not or that the session cannot serve; what the table needs and is
-        not built. ``field`` names it
-    CorruptMetadataError, PathNotAllowedError : as the table's metadata and delete files are read
-    TypeError : ``spark`` is no session
+    UnsupportedFeatureError
+        An unknown mode, a mode that the session cannot serve, or what the table needs and is not built; ``field``
+        names it.
+    CorruptMetadataError, PathNotAllowedError
+        As the table's metadata and delete files are read.
+    TypeError
+        ``spark`` is no session.
     """
     check_session(spark)
     if mode not in (None, "native", "portable"):
@@ -51,25 +60,26 @@ def to_spark(scan: ScanRequest, spark: SparkSession, mode: str | None = None, st
     if mode is None:
         mode, why = _choose(spark)
     if mode == "portable":
-        frame, how = portable.to_spark(scan, spark, staging)
+        frame, how = portable_scan.to_spark(scan, spark, staging)
         _LOG.info("%s: the portable path, because %s; %s", name, why, how)
         return frame
     _LOG.info("%s: the native path, by Spark's own Parquet reader, because %s", name, why)
-    return native.to_spark(scan, spark)
+    return native_scan.to_spark(scan, spark)
 
 
 def check_session(spark: SparkSession) -> None:
-    """Raise TypeError for what is no session, of whichever kind."""
+    """Raise TypeError unless ``spark`` is a session, classic or Connect."""
     if not hasattr(spark, "range"):
         raise TypeError(f"a SparkSession is needed, not {spark!r}")
 
 
 def _choose(spark: SparkSession) -> tuple[str, str]:
+    """The mode for a session, and why."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return "portable", "a Spark Connect session has no JVM to talk to"
     try:
         java_class(spark.sparkContext._gateway, "java.lang.System").nanoTime()
     except Exception as error:
-        # Platforms that keep Python from the JVM say so in many ways.
+        # Platforms that keep Python from the JVM raise many kinds of errors.
         return "portable", f"the session does not let Python at its JVM: {str(error).splitlines()[0]}"
     return "native", "the session lets Python at its JVM"

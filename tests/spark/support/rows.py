@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tableformats.engines.spark.batches import SparkBatches
+from tableformats.engines.spark.portable.worker_batches import SparkBatches
 from tableformats.schema import Schema
 
 

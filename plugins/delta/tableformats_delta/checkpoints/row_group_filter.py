@@ -36,7 +36,7 @@ from tableformats.plugin import (
 )
 from tableformats.plugin import compute as pc
 
-from ..statistics.bounds import FIRST_SURE_INSTANT, bound_pair, ends_of_int64, in_either_calendar
+from ..statistics.bounds import FIRST_SURE_INSTANT, bound_pair, ends_of_int64, in_either_calendar, pad_upper
 from ..statistics.stats_json import Leaf, leaf_of
 
 if TYPE_CHECKING:
@@ -138,6 +138,8 @@ class GroupFilter:
             if column is None or column.least.type != arrow_type(field.type):
                 continue
             lower[partition_id], upper[partition_id] = in_either_calendar(column.least, column.greatest)
+            if field.char_length is not None:
+                upper[partition_id] = pad_upper(upper[partition_id], field.char_length)
             has_least = to_numpy(pc.is_valid(lower[partition_id]))
             # A group without a least value is known only where all its values are NULL.
             known &= has_least | (column.nulls == footer.rows)

@@ -182,7 +182,7 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
     Parameters
     ----------
     texts : string[n_files]
-        Null and "" are NULL.
+        Null and "" are NULL. Values of CHAR(n) are padded.
     field : Field
         The partition column.
 
@@ -197,6 +197,8 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
 
     encoded = pc.dictionary_encode(texts)
     distinct = tuple(encoded.dictionary.to_pylist())
+    if field.char_length is not None:
+        distinct = tuple(text and text.ljust(field.char_length) for text in distinct)
     parse = _parsed if len(distinct) <= _MAX_CACHED_TEXTS else _parsed.__wrapped__
     values, failed, without_zone = parse(distinct, field.type, field.name)
     bad = np.empty(0, np.int64)

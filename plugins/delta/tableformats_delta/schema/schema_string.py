@@ -29,6 +29,7 @@ from tableformats.plugin import (
     primitive,
 )
 
+from .char_types import char_length, with_char_lengths
 from .type_changes import check_type_changes
 
 __all__ = ["GENERATION_EXPRESSION", "parse_schema"]
@@ -135,7 +136,9 @@ class _Parser:
         required = value.get("nullable") is False
         comment = metadata.get("comment")
         doc = comment if isinstance(comment, str) else None
-        found = Field(field_id, name, kind, required, physical, None, doc, metadata)
+        length = char_length(value.get("type"), ".".join(path), self.path)
+        found = Field(field_id, name, kind, required, physical, None, doc, metadata, char_length=length)
+        found = with_char_lengths(found, ".".join(path), self.path)
         return _collated(found, metadata[_COLLATIONS], (name, physical or name)) if _COLLATIONS in metadata else found
 
     def _type(self, value: Any, path: tuple[str, ...], stored: str, ids: Mapping[str, Any]) -> Type:
@@ -161,8 +164,9 @@ class _Parser:
     ) -> Field:
         """The ``element`` of an array, or the ``key`` or ``value`` of a map."""
         name = f"{stored}.{role}"
-        kind = self._type(value.get(f"{role}Type"), (*path, role), name, ids)
-        return Field(_id(ids.get(name)), role, kind)
+        stated = value.get(f"{role}Type")
+        kind = self._type(stated, (*path, role), name, ids)
+        return Field(_id(ids.get(name)), role, kind, char_length=char_length(stated, ".".join(path), self.path))
 
     def _primitive(self, name: str, path: tuple[str, ...]) -> Type:
         if name in _PRIMITIVES:

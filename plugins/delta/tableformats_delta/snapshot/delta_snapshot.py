@@ -34,6 +34,7 @@ from ..log.commits import Commit
 from ..log.file_actions import empty_rows
 from ..log.file_keys import file_keys
 from ..log.listing import LogSegment
+from ..schema.char_types import char_lengths
 from ..schema.column_mapping import name_mapping
 from ..schema.partition_values import PartitionValueErrors, partition_struct
 from ..schema.row_tracking import POSITION_COLUMNS, ROW_TRACKING_FIELDS, row_tracking_columns
@@ -100,6 +101,8 @@ class DeltaSnapshot(FormatSnapshot):
         tracked = row_tracking_columns(self.properties)
         self.metadata_columns = (*POSITION_COLUMNS, *tracked)
         self._row_columns = ROW_TRACKING_FIELDS if tracked else ()
+        # What is decoded of a part depends on these, beside the types of the columns.
+        self._key = (*self._row_columns, *char_lengths(self.schema.fields))
 
     def __getstate__(self) -> dict[str, Any]:
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
@@ -152,7 +155,7 @@ class DeltaSnapshot(FormatSnapshot):
         files = tuple(commit.file for commit in commits)
         n_files = sum(commit.adds.num_rows for commit in commits)
         keys_of = partial(self._file_keys, commits[0].file.path)
-        return MetadataPart((files, self._row_columns), read, n_files, adds=files, keys_of=keys_of)
+        return MetadataPart((files, self._key), read, n_files, adds=files, keys_of=keys_of)
 
     def _group_part(
         self, file: CheckpointFile, group: int | None, n_rows: int | None, has_newer: bool, decode_ahead: bool
@@ -160,7 +163,7 @@ class DeltaSnapshot(FormatSnapshot):
         def read(report: ScanReport) -> Iterator[FileBatch]:
             return self._read_group(file, group, has_newer, report, decode_ahead)
 
-        key = file.key, group, self._row_columns
+        key = file.key, group, self._key
         return MetadataPart(key, read, n_rows, keys_of=partial(self._file_keys, file.path))
 
     def _read_group(
@@ -178,7 +181,7 @@ class DeltaSnapshot(FormatSnapshot):
         keys_of = partial(self._file_keys, file.path)
         return [
             MetadataPart(
-                (file.key, split, self._row_columns),
+                (file.key, split, self._key),
                 partial(self._read_split, file, split, groups, has_newer),
                 keys_of=keys_of,
                 size_bytes=file.size // count,

@@ -8,6 +8,8 @@
   tie-break character appended. Old writers append U+FFFD, which half of Unicode exceeds in UTF-8, so it is replaced by
   U+10FFFF. The protocol does not demand a tie-break character, so U+10FFFF is appended to a maximum of just 32
   characters.
+* Values of CHAR(n) columns are padded when they are read, and bounds are of values as they are stored. A lower bound
+  stays below the padded value; see :func:`pad_upper` for the upper one.
 * Decimals of more than 15 digits may have passed through a double: both bounds move out by more than a double loses.
   (delta-rs 1.6 divides doubles. It writes decimals of scale 0 through an int64, whose ends then mean "or beyond".)
 * NaN is no bound. A minimum above its maximum makes both unknown.
@@ -33,6 +35,7 @@ from tableformats.plugin import (
     array_of,
     arrow_type,
     days_from_civil,
+    pad_strings,
     scalar,
     to_arrow,
 )
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
 
     from .stats_json import Leaf
 
-__all__ = ["FIRST_SURE_INSTANT", "bound_pair", "ends_of_int64", "in_either_calendar"]
+__all__ = ["FIRST_SURE_INSTANT", "bound_pair", "ends_of_int64", "in_either_calendar", "pad_upper"]
 
 _CUT_US = 999
 _CUT_CHARACTERS = 32
@@ -95,7 +98,8 @@ def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, 
         if kind.name in ("timestamp", "timestamp_ntz"):
             return _widen_timestamps(low, high)
         if kind.name == "string":
-            return low, _widen_strings(high)
+            high = _widen_strings(high)
+            return low, high if leaf.char_length is None else pad_upper(high, leaf.char_length)
         if leaf.from_float:
             return _widen_floats(low, high)
     return low, high
@@ -314,6 +318,15 @@ def _widen_cut(high: pa.StringArray) -> pa.StringArray:
     high = pc.replace_substring_regex(high, "\ufffd$", "\U0010ffff")
     cut = pc.equal(pc.utf8_length(high), scalar(_CUT_CHARACTERS, pa.int32()))
     return pc.if_else(cut, pc.binary_join_element_wise(high, greatest, between), high)
+
+
+def pad_upper(high: pa.StringArray, length: int) -> pa.StringArray:
+    """Upper bounds of values padded to ``length`` characters, from upper bounds of these values as they are stored.
+
+    A value that is a prefix of its bound may end up above it: ``"a"`` becomes ``"a  "``, which is above ``"a"`` and
+    above ``"a\\t"``. So the bound is cut before its first character below the space, and padded, too.
+    """
+    return pad_strings(pc.replace_substring_regex(high, r"(?s)[\x00-\x1f].*", " "), length)
 
 
 def _widen_floats(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:

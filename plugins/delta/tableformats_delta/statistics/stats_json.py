@@ -47,6 +47,8 @@ class Leaf:
         Whether the column was widened from float to double: old bounds are floats, written with a float's digits.
     has_bounds : bool
         Whether minimum and maximum are wanted too, and not the null count alone.
+    char_length : int or None
+        See :class:`tableformats.plugin.Field`.
     """
 
     id: int
@@ -54,6 +56,7 @@ class Leaf:
     type: Type
     from_float: bool
     has_bounds: bool = True
+    char_length: int | None = None
 
     @property
     def raw_type(self) -> pa.DataType | None:
@@ -114,7 +117,8 @@ def leaf_of(schema: Schema, column: Field) -> Leaf | None:
         return None
     changes = column.metadata.get("delta.typeChanges") or ()
     from_float = any(change.get("fromType") == "float" for change in changes)
-    return Leaf(column.id, tuple(f.stored_name for f in path), column.type, from_float)
+    names = tuple(f.stored_name for f in path)
+    return Leaf(column.id, names, column.type, from_float, char_length=column.char_length)
 
 
 def _raw_type(kind: Type) -> pa.DataType | None:

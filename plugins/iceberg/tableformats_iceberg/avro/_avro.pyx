@@ -1,8 +1,8 @@
-"""Avro records into columns: the Cython face of ``csrc/tf_avro.c``.
+"""Decodes Avro records into columns: the Cython wrapper of ``csrc/tf_avro.c``.
 
-A :class:`BlockDecoder` takes a program (see ``tf_avro.h``; :mod:`tableformats_iceberg.avro.decode_program` compiles it) and
-decodes inflated blocks into growing columns with the GIL released. Source: Apache Avro specification, "Object
-Container Files" and "Binary Encoding".
+A :class:`BlockDecoder` runs a program, which :mod:`tableformats_iceberg.avro.decode_program` compiles and ``tf_avro.h``
+describes. It appends the records of inflated blocks to columns, with the GIL released.
+Source: Apache Avro specification, "Object Container Files" and "Binary Encoding".
 """
 
 from cpython.buffer cimport Py_buffer, PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
@@ -115,7 +115,7 @@ REASONS = {
 
 
 class AvroDecodeError(ValueError):
-    """The block does not decode; ``offset`` is the byte in the block. ``limit``: a memory limit was passed."""
+    """A block cannot be decoded. ``offset`` is the byte in the block. ``limit``: a memory limit was passed."""
 
     def __init__(self, message: str, offset: int, limit: bool = False) -> None:
         super().__init__(message)
@@ -124,9 +124,20 @@ class AvroDecodeError(ValueError):
 
 
 class Buffers(NamedTuple):
-    """A column's memory. Numbers have ``values`` int64[n]; byte values have ``offsets`` int32[n + 1] into ``data``
-    uint8[m], as Arrow lays binary out, ``width``, the size of every value that is not null (None: they differ, or
-    there is none), and for text ``flaws``, ``HAS_NUL | NOT_UTF8`` (None: nobody looked). ``valid`` is bool[n], None where no row is null."""
+    """The memory of a column.
+
+    Attributes
+    ----------
+    values : int64[n], for numbers
+    offsets, data : int32[n + 1] and uint8[m], for bytes
+        The layout of Arrow's binary type.
+    valid : bool[n], optional
+        None: no row is null.
+    width : int, optional
+        The size of every value that is not null. None: the sizes differ, or all values are null.
+    flaws : int, optional
+        For text: ``HAS_NUL | NOT_UTF8``. None: the bytes were not checked.
+    """
 
     values: object
     offsets: object
@@ -141,7 +152,8 @@ def read_varint(const uint8_t[::1] data not None, int64_t offset):
 
     Raises
     ------
-    AvroDecodeError : the varint is truncated or has more than 64 bits
+    AvroDecodeError
+        The varint is truncated or has more than 64 bits.
     """
     cdef int64_t value = 0
     cdef int64_t size = data.shape[0]
@@ -156,12 +168,25 @@ def read_varint(const uint8_t[::1] data not None, int64_t offset):
 
 
 def read_metadata(const uint8_t[::1] data not None, int64_t offset):
-    """The metadata of a container file's header, which begins at ``offset`` of ``data``: {name: bytes}, and the offset
-    behind it. A map is blocks of (count, pairs), closed by 0; a negative count is followed by the block's size.
+    """Read the metadata of a container file's header.
+
+    An Avro map is blocks of a count and pairs. A count of 0 ends it. A negative count is followed by the block's size.
+
+    Parameters
+    ----------
+    data : bytes
+    offset : int
+        Where the metadata begins.
+
+    Returns
+    -------
+    tuple of (dict of str to bytes, int)
+        The metadata, and the offset after it.
 
     Raises
     ------
-    AvroDecodeError : it is truncated, or a count or length is more than the data can hold
+    AvroDecodeError
+        It is truncated, or a count or length is more than the data can hold.
     """
     found = {}
     cdef int64_t size = data.shape[0]
@@ -178,7 +203,7 @@ def read_metadata(const uint8_t[::1] data not None, int64_t offset):
             return found, cursor - start
         if count < 0:
             _take_varint(start, &cursor, end, &ignored)
-        # The absolute value of the least number is no number.
+        # INT64_MIN has no absolute value.
         count = -count if INT64_MIN < count < 0 else count
         if count < 0 or count > end - cursor:
             raise AvroDecodeError("the map declares more entries than the file can hold", offset)
@@ -205,16 +230,20 @@ cdef bytes _take_octets(const uint8_t *start, const uint8_t **cursor, const uint
 
 
 def widen_decimals(const int32_t[::1] offsets not None, const uint8_t[::1] data not None):
-    """Unscaled decimals, big-endian two's complement of 1 to 16 bytes, as the words of Arrow's decimal128.
+    """Widen unscaled decimals, big-endian two's complement of 1 to 16 bytes, to Arrow's decimal128.
 
     Parameters
     ----------
-    offsets : int32[n + 1], ascending, into ``data``
+    offsets : int32[n + 1]
+        Ascending offsets into ``data``.
+    data : uint8[m]
 
     Returns
     -------
-    words : uint8[n, 16], little-endian; 0 where nothing is known
-    known : bool[n], False where a value has no byte or more than 16
+    words : uint8[n, 16]
+        Little-endian; 0 for unknown values.
+    known : bool[n]
+        False: the value has no byte, or more than 16.
     """
     cdef int64_t n = offsets.shape[0] - 1
     cdef int64_t row
@@ -238,7 +267,7 @@ def widen_decimals(const int32_t[::1] offsets not None, const uint8_t[::1] data 
 
 
 cdef class _Memory:
-    """Owns memory of the decoder's, for the arrays that look at it."""
+    """Owns memory of the decoder for the arrays that use it."""
 
     cdef void *start
     cdef Py_ssize_t size
@@ -251,7 +280,7 @@ cdef class _Memory:
 
 
 cdef object _array(void *start, int64_t count, int64_t capacity, Py_ssize_t width, object kind):
-    """An array of ``count`` items over memory for ``capacity`` that it takes over, and cuts where much is left over."""
+    """Make an array of ``count`` items that owns memory for ``capacity``. Frees what is left over if it is much."""
     cdef _Memory memory
     cdef void *cut = NULL
     if count == 0 or start == NULL:
@@ -266,12 +295,13 @@ cdef object _array(void *start, int64_t count, int64_t capacity, Py_ssize_t widt
 
 
 cdef class Inflater:
-    """libdeflate and the memory that blocks are inflated into, one after the other; for one thread.
+    """libdeflate, and the memory that it inflates one block after the other into. For one thread.
 
     Parameters
     ----------
-    functions : addresses of ``libdeflate_alloc_decompressor``, ``_free_decompressor``, ``_deflate_decompress_ex`` and
-        ``_adler32``; trusted
+    functions : tuple of int
+        Trusted addresses of ``libdeflate_alloc_decompressor``, ``_free_decompressor``, ``_deflate_decompress_ex`` and
+        ``_adler32``.
     """
 
     cdef tf_avro_inflater into
@@ -293,22 +323,29 @@ cdef class Inflater:
 
     @property
     def capacity(self):
-        """Bytes of the memory that blocks were inflated into."""
+        """The size of the memory that blocks are inflated into, in bytes."""
         return self.into.capacity
 
 
 cdef class BlockDecoder:
-    """Columns that grow block by block.
+    """Decodes records and appends them to columns.
 
     Parameters
     ----------
-    program : int32[n], see ``tf_avro.h``; trusted: it comes from our own compiler
-    kinds : uint8[n_columns], what each column holds: 0 numbers, 1 bytes, 2 text
-    parents : int32[n_columns], the column of lists whose items each column holds; -1: it has one row a record
-    sparse_start : columns from here on are filled by maps
-    keys : int32[n_keys], wanted map keys, ascending
-    drop_column, drop_value : leave out the records with this value in this column of numbers (-1: none)
-    memory_limit : bytes that the columns may take together
+    program : int32[n]
+        See ``tf_avro.h``. Trusted, because it comes from our own compiler.
+    kinds : uint8[n_columns]
+        What each column holds: 0 numbers, 1 bytes, 2 text.
+    parents : int32[n_columns]
+        The list column whose items each column holds. -1: it has one row a record.
+    sparse_start : int
+        The first column that is filled from a map.
+    keys : int32[n_keys]
+        The wanted keys of maps, ascending.
+    drop_column, drop_value : int
+        Leave out the records with this value in this column of numbers. -1: none.
+    memory_limit : int
+        The bytes that all columns may take.
     """
 
     cdef tf_avro_decoder decoder
@@ -320,7 +357,7 @@ cdef class BlockDecoder:
                   const int32_t[::1] parents not None, int32_t sparse_start, const int32_t[::1] keys not None,
                   int32_t drop_column, int64_t drop_value, int64_t memory_limit):
         cdef int32_t i
-        # The views keep their owners alive as long as the decoder points into them.
+        # The decoder points into these arrays, so they must live as long as it does.
         self._program = program
         self._parents = parents
         self._keys = keys
@@ -351,11 +388,11 @@ cdef class BlockDecoder:
 
     @property
     def rows(self):
-        """Records so far, without those that were left out."""
+        """The number of records so far, without those that were left out."""
         return self.decoder.row
 
     def expect(self, int64_t records):
-        """Make room for so many records, which are thought to come."""
+        """Make room for so many further records."""
         if records > 0:
             tf_avro_expect(&self.decoder, records)
 
@@ -364,11 +401,12 @@ cdef class BlockDecoder:
 
         Raises
         ------
-        AvroDecodeError : the bytes are malformed (``offset`` in the block), or the memory limit was passed
+        AvroDecodeError
+            The bytes are malformed, or the memory limit was passed. The decoder is not usable any more.
 
         Notes
         -----
-        Cost: O(bytes), GIL released. After an error the decoder must be thrown away.
+        Cost: O(bytes), GIL released.
         """
         cdef int64_t size = block.shape[0]
         cdef int64_t offset = 0
@@ -395,17 +433,27 @@ cdef class BlockDecoder:
 
         Parameters
         ----------
-        offset : where its first block begins
-        sync : the 16 bytes behind every block
-        min_size : bytes that a record has at least
-        most_records : so many records a file may have, with those that are left out
-        inflater : of raw deflate; None: all blocks are plain
-        limit : most bytes that a block may inflate to
-        ahead : about how many bytes of files will follow, for which there is made room too
+        data : bytes
+            The whole file.
+        offset : int
+            Where the first block begins.
+        sync : bytes
+            The 16 bytes after every block.
+        min_size : int
+            The least bytes of a record.
+        most_records : int
+            The most records of a file, with those that are left out.
+        inflater : Inflater, optional
+            For raw deflate. None: the blocks are not compressed.
+        limit : int
+            The most bytes that a block may inflate to.
+        ahead : int
+            About how many bytes of other files will follow. Room is made for these too.
 
         Returns
         -------
-        bool : False where something is odd: then the decoder must be thrown away, and :meth:`decode` tells what it is
+        bool
+            False: the file is irregular. The decoder is not usable any more. :meth:`decode` raises the error.
 
         Notes
         -----
@@ -431,7 +479,8 @@ cdef class BlockDecoder:
 
         Returns
         -------
-        bool : False where the memory limit is passed: then the decoder must be thrown away
+        bool
+            False: the memory limit was passed. The decoder is not usable any more.
 
         Notes
         -----
@@ -445,7 +494,7 @@ cdef class BlockDecoder:
         return status == TF_AVRO_OK
 
     def column(self, int32_t index):
-        """Hand a column's memory over, once, without copying it."""
+        """Hand over the memory of a column, without a copy. Can be called once for each column."""
         if index < 0 or index >= self.decoder.column_count:
             raise IndexError(index)
         cdef tf_column *column = &self.decoder.columns[index]

@@ -4,9 +4,9 @@
 and sizes after inflating are checked before they are used.
 
 A file is first decoded by one call of the kernel (:func:`_decode_at_once`), large files by one call for each thread
-(:func:`_decode_parts`). These say only that something is odd. The file is then decoded again block by block
-(:func:`_decode_blocks`), which raises the error with its offset. Source: Apache Avro specification, "Object Container
-Files".
+(:func:`_decode_parts`). Where these find a file irregular (damaged, or beyond a limit), they do not say how. The file
+is then decoded again block by block (:func:`_decode_blocks`), which raises the error with its offset.
+Source: Apache Avro specification, "Object Container Files".
 """
 
 from __future__ import annotations
@@ -254,8 +254,8 @@ def read_columns_of_files(
     Returns
     -------
     tuple of (AvroColumns, list of int), optional
-        The columns, and for each file the row at which it ends. None: a file is odd. Read the files one by one then;
-        the damaged one raises its error.
+        The columns, and for each file the row at which it ends. None: a file is irregular. Read the files one by one
+        then; the damaged one raises its error.
 
     Raises
     ------
@@ -336,7 +336,7 @@ class _File:
 
 
 def _decode_at_once(decoder: BlockDecoder, file: _File, ahead: int = 0) -> bool:
-    """Decode all blocks of a file in one call of the kernel. False: something is odd, and the decoder is not usable.
+    """Decode all blocks of a file in one call of the kernel. False: it is irregular, and the decoder is not usable.
 
     About ``ahead`` bytes of other files will follow into the same decoder, so it makes room for them too.
     """
@@ -349,7 +349,7 @@ def _decode_at_once(decoder: BlockDecoder, file: _File, ahead: int = 0) -> bool:
 
 
 def _decode_parts(new_decoder: _NewDecoder, file: _File, threads: int) -> BlockDecoder | None:
-    """Decode a file, each thread a part of it. None: something is odd, or a part passes its share of the limits."""
+    """Decode a file, each thread a part of it. None: it is irregular, or a part passes its share of the limits."""
     header, limits, cuts = file.header, file.limits, _cuts(file.data, file.header, threads)
     if not cuts:
         single = new_decoder(limits)
@@ -374,7 +374,7 @@ def _decode_parts(new_decoder: _NewDecoder, file: _File, threads: int) -> BlockD
 
 
 def _cuts(data: bytes | memoryview, header: Header, parts: int) -> list[int]:
-    """Offsets of blocks that cut a file into at most ``parts`` parts of similar size; none where the file is odd."""
+    """Offsets of blocks that cut a file into at most ``parts`` parts of similar size; none if it is irregular."""
     begin, end = header.offset, len(data)
     parts = min(parts, (end - begin) // _PART_BYTES)
     cuts: list[int] = []

@@ -72,7 +72,7 @@ class Want:
     members: tuple[Want, ...] = ()
 
     def __hash__(self) -> int:
-        # The cache of programs is asked for every file. The hash leaves out the members to keep that fast.
+        # A program is looked up in the cache for every file. The hash leaves out the members to keep that fast.
         return hash((self.id, self.shape))
 
 
@@ -329,8 +329,8 @@ class _Compiler:
         is_int = not is_bytes and kind not in ("float", "double")
         if (want.kind in ("bytes", "text") and not is_bytes) or (want.kind == "int" and not is_int):
             self.fail(f"a field has the wrong Avro type: {kind}", _name(want))
-        place = (*path, want.id)
-        number = self.index[place]
+        here = (*path, want.id)
+        number = self.index[here]
         column = self.columns[number]
         if column.avro and column.avro["type"] != kind:
             self.fail("a field is a union of several types", _name(want))

@@ -57,7 +57,7 @@ class DeleteManifestReader:
         ----------
         manifests : sequence of Manifest
         columns : sequence of int
-            Ids of the fields whose statistics :meth:`read` will be asked for.
+            Ids of the fields whose statistics :meth:`read` will give.
         planned : PlannedPaths, optional
             Leave out deletes that name another data file than these.
         """

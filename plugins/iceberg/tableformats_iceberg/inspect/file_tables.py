@@ -234,10 +234,10 @@ def _list_column(raw: AvroColumns, field_id: int) -> pa.Array:
 
 def _file_sequence_numbers(entries: Entries, raw: AvroColumns, manifest: Manifest) -> pa.Array:
     """int64[n]: null is the manifest's for added files, and 0 in version 1."""
-    own = raw[(4,)]
+    stored = raw[(4,)]
     inherits = (entries.status == ADDED) | (manifest.sequence_number == 0) | (not raw.has((4,)))
     inherited = manifest.sequence_number if raw.has((4,)) else 0
-    return pa.array(np.where(own.valid, own.values, inherited), pa.int64(), mask=~own.valid & ~inherits)
+    return pa.array(np.where(stored.valid, stored.values, inherited), pa.int64(), mask=~stored.valid & ~inherits)
 
 
 def _readable_metrics(snapshot: SnapshotView, entries: Entries, raw: AvroColumns) -> pa.Array:

@@ -1,7 +1,7 @@
 """Decodes neighbouring manifests together: one pass over the columns of eight manifests costs little more than of one.
 
 Neighbouring manifests of one spec and writer's schema are decoded into shared columns, and each part is a slice of
-these. Where anything is odd, the manifests are decoded one by one, and the damaged one raises its error.
+these. If a manifest is irregular, all are decoded one by one, and the damaged one raises its error.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class ManifestBatchReader:
         return ReadManifest(number, data, path, header, spec_id)
 
     def _decode(self, reads: Iterable[ReadManifest], spec: PartitionSpec) -> DecodedManifests | None:
-        """Decode manifests of one schema and spec. None: one of them is odd."""
+        """Decode manifests of one schema and spec. None: one of them is irregular."""
         seen: list[tuple[int, str, int]] = []
 
         def found() -> Iterator[tuple[bytes | memoryview, Header, Manifest]]:

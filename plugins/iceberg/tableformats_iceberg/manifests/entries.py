@@ -282,8 +282,8 @@ def read_entries_of_manifests(
     Returns
     -------
     tuple of (Entries, list of int), optional
-        The entries, and for each manifest the row at which it ends. None: a manifest is odd. Read the manifests with
-        :func:`read_entries` then; the damaged one raises its error.
+        The entries, and for each manifest the row at which it ends. None: a manifest is irregular. Read the
+        manifests with :func:`read_entries` then; the damaged one raises its error.
     """
     manifests: list[Manifest] = []
 

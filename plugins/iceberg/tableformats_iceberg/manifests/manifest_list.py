@@ -226,7 +226,7 @@ class ManifestList:
         keep : bool[len(rows)]
             True also where summaries are missing.
         unneeded : dict of int to frozenset of int
-            For the row of each manifest that is kept by its summaries, the columns that none of its files needs.
+            For the row of each manifest that its summaries keep, the columns that the filter needs for no file of it.
         """
         keep = np.ones(len(rows), bool)
         summaries = self.summaries(rows, spec)

@@ -1,9 +1,9 @@
-"""Plan on Spark: executors read, reconcile and prune the parts of a table's metadata, and survivors come back as Arrow.
+"""Plan on Spark: executors read, reconcile and prune the parts of a table's metadata, and return the surviving files.
 
-A task has a bin of neighbouring parts and does with them what threads of the driver would
-(:func:`prune_parts`), so the plan is the same. Parts travel as data, functions by their names: the
-package must be installed for the Python of the executors. Credentials travel with the function, as Spark's own
-closures do, and stand in no plan. Works with classic sessions and with Spark Connect.
+A task gets a bin of consecutive parts and prunes them as a thread of the driver would (:func:`prune_parts`), so the
+plan is the same. Parts are sent as data and functions by name, so the package must be installed for the executors'
+Python. Credentials are sent inside the function, like those in Spark's own closures, and appear in no query plan. Works
+with classic sessions and with Spark Connect.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ....planning.planner import prune_parts
 from ....planning.record_counts import RecordCounts
 from ....plugin.report import ScanReport
 from ....runtime.threads import runs
+from ....version import __version__
 from ..session import check_session
 from .transport import Access, PackedScan, pack_parts, pack_scan, unpack_parts, unpack_scan
 
@@ -37,10 +38,12 @@ __all__ = ["Executors"]
 
 _BIN_BYTES = 16 << 20
 _OPEN_BYTES = 1 << 20
-"""What opening a part counts for: stores answer small requests no faster."""
+"""The cost of opening a part, as bytes, because stores do not answer small requests faster."""
 _COUNT = "record_count"
-_ANSWER = pa.schema([("place", pa.int32()), ("files", pa.binary()), ("report", pa.string()), ("error", pa.string())])
-_SPARK_ANSWER = "place int, files binary, report string, error string"
+_RESULT_SCHEMA = pa.schema(
+    [("order", pa.int32()), ("files", pa.binary()), ("report", pa.string()), ("error", pa.string())]
+)
+_SPARK_RESULT_SCHEMA = "order int, files binary, report string, error string"
 
 
 class Executors:
@@ -59,40 +62,35 @@ class Executors:
 
         Raises
         ------
-        UnsupportedFeatureError : the executors' Python lacks the package, or has another version of it; the format's
-            parts cannot be sent
-        TableFormatsError : what the executors say; errors of the metadata are those that they met, typed
+        UnsupportedFeatureError
+            The executors' Python lacks the package, or has another version of it; the format's parts cannot be sent.
+        TableFormatsError
+            The job failed. Errors of the metadata are raised with the type that they had on the executor.
         """
         storage = scan.snapshot.storage
         bins = [zlib.compress(pack_parts(scan, some), 1) for some in runs(parts, _weight, _BIN_BYTES)]
         access = Access(dict(storage.options), storage.allow_paths, storage.limits)
-        job = _Job(_version(), pack_scan(scan), access, list(keys), bins)
-        frame = self._spark.range(0, len(bins), 1, len(bins)).mapInArrow(partial(_read_bins, job), _SPARK_ANSWER)
+        job = _Job(__version__, pack_scan(scan), access, list(keys), bins)
+        frame = self._spark.range(0, len(bins), 1, len(bins)).mapInArrow(partial(_read_bins, job), _SPARK_RESULT_SCHEMA)
         try:
-            answers = sorted(frame.collect(), key=lambda row: row.place)
+            rows = sorted(frame.collect(), key=lambda row: row.order)
         except Exception as error:
-            raise _failed(error, scan) from error
-        for answer in answers:
-            if answer.error is not None:
-                raise _error_of(answer.error)
-        return (_result_of(answer) for answer in answers)
+            raise _job_error(error, scan) from error
+        for row in rows:
+            if row.error is not None:
+                raise _unpack_error(row.error)
+        return (_job_result(row) for row in rows)
 
 
 @dataclass(frozen=True)
 class _Job:
-    """What all tasks know; ``bins`` are the parts of each, packed."""
+    """The data that all tasks share; ``bins`` holds the packed parts of each task."""
 
     version: str
     scan: PackedScan
     access: Access
     keys: list[pa.BinaryArray] = field(repr=False)
     bins: list[bytes] = field(repr=False)
-
-
-def _version() -> str:
-    from .... import __version__
-
-    return __version__
 
 
 def _weight(part: NumberedPart) -> int:
@@ -103,21 +101,21 @@ def _weight(part: NumberedPart) -> int:
 
 
 def _read_bins(job: _Job, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The answers for the bins whose numbers stand in the first column."""
+    """The result rows of the bins whose numbers are in the first column."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             try:
-                for answer in _read_bin(job, job.bins[number]):
-                    yield _row(**answer)
+                for values in _read_bin(job, job.bins[number]):
+                    yield _row(**values)
             except TableFormatsError as error:
-                # Not raised: Spark would try again, and show text where the driver wants the error.
-                yield _row(place=number, error=_text_of(error))
+                # Returned and not raised: Spark would retry the task, and the driver would get text, not the error.
+                yield _row(order=number, error=_pack_error(error))
 
 
 def _read_bin(job: _Job, packed: bytes) -> Iterator[dict[str, Any]]:
-    if job.version != _version():
+    if job.version != __version__:
         raise UnsupportedFeatureError(
-            f"the executors have version {_version()} of tableformats, and the driver has {job.version}",
+            f"the executors have version {__version__} of tableformats, and the driver has {job.version}",
             field="engine",
             hint="Install the same version for the Python of the executors",
         )
@@ -125,17 +123,17 @@ def _read_bin(job: _Job, packed: bytes) -> Iterator[dict[str, Any]]:
     parts = unpack_parts(scan, zlib.decompress(packed))
     for result in prune_parts(scan, job.keys, parts):
         for survivors in result.survivors:
-            yield {"place": survivors.order, "files": _stream_of(survivors)}
-        yield {"place": parts[0][0], "report": _report_text(result.report)}
+            yield {"order": survivors.order, "files": _pack_survivors(survivors)}
+        yield {"order": parts[0][0], "report": _pack_report(result.report)}
 
 
-def _row(place: int, files: bytes | None = None, report: str | None = None, error: str | None = None) -> pa.RecordBatch:
+def _row(order: int, files: bytes | None = None, report: str | None = None, error: str | None = None) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(
-        [{"place": place, "files": files, "report": report, "error": error}], schema=_ANSWER
+        [{"order": order, "files": files, "report": report, "error": error}], schema=_RESULT_SCHEMA
     )
 
 
-def _stream_of(survivors: Survivors) -> bytes:
+def _pack_survivors(survivors: Survivors) -> bytes:
     """The survivors with their record counts, as an Arrow stream."""
     files = survivors.files.append_column(_COUNT, RecordCounts(survivors.counts).array)
     sink = pa.BufferOutputStream()
@@ -145,37 +143,37 @@ def _stream_of(survivors: Survivors) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _report_text(report: ScanReport) -> str:
+def _pack_report(report: ScanReport) -> str:
     return json.dumps({f.name: getattr(report, f.name) for f in fields(report) if f.name != "count_planned"})
 
 
-def _text_of(error: TableFormatsError) -> str:
-    """The error as its class here and the arguments that make it again, which are its attributes."""
+def _pack_error(error: TableFormatsError) -> str:
+    """The error as JSON: its public class and the arguments of its constructor, which are its attributes."""
     kind = next(c for c in type(error).__mro__ if c.__name__ in errors.__all__)
-    said = {name: getattr(error, name) for name in signature(kind).parameters}
-    return json.dumps({"type": kind.__name__, **said})
+    arguments = {name: getattr(error, name) for name in signature(kind).parameters}
+    return json.dumps({"type": kind.__name__, **arguments})
 
 
 # ---- on the driver --------------------------------------------------------------------------------------------------
 
 
-def _result_of(answer: Any) -> JobResult:
-    if answer.report is not None:
-        return JobResult(report=ScanReport(**json.loads(answer.report)))
-    files = pa.ipc.open_stream(pa.py_buffer(answer.files)).read_all()
-    return JobResult([Survivors(answer.place, files.drop_columns([_COUNT]), files[_COUNT].chunks)])
+def _job_result(row: Any) -> JobResult:
+    if row.report is not None:
+        return JobResult(report=ScanReport(**json.loads(row.report)))
+    files = pa.ipc.open_stream(pa.py_buffer(row.files)).read_all()
+    return JobResult([Survivors(row.order, files.drop_columns([_COUNT]), files[_COUNT].chunks)])
 
 
-def _error_of(text: str) -> TableFormatsError:
-    said = json.loads(text)
-    kind: type[TableFormatsError] = getattr(errors, said.pop("type"))
-    return kind(said.pop("message"), **said)
+def _unpack_error(text: str) -> TableFormatsError:
+    arguments = json.loads(text)
+    kind: type[TableFormatsError] = getattr(errors, arguments.pop("type"))
+    return kind(arguments.pop("message"), **arguments)
 
 
-def _failed(error: Exception, scan: ScanRequest) -> TableFormatsError:
-    """What it means that the job failed."""
-    path, said = scan.snapshot.location, str(error)
-    if "No module named 'tableformats" in said:
+def _job_error(error: Exception, scan: ScanRequest) -> TableFormatsError:
+    """Our error for an error of the Spark job."""
+    path, message = scan.snapshot.location, str(error)
+    if "No module named 'tableformats" in message:
         return UnsupportedFeatureError(
             "the Python of the executors has no package tableformats",
             path=path,
@@ -183,8 +181,8 @@ def _failed(error: Exception, scan: ScanRequest) -> TableFormatsError:
             hint="Install it on every node for the Python that PYSPARK_PYTHON names, ship an archive of it "
             "(spark.archives), or plan without an engine",
         )
-    # Of a traceback the last line says what was wrong; below it Java's stack begins.
-    lines = [line for line in said.partition("\n\tat ")[0].splitlines() if line.strip()]
+    # The message is a Python traceback, whose last line is the error, followed by Java's stack.
+    lines = [line for line in message.partition("\n\tat ")[0].splitlines() if line.strip()]
     return TableFormatsError(
         f"the executors could not read the metadata: {lines[-1] if lines else type(error).__name__}",
         path=path,

@@ -1,7 +1,7 @@
-"""A scan on its way to another process: what reads the files of a plan, or parts of the metadata, without secrets.
+"""Send a scan, and parts of its metadata, to another process without credentials.
 
-The scan's snapshot travels as far as reading needs it (:meth:`tableformats.plugin.FormatSnapshot.__getstate__`). A
-:class:`Storage` never travels: the process that unpacks opens its own, by credentials that it was given otherwise.
+Only the state of the snapshot that reading needs is sent (:meth:`tableformats.plugin.FormatSnapshot.__getstate__`). A
+:class:`Storage` is never sent: the process that unpacks a scan opens its own, with credentials that it got separately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STORAGE, _SNAPSHOT = "storage", "snapshot"
 
 @dataclass(frozen=True)
 class Access:
-    """How to open the table's store again. Holds credentials: no repr shows them."""
+    """What another process needs to open the table's store. It may hold credentials, which no repr shows."""
 
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     allow_paths: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Access:
 
 @dataclass(frozen=True)
 class PackedScan:
-    """What :func:`unpack_scan` makes a scan of; picklable, and free of credentials."""
+    """A packed scan, for :func:`unpack_scan`. It can be pickled and holds no credentials."""
 
     format: str
     root: str
@@ -46,7 +46,7 @@ class PackedScan:
 
 
 def pack_scan(scan: ScanRequest) -> PackedScan:
-    """``scan`` as values that any process can take."""
+    """``scan`` in a form that can be sent to another process."""
     out = io.BytesIO()
     _Pickler(out, pickle.HIGHEST_PROTOCOL).dump(scan.detached())
     storage = scan.snapshot.storage
@@ -54,8 +54,9 @@ def pack_scan(scan: ScanRequest) -> PackedScan:
 
 
 def unpack_scan(packed: PackedScan, access: Access) -> ScanRequest:
-    """The scan again, to read planned tasks (:func:`tableformats.engines.arrow.read_tasks`) or parts of the metadata
-    (:func:`tableformats.planning.planner.read_parts`) with; it plans nothing itself and keeps nothing."""
+    """The scan, to read planned tasks (:func:`tableformats.engines.arrow.read_tasks`) or to prune parts of the metadata
+    (:func:`tableformats.planning.planner.prune_parts`). It cannot plan, and it caches nothing.
+    """
     storage = Storage(packed.root, access.storage_options, access.allow_paths, access.limits)
     for old, new in packed.moves.items():
         storage.relocate(old, new)
@@ -65,11 +66,12 @@ def unpack_scan(packed: PackedScan, access: Access) -> ScanRequest:
 
 
 def pack_parts(scan: ScanRequest, parts: Sequence[tuple[int, MetadataPart]]) -> bytes:
-    """Parts of the scan's snapshot, each with its place there, for processes that have the scan.
+    """Parts of the scan's snapshot, each with its number, for processes that have the scan.
 
     Raises
     ------
-    UnsupportedFeatureError : the format's parts hold what stays in one process
+    UnsupportedFeatureError
+        The format's parts hold objects that cannot be pickled.
     """
     out = io.BytesIO()
     try:
@@ -85,27 +87,31 @@ def pack_parts(scan: ScanRequest, parts: Sequence[tuple[int, MetadataPart]]) -> 
 
 
 def unpack_parts(scan: ScanRequest, data: bytes) -> Sequence[tuple[int, MetadataPart]]:
-    """The parts again, for a scan that was unpacked."""
-    own = {_STORAGE: scan.snapshot.storage, _SNAPSHOT: scan.snapshot.format_snapshot}
-    parts: Sequence[tuple[int, MetadataPart]] = _Unpickler(io.BytesIO(data), own).load()
+    """The parts, for an unpacked ``scan``."""
+    local_objects = {_STORAGE: scan.snapshot.storage, _SNAPSHOT: scan.snapshot.format_snapshot}
+    parts: Sequence[tuple[int, MetadataPart]] = _Unpickler(io.BytesIO(data), local_objects).load()
     return parts
 
 
 class _Pickler(pickle.Pickler):
-    def __init__(self, file: io.BytesIO, protocol: int, known: FormatSnapshot | None = None) -> None:
+    """Pickles references to the storage, and to ``snapshot``, in place of the objects."""
+
+    def __init__(self, file: io.BytesIO, protocol: int, snapshot: FormatSnapshot | None = None) -> None:
         super().__init__(file, protocol)
-        self._known = known
+        self._snapshot = snapshot
 
     def persistent_id(self, obj: Any) -> str | None:
         if isinstance(obj, Storage):
             return _STORAGE
-        return _SNAPSHOT if obj is self._known is not None else None
+        return _SNAPSHOT if obj is self._snapshot is not None else None
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, file: io.BytesIO, own: Mapping[str, Any]) -> None:
+    """Resolves these references to the objects of this process."""
+
+    def __init__(self, file: io.BytesIO, local_objects: Mapping[str, Any]) -> None:
         super().__init__(file)
-        self._own = own
+        self._local_objects = local_objects
 
     def persistent_load(self, pid: Any) -> Any:
-        return self._own[pid]
+        return self._local_objects[pid]

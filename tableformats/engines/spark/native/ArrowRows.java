@@ -21,19 +21,19 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 /**
  * Rows of an Arrow IPC stream as Spark's internal rows, in the driver and without a Spark job.
  *
- * Values are taken as they are: no session time zone, no calendar. The stream arrives in pieces, so that no single
- * call carries all of it.
+ * Values are not converted, neither by the session's time zone nor between calendars. The stream arrives in pieces, so
+ * that no call has to carry all of it.
  */
 public class ArrowRows {
     private final ByteArrayOutputStream stream = new ByteArrayOutputStream();
 
-    /** @param compressed the next bytes of the stream as a Zstandard frame, because bytes come through Py4J as text */
+    /** @param compressed the next bytes of the stream as a Zstandard frame, because Py4J sends bytes as text */
     public void add(byte[] compressed) {
         int size = (int) Zstd.decompressedSize(compressed);
         stream.write(Zstd.decompress(compressed, size), 0, size);
     }
 
-    /** The rows, each an UnsafeRow of its own; {@code schema} names the Spark types of the stream's columns. */
+    /** The rows, each as an UnsafeRow; {@code schema} has the Spark types of the stream's columns. */
     public List read(StructType schema) throws Exception {
         List rows = new ArrayList();
         UnsafeProjection projection = UnsafeProjection.create(schema);

@@ -13,12 +13,14 @@ import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GetStructField;
 import org.apache.spark.sql.catalyst.expressions.GreaterThan;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Greatest;
 import org.apache.spark.sql.catalyst.expressions.If;
 import org.apache.spark.sql.catalyst.expressions.In;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.expressions.IsNaN;
 import org.apache.spark.sql.catalyst.expressions.IsNotNull;
 import org.apache.spark.sql.catalyst.expressions.IsNull;
+import org.apache.spark.sql.catalyst.expressions.Length;
 import org.apache.spark.sql.catalyst.expressions.LessThan;
 import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -26,37 +28,40 @@ import org.apache.spark.sql.catalyst.expressions.NaNvl;
 import org.apache.spark.sql.catalyst.expressions.Not;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.expressions.StartsWith;
+import org.apache.spark.sql.catalyst.expressions.StringRPad;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * Catalyst's predicates as nested lists, for the planner.
+ * Converts Catalyst's predicates to nested lists, which the planner in Python reads as JSON.
  *
- * A node is [operator, operand, ...]; a column is ["column", name, ...] from the top level down; a literal is
- * ["literal", type, text], text null for NULL. Dates are days, timestamps microseconds, binary is hexadecimal. What
- * the planner does not know is left out where that only weakens the predicate, and otherwise the answer is null.
+ * A node is [operator, operand, ...]; a column is ["column", name, ...] from the top level down, or
+ * ["padded", length, column] where its values are padded as those of CHAR(length); a literal is
+ * ["literal", type, text], where text is null for NULL. Dates are days, timestamps microseconds, binary values
+ * hexadecimal. An expression that the planner does not know is left out where that only weakens the predicate; where it
+ * would not, the result is null.
  */
 public class CatalystFilters {
     private CatalystFilters() {
     }
 
-    /** The predicate, or one that is TRUE wherever it is TRUE; null where there is none. */
+    /** A predicate that is TRUE wherever {@code e} is TRUE; null if none can be expressed. */
     public static List weaker(Expression e) {
         if (e instanceof And) {
-            return either(weaker(((And) e).left()), weaker(((And) e).right()));
+            return weakerAnd(weaker(((And) e).left()), weaker(((And) e).right()));
         }
         if (e instanceof Or) {
             return both("or", weaker(((Or) e).left()), weaker(((Or) e).right()));
         }
         if (e instanceof If) {
-            // Members of structs come so: FALSE where the struct is NULL.
+            // Spark writes filters on members of structs like this: FALSE where the struct is NULL.
             If choice = (If) e;
             if (isNeverTrue(choice.trueValue())) {
                 return weaker(choice.falseValue());
             }
-            List chosen = either(weaker(choice.predicate()), weaker(choice.trueValue()));
+            List chosen = weakerAnd(weaker(choice.predicate()), weaker(choice.trueValue()));
             return isNeverTrue(choice.falseValue()) ? chosen : both("or", chosen, weaker(choice.falseValue()));
         }
         if (e instanceof CaseWhen) {
@@ -64,7 +69,7 @@ public class CatalystFilters {
         }
         if (e instanceof EqualNullSafe && Literal.TrueLiteral().equals(((EqualNullSafe) e).right())
                 && !(((EqualNullSafe) e).left() instanceof AttributeReference)) {
-            // What Spark makes of CASE WHEN condition THEN true ELSE false END.
+            // Spark rewrites CASE WHEN condition THEN true ELSE false END to this.
             return weaker(((EqualNullSafe) e).left());
         }
         if (e instanceof Coalesce) {
@@ -73,7 +78,7 @@ public class CatalystFilters {
         return exact(e);
     }
 
-    /** TRUE comes from a branch whose condition and value are both TRUE, or from the value behind all branches. */
+    /** The result is TRUE only if a branch's condition and value are both TRUE, or if the ELSE value is TRUE. */
     private static List weakerCase(CaseWhen e) {
         List found = null;
         scala.collection.Iterator branches = e.branches().iterator();
@@ -83,7 +88,7 @@ public class CatalystFilters {
             if (isNeverTrue((Expression) branch._2())) {
                 continue;
             }
-            List chosen = either(weaker((Expression) branch._1()), weaker((Expression) branch._2()));
+            List chosen = weakerAnd(weaker((Expression) branch._1()), weaker((Expression) branch._2()));
             found = isFirst ? chosen : both("or", found, chosen);
             isFirst = false;
         }
@@ -94,7 +99,7 @@ public class CatalystFilters {
         return found;
     }
 
-    /** TRUE comes from one of the operands. */
+    /** The result is TRUE only if one of the operands is TRUE. */
     private static List weakerCoalesce(Coalesce e) {
         List found = null;
         scala.collection.Iterator operands = e.children().iterator();
@@ -114,8 +119,8 @@ public class CatalystFilters {
         return e instanceof Literal && !Boolean.TRUE.equals(((Literal) e).value());
     }
 
-    /** Both where both are known, otherwise the one that is. */
-    private static List either(List left, List right) {
+    /** The conjunction; if one side is null, the other one, which is weaker. */
+    private static List weakerAnd(List left, List right) {
         return left == null ? right : right == null ? left : node("and", left, right);
     }
 
@@ -221,8 +226,11 @@ public class CatalystFilters {
             return node("column", ((AttributeReference) e).name());
         }
         if (e instanceof NaNvl && ((NaNvl) e).left().semanticEquals(((NaNvl) e).right())) {
-            // How floats are given to Spark, lest their filters reach Parquet.
+            // result_columns.py wraps floats like this, so that Spark does not push their filters down to Parquet.
             return column(((NaNvl) e).left());
+        }
+        if (e instanceof StringRPad) {
+            return padded((StringRPad) e);
         }
         if (e instanceof GetStructField) {
             GetStructField member = (GetStructField) e;
@@ -233,6 +241,22 @@ public class CatalystFilters {
             return parent;
         }
         return null;
+    }
+
+    /** How values of CHAR(n) are given to Spark: rpad(c, greatest(length(c), n), ' '). */
+    private static List padded(StringRPad e) {
+        if (!(e.len() instanceof Greatest) || !" ".equals(e.pad().toString())) {
+            return null;
+        }
+        scala.collection.Iterator operands = ((Greatest) e.len()).children().iterator();
+        Expression first = (Expression) operands.next();
+        Expression second = operands.hasNext() ? (Expression) operands.next() : null;
+        if (!(first instanceof Length) || !((Length) first).child().semanticEquals(e.str())
+                || !(second instanceof Literal) || operands.hasNext()) {
+            return null;
+        }
+        List column = column(e.str());
+        return column == null ? null : node("padded", String.valueOf(((Literal) second).value()), column);
     }
 
     private static List literal(Expression e, DataType expected) {
@@ -258,7 +282,7 @@ public class CatalystFilters {
         if (value instanceof Decimal) {
             return ((Decimal) value).toJavaBigDecimal().toPlainString();
         }
-        // A float's own digits may round to another float when they are read as a double.
+        // Converted to double first, because the decimal digits of a float denote another number when read as a double.
         return value instanceof Float ? Double.toString(((Float) value).doubleValue()) : value.toString();
     }
 

@@ -30,12 +30,12 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Puts the number of rows in the place of a {@code count(*)} over all rows of our files, where the metadata know it.
+ * Replaces a {@code count(*)} over our files with the number of rows, where the metadata give it exactly.
  *
- * All rows are those of {@link PlannedFiles} through projections and unions, without the deleted ones of
- * {@link LiveRows}, and of the files for which filters over partition columns hold. Whatever else stands between (another
- * filter, a limit, a sample, a join) has Spark count, and so have files whose rows nobody has counted. What is put there
- * is a LocalRelation of one row with the aggregate's own attributes.
+ * The aggregate may read {@link PlannedFiles} through projections and unions, with a filter on deleted rows
+ * ({@link LiveRows}) and filters over partition columns. With anything else in between (another filter, a limit, a
+ * sample, a join) Spark counts, and also where a file's record count is unknown. The aggregate is replaced by a
+ * LocalRelation of one row that has the aggregate's attributes.
  */
 public class CountedRows extends Rule {
     private static final Logger LOG = LoggerFactory.getLogger("tableformats.spark.CountedRows");
@@ -53,7 +53,7 @@ public class CountedRows extends Rule {
         });
     }
 
-    /** The one row of the aggregate; null where Spark has to count. Public, as Janino gives private ones other names. */
+    /** The row of the aggregate; null where Spark has to count. Public, because Janino renames private methods. */
     public static LogicalPlan answer(Aggregate aggregate) {
         try {
             Seq wanted = aggregate.aggregateExpressions();
@@ -68,7 +68,7 @@ public class CountedRows extends Rule {
         }
     }
 
-    /** Whether the expressions need no more than the number of rows, and one of them needs it. */
+    /** Whether the expressions depend only on the number of rows, and at least one does. */
     private static boolean areCounts(Seq expressions) {
         boolean isAny = false;
         for (int i = 0; i < expressions.size(); i++) {
@@ -85,7 +85,7 @@ public class CountedRows extends Rule {
         return isAny;
     }
 
-    /** The expression with the number of rows in the place of each {@code count(*)}. */
+    /** The expression with each {@code count(*)} replaced by the number of rows. */
     private static Expression counted(Expression expression, final long count) {
         return (Expression) expression.transformUp(new AbstractPartialFunction() {
             public boolean isDefinedAt(Object node) {
@@ -98,7 +98,7 @@ public class CountedRows extends Rule {
         });
     }
 
-    /** Whether this is {@code count} of literals that are not NULL, of every row. */
+    /** Whether this counts every row: {@code count} of literals that are not NULL. */
     public static boolean isOfAllRows(AggregateExpression aggregate) {
         if (!(aggregate.aggregateFunction() instanceof Count) || aggregate.isDistinct()
                 || aggregate.filter().isDefined()) {
@@ -113,7 +113,7 @@ public class CountedRows extends Rule {
         return true;
     }
 
-    /** How many rows the plan gives; -1 where that is not known. */
+    /** The number of rows of the plan; -1 if it is unknown. */
     private static long rows(LogicalPlan plan) {
         if (plan instanceof Project) {
             return ((Project) plan).deterministic() ? rows(((Project) plan).child()) : -1L;
@@ -163,7 +163,7 @@ public class CountedRows extends Rule {
             values[i] = counted(((Alias) expressions.apply(i)).child(), count).eval(InternalRow.empty());
         }
         Object[] rows = {new GenericInternalRow(values)};
-        // Versions of Spark differ in whether a stream that the rows come from is the last argument.
+        // Only some versions of Spark have a last argument, the stream that the rows come from.
         Object[] arguments = {output, sequence(Arrays.asList(rows)), Boolean.FALSE, Option.empty()};
         Constructor made = LocalRelation.class.getConstructors()[0];
         return (LogicalPlan) made.newInstance(Arrays.copyOf(arguments, made.getParameterCount()));

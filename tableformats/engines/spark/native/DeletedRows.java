@@ -8,17 +8,17 @@ import com.github.luben.zstd.Zstd;
 import org.apache.spark.api.java.JavaSparkContext;
 
 /**
- * The deleted rows of a plan's files, in pieces that Spark brings to executors when they first come to a file of one.
+ * The deleted rows of a plan's files, as pieces that executors fetch when they first read a file of a piece.
  *
- * Pieces are broadcasts: the driver may put them on its disk, and Spark forgets them once the plan is gone.
+ * Each piece is a broadcast: the driver may spill it to disk, and Spark removes it once the plan is garbage.
  */
 public class DeletedRows {
     private final List pieces = new ArrayList();
     private ByteArrayOutputStream next = new ByteArrayOutputStream();
 
     /**
-     * @param compressed the next bytes of the next piece, which {@code positions.py} describes, as a Zstandard frame
-     * @param isLast whether they end the piece
+     * @param compressed the next bytes of the current piece as a Zstandard frame; {@code positions.py} has the layout
+     * @param isLast whether the piece ends with these bytes
      */
     public void add(JavaSparkContext context, byte[] compressed, boolean isLast) {
         int size = (int) Zstd.decompressedSize(compressed);
@@ -29,12 +29,12 @@ public class DeletedRows {
         }
     }
 
-    /** A list of {@code Broadcast}, made of Spark's and Java's own classes alone: it goes to executors. */
+    /** A list of {@code Broadcast}. It is sent to executors, so it holds classes of Java and Spark only. */
     public List pieces() {
         return pieces;
     }
 
-    /** What plans show. */
+    /** The text in query plans. */
     public String toString() {
         return "deleted rows";
     }

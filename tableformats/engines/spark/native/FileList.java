@@ -12,10 +12,10 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Paths and sizes of very many files, as Python sends them, in pieces of some thousands.
+ * Paths and sizes of many files, in pieces of some thousands, stored as Python sends them.
  *
- * They stay as they came. What Java and Hadoop make of a path (a String; a URI, parsed and checked) is ten times its
- * bytes, and made only of the files that a query keeps.
+ * A Hadoop path (a String and a parsed URI) takes ten times the bytes of its text. So it is made only for the files
+ * that a query reads.
  */
 public class FileList {
     private static final int BLOCK = 128 << 20;
@@ -27,7 +27,7 @@ public class FileList {
     private int each;
     private int added;
 
-    /** Place for {@code total} files, which come {@code each} to a piece, but the last. */
+    /** Prepares for {@code total} files; each piece but the last has {@code each} files. */
     public FileList open(int total, int each) {
         this.each = each;
         made = new FileStatus[total];
@@ -36,12 +36,11 @@ public class FileList {
     }
 
     /**
-     * The next piece.
+     * Adds the next piece.
      *
-     * @param size of the bytes when they are decompressed
-     * @param compressed of each file its size (int64), then where its path begins in what follows and, of the last,
-     *     ends (int32), both little-endian columns; then the decoded paths in UTF-8, one after the other; all of it as
-     *     Zstandard frames
+     * @param size the number of bytes after decompression
+     * @param compressed Zstandard frames of three little-endian columns: the files' sizes (int64); the offsets of their
+     *     paths, and the end of the last one (int32); the decoded paths in UTF-8
      */
     public void add(int size, byte[] compressed) {
         byte[] bytes = Zstd.decompress(compressed, size);
@@ -53,12 +52,12 @@ public class FileList {
         return made.length;
     }
 
-    /** In bytes. */
+    /** The size of a file in bytes. */
     public long length(int file) {
         return pieces[file / each].getLong(8 * (file % each));
     }
 
-    /** Its path, a local one with its scheme, lest a cluster's default file system claims it. */
+    /** The path of a file. Local paths get a scheme, or Hadoop would look for them in its default file system. */
     private String text(int file) {
         ByteBuffer piece = pieces[file / each];
         int count = Math.min(each, made.length - file / each * each);
@@ -69,7 +68,7 @@ public class FileList {
         return path.charAt(0) == '/' ? "file:" + path : path;
     }
 
-    /** The first {@code count} of these files; threads share the making of many. */
+    /** The first {@code count} of the files {@code wanted}; many are made by several threads. */
     public FileStatus[] get(final int[] wanted, int count) {
         FileStatus[] found = new FileStatus[count];
         IntFunction file = new IntFunction() {
@@ -85,7 +84,7 @@ public class FileList {
         return found;
     }
 
-    /** The file as Spark plans it. Threads that ask at once get equal ones. */
+    /** The status of a file. Concurrent calls may return different objects that are equal. */
     public FileStatus get(int file) {
         FileStatus found = made[file];
         if (found == null) {
@@ -95,17 +94,17 @@ public class FileList {
         return found;
     }
 
-    /** Hadoop's path of that text; what Hadoop does to it by regular expressions and quoting most paths do not need. */
+    /** The Hadoop path of a text. Most paths can skip Hadoop's own parsing, which uses regular expressions. */
     public static Path path(String text) {
         return isItsUri(text) ? new Path(URI.create(text)) : new Path(text);
     }
 
-    /** Whether it has a scheme and a path from the root, and in them nothing that is quoted or left out. */
+    /** Whether the text is already the URI that Hadoop would make: a scheme, an absolute path, nothing to escape. */
     private static boolean isItsUri(String text) {
         int colon = text.indexOf(':');
         int start = text.startsWith("//", colon + 1) ? colon + 3 : colon + 1;
         int root = text.indexOf('/', start);
-        // A letter before the colon is a drive of Windows.
+        // A single letter before the colon is a Windows drive.
         if (colon < 2 || text.charAt(0) <= '9' || root < 0 || start == colon + 1 && root > start
                 || text.indexOf("//", start) >= 0 || text.endsWith("/")) {
             return false;

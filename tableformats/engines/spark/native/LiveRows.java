@@ -30,29 +30,29 @@ import scala.runtime.AbstractFunction1;
 import scala.runtime.AbstractFunction2;
 
 /**
- * Whether a row is not among its file's deleted ones: a test on the bytes that {@code positions.py} describes.
+ * Tests that a row is not deleted, on bytes in the layout that {@code positions.py} describes.
  *
- * Executors know nothing of this class. To them goes the Java text that Spark's code generation makes of it, and where
- * there is none (generation switched off, too many columns, a method too large) the class is replaced, as it is
- * serialised, by expressions of Spark that say the same.
+ * Executors do not have this class. Spark's code generation turns it into Java source, which is what they get. Where no
+ * code is generated (generation switched off, too many columns, a method too large), serialisation replaces the object
+ * with equivalent expressions of Spark.
  */
 public class LiveRows extends BinaryExpression implements java.io.Serializable {
     private static final int PAGE = 12;
 
-    private final Expression place;
+    private final Expression address;
     private final Expression row;
     private final DeletedRows deleted;
 
-    /** @param place bigint, the number of the file's piece and, in the lower half, where in it the file begins
-     *  @param row bigint, where the row stands in the file; neither is NULL */
-    public LiveRows(Expression place, Expression row, DeletedRows deleted) {
-        this.place = place;
+    /** @param address bigint, not NULL: the number of the file's piece; in the lower 32 bits, the file's offset there
+     *  @param row bigint, not NULL: the row's position in the file */
+    public LiveRows(Expression address, Expression row, DeletedRows deleted) {
+        this.address = address;
         this.row = row;
         this.deleted = deleted;
     }
 
     public TreeNode left() {
-        return place;
+        return address;
     }
 
     public TreeNode right() {
@@ -71,10 +71,10 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
         return "is_live";
     }
 
-    public Object nullSafeEval(Object place, Object row) {
+    public Object nullSafeEval(Object address, Object row) {
         long position = ((Long) row).longValue();
-        int file = ((Long) place).intValue();
-        int piece = (int) (((Long) place).longValue() >> 32);
+        int file = ((Long) address).intValue();
+        int piece = (int) (((Long) address).longValue() >> 32);
         byte[] bytes = (byte[]) ((Broadcast) deleted.pieces().get(piece)).value();
         long page = Math.min(position >> PAGE, (long) WritableComparator.readInt(bytes, file));
         int start = WritableComparator.readInt(bytes, file + 4 + 4 * (int) page);
@@ -82,9 +82,9 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
     }
 
     /**
-     * A page's place is looked up when the page or the file is another than the row's before, a file's piece with the
-     * file, or once for a task where there is but one. Then nothing is called in the loop over rows: beside a call,
-     * however rare, the JIT compiler would load anew for each row all that belongs to Spark's vectors.
+     * A page is looked up only when the page or the file differs from that of the row before; a file's piece only when
+     * the file differs, or once per task where there is only one piece. So the loop over rows calls no method. With a
+     * call in the loop, however rare, the JIT compiler would reload the fields of Spark's vectors for each row.
      */
     public ExprCode doGenCode(final CodegenContext context, final ExprCode code) {
         String pieces = context.addReferenceObj("pieces", deleted.pieces(), List.class.getName());
@@ -96,10 +96,10 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
         final String at = context.freshName("at");
         final String toPiece = isOne ? "" : bytes + " = " + piece(pieces, "(int) (" + file + " >> 32)") + ";\n";
         return nullSafeCodeGen(context, code, new AbstractFunction2() {
-            public Object apply(Object place, Object row) {
-                return "if (" + page + " != " + row + " >> 12 || " + file + " != " + place + ") {\n"
-                        + "  if (" + file + " != " + place + ") {\n"
-                        + "    " + file + " = " + place + ";\n"
+            public Object apply(Object address, Object row) {
+                return "if (" + page + " != " + row + " >> 12 || " + file + " != " + address + ") {\n"
+                        + "  if (" + file + " != " + address + ") {\n"
+                        + "    " + file + " = " + address + ";\n"
                         + toPiece
                         + "  }\n"
                         + "  " + page + " = " + row + " >> 12;\n"
@@ -122,7 +122,7 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
                 + bytes + "[" + at + " + 2] & 255) << 8 | " + bytes + "[" + at + " + 3] & 255)";
     }
 
-    /** No file begins at place 0, which is what numbers start with. */
+    /** A variable of the generated code. Numbers start with 0, which is no file's address. */
     private static String state(CodegenContext context, String type, String name, final String first) {
         return context.addMutableState(type, name, new AbstractFunction1() {
             public Object apply(Object variable) {
@@ -131,18 +131,18 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
         }, true, true);
     }
 
-    /** What an executor gets that evaluates this itself. Public, because Janino gives private methods other names. */
+    /** The expression that is serialised instead of this one. Public, because Janino renames private methods. */
     public Object writeReplace() {
         Expression piece = invoke(new Literal(deleted.pieces(), new ObjectType(List.class)), "get",
-                new ObjectType(Broadcast.class), new Expression[] {small(new ShiftRight(place, number(32)))});
+                new ObjectType(Broadcast.class), new Expression[] {small(new ShiftRight(address, number(32)))});
         Expression bytes = invoke(piece, "value", DataTypes.BinaryType, new Expression[0]);
-        Expression file = small(new BitwiseAnd(place, new Literal(Long.valueOf(0x7fffffffL), DataTypes.LongType)));
+        Expression file = small(new BitwiseAnd(address, new Literal(Long.valueOf(0x7fffffffL), DataTypes.LongType)));
         Expression page = call(Math.class, "min", small(new ShiftRight(row, number(PAGE))), readInt(bytes, file));
         Expression entry = sum(number(4), call(Math.class, "multiplyExact", page, number(4)));
         Expression start = readInt(bytes, sum(file, entry));
         Expression word = small(new BitwiseAnd(new ShiftRight(row, number(3)),
                 new Literal(Long.valueOf(508L), DataTypes.LongType)));
-        // The bytes of an int are read from its highest.
+        // readInt takes the first byte as the highest.
         Expression bit = new BitwiseXor(
                 small(new BitwiseAnd(row, new Literal(Long.valueOf(31L), DataTypes.LongType))), number(24));
         Expression bits = new ShiftRight(readInt(bytes, sum(start, word)), bit);
@@ -179,7 +179,7 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
             Boolean.TRUE, Boolean.FALSE, Boolean.TRUE, Option.empty()});
     }
 
-    /** The last argument, the function of a catalog that is called, only StaticInvoke of Spark 4 has. */
+    /** Makes an expression; only StaticInvoke of Spark 4 has the last argument, the catalog function. */
     private static Expression make(Class expression, Object[] arguments) {
         Constructor constructor = expression.getConstructors()[0];
         try {
@@ -198,7 +198,7 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
     }
 
     public Object productElement(int number) {
-        return number == 0 ? place : number == 1 ? row : deleted;
+        return number == 0 ? address : number == 1 ? row : deleted;
     }
 
     public boolean canEqual(Object other) {
@@ -206,11 +206,11 @@ public class LiveRows extends BinaryExpression implements java.io.Serializable {
     }
 
     public boolean equals(Object other) {
-        return other instanceof LiveRows && place.equals(((LiveRows) other).place)
+        return other instanceof LiveRows && address.equals(((LiveRows) other).address)
                 && row.equals(((LiveRows) other).row) && deleted == ((LiveRows) other).deleted;
     }
 
     public int hashCode() {
-        return Arrays.asList(new Object[] {place, row, deleted}).hashCode();
+        return Arrays.asList(new Object[] {address, row, deleted}).hashCode();
     }
 }

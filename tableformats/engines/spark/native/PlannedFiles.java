@@ -35,11 +35,11 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * The files of one plan as Spark's file index: nothing is listed, and a query's filters drop files when it is planned.
+ * The files of one plan as Spark's file index. Nothing is listed, and a query's filters drop files when it is planned.
  *
- * Partition values are constants of a file. Filters over them alone are evaluated here, exactly, because Spark leaves
- * them out of the query afterwards. All filters also go to the planner, which answers with a byte a file, zero for
- * those where no row can match; an error there keeps every file. The planner is called in the driver only.
+ * Partition values are constants of a file. Filters over them alone are evaluated here, exactly, because Spark removes
+ * them from the query afterwards. All filters are also sent to the planner, which returns a byte per file, zero if no
+ * row can match. If the planner fails, every file is kept. It is called in the driver only.
  */
 public class PlannedFiles implements FileIndex {
     private static final Logger LOG = LoggerFactory.getLogger("tableformats.spark.PlannedFiles");
@@ -52,16 +52,17 @@ public class PlannedFiles implements FileIndex {
     private Function planner;
     private boolean byId;
     private boolean nested;
-    private boolean[] left;
+    private boolean[] remaining;
     private long totalSize;
 
     /**
      * @param label what EXPLAIN shows as the location
      * @param values a row of partition values for each file
-     * @param planner a Function, JSON (a list of {@link CatalystFilters} nodes) to byte[files], null keeps all; and a
-     *     ToLongBiFunction, byte[files] (zero passes over the file; null: all) and whether deleted rows are left out to
-     *     the number of rows, -1 where it is not known
-     * @param byId whether the reader finds columns by Parquet field id; nested: and reads nested ones
+     * @param planner a Function from JSON (a list of {@link CatalystFilters} nodes) to byte[files], zero to drop the
+     *     file, null to keep all; and a ToLongBiFunction from byte[files] (zero leaves the file out; null: all files)
+     *     and whether deleted rows are left out, to the number of rows, -1 if it is unknown
+     * @param byId whether the reader finds columns by Parquet field id
+     * @param nested whether it reads nested columns
      */
     public PlannedFiles open(String label, FileList files, List values, StructType partitionSchema, Function planner,
             boolean byId, boolean nested) {
@@ -72,23 +73,23 @@ public class PlannedFiles implements FileIndex {
         this.planner = planner;
         this.files = files;
         this.values = new InternalRow[files.size()];
-        this.left = new boolean[files.size()];
-        Arrays.fill(left, true);
-        for (int i = 0; i < left.length; i++) {
+        this.remaining = new boolean[files.size()];
+        Arrays.fill(remaining, true);
+        for (int i = 0; i < remaining.length; i++) {
             this.values[i] = (InternalRow) values.get(i);
             totalSize += files.length(i);
         }
         return this;
     }
 
-    /** The files that a plan's leaf reads; null where they are not ours. */
+    /** The files that a leaf of a plan reads; null if it is not one of our relations. */
     public static PlannedFiles of(LogicalPlan leaf) {
         Object relation = leaf instanceof LogicalRelation ? ((LogicalRelation) leaf).relation() : null;
         Object location = relation instanceof HadoopFsRelation ? ((HadoopFsRelation) relation).location() : null;
         return location instanceof PlannedFiles ? (PlannedFiles) location : null;
     }
 
-    /** The condition with the leaf's own names: a query's may differ in case. */
+    /** The condition with the attribute names of the leaf; names in a query may differ from them in case. */
     public static Expression named(Expression condition, LogicalPlan leaf) {
         final Map names = new HashMap();
         for (int i = 0; i < leaf.output().size(); i++) {
@@ -105,9 +106,9 @@ public class PlannedFiles implements FileIndex {
         });
     }
 
-    /** The same files without those in which no row can meet the filter. */
+    /** The same files without those in which no row can match the filter. */
     public PlannedFiles narrowed(Expression filter) {
-        byte[] keep = ask(sequence(Collections.singletonList(filter)), sequence(Collections.emptyList()));
+        byte[] keep = keepMask(sequence(Collections.singletonList(filter)), sequence(Collections.emptyList()));
         PlannedFiles found = new PlannedFiles();
         found.root = root;
         found.partitionSchema = partitionSchema;
@@ -116,42 +117,42 @@ public class PlannedFiles implements FileIndex {
         found.planner = planner;
         found.byId = byId;
         found.nested = nested;
-        found.left = new boolean[left.length];
-        for (int i = 0; i < left.length; i++) {
-            found.left[i] = left[i] && (keep == null || keep[i] != 0);
-            found.totalSize += found.left[i] ? files.length(i) : 0L;
+        found.remaining = new boolean[remaining.length];
+        for (int i = 0; i < remaining.length; i++) {
+            found.remaining[i] = remaining[i] && (keep == null || keep[i] != 0);
+            found.totalSize += found.remaining[i] ? files.length(i) : 0L;
         }
         return found;
     }
 
     /**
-     * How many rows there are for which the filters hold; -1 where that is not known, or a filter is not over partition
-     * columns alone.
+     * The number of rows that match the filters; -1 if it is unknown, or if a filter is not over partition columns
+     * alone.
      *
      * @param isLive whether deleted rows are left out
      */
     public long count(Seq filters, boolean isLive) {
-        Constant[] constants = new Constant[filters.size()];
-        for (int i = 0; i < constants.length; i++) {
+        PartitionFilter[] conditions = new PartitionFilter[filters.size()];
+        for (int i = 0; i < conditions.length; i++) {
             Expression filter = (Expression) filters.apply(i);
             if (!isOfPartitions(filter)) {
                 return -1L;
             }
-            constants[i] = new Constant(filter, partitionSchema);
+            conditions[i] = new PartitionFilter(filter, partitionSchema);
         }
-        byte[] counted = new byte[left.length];
+        byte[] counted = new byte[remaining.length];
         boolean isAll = true;
         for (int i = 0; i < counted.length; i++) {
-            counted[i] = (byte) (left[i] && holds(constants, values[i]) ? 1 : 0);
+            counted[i] = (byte) (remaining[i] && matches(conditions, values[i]) ? 1 : 0);
             isAll &= counted[i] == 1;
         }
         return ((ToLongBiFunction) planner).applyAsLong(isAll ? null : counted, Boolean.valueOf(isLive));
     }
 
-    /** The same files of the same plan, so that Spark may read them once for two places of a query. */
+    /** Whether both are the same files of the same plan. Then Spark may read them once for two parts of a query. */
     public boolean equals(Object other) {
         return other instanceof PlannedFiles && ((PlannedFiles) other).files == files
-                && Arrays.equals(((PlannedFiles) other).left, left);
+                && Arrays.equals(((PlannedFiles) other).remaining, remaining);
     }
 
     public int hashCode() {
@@ -162,7 +163,7 @@ public class PlannedFiles implements FileIndex {
         return sequence(Collections.singletonList(root));
     }
 
-    /** The setting under which Spark's reader of rows takes over, which finds no column by field id; null: none. */
+    /** The setting that makes Spark choose its row-based reader, which ignores field ids; null if there is none. */
     public static String offendingSetting(SQLConf conf, boolean nested) {
         if (!conf.parquetVectorizedReaderEnabled()) {
             return SQLConf.PARQUET_VECTORIZED_READER_ENABLED().key();
@@ -177,29 +178,29 @@ public class PlannedFiles implements FileIndex {
             throw new IllegalStateException("the table's columns are found by field id, which Spark's Parquet reader "
                     + "does for vectors alone: set " + offending + " to true");
         }
-        byte[] keep = ask(partitionFilters, dataFilters);
-        Constant[] constants = new Constant[partitionFilters.size()];
-        for (int i = 0; i < constants.length; i++) {
-            constants[i] = new Constant((Expression) partitionFilters.apply(i), partitionSchema);
+        byte[] keep = keepMask(partitionFilters, dataFilters);
+        PartitionFilter[] conditions = new PartitionFilter[partitionFilters.size()];
+        for (int i = 0; i < conditions.length; i++) {
+            conditions[i] = new PartitionFilter((Expression) partitionFilters.apply(i), partitionSchema);
         }
         List directories = new ArrayList();
         int start = 0;
-        while (start < left.length) {
-            // Files with the same values are one directory, because Spark spends time on each.
+        while (start < remaining.length) {
+            // Consecutive files with the same values form one directory, because each directory costs Spark time.
             int stop = start + 1;
-            while (stop < left.length && (values[stop] == values[start] || values[stop].equals(values[start]))) {
+            while (stop < remaining.length && (values[stop] == values[start] || values[stop].equals(values[start]))) {
                 stop++;
             }
-            FileStatus[] kept = kept(start, stop, keep);
-            if (kept.length > 0 && holds(constants, values[start])) {
-                directories.add(PartitionDirectory.apply(values[start], kept));
+            FileStatus[] statuses = statuses(start, stop, keep);
+            if (statuses.length > 0 && matches(conditions, values[start])) {
+                directories.add(PartitionDirectory.apply(values[start], statuses));
             }
             start = stop;
         }
         return sequence(directories);
     }
 
-    /** Whether the filter is one that can be evaluated here, and over partition columns alone. */
+    /** Whether the filter is over partition columns alone and can be evaluated here. */
     private boolean isOfPartitions(Expression filter) {
         Seq attributes = (Seq) filter.references().toSeq();
         for (int i = 0; i < attributes.size(); i++) {
@@ -210,11 +211,12 @@ public class PlannedFiles implements FileIndex {
         return filter.deterministic() && !SubqueryExpression.hasSubquery(filter);
     }
 
-    private FileStatus[] kept(int start, int stop, byte[] keep) {
+    /** The files from {@code start} to below {@code stop} that remain and that {@code keep} does not drop. */
+    private FileStatus[] statuses(int start, int stop, byte[] keep) {
         int[] found = new int[stop - start];
         int count = 0;
         for (int i = start; i < stop; i++) {
-            if (left[i] && (keep == null || keep[i] != 0)) {
+            if (remaining[i] && (keep == null || keep[i] != 0)) {
                 found[count] = i;
                 count++;
             }
@@ -222,49 +224,50 @@ public class PlannedFiles implements FileIndex {
         return files.get(found, count);
     }
 
-    private static boolean holds(Constant[] constants, InternalRow row) {
-        for (int i = 0; i < constants.length; i++) {
-            if (!constants[i].holds(row)) {
+    private static boolean matches(PartitionFilter[] filters, InternalRow row) {
+        for (int i = 0; i < filters.length; i++) {
+            if (!filters[i].matches(row)) {
                 return false;
             }
         }
         return true;
     }
 
-    /** Goes through what Scala 2.12 and 2.13 both have; adding to a Scala buffer is spelled differently in each. */
+    /** A Scala sequence, made by methods that Scala 2.12 and 2.13 both have. */
     private static Seq sequence(List items) {
         return (Seq) JavaConverters.asScalaBuffer(items).toIndexedSeq();
     }
 
-    private byte[] ask(Seq partitionFilters, Seq dataFilters) {
+    /** A byte per file, zero if no row can match the filters; null to keep all. */
+    private byte[] keepMask(Seq partitionFilters, Seq dataFilters) {
         try {
-            List known = new ArrayList();
-            addKnown(partitionFilters, known);
-            addKnown(dataFilters, known);
-            if (known.isEmpty() || left.length == 0) {
+            List nodes = new ArrayList();
+            addNodes(partitionFilters, nodes);
+            addNodes(dataFilters, nodes);
+            if (nodes.isEmpty() || remaining.length == 0) {
                 return null;
             }
-            byte[] keep = (byte[]) planner.apply(JSON.writeValueAsString(known));
-            return keep != null && keep.length == left.length ? keep : null;
+            byte[] keep = (byte[]) planner.apply(JSON.writeValueAsString(nodes));
+            return keep != null && keep.length == remaining.length ? keep : null;
         } catch (Throwable t) {
             LOG.debug("filters were not planned, every file is kept", t);
             return null;
         }
     }
 
-    private static void addKnown(Seq filters, List known) {
+    private static void addNodes(Seq filters, List nodes) {
         for (int i = 0; i < filters.size(); i++) {
             List node = CatalystFilters.weaker((Expression) filters.apply(i));
             if (node != null) {
-                known.add(node);
+                nodes.add(node);
             }
         }
     }
 
     public String[] inputFiles() {
         List uris = new ArrayList();
-        for (int i = 0; i < left.length; i++) {
-            if (left[i]) {
+        for (int i = 0; i < remaining.length; i++) {
+            if (remaining[i]) {
                 uris.add(files.get(i).getPath().toUri().toString());
             }
         }
@@ -272,10 +275,10 @@ public class PlannedFiles implements FileIndex {
     }
 
     public void refresh() {
-        // A plan is of one version: there is nothing newer to see.
+        // The plan is of one version, so there is nothing to refresh.
     }
 
-    /** Of the files that {@link PrunedFiles} left: what Spark chooses joins by. */
+    /** The bytes of the remaining files, see {@link PrunedFiles}. Spark chooses joins by it. */
     public long sizeInBytes() {
         return totalSize;
     }
@@ -285,12 +288,12 @@ public class PlannedFiles implements FileIndex {
     }
 
     /** A filter over partition columns, evaluated by Spark's own interpreter. */
-    private static class Constant {
+    private static class PartitionFilter {
         private final BasePredicate predicate;
         private final int[] ordinals;
         private final DataType[] types;
 
-        Constant(Expression filter, StructType schema) {
+        PartitionFilter(Expression filter, StructType schema) {
             Seq attributes = (Seq) filter.references().toSeq();
             ordinals = new int[attributes.size()];
             types = new DataType[ordinals.length];
@@ -305,7 +308,7 @@ public class PlannedFiles implements FileIndex {
             predicate.initialize(0);
         }
 
-        boolean holds(InternalRow row) {
+        boolean matches(InternalRow row) {
             Object[] found = new Object[ordinals.length];
             for (int i = 0; i < found.length; i++) {
                 found[i] = row.get(ordinals[i], types[i]);

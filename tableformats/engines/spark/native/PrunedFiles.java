@@ -17,18 +17,17 @@ import scala.collection.immutable.Seq;
 import scala.runtime.AbstractPartialFunction;
 
 /**
- * Lets go of files over which there is a filter that none of their rows can meet, when the optimiser is done.
+ * An optimiser rule that drops files in which no row can match the filter above them.
  *
- * That is more than Spark's own way to {@link PlannedFiles#listFiles}: conditions in which partition columns stand
- * beside others (under OR) reach no index there, and the size of a relation, by which joins are chosen, is asked before
- * any filter is shown. So this rule of the session puts what is left in the relation's place, when all of Spark's own
- * rules have moved filters where they belong and none has yet chosen a join. Filters stay, and no other relation is
- * touched.
+ * Spark's own call of {@link PlannedFiles#listFiles} does less: it passes no condition that mixes partition columns
+ * with others (under OR), and Spark chooses joins by the size of a relation before it passes any filter. This rule runs
+ * after Spark's rules have pushed filters down and before joins are chosen. It replaces the relation by one with the
+ * remaining files. The filter stays, and other relations are not touched.
  */
 public class PrunedFiles extends Rule {
     private static final Logger LOG = LoggerFactory.getLogger("tableformats.spark.PrunedFiles");
 
-    /** Adds this rule and {@link CountedRows} to a session that has them not. */
+    /** Adds this rule and {@link CountedRows} to a session, unless it has them. */
     public void install(ExperimentalMethods session) {
         synchronized (session) {
             List rules = new ArrayList();
@@ -39,7 +38,7 @@ public class PrunedFiles extends Rule {
                 }
                 rules.add(known.apply(i));
             }
-            // What can be answered needs no files.
+            // First, because a count that is answered from metadata needs no files.
             rules.add(new CountedRows());
             rules.add(this);
             session.extraOptimizations_$eq((Seq) JavaConverters.asScalaBuffer(rules).toIndexedSeq());
@@ -62,14 +61,14 @@ public class PrunedFiles extends Rule {
         try {
             LogicalRelation leaf = (LogicalRelation) filter.child();
             PlannedFiles files = PlannedFiles.of(leaf);
-            PlannedFiles left = files.narrowed(PlannedFiles.named(filter.condition(), leaf));
-            if (left.equals(files)) {
+            PlannedFiles remaining = files.narrowed(PlannedFiles.named(filter.condition(), leaf));
+            if (remaining.equals(files)) {
                 return filter;
             }
-            // Versions of Spark differ in the types and the number of what these are made of, not in the order.
+            // Versions of Spark differ in the types and the number of the constructors' arguments, not in their order.
             HadoopFsRelation relation = (HadoopFsRelation) leaf.relation();
             Object copy = HadoopFsRelation.class.getConstructors()[0].newInstance(new Object[] {
-                left, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), relation.fileFormat(),
+                remaining, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), relation.fileFormat(),
                 relation.options(), relation.sparkSession()});
             Object[] arguments = new Object[leaf.productArity()];
             for (int i = 0; i < arguments.length; i++) {

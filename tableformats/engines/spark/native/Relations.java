@@ -31,9 +31,9 @@ import scala.collection.JavaConverters;
 import scala.collection.immutable.Seq;
 
 /**
- * DataFrames over planned files, made in one call and analysed by Spark once: both take time each time.
+ * Makes DataFrames over planned files in one call from Python, and with one analysis by Spark; both cost time.
  *
- * The session is an Object here, and found out by reflection, because Spark 4 has it in another package than Spark 3.5.
+ * The session is an Object, used through reflection, because its package differs between Spark 3.5 and Spark 4.
  */
 public class Relations {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -41,7 +41,7 @@ public class Relations {
     private Object session;
     private String dataset;
 
-    /** @param dataset the class that has {@code ofRows}, for that session */
+    /** @param dataset the name of the class that has {@code ofRows} for this session */
     public Relations open(Object session, String dataset) {
         this.session = session;
         this.dataset = dataset;
@@ -53,20 +53,22 @@ public class Relations {
         return new FileList().open(total, each);
     }
 
-    /** See {@link PlannedFiles#offendingSetting}, of the session's settings. */
+    /** See {@link PlannedFiles#offendingSetting}; asks the session's settings. */
     public String offendingSetting(boolean nested) throws Exception {
         return PlannedFiles.offendingSetting(((SessionState) of(session, "sessionState")).conf(), nested);
     }
 
     /**
-     * A DataFrame of the files' rows.
+     * A DataFrame of the files' rows. See {@link PlannedFiles#open} for label, values, planner, byId and nested.
      *
-     * @param label see {@link PlannedFiles#open}, as for values, planner, byId and nested
-     * @param values null: there are no partition columns
-     * @param partitions Spark's JSON of the partition columns, data: of those that files hold
-     * @param reader the name of Spark's class that reads the files, options: JSON of what it is told
-     * @param live which rows there are, an Expression; null: all
-     * @param columns JSON, a list of [stored name, name, whether it is a float]: the DataFrame's; null: all, as stored
+     * @param values null if there are no partition columns
+     * @param partitions Spark's JSON of the partition columns
+     * @param data Spark's JSON of the columns that files hold
+     * @param reader the name of Spark's class that reads the files
+     * @param options JSON of the reader's options
+     * @param live a condition that is true for live rows; null if all rows are live
+     * @param columns the columns of the DataFrame as JSON, a list of [stored name, name, whether it is a float]; null
+     *     for all columns under their stored names
      */
     public Object frame(String label, FileList files, List values, String partitions, String data, String reader,
             String options, Function planner, boolean byId, boolean nested, Expression live, String columns)
@@ -75,7 +77,7 @@ public class Relations {
         List rows = values == null ? Collections.nCopies(files.size(), InternalRow.empty()) : values;
         PlannedFiles index = new PlannedFiles().open(label, files, rows, partitionSchema, planner, byId, nested);
         new PrunedFiles().install((ExperimentalMethods) of(session, "experimental"));
-        // Versions of Spark differ in the types of these, not in the order.
+        // Versions of Spark differ in the types of these arguments, not in their order.
         HadoopFsRelation relation = (HadoopFsRelation) HadoopFsRelation.class.getConstructors()[0].newInstance(new Object[] {
             index, partitionSchema, DataType.fromJson(data), Option.empty(), Class.forName(reader).newInstance(),
             PythonUtils.toScalaMap((Map) JSON.readValue(options, Map.class)), session});
@@ -100,7 +102,7 @@ public class Relations {
                 found.add(stored);
                 continue;
             }
-            // Of the same value, and out of the reach of filters: see output.py.
+            // An expression of the same value, which filters are not pushed through: see result_columns.py.
             Expression value = isFloat ? new NaNvl(stored, stored) : stored;
             found.add(new Alias(value, name, NamedExpression$.MODULE$.newExprId(), none(), Option.empty(), none()));
         }

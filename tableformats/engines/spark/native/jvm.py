@@ -1,8 +1,8 @@
-"""The way into the driver's JVM: our Java classes, compiled at first use, and rows that cross in bulk.
+"""Access to the driver's JVM: compile our Java classes at first use, and send files and rows to them in bulk.
 
-The compiler is the Janino that Spark itself ships for its generated code. What is compiled stays in the driver: no
-class of ours is in a task, so executors need nothing. Source: Spark's ``FileIndex``, ``HadoopFsRelation`` and
-``LocalRelation``, which are internal; everything that touches them stands here and in the ``.java`` files.
+The compiler is Janino, which Spark ships for its generated code. Compiled classes stay in the driver: no task refers to
+them, so executors need nothing. Source: Spark's ``FileIndex``, ``HadoopFsRelation`` and ``LocalRelation``. These are
+internal to Spark; only this module and the ``.java`` files use them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ import numpy as np
 
 from ....columnar.arrays import flat, text_buffers, to_numpy
 from ....errors import UnsupportedFeatureError
-from ..columns import ROW_INDEX, StoredColumn
-from ..hadoop import hadoop_schemes
-from ..positions import PLACE, PLACE_FIELD, LiveTest, Pages, in_pieces
+from ..columns.naming import ROW_INDEX, StoredColumn
+from ..deletes.positions import ADDRESS, ADDRESS_FIELD, in_pieces
+from ..hadoop_paths import hadoop_schemes
+from ..relations import READER_OPTIONS, LiveTest, Pages, Relation, RelationReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Bridge", "Planner", "java_class"]
+__all__ = ["Bridge", "java_class"]
 
 _LOG = logging.getLogger(__name__)
 _SOURCES = (
@@ -42,7 +43,7 @@ _SOURCES = (
     "PrunedFiles",
     "Relations",
 )
-"""Each after those that it names."""
+"""Our Java classes, each after the classes that it refers to."""
 _PIECE_BYTES = 16 << 20
 _PIECE_FILES = 1 << 16
 _FRAME_BYTES = 1 << 17
@@ -56,16 +57,10 @@ _READERS = {
 _loaders: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
-class Planner:
-    """What the JVM asks of the files of a relation when it plans a query; it holds this as long as a DataFrame of the
-    plan lives.
+class PlannerCallback:
+    """What the JVM calls when it plans a query: ``keep`` and ``count`` of a :class:`Relation`.
 
-    Parameters
-    ----------
-    keep : JSON, a list of nodes as ``CatalystFilters.java`` describes them -> a byte a file, zero to drop it; None
-        keeps all
-    count : a byte a file, zero to pass over it, or None for all; and whether deleted rows are left out -> how many rows
-        the files have, -1 where that is not known
+    The JVM refers to it as long as a DataFrame of the plan lives.
     """
 
     def __init__(self, keep: Callable[[str], bytes | None], count: Callable[[bytes | None, bool], int]) -> None:
@@ -82,10 +77,13 @@ class Planner:
         implements = ["java.util.function.Function", "java.util.function.ToLongBiFunction"]
 
 
-class Bridge:
-    """One session's JVM. ``version`` is Spark's, as (major, minor).
+class Bridge(RelationReader):
+    """The JVM of one classic session.
 
-    Raises UnsupportedFeatureError where the session does not let Python at it.
+    Raises
+    ------
+    UnsupportedFeatureError
+        The session keeps its JVM from Python.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -95,19 +93,19 @@ class Bridge:
         try:
             self._session = spark._jsparkSession
             self._gateway = spark.sparkContext._gateway
-            if self._gateway not in _loaders:  # otherwise it compiled our classes
+            if self._gateway not in _loaders:  # otherwise this JVM has compiled our classes, so it can be reached
                 self._java("java.lang.System").nanoTime()
         except Exception as error:
-            # Platforms that keep Python from the JVM say so in many ways.
+            # Platforms that keep Python from the JVM raise many kinds of errors.
             raise UnsupportedFeatureError(
-                f"the native path needs the driver's JVM, which the session keeps from Python: {_said(error)}",
+                f"the native path needs the driver's JVM, which the session keeps from Python: {_java_message(error)}",
                 field="Py4J",
                 hint='Use mode="portable"',
             ) from error
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
-        """Our classes are compiled, where they are not yet, while Python does what stands in the block."""
+        """Compile our classes, unless that is done, while the block runs."""
         if self._gateway in _loaders:
             yield
             return
@@ -122,69 +120,48 @@ class Bridge:
         try:
             self._loader()
         except Exception:
-            # Whoever needs the classes tries again, and says what is wrong.
+            # The first use of a class compiles again, and raises the error.
             _LOG.debug("the classes were not compiled ahead", exc_info=True)
 
-    def relation(
-        self,
-        label: str,
-        files: pa.Table,
-        partition_schema: Mapping[str, Any],
-        data_schema: Mapping[str, Any],
-        options: Mapping[str, str],
-        planner: Planner,
-        file_format: str,
-        live: Any = None,
-        columns: Sequence[StoredColumn] | None = None,
-    ) -> DataFrame:
-        """A DataFrame over data files.
-
-        Parameters
-        ----------
-        label : what EXPLAIN shows as the location
-        files : ``path`` (of :func:`hadoop_paths`, decoded), ``size`` (int64, bytes), then the
-            partition columns
-        partition_schema, data_schema : Spark's JSON of the struct types
-        options : of the reader; they win over the session's settings, for this DataFrame only
-        file_format : of the files, parquet or orc
-        live : which rows there are, the condition of :meth:`live_test`; None: all
-        columns : the DataFrame's; None: those of the structs, as stored
+    def relation_frame(self, relation: Relation, output: Sequence[StoredColumn] | None = None) -> DataFrame:
+        """See :meth:`RelationReader.relation_frame`.
 
         Raises
         ------
-        UnsupportedFeatureError : columns have Parquet field ids, and the session's settings choose a reader that knows
-            of none (the query fails if they do later); the session has no Hadoop connector for a file's scheme
+        UnsupportedFeatureError
+            Columns have Parquet field ids, and the session's settings choose a reader that ignores them (the query
+            fails if the settings do so later); the session has no Hadoop connector for a file's scheme.
         """
         from pyspark.java_gateway import ensure_callback_server_started
 
         ensure_callback_server_started(self._gateway)
-        self._check_connectors(files["path"])
+        self._check_connectors(relation.files["path"])
         # Each call of the JVM takes a tenth of a millisecond.
         relations = self._instance("Relations").open(self._session, self._dataset)
-        by_id, nested = _has_ids(data_schema), _is_nested(data_schema)
-        if by_id:
-            self._refuse_row_reader(relations, nested)
-        constants, rows = files.drop_columns(["path", "size"]), None
+        has_field_ids, is_nested = relation.has_field_ids, relation.is_nested
+        if has_field_ids:
+            self._check_vectorized(relations, is_nested)
+        constants, rows = relation.constant_columns, None
         if constants.num_columns:
-            rows = self._rows(constants, self._data_type(partition_schema))
+            rows = self._rows(constants, self._data_type(relation.constant_schema))
         return self._frame(
             relations.frame(
-                label,
-                self._files(relations, files),
+                relation.label,
+                self._files(relations, relation.files),
                 rows,
-                json.dumps(partition_schema),
-                json.dumps(data_schema),
-                _READERS[file_format],
-                json.dumps(options),
-                planner,
-                by_id,
-                nested,
-                live,
-                None if columns is None else json.dumps([[c.stored, c.name, c.is_float] for c in columns]),
+                json.dumps(relation.constant_schema),
+                json.dumps(relation.data_schema),
+                _READERS[relation.file_format],
+                json.dumps(READER_OPTIONS[relation.file_format]),
+                PlannerCallback(relation.keep, relation.count),
+                has_field_ids,
+                is_nested,
+                None if relation.live is None else relation.live.condition,
+                None if output is None else json.dumps([[c.stored, c.name, c.is_float] for c in output]),
             )
         )
 
-    def _refuse_row_reader(self, relations: Any, nested: bool) -> None:
+    def _check_vectorized(self, relations: Any, nested: bool) -> None:
         offending = relations.offendingSetting(nested)
         if offending is not None:
             raise UnsupportedFeatureError(
@@ -200,7 +177,7 @@ class Bridge:
                 file_system.getFileSystemClass(scheme, self._hadoop_configuration())
             except Exception as error:
                 raise UnsupportedFeatureError(
-                    f"the session cannot read files of {scheme}://: {_said(error)}",
+                    f"the session cannot read files of {scheme}://: {_java_message(error)}",
                     field=f"{scheme}://",
                     hint="Give it the Hadoop connector (for s3a that of spark.jars.packages="
                     'org.apache.hadoop:hadoop-aws, in Spark\'s Hadoop version), or use mode="portable" or to_arrow()',
@@ -210,13 +187,13 @@ class Bridge:
         return self._session.sessionState().newHadoopConf()
 
     def local_frame(self, table: pa.Table, schema: Mapping[str, Any]) -> DataFrame:
-        """A DataFrame of rows that the driver holds; the plan does not print them."""
+        """See :meth:`RelationReader.local_frame`. Spark's plans do not print the rows."""
         struct = self._data_type(schema)
         rows = self._java("org.apache.spark.api.python.PythonUtils").toSeq(self._rows(table, struct))
         attributes = self._java(f"{_SQL}.catalyst.types.DataTypeUtils").toAttributes(struct)
         arguments = [attributes, rows, False]
         relation = self._java(f"{_SQL}.catalyst.plans.logical.LocalRelation")
-        # Patch releases of 4.0 differ in the last argument, a stream that the rows come from.
+        # Only some patch releases of 4.0 have a last argument, the stream that the rows come from.
         if relation._java_lang_class.getConstructors()[0].getParameterCount() > len(arguments):
             arguments.append(self._java("scala.Option").empty())
         plan = relation(*arguments)
@@ -227,33 +204,27 @@ class Bridge:
         return f"{_SQL}.classic.Dataset" if self.version >= (4, 0) else f"{_SQL}.Dataset"
 
     def live_test(self, deleted: Iterable[Pages]) -> LiveTest:
-        """How rows are tested that are not deleted: ``deleted``, of each file, goes to executors as they need it."""
+        """See :meth:`RelationReader.live_test`. Executors fetch the deleted rows of a file when they read it."""
         import pyarrow as pa
 
         rows = self._instance("DeletedRows")
-        places = [np.zeros(0, np.int64)]
+        addresses = [np.zeros(0, np.int64)]
         for number, (starts, piece) in enumerate(in_pieces(deleted)):
-            places.append((number << 32) + starts)
+            addresses.append((number << 32) + starts)
             for start in range(0, len(piece), _PIECE_BYTES):
                 part = _compressed(piece[start : start + _PIECE_BYTES])
                 rows.add(self._spark.sparkContext._jsc, part, start + _PIECE_BYTES >= len(piece))
-        constants = pa.table({PLACE: np.concatenate(places)})
-        return LiveTest([PLACE_FIELD], constants, self._is_live(rows))
+        constants = pa.table({ADDRESS: np.concatenate(addresses)})
+        return LiveTest([ADDRESS_FIELD], constants, self._is_live(rows))
 
     def _is_live(self, rows: Any) -> Any:
-        """A Catalyst expression of ours, which is in no task: see ``LiveRows.java``."""
+        """Our Catalyst expression over ``rows``, which does not reach executors, see ``LiveRows.java``."""
         named = self._java(f"{_SQL}.catalyst.analysis.UnresolvedAttribute").quoted
         arguments = self._gateway.new_array(self._java("java.lang.Object"), 3)
-        for i, argument in enumerate((named(PLACE), named(ROW_INDEX), rows)):
+        for i, argument in enumerate((named(ADDRESS), named(ROW_INDEX), rows)):
             arguments[i] = argument
         (constructor,) = self._loader().loadClass("tableformats.spark.LiveRows").getConstructors()
         return constructor.newInstance(arguments)
-
-    def spark_type(self, kind: Any) -> Any:
-        """Spark's JSON of a type as PySpark's type."""
-        from pyspark.sql.types import _parse_datatype_json_string
-
-        return _parse_datatype_json_string(json.dumps(kind))
 
     def _frame(self, jdf: Any) -> DataFrame:
         from pyspark.sql import DataFrame
@@ -264,7 +235,7 @@ class Bridge:
         return self._java(f"{_SQL}.types.DataType").fromJson(json.dumps(schema))
 
     def _files(self, relations: Any, files: pa.Table) -> Any:
-        """``path`` and ``size`` of the table as Java's FileList."""
+        """``path`` and ``size`` of the table as a FileList in the JVM."""
         found = relations.files(files.num_rows, _PIECE_FILES)
         for start in range(0, files.num_rows, _PIECE_FILES):
             piece = files.slice(start, _PIECE_FILES)
@@ -276,7 +247,7 @@ class Bridge:
         return found
 
     def _rows(self, table: pa.Table, struct: Any) -> Any:
-        """java.util.List of the table's rows; the table has a column."""
+        """The table's rows as a java.util.List; the table has at least one column."""
         import pyarrow as pa
 
         sink = pa.BufferOutputStream()
@@ -295,7 +266,7 @@ class Bridge:
         return self._loader().loadClass(f"tableformats.spark.{name}").newInstance()
 
     def _loader(self) -> Any:
-        """The class loader of our classes: one for a JVM, whichever thread was the first."""
+        """The class loader of our classes. Each JVM has one, even if two threads compile at the same time."""
         loader = _loaders.get(self._gateway)
         return _loaders.setdefault(self._gateway, self._compile(_SOURCES)) if loader is None else loader
 
@@ -314,34 +285,26 @@ class Bridge:
 
 
 def java_class(gateway: Any, name: str) -> Any:
-    """The Java class of that full name; attribute by attribute the JVM would be asked at every dot."""
+    """The Java class of that full name. ``gateway.jvm.a.b.C`` would call the JVM at every dot."""
     from py4j.java_gateway import JavaClass
 
     return JavaClass(name, gateway._gateway_client)
 
 
 def _compressed(data: bytes | memoryview | np.ndarray) -> bytes:
-    """As a Zstandard frame: bytes go through Py4J as text, and all of Spark's processes have that codec."""
+    """The data as a Zstandard frame. Py4J sends bytes as text, and every Spark process has this codec."""
     import pyarrow as pa
 
     return bytes(pa.compress(data, codec="zstd", asbytes=True))
 
 
 def _in_frames(column: np.ndarray) -> bytes:
-    """Its memory as Zstandard frames: a whole column as one would take as much memory again, to be cleared first."""
+    """The memory of a column as Zstandard frames; a single frame would need a zeroed buffer of the column's size."""
     octets = column.view(np.uint8)
     return b"".join(_compressed(octets[at : at + _FRAME_BYTES]) for at in range(0, len(octets), _FRAME_BYTES))
 
 
-def _said(error: Exception) -> str:
-    """What a Java exception says, without its stack."""
+def _java_message(error: Exception) -> str:
+    """The message of a Java exception, without its stack."""
     java = getattr(error, "java_exception", None)
     return str(error if java is None else java.toString()).partition("\n")[0]
-
-
-def _has_ids(struct: Mapping[str, Any]) -> bool:
-    return "parquet.field.id" in json.dumps(struct)
-
-
-def _is_nested(struct: Mapping[str, Any]) -> bool:
-    return any(isinstance(f["type"], Mapping) for f in struct["fields"])

@@ -1,0 +1,163 @@
+"""What every open data file offers, and how errors of Arrow become ours."""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from ....errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from .column_tree import FileNode, Selection
+
+__all__ = [
+    "BATCH_ROWS",
+    "WHOLE_FILE",
+    "ByteRange",
+    "DataFile",
+    "counted_rows",
+    "empty_rows",
+    "typed_errors",
+    "with_typed_errors",
+]
+
+BATCH_ROWS = 131_072
+"""The most rows of a batch."""
+
+
+@dataclass(frozen=True)
+class ByteRange:
+    """The bytes of a file from ``start`` to ``end`` (None: to its end) that one task reads."""
+
+    start: int = 0
+    end: int | None = None
+
+    def contains(self, offset: int) -> bool:
+        """Whether the row group, stripe or block at ``offset`` belongs to this range.
+
+        The range that starts at 0 also takes offsets below 0, which only damaged footers give.
+        """
+        return (self.start <= offset or self.start == 0) and (self.end is None or offset < self.end)
+
+
+WHOLE_FILE = ByteRange()
+
+
+class DataFile(ABC):
+    """An open data file.
+
+    Attributes
+    ----------
+    path : str
+        Absolute.
+    root : FileNode
+        Its columns.
+    num_rows : int
+        Physical rows, as its footer counts them.
+    byte_range : ByteRange
+        Row groups (stripes, blocks) outside of it are not read.
+    """
+
+    path: str
+    root: FileNode
+    num_rows: int
+    byte_range: ByteRange = WHOLE_FILE
+
+    def select(self, leaves: frozenset[int]) -> Selection:
+        """The selection that holds at least ``leaves``."""
+        return Selection(self.root, leaves)
+
+    @abstractmethod
+    def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
+        """All physical rows of ``byte_range`` in order.
+
+        Yields
+        ------
+        tuple[int, pa.StructArray]
+            The position in the file of the batch's first row; the batch, with one member for each top-level column of
+            ``selection``.
+
+        Raises
+        ------
+        CorruptMetadataError
+            The file is damaged.
+        UnsupportedFeatureError
+            The file uses what the reader lacks (a codec, encryption).
+        """
+
+
+_LACKING = {"encrypt": "encrypted data files", "Logical type": "the file's Parquet logical types"}
+
+
+@contextmanager
+def typed_errors(path: str) -> Iterator[None]:
+    """Raise whatever Arrow raises over the bytes of ``path`` in this block as a typed error."""
+    try:
+        yield
+    except TableFormatsError:
+        raise
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedFeatureError(
+            f"Arrow cannot read the file: {error}", path=path, field=str(error), hint="Rewrite the file"
+        ) from error
+    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError, zlib.error) as error:
+        # Arrow raises the same error type for damage and for missing features; only its message tells them apart.
+        lacking = next((feature for words, feature in _LACKING.items() if words in str(error)), None)
+        if lacking is not None:
+            raise UnsupportedFeatureError(
+                f"Arrow does not read {lacking}: {error}", path=path, field=lacking, hint="Rewrite the file"
+            ) from error
+        raise CorruptMetadataError(
+            f"the data file cannot be read: {error}", path=path, hint="Restore the file, or drop it from the table"
+        ) from error
+
+
+def with_typed_errors(items: Iterator[Any], path: str) -> Iterator[Any]:
+    """The same items; an error raised while the next one is made becomes a typed error."""
+    while True:
+        with typed_errors(path):
+            item = next(items, None)
+        if item is None:
+            return
+        yield item
+
+
+def empty_rows(num_rows: int) -> Iterator[pa.StructArray]:
+    """``num_rows`` rows without columns, in batches."""
+    for start in range(0, num_rows, BATCH_ROWS):
+        yield pa.Array.from_buffers(pa.struct([]), min(BATCH_ROWS, num_rows - start), [None], children=[])
+
+
+def counted_rows(
+    rows: Iterator[pa.StructArray], first: int, count: int, path: str
+) -> Iterator[tuple[int, pa.StructArray]]:
+    """Each batch with the position of its first row.
+
+    Parameters
+    ----------
+    rows : Iterator[pa.StructArray]
+        Consecutive batches.
+    first : int
+        The position of the first row.
+    count : int
+        Rows in all, as the file's footer counts them.
+    path : str
+        Path of the file, for errors.
+
+    Raises
+    ------
+    CorruptMetadataError
+        There are more or fewer rows than ``count``.
+    """
+    read = 0
+    for batch in rows:
+        yield first + read, batch
+        read += len(batch)
+    if read != count:
+        raise CorruptMetadataError(
+            f"the file holds {read} rows where its footer counts {count}", path=path, hint="Restore the file"
+        )

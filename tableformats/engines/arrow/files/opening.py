@@ -1,0 +1,96 @@
+"""Open the data file of a task: find the reader of its format, and number columns that carry no field ids."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from ....errors import TableFormatsError, UnsupportedFeatureError
+from ....io.storage import missing_file
+from ....limits import Limits
+from .column_tree import FileNode, numbered_as
+from .data_file import ByteRange, DataFile, typed_errors
+
+if TYPE_CHECKING:
+    from ....io.storage import Storage
+    from ....planning.tasks import ScanTask
+    from ....plugin.columns import NameMapping
+
+__all__ = ["open_data_file", "open_stored"]
+
+_OpenFile = Callable[[str, pa.NativeFile, Limits], DataFile]
+
+
+def _reader_of(task: ScanTask) -> _OpenFile:
+    # Each reader loads a module of Arrow, or fastavro, so only the one that is needed is imported.
+    if task.file_format == "parquet":
+        from .parquet import ParquetFile
+
+        return ParquetFile
+    if task.file_format == "orc":
+        from .orc import OrcFile
+
+        return OrcFile
+    if task.file_format == "avro":
+        from .avro import AvroFile
+
+        return AvroFile
+    name = f"{task.file_format} data files"
+    raise UnsupportedFeatureError(
+        f"{name} are not read", path=task.path, field=name, hint="Rewrite the table in Parquet"
+    )
+
+
+@contextmanager
+def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> Iterator[DataFile]:
+    """Open the data file of ``task``, limited to the task's byte range, and close it afterwards.
+
+    Columns of a file without field ids are numbered as ``mapping`` says.
+
+    Raises
+    ------
+    CorruptMetadataError
+        The file is missing or damaged.
+    UnsupportedFeatureError
+        Its format (``field``) is not read.
+    TableFormatsError
+        The store refuses it.
+    """
+    reader = _reader_of(task)
+    with open_stored(storage, task.path) as source:
+        with typed_errors(task.path):
+            file = reader(task.path, source, storage.limits)
+        end = task.start + task.length
+        file.byte_range = ByteRange(task.start, None if end >= task.size_bytes else end)
+        if mapping.by == "id" and not file.root.has_ids:
+            file.root = _with_mapped_ids(file.root, mapping)
+        yield file
+
+
+def _with_mapped_ids(root: FileNode, mapping: NameMapping) -> FileNode:
+    if mapping.names:
+        return root.with_ids(mapping.names)
+    return root if mapping.undropped is None else numbered_as(root, mapping.undropped) or root
+
+
+def open_stored(storage: Storage, path: str) -> pa.NativeFile:
+    """Open a data file without reading from it.
+
+    Raises
+    ------
+    CorruptMetadataError
+        It is missing.
+    TableFormatsError
+        The store refuses it.
+    """
+    try:
+        return storage.open_file(path)
+    except FileNotFoundError as error:
+        raise missing_file("a data file that the table names", path) from error
+    except (OSError, pa.ArrowException) as error:
+        raise TableFormatsError(
+            f"a data file cannot be opened: {error}", path=path, hint="Check the store and its permissions"
+        ) from error

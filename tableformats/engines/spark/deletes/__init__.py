@@ -1,0 +1,5 @@
+"""Row-level deletes with Spark.
+
+:mod:`positions` turns deletion vectors and position deletes into bits that each row is tested against.
+:mod:`equality` turns equality deletes into broadcast anti-joins.
+"""

@@ -1,0 +1,42 @@
+"""Convert paths of plans to Hadoop's: plans use one scheme per store (s3, gs, abfs), and none for local files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["hadoop_path", "hadoop_paths", "hadoop_schemes"]
+
+_SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
+
+
+def hadoop_paths(paths: pa.Array) -> pa.Array:
+    """Paths (string[n]) with Hadoop's schemes. Local paths stay without one; ``FileList.java`` adds it."""
+    import pyarrow.compute as pc
+
+    for ours, hadoop in _SCHEMES.items():
+        there = pc.starts_with(paths, f"{ours}://")
+        if pc.any(there).as_py():
+            paths = pc.if_else(there, pc.binary_replace_slice(paths, 0, len(ours), hadoop), paths)
+    return paths
+
+
+def hadoop_path(path: str) -> str:
+    """A path with Hadoop's scheme, local paths too, or Hadoop would look for them in its default file system."""
+    if path.startswith("/"):
+        return f"file:{path}"
+    scheme, colon, rest = path.partition("://")
+    return _SCHEMES.get(scheme, scheme) + colon + rest
+
+
+def hadoop_schemes(paths: pa.ChunkedArray) -> Iterator[str]:
+    """The schemes of :func:`hadoop_paths`, each once; local paths have none."""
+    import pyarrow.compute as pc
+
+    known = "/"
+    while len(paths := paths.filter(pc.invert(pc.starts_with(paths, known)))):
+        known = paths[0].as_py().partition("/")[0]
+        yield known.rstrip(":")
