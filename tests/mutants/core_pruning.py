@@ -90,7 +90,7 @@ MUTANTS = (
         "self.may_nan & NAN_COUNTED",
         "self.may_nan * np.uint8(0)",
         "nan='absent' drops files that are known to have a NaN",
-        ("test_nan.py",),
+        (f"{_COMBINED}::test_nans_that_are_counted_are_not_assumed_away",),
     ),
     Mutant(
         "leaves-of-a-column-apart",
@@ -120,8 +120,8 @@ MUTANTS = (
         "gaps-divided-by-other-literals",
         "core:_widened",
         "2 * at[first // 2 - 1] + 2 if first else 0",
-        "2 * at[min(first // 2, len(at) - 1)] + 2 if first else 0",
-        "a value between a leaf's literal and another leaf's literal is lost",
+        "first",
+        "the codes of one leaf are those of all leaves of the column",
         (f"{_COMBINED}::test_combined_codes_match_what_the_members_match",),
     ),
     Mutant(

@@ -16,6 +16,7 @@ from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.plugin import Bounds, PartitionField, PartitionSpec
 from tableformats.pruning.combined_codes import combined_codes
+from tableformats.pruning.column_ranges import ranges_of
 from tableformats.pruning.compiled_predicate import ALL, NONE, SOME, CompiledPredicate
 from tableformats.pruning.literal_codes import (
     MatchingCodes,
@@ -47,8 +48,9 @@ def verdict(
     nulls: int | None = 0,
     nans: int | None = None,
     rows: int = 9,
+    records: int | None = None,
 ) -> int:
-    """The verdict for a file of ``rows`` rows with these statistics of its column ``x``."""
+    """The verdict for a file with these statistics of its column ``x``; ``rows`` are those that were counted."""
     arrow = arrow_type(primitive(kind))
     bounds = Bounds(
         lower={1: pa.array([lower], arrow)},
@@ -58,7 +60,7 @@ def verdict(
         value_count={1: pa.array([rows], pa.int64())},
     )
     partition = pa.array([{}], pa.struct([]))
-    return int(CompiledPredicate(predicate).verdicts(NO_SPEC, partition, bounds, pa.array([rows]))[0])
+    return int(CompiledPredicate(predicate).verdicts(NO_SPEC, partition, bounds, pa.array([records or rows]))[0])
 
 
 @pytest.mark.parametrize(
@@ -145,6 +147,24 @@ def test_counts_that_do_not_prove_that_all_is_nan():
     assert verdict(predicate, nans=9, nulls=None) == SOME
     assert verdict(predicate, nans=9, lower=5.0) == SOME, "a bound contradicts the counts"
     assert verdict(predicate, nans=9, nulls=3) == SOME, "more NaNs and NULLs than rows"
+    assert verdict(predicate, nans=9, records=10) == SOME, "nobody counted the tenth row"
+
+
+def test_nans_that_are_counted_are_not_assumed_away():
+    """Whatever a user says: the file has one."""
+    bounds = Bounds(
+        lower={1: pa.array([1.0] * 3)},
+        upper={1: pa.array([2.0] * 3)},
+        null_count={1: pa.array([0] * 3)},
+        nan_count={1: pa.array([None, 1, 0], pa.int64())},
+    )
+    program = CompiledPredicate(bound("x > 5", "double"))
+    ranges = ranges_of(bounds, pa.array([9] * 3), program.columns)
+    sources = program.range_sources(NO_SPEC, pa.array([{}] * 3, pa.struct([])))
+    verdicts = program.verdicts_of(sources, ranges)
+    assert verdicts.tolist() == [SOME, SOME, NONE]
+    alone = program.matches_by_nan_alone(sources, ranges, verdicts)
+    assert alone is not None and alone.tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize(
