@@ -146,7 +146,7 @@ def _stream_of(survivors: Survivors) -> bytes:
 
 
 def _report_text(report: ScanReport) -> str:
-    return json.dumps({f.name: getattr(report, f.name) for f in fields(report) if f.name != "count_planned"})
+    return json.dumps({f.name: getattr(report, f.name) for f in fields(report) if not f.name.startswith("count_")})
 
 
 def _text_of(error: TableFormatsError) -> str:
