@@ -17,6 +17,10 @@ def _none_planned() -> int:
     return 0
 
 
+def _not_counted() -> None:
+    return None
+
+
 @dataclass
 class ScanReport:
     """Counters of one plan.
@@ -24,7 +28,8 @@ class ScanReport:
     Invariant: ``files_total = files_skipped_with_manifests + files_dropped_by_partition + files_dropped_by_bounds
     + files_planned`` (before ``limit``). Bytes are of data files, rows are physical; files that were skipped unread,
     with their manifest or row group, count in neither. Where counting rows means reading statistics,
-    :attr:`rows_planned` reads those of the planned files when it is asked, and :attr:`rows_total` those of no other.
+    :attr:`rows_planned` reads those of the planned files when it is asked, and :attr:`rows_total` those of all files of
+    a table that is not large (see :attr:`count_total`).
     """
 
     format: str = ""
@@ -67,6 +72,9 @@ class ScanReport:
 
     count_planned: Callable[[], int | None] = field(default=_none_planned, repr=False, compare=False)
     """Rows of the planned files; set by the plan, may read statistics."""
+    count_total: Callable[[], int | None] = field(default=_not_counted, repr=False, compare=False)
+    """Rows of all files of the table, None where that is not known; set by the plan where few files have to be counted,
+    may read statistics."""
 
     @property
     def rows_planned(self) -> int | None:
@@ -78,6 +86,8 @@ class ScanReport:
         """Rows of the files that were looked at; None: some file does not say, or was dropped and not counted."""
         if self.rows_listed is None and self.files_planned == self.files_total:
             return self.rows_planned
+        if self.rows_listed is None:
+            self.rows_listed = self.count_total()
         return self.rows_listed
 
     @contextmanager
@@ -113,7 +123,7 @@ class ScanReport:
 
     def as_dict(self) -> dict[str, object]:
         """The counters as plain values, for JSON; counts the planned rows, and raises as :attr:`rows_planned` does."""
-        hidden = ("rows_listed", "count_planned")
+        hidden = ("rows_listed", "count_planned", "count_total")
         counters = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in hidden}
         counters["seconds"], counters["notes"] = dict(self.seconds), list(self.notes)
         return {**counters, "rows_total": self.rows_total, "rows_planned": self.rows_planned}

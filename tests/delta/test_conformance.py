@@ -54,7 +54,8 @@ def cardinality(row: dict[str, Any]) -> int:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_reads_or_refuses(case: DeltaCase) -> None:
     if case.must_fail is None:
-        assert at(case).version == (case.oracle["version"] or case.oracle["deltalake_1_6_6"]["version"])
+        version = case.oracle["version"]
+        assert at(case).version == (case.oracle["deltalake_1_6_6"]["version"] if version is None else version)
         OUTCOMES[f"delta plugin: {case}"] = "delta plugin: read"
         return
     with pytest.raises(getattr(errors, case.must_fail)) as caught:
@@ -76,7 +77,9 @@ def test_metadata(case: DeltaCase) -> None:
     }
     assert snapshot.properties == oracle["configuration"]
     assert [f.name for f in snapshot.specs[0].fields] == oracle["partitionColumns"]
-    assert snapshot.schema.names == [f["name"] for f in json.loads(oracle["schemaString"])["fields"]]
+    # Two tables have no schema: no columns.
+    fields = json.loads(oracle["schemaString"])["fields"] if oracle["schemaString"] else []
+    assert snapshot.schema.names == [f["name"] for f in fields]
 
 
 @pytest.mark.parametrize("case", RECORDED, ids=str)

@@ -13,7 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from tableformats_delta.schema.features import READER_FEATURES, WRITER_FEATURES
 
-from tableformats.errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
+from tableformats import open_table
+from tableformats.errors import (
+    CorruptMetadataError,
+    InvalidPredicateError,
+    LimitExceededError,
+    UnsupportedFeatureError,
+)
 from tests.support.delta_log import (
     ADD_FIELDS,
     PROTOCOL,
@@ -420,7 +426,6 @@ class TestProtocolAndMetadata:
     @pytest.mark.parametrize(
         "change",
         [
-            {"schemaString": None},
             {"schemaString": 3},
             {"schemaString": "{"},
             {"schemaString": '{"type":"struct"}'},
@@ -439,6 +444,27 @@ class TestProtocolAndMetadata:
         with pytest.raises(CorruptMetadataError) as caught:
             log.snapshot()
         assert caught.value.path == str(log.directory / f"{0:020d}.json")
+
+    @pytest.mark.parametrize("is_null", [True, False])
+    @pytest.mark.parametrize("with_checksum", [True, False])
+    def test_metadata_without_a_schema_has_no_columns(self, tmp_path: Path, is_null: bool, with_checksum: bool) -> None:
+        """As Databricks writes version 0 of a table whose columns come later."""
+        action = {name: value for name, value in metadata().items() if name != "schemaString"}
+        action = {**action, "schemaString": None} if is_null else action
+        log = DeltaLog(tmp_path / "t").commit(0, {"protocol": PROTOCOL}, {"metaData": action})
+        log.commit(1, add("a", stats=stats(3)))
+        columnar = {**first_actions()[1]["metaData"], "schemaString": None}
+        log.checkpoint(CHECKPOINT, {"protocol": PROTOCOL}, {"metaData": columnar}, add("a", stats=stats(3)))
+        log.commit(2, {"metaData": metadata(field("id", "long"))})
+        if with_checksum:
+            log.write(f"{1:020d}.crc", json.dumps({"numFiles": 1, "metadata": action}).encode())
+        table = open_table(log.root)
+        assert [table.snapshot(version).schema.names for version in range(3)] == [[], [], ["id"]]
+        scan = table.scan(version=0)
+        assert (scan.count(), scan.to_arrow().num_rows, scan.to_arrow().num_columns) == (0, 0, 0)
+        assert table.scan(version=1).plan().report.notes == []
+        with pytest.raises(InvalidPredicateError, match="no column"):
+            table.scan("id = 1", version=0)
 
     def test_a_schema_deeper_than_python_reads(self, tmp_path: Path) -> None:
         deep = {**metadata(), "schemaString": "[" * 100_000}

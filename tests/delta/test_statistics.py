@@ -529,3 +529,18 @@ def test_no_text_shifts_the_rows_of_others(tmp_path: Path, text: str) -> None:
         assert [rows[0], rows[2], rows[5]] == [1, 2, 3]
         assert rows[1] in (None, 7)
         assert rows[3] is None
+
+
+def test_rows_in_total_are_those_of_all_files(tmp_path: Path) -> None:
+    """Of files, too, that their partition values or row groups dropped before their statistics were read."""
+    log = DeltaLog(tmp_path / "t").start(field("id", "long"), field("p", "long"), partition=("p",))
+    for i in range(1, 4):
+        log.commit(i, add(f"f{i}", partitionValues={"p": str(i)}, stats=stats(10 * i)))
+    table = open_table(log.root)
+    for filter_ in ("p = 2", "id > 5 AND p < 3", "p = 9", None):
+        plan = table.scan(filter_).plan()
+        assert plan.report.rows_total == 60, filter_
+        assert "rows in total                               60" in plan.explain()
+    assert open_table(log.root, cache=False).scan("p = 2").plan().report.rows_total is None
+    log.commit(4, add("f4", partitionValues={"p": "4"}))
+    assert table.scan("p = 2").plan().report.rows_total is None

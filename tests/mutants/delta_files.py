@@ -257,6 +257,14 @@ MUTANTS = (
         "unknown type changes are let pass",
         _TYPES,
     ),
+    Mutant(
+        "integers-widened-to-fewer-digits",
+        "delta:_is_wider_decimal",
+        "wider[0] - wider[1] >= narrower[0] - narrower[1]",
+        "wider[0] >= narrower[0]",
+        "an integer may become a decimal that has as many digits in all",
+        _TYPES,
+    ),
     # ---- CHAR(n) ----------------------------------------------------------------------------------------------------
     Mutant(
         "char-upper-bounds-unpadded",

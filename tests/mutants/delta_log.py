@@ -73,6 +73,14 @@ MUTANTS = (
         _COMPACTION,
     ),
     Mutant(
+        "covered-commits-oldest-first",
+        "delta:LogListing._covering",
+        "range(last, start - 1, -1)",
+        "range(start, last + 1)",
+        "the commits of a damaged compaction are read in their order",
+        _COMPACTION,
+    ),
+    Mutant(
         "compaction-not-reconciled",
         "delta:read_commits",
         "if file.is_compaction:",

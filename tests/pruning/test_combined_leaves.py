@@ -15,8 +15,8 @@ from tableformats.expressions import tree as ex
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.plugin import Bounds, PartitionField, PartitionSpec
-from tableformats.pruning.combined_codes import combined_codes
 from tableformats.pruning.column_ranges import ranges_of
+from tableformats.pruning.combined_codes import combined_codes
 from tableformats.pruning.compiled_predicate import ALL, NONE, SOME, CompiledPredicate
 from tableformats.pruning.literal_codes import (
     MatchingCodes,

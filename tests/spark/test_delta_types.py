@@ -45,6 +45,11 @@ def test_widened_columns(
     log.commit(2, data_file(log, "new", pa.table({"c": pa.array([*expected, None], kind)})))
     scan = open_table(log.root).scan()
     frame = scan.to_spark(spark)
+    if vectorized == "true" and new in ("decimal(4,1)", "decimal(5,0)"):
+        # Fewer digits before the point than Spark's vectorised reader asks for, whatever the values are.
+        with pytest.raises(Exception, match="PARQUET_COLUMN_DATA_TYPE_MISMATCH"):
+            frame.collect()
+        return
     assert spark_rows(frame) == rows(scan.to_arrow())
     for value in expected:
         literal = F.lit(str(value)).cast("timestamp_ntz") if isinstance(value, dt.datetime) else F.lit(value)

@@ -35,6 +35,8 @@ WIDENINGS: list[tuple[str, pa.DataType, str, list[Any], list[Any]]] = [
     ("float", pa.float32(), "double", [0.5, 1.5], [0.5, 1.5]),
     ("integer", pa.int32(), "double", [-(2**31), 2**31 - 1], [-2147483648.0, 2147483647.0]),
     ("short", pa.int16(), "decimal(12,2)", [-3, 4], [Decimal("-3.00"), Decimal("4.00")]),
+    ("byte", pa.int8(), "decimal(4,1)", [-128, 127], [Decimal("-128.0"), Decimal("127.0")]),
+    ("short", pa.int16(), "decimal(5,0)", [-(2**15), 7], [Decimal(-(2**15)), Decimal(7)]),
     ("long", pa.int64(), "decimal(22,2)", [-(2**63), 4], [Decimal(-(2**63)), Decimal("4.00")]),
     (
         "decimal(4,1)",

@@ -288,6 +288,7 @@ NOTHING_WRONG = {
     "ScanReport.as_dict": "counts as planning does",
     "ScanReport.count_metadata": "a number",
     "ScanReport.count_planned": "set by planning",
+    "ScanReport.count_total": "set by planning",
     "ScanReport.note": "any text",
     "ScanReport.stage": "any name",
     "plugin.Statistics.bounds_or_counts": "as bounds",

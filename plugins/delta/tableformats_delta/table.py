@@ -6,6 +6,7 @@ Source: Delta PROTOCOL.md, "Delta Table Specification", "In-Commit Timestamps".
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -115,9 +116,23 @@ class DeltaTable(FormatTable):
         state = load_state(self._storage, segment, self._cache, older)
         times = CommitTimes(self._storage, listing, state.table_metadata.properties, _infos(state))
         timestamp_ms = times.of(segment.version)
-        if state.checksum is not None and times.is_in_commit(segment.version):
-            state.checksum.check("inCommitTimestampOpt", timestamp_ms)
-        return DeltaSnapshot(self._storage, segment, state, timestamp_ms, self._cache)
+        if times.is_in_commit(segment.version):
+            state = _with_time_checked(state, timestamp_ms)
+        return DeltaSnapshot(self._storage, state.segment, state, timestamp_ms, self._cache)
+
+
+def _with_time_checked(state: TableState, timestamp_ms: int | None) -> TableState:
+    """The state with a note where the version's checksum file has another in-commit timestamp than the log."""
+    checksum = state.checksum
+    if checksum is None or None in (checksum.in_commit_timestamp, timestamp_ms):
+        return state
+    if checksum.in_commit_timestamp == timestamp_ms:
+        return state
+    note = (
+        f"The checksum file of version {checksum.file.version} has the in-commit timestamp "
+        f"{checksum.in_commit_timestamp}, and the log has {timestamp_ms}, which counts"
+    )
+    return replace(state, notes=(*state.notes, note))
 
 
 def _infos(state: TableState) -> dict[int, Mapping[str, Any]]:

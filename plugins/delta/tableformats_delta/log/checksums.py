@@ -1,7 +1,8 @@
 """Version checksum files (``<version>.crc``): protocol, metadata and totals of one version.
 
 They are optional: a version is read without one, and a damaged one is ignored. But a readable one that contradicts the
-log is an error: the log was changed or lost a file, and nothing says which of the two is right.
+log is an error: the log was changed or lost a file, and nothing says which of the two is right. Only its in-commit
+timestamp decides nothing: that of the log counts.
 Source: Delta PROTOCOL.md, "Version Checksum File", "State Validation".
 """
 
@@ -41,7 +42,7 @@ class VersionChecksum:
         Parameters
         ----------
         what : str
-            ``protocol``, ``metadata``, ``numFiles``, ``tableSizeBytes`` or ``inCommitTimestampOpt``.
+            ``protocol``, ``metadata``, ``numFiles`` or ``tableSizeBytes``.
         found : mapping, int or None
             The value of the log: the action for the first two, else a number.
 
@@ -58,7 +59,8 @@ class VersionChecksum:
             f"the log of version {self.file.version} contradicts its checksum file{numbers_text}",
             path=self.file.path,
             field=what,
-            hint="A file of the log was changed or lost; if the checksum file is the wrong one, remove it",
+            hint="A file of the log was changed or lost: restore it, or read an older version. If the log is right, "
+            f"remove the file {self.file.version:020d}.crc: versions are read without it",
         )
 
     def _comparable(self, what: str, found: Any) -> tuple[Any, Any]:
@@ -68,7 +70,7 @@ class VersionChecksum:
         if what == "metadata":
             return _metadata(self.metadata), _metadata(found)
         numbers = {"numFiles": self.num_files, "tableSizeBytes": self.size_bytes}
-        return numbers.get(what, self.in_commit_timestamp), found
+        return numbers[what], found
 
 
 def read_checksum(storage: Storage, file: LogFile) -> VersionChecksum:
@@ -94,7 +96,7 @@ def read_checksum(storage: Storage, file: LogFile) -> VersionChecksum:
     protocol, metadata = content.get("protocol"), content.get("metadata")
     if protocol is not None and not (isinstance(protocol, dict) and isinstance(protocol.get("minReaderVersion"), int)):
         raise _damaged(file, "protocol")
-    if metadata is not None and not (isinstance(metadata, dict) and isinstance(_schema(metadata), dict)):
+    if metadata is not None and not (isinstance(metadata, dict) and _has_schema(metadata)):
         raise _damaged(file, "metadata")
     return VersionChecksum(
         file, protocol, metadata, numbers["numFiles"], numbers["tableSizeBytes"], numbers["inCommitTimestampOpt"]
@@ -137,6 +139,11 @@ def _schema(action: Mapping[str, Any]) -> Any:
         return json.loads(text) if isinstance(text, str) else text
     except (ValueError, RecursionError):
         return text
+
+
+def _has_schema(action: Mapping[str, Any]) -> bool:
+    """Whether the action has a schema that parses, or none, as an action of no columns has it."""
+    return isinstance(_schema(action), dict) or (action.get("schemaString") is None and "id" in action)
 
 
 def _items(value: Any) -> Any:

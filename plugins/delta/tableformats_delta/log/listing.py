@@ -8,7 +8,7 @@ exactly (``.tmp``, staged commits, ``.x.json.crc``) are ignored. Source: Delta P
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tableformats.plugin import CorruptMetadataError, SnapshotNotFoundError, cached_property, missing_file
@@ -90,12 +90,21 @@ class LogSegment:
         The commits after it, newest first, with compactions in place of the commits that they cover.
     checksum : LogFile or None
         The newest checksum file from the version of the checkpoint to this one.
+    covered : dict of LogFile to tuple of LogFile
+        For each compaction among ``commits`` the commits that it stands for, newest first.
     """
 
     version: int
     checkpoint: Checkpoint | None
     commits: tuple[LogFile, ...]
     checksum: LogFile | None = None
+    covered: dict[LogFile, tuple[LogFile, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    def without(self, compaction: LogFile) -> LogSegment:
+        """The same segment with the commits that ``compaction`` stands for in its place."""
+        at = self.commits.index(compaction)
+        commits = (*self.commits[:at], *self.covered[compaction], *self.commits[at + 1 :])
+        return replace(self, commits=commits)
 
     def extends(self, older: LogSegment) -> bool:
         """Whether this segment is ``older`` with newer commits in front."""
@@ -172,7 +181,8 @@ class LogListing:
         missing = next((v for v in range(first, version + 1) if v not in self.commits), None)
         if missing is None:
             checkpoint = None if base is None else self.checkpoints[base]
-            return LogSegment(version, checkpoint, self._covering(first, version), self._checksum(base or 0, version))
+            commits, covered = self._covering(first, version)
+            return LogSegment(version, checkpoint, commits, self._checksum(base or 0, version), covered)
         if version not in self.commits:
             raise self.not_found(f"the table has no version {version}")
         if self.oldest is not None and version < self.oldest:
@@ -197,12 +207,14 @@ class LogListing:
         has_no_gap = all(v in self.commits for v in range(first, self.latest + 1))
         if not (has_base and has_commits and has_no_gap) or tail > _MAX_TAIL_FILES or self.latest < older.version:
             return self.segment(self.latest)
-        commits = self._covering(first, self.latest) + older.commits
-        return LogSegment(self.latest, base, commits, self._checksum(base.version if base else 0, self.latest))
+        commits, covered = self._covering(first, self.latest)
+        checksum = self._checksum(base.version if base else 0, self.latest)
+        return LogSegment(self.latest, base, commits + older.commits, checksum, {**older.covered, **covered})
 
-    def _covering(self, first: int, last: int) -> tuple[LogFile, ...]:
-        """The fewest files that cover the commits ``first`` to ``last``, newest first. No commit may be missing.
+    def _covering(self, first: int, last: int) -> tuple[tuple[LogFile, ...], dict[LogFile, tuple[LogFile, ...]]]:
+        """The fewest files that cover the commits ``first`` to ``last``, newest first, and :attr:`LogSegment.covered`.
 
+        No commit may be missing.
         Compactions that start before ``first`` or end after ``last`` have actions of other versions and are not used.
         Cost: O(commits + compactions).
         """
@@ -216,12 +228,14 @@ class LogListing:
             candidates = [(version, self.commits[version]), *ending.get(version, ())]
             chosen[version] = min(candidates, key=lambda candidate: fewest[candidate[0] - 1])
             fewest[version] = fewest[chosen[version][0] - 1] + 1
-        files = []
+        files, covered = [], {}
         while last >= first:
             start, file = chosen[last]
             files.append(file)
+            if file.is_compaction:
+                covered[file] = tuple(self.commits[version] for version in range(last, start - 1, -1))
             last = start - 1
-        return tuple(files)
+        return tuple(files), covered
 
     def _checksum(self, first: int, last: int) -> LogFile | None:
         newest = max((v for v in self.checksums if first <= v <= last), default=None)

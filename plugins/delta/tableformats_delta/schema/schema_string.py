@@ -65,7 +65,8 @@ def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMIT
     Parameters
     ----------
     text : object
-        ``schemaString`` as parsed from JSON: a string, unless the action is damaged.
+        ``schemaString`` as parsed from JSON: a string, unless the action is damaged. None, as some writers have it in
+        version 0, means no columns: Spark reads it so.
     mode : str
         The column mapping mode.
     path : str
@@ -76,14 +77,16 @@ def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMIT
     Raises
     ------
     CorruptMetadataError
-        There is no schema or it is no JSON; a field has no name or type, or is mapped and has no id or physical name.
+        The schema is no string or no JSON; a field has no name or type, or is mapped and has no id or physical name.
     UnsupportedFeatureError
         A type or a type change is unknown; ``field`` names the column.
     LimitExceededError
         The limits ``nesting`` and ``fields``.
     """
+    if text is None:
+        return Schema(())
     if not isinstance(text, str):
-        raise CorruptMetadataError("the table's metadata has no schema", path=path, field=_FIELD)
+        raise CorruptMetadataError("the schema is no string", path=path, field=_FIELD)
     try:
         root = json.loads(text)
     except RecursionError:

@@ -21,8 +21,9 @@ _WIDER = {
     "float": ("double",),
     "date": ("timestamp_ntz",),
 }
-# The smallest decimal that an integer type may become.
-_AS_DECIMAL = {"byte": (10, 0), "short": (10, 0), "integer": (10, 0), "long": (20, 0)}
+# The smallest decimal that an integer type may become. The protocol asks for ten digits for all but long; previews of
+# Spark wrote byte -> decimal(4,1), which holds every byte.
+_AS_DECIMAL = {"byte": (3, 0), "short": (5, 0), "integer": (10, 0), "long": (20, 0)}
 
 
 def check_type_changes(metadata: Mapping[str, Any], column: Sequence[str], path: str) -> None:

@@ -42,6 +42,8 @@ class TableState:
         ``metadata`` decoded.
     commits : list of Commit
         The commits after the checkpoint, newest first.
+    segment : LogSegment
+        The files that the version was read from: without compactions that are damaged.
     checksum : VersionChecksum or None
         The checksum file of this very version.
     notes : tuple of str
@@ -52,6 +54,7 @@ class TableState:
     metadata: dict[str, Any]
     table_metadata: TableMetadata
     commits: list[Commit]
+    segment: LogSegment
     checksum: VersionChecksum | None = None
     notes: tuple[str, ...] = ()
 
@@ -82,14 +85,14 @@ def load_state(
         The log or the schema exceeds a limit.
     """
     cache = cache or MetadataCache(0)
-    commits = _commits(storage, segment, cache, older)
+    segment, commits, notes = _commits(storage, segment, cache, older)
     protocol = next((commit.protocol for commit in commits if commit.protocol), older.protocol if older else None)
     metadata = next((commit.metadata for commit in commits if commit.metadata), older.metadata if older else None)
-    checksum, note = None, None
+    checksum = None
     if segment.checksum is not None:
         is_current = segment.checksum.version == segment.version
         if is_current or protocol is None or metadata is None:
-            checksum, note = _checksum(storage, segment.checksum, cache)
+            checksum = _checksum(storage, segment.checksum, cache, notes)
         if checksum is not None and is_current:
             checksum.check("protocol", protocol)
             checksum.check("metadata", metadata)
@@ -109,12 +112,37 @@ def load_state(
         raise CorruptMetadataError("the log has no metaData action", path=path, field="metaData", hint=_HINT)
     _check_format(metadata, path)
     table_metadata = TableMetadata.of_actions(metadata, protocol, path, storage.limits)
-    return TableState(protocol, metadata, table_metadata, commits, checksum, () if note is None else (note,))
+    return TableState(protocol, metadata, table_metadata, commits, segment, checksum, tuple(notes))
 
 
-def _commits(storage: Storage, segment: LogSegment, cache: MetadataCache, older: TableState | None) -> list[Commit]:
-    """The commits of ``segment``; those that are neither in ``older`` nor cached are read in runs."""
+def _commits(
+    storage: Storage, segment: LogSegment, cache: MetadataCache, older: TableState | None
+) -> tuple[LogSegment, list[Commit], list[str]]:
+    """The commits of ``segment``, the segment that was read, and notes.
+
+    Where a compaction is damaged, or contradicts the protocol, the commits that it stands for are read instead.
+    """
     found = {commit.file: commit for commit in older.commits} if older else {}
+    notes: list[str] = []
+    while True:
+        try:
+            return segment, _read_all(storage, segment, cache, found), notes
+        except CorruptMetadataError as error:
+            damaged = next((file for file in segment.covered if file.path == error.path), None)
+            if damaged is None or damaged not in segment.commits:
+                raise
+            commits = segment.covered[damaged]
+            notes.append(
+                f"The log compaction of versions {commits[-1].version} to {commits[0].version} was not used "
+                f"({error.message}): its commits were read instead"
+            )
+            segment = segment.without(damaged)
+
+
+def _read_all(
+    storage: Storage, segment: LogSegment, cache: MetadataCache, found: dict[LogFile, Commit]
+) -> list[Commit]:
+    """The commits of ``segment``; those that are neither in ``found`` nor cached are read in runs, and added to it."""
     missing = []
     for file in segment.commits:
         if file not in found:
@@ -137,12 +165,13 @@ def _runs(files: Sequence[LogFile], is_local: bool) -> Iterator[list[LogFile]]:
     return runs(files, lambda file: max(file.size, least), _RUN_BYTES)
 
 
-def _checksum(storage: Storage, file: LogFile, cache: MetadataCache) -> tuple[VersionChecksum | None, str | None]:
-    """The checksum file, or None and a note where it is damaged."""
+def _checksum(storage: Storage, file: LogFile, cache: MetadataCache, notes: list[str]) -> VersionChecksum | None:
+    """The checksum file, or None where it is damaged, which is noted."""
     try:
-        return cache.get(("checksum", file), lambda: read_checksum(storage, file), lambda _: file.size), None
+        return cache.get(("checksum", file), lambda: read_checksum(storage, file), lambda _: file.size)
     except (CorruptMetadataError, OSError):
-        return None, f"The checksum file of version {file.version} is damaged and was ignored"
+        notes.append(f"The checksum file of version {file.version} is damaged and was ignored")
+        return None
 
 
 def _checkpoint_metadata(

@@ -144,7 +144,7 @@ def _pack_survivors(survivors: Survivors) -> bytes:
 
 
 def _pack_report(report: ScanReport) -> str:
-    return json.dumps({f.name: getattr(report, f.name) for f in fields(report) if f.name != "count_planned"})
+    return json.dumps({f.name: getattr(report, f.name) for f in fields(report) if not f.name.startswith("count_")})
 
 
 def _pack_error(error: TableFormatsError) -> str:
