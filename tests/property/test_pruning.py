@@ -251,10 +251,10 @@ def test_summaries_that_do_not_say_what_they_contain() -> None:
     spec = PartitionSpec(0, (PartitionField(1000, "p", 1, IDENTITY, primitive("double")),))
     schema = Schema((Field(1, "c1", primitive("double")),))
 
-    def kept(text: str, null: bool | None, nan: bool | None) -> bool:
+    def kept(text: str, null: bool | None, nan: bool | None, bounds: tuple[float | None, ...] = (1.0, 2.0)) -> bool:
         parsed = parse_filter(text)
         assert parsed is not None
-        sides = [{1000: pa.array([value])} for value in (1.0, 2.0)]
+        sides = [{1000: pa.array([value], pa.float64())} for value in bounds]
         flags = [{1000: pa.array([flag], pa.bool_())} for flag in (null, nan)]
         return bool(
             PredicateManifestFilter(CompiledPredicate(bind(parsed, schema)), {0: spec})
@@ -265,6 +265,8 @@ def test_summaries_that_do_not_say_what_they_contain() -> None:
     assert [kept("c1 IS NULL", null, False) for null in (None, True, False)] == [True, True, False]
     for text in ("c1 > 5", "isnan(c1)"):
         assert [kept(text, False, nan) for nan in (None, True, False)] == [True, True, False]
+    nothing = None, None
+    assert [kept("c1 IS NOT NULL", True, nan, nothing) for nan in (None, True, False)] == [True, True, False]
 
 
 def test_contradictory_metadata_proves_nothing() -> None:
