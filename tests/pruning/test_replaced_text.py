@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import event, given
+from hypothesis import event, example, given
 from hypothesis import strategies as st
 
 from tableformats.expressions import Expression, Literal
@@ -121,6 +121,7 @@ def test_no_file_of_any_bytes_is_dropped(leaf, values):
 
 
 @given(LEAVES, st.lists(RAW.map(b"".join), min_size=1, max_size=3), st.integers(1, 2))
+@example(ex.Comparison("<", X, Literal("a\u00e9")), [b"a\x80"], 2)  # less than the truncated value that was written
 def test_no_truncated_partition_of_any_bytes_is_dropped(leaf, values, width):
     """Iceberg truncates what it decoded, and manifests have bounds of such values."""
     field = PartitionField(1000, "p", 1, parse_transform(f"truncate[{width}]"), primitive("string"))
