@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
 
@@ -53,6 +54,20 @@ def negates(filter: Any) -> bool:
     return bool(kinds_in(filter) & {"not-eq", "not-in", "not", "not-starts-with"})
 
 
+def excludes_itself(filter: Any) -> bool:
+    """Whether two comparisons of one column leave no value, which Java does not look for: a >= 2 AND a < 1."""
+    if isinstance(filter, bool) or filter["type"] != "and":
+        return False
+    left, right = filter["left"], filter["right"]
+    if {left["type"], right["type"]} != {"gt-eq", "lt"} or left["term"] != right["term"]:
+        return False
+    least, limit = (left, right) if left["type"] == "gt-eq" else (right, left)
+    try:
+        return Decimal(least["value"]) >= Decimal(limit["value"])
+    except InvalidOperation:
+        return str(least["value"]).encode() >= str(limit["value"]).encode()
+
+
 @lru_cache(maxsize=1)
 def plans() -> list[tuple[dict[str, Any], tf.ScanPlan]]:
     """Java's answers, and ours to the same questions."""
@@ -81,6 +96,10 @@ def test_plans_agree_with_java() -> None:
     outcomes: Counter[str] = Counter()
     unexplained = []
     for java, plan in plans():
+        if excludes_itself(java["filter"]):
+            assert len(plan) == 0, java["filter"]
+            outcomes["nothing can match"] += 1
+            continue
         if "tasks" not in java:
             # Of the greatest tables only totals are kept.
             assert (len(plan), plan.report.rows_planned) == (java["n_files"], java["records"]), java["filter"]
@@ -104,7 +123,8 @@ def test_plans_agree_with_java() -> None:
             unexplained.append((java["table"], java["filter"], sorted(ours - theirs), sorted(theirs - ours)))
     print(dict(outcomes))
     assert not unexplained
-    assert outcomes["equal in number"] == 98
+    assert outcomes["equal in number"] == 94
+    assert outcomes["nothing can match"] == 20
     assert outcomes["equal"] > 1600
     assert outcomes["fewer files, rows compared"] > 10
 
@@ -155,7 +175,7 @@ def residuals_beside(java: dict[str, Any], plan: tf.ScanPlan) -> list[tuple[Scan
     if "tasks" in java:
         known = {name: residual for name, _, residual in java["tasks"]}
         return [(t, known[name]) for t in tasks if (name := os.path.basename(t.path)) in known]
-    assert list(java["residuals"].values()) == [len(tasks)][: len(tasks)]
+    assert excludes_itself(java["filter"]) or list(java["residuals"].values()) == [len(tasks)][: len(tasks)]
     return [(t, json.loads(text)) for text in java["residuals"] for t in tasks]
 
 
