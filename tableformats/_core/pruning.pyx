@@ -420,8 +420,8 @@ def count_flags(counts not None, validities not None, firsts not None, bint has_
                 uint8_t[::1] may_value not None, uint8_t[::1] may_null not None, uint8_t[::1] may_nan not None):
     """Whether a column may hold values, NULLs and NaNs in every file, by its counts.
 
-    An unknown count proves nothing. If all counted values are NULL there is no other value. If fewer values are counted
-    than the file has rows, the others may be anything. If the counts allow neither a value nor a NULL although there
+    An unknown count proves nothing. If all counted values are NULL there is no other value, and no NaN unless NaNs are
+    counted. If fewer values are counted than the file has rows, the others may be anything. If the counts allow neither a value nor a NULL although there
     are rows, they contradict each other and prove nothing. Without rows there is nothing.
 
     Parameters
@@ -443,7 +443,7 @@ def count_flags(counts not None, validities not None, firsts not None, bint has_
     cdef Py_ssize_t first[4]
     cdef const int64_t[::1] one
     cdef int64_t nulls, values, nans, records
-    cdef bint knows_nulls, knows_values, knows_nans, knows_records, uncounted, value, null
+    cdef bint knows_nulls, knows_values, knows_nans, knows_records, uncounted, value, null, nan
     expect(may_null.shape[0], n, "may_null")
     expect(may_nan.shape[0], n, "may_nan")
     for j in range(4):
@@ -473,9 +473,10 @@ def count_flags(counts not None, validities not None, firsts not None, bint has_
             if knows_records and records == 0:
                 may_value[i] = may_null[i] = may_nan[i] = 0
                 continue
-            may_value[i] = value
+            nan = has_nan and (nans > 0 if knows_nans else value)
+            may_value[i] = value or nan
             may_null[i] = null
-            may_nan[i] = has_nan and (not knows_nans or nans > 0)
+            may_nan[i] = nan
 
 
 def bucket_hits(const int32_t[::1] lower_code not None, const int32_t[::1] upper_code not None,

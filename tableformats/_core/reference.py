@@ -176,9 +176,10 @@ def count_flags(
         uncounted = values is not None and records is not None and values < records
         value = nulls is None or values is None or nulls != values or uncounted
         null = nulls is None or nulls > 0 or uncounted
-        nan = has_nan and (nans is None or nans > 0)
         if not value and not null:
             value = null = True
+        nan = has_nan and (value if nans is None else nans > 0)
+        value = value or nan
         if records == 0:
             value = null = nan = False
         may_value[i], may_null[i], may_nan[i] = value, null, nan
