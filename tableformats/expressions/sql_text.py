@@ -12,7 +12,7 @@ from typing import Any
 from ..schema import Type
 from ..schema.datetimes import format_date, format_time, format_timestamp
 
-__all__ = ["quoted_name", "sql_literal"]
+__all__ = ["quoted_name", "sql_call", "sql_literal"]
 
 # Words that Spark, or some version of sqlglot, does not accept as a column's name everywhere.
 _KEYWORDS = frozenset(
@@ -62,6 +62,19 @@ def sql_literal(value: Any, kind: Type | None) -> str:
     if isinstance(value, (dt.date, dt.time)):
         return f"{type(value).__name__.upper()} '{value}'"
     return str(value)
+
+
+def sql_call(name: str, arguments: tuple[str, ...], kind: Type | None) -> str:
+    """A function of printed arguments in Spark SQL: an operator between them, a cast or CASE in its own syntax."""
+    if name in ("cast", "try_cast"):
+        return f"{name.upper()}({arguments[0]} AS {str(kind).upper()})"
+    if name == "case":
+        *pairs, last = arguments
+        whens = " ".join(f"WHEN {when} THEN {then}" for when, then in zip(pairs[::2], pairs[1::2], strict=True))
+        return f"CASE {whens} ELSE {last} END"
+    if len(arguments) == 2 and (name == "div" or not name[0].isalpha()):
+        return f"({arguments[0]} {name.upper()} {arguments[1]})"
+    return f"{name}({', '.join(arguments)})"
 
 
 def _sql_temporal(value: int, type_name: str) -> str | None:
