@@ -138,7 +138,8 @@ class _Evaluator:
         column = _bound(node)
         values = self._columns(column)
         wanted = stored_type(column.type)
-        return Vector(column.type, values if values.type == wanted else values.cast(wanted))
+        keeps = values.type == wanted or column.type.is_nested
+        return Vector(column.type, values if keeps else values.cast(wanted))
 
     def _call(self, node: Function) -> Vector:
         arguments = [self.value(argument) for argument in node.arguments]

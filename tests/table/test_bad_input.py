@@ -289,6 +289,7 @@ NOTHING_WRONG = {
     "ScanReport.count_metadata": "a number",
     "ScanReport.count_planned": "set by planning",
     "ScanReport.count_total": "set by planning",
+    "ScanReport.count_rows": "a number of the plan",
     "ScanReport.note": "any text",
     "ScanReport.stage": "any name",
     "plugin.Statistics.bounds_or_counts": "as bounds",
