@@ -1,7 +1,7 @@
 """No false prune by values that are computed: over random files and functions of their columns.
 
-The row models (``tests/support/rowmodel.py``, ``valuemodel.py``) decide which rows match. A file of which a row fails is
-never fully matched; whether the error is raised is for the reader.
+The row models (``tests/support/rowmodel.py``, ``valuemodel.py``) decide which rows match. A file of which a row fails
+is never fully matched; whether the error is raised is for the reader.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tableformats.pruning.compiled_predicate import ALL, NONE, CompiledPredicate
 from tableformats.schema import primitive
 from tests.property.test_pruning import bounds_of
 from tests.support.rowmodel import evaluate
-from tests.support.strategies import DECIMALS, VALUES, ModelTable, model_tables, partition_array
+from tests.support.strategies import VALUES, ModelTable, model_tables, partition_array
 from tests.support.valuemodel import RowFails
 
 NUMBERS = ["int", "int", "long", "double", "float", "decimal", "decimal_18"]
@@ -199,6 +199,3 @@ def test_no_file_with_a_matching_row_is_dropped(case: tuple[ModelTable, ex.Expre
 @given(cases(ansi=False))
 def test_no_file_is_dropped_where_numbers_wrap_around(case: tuple[ModelTable, ex.Expression]) -> None:
     judge(case)
-
-
-assert DECIMALS
