@@ -91,8 +91,6 @@ def _by_arrow(argument: Vector, target: Type) -> pa.Array | None:
     if is_integer(source):
         if target in (STRING, BOOLEAN) or is_floating(target):
             return values.cast(wanted, safe=False)
-        if is_integer(target) and INTEGER_RANGES[name_of(target)] > INTEGER_RANGES[name_of(source)]:
-            return values.cast(wanted)
         if is_integer(target) and INTEGER_RANGES[name_of(target)][1] >= INTEGER_RANGES[name_of(source)][1]:
             return values.cast(wanted)
         if isinstance(target, DecimalType) and target.precision - target.scale >= 19:
