@@ -41,7 +41,7 @@ class Scan(ScanRequest):
 
     def where(self: AnyScan, filter: Any) -> AnyScan:
         """The same scan with ``filter`` added by AND. Raises InvalidPredicateError."""
-        more = self.snapshot.bind(filter, self.case_sensitive)
+        more = self.snapshot.bind(filter, self.case_sensitive, self.ansi, self.now)
         return replace(self, filter=conjunction(self.filter, more))
 
     def select(self: AnyScan, *columns: str) -> AnyScan:

@@ -220,9 +220,13 @@ EXPRESSIONS: list[Case] = [
     ("Column.between", lambda t: t.delta.scan(tf.col("id").between(1, "x")), REFUSED, "'id'"),
     ("Column.is_null", lambda t: t.delta.scan(a.is_null()), REFUSED, "'a'"),
     ("Column.is_not_null", lambda t: t.delta.scan(a.is_not_null()), REFUSED, "'a'"),
-    ("Column.is_nan", lambda t: t.delta.scan(tf.col("name").is_nan()), REFUSED, "name"),
+    ("Column.is_nan", lambda t: t.delta.scan(tf.col("ok").is_nan()), REFUSED, "ok"),
     ("Column.startswith", lambda t: t.delta.scan(tf.col("name").startswith(1)), REFUSED, "quotes"),  # type: ignore[arg-type]
     ("Column.like", lambda t: t.delta.scan(tf.col("name").like("a\\b")), REFUSED, "escape"),
+    ("Column.endswith", lambda t: t.delta.scan(tf.col("name").endswith(1)), REFUSED, "needs text, not 1"),  # type: ignore[arg-type]
+    ("Column.contains", lambda t: t.delta.scan(tf.col("name").contains(1)), REFUSED, "needs text, not 1"),  # type: ignore[arg-type]
+    ("Column.ilike", lambda t: t.delta.scan(tf.col("name").ilike(1)), REFUSED, "needs text, not 1"),  # type: ignore[arg-type]
+    ("Column.rlike", lambda t: t.delta.scan(tf.col("name").rlike(1)), REFUSED, "needs text, not 1"),  # type: ignore[arg-type]
     ("Column.[]", lambda t: a[1], TypeError, "members by name"),  # type: ignore[index]
     ("Column.bool", lambda t: a and a, TypeError, "no truth value"),
     ("Expression.bool", lambda t: (a > 1) and (a < 2), TypeError, "no truth value"),

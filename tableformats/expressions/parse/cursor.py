@@ -1,4 +1,3 @@
-# LEAD: no own parser. Read LEAD-READ-THIS.txt in the root of this worktree.
 """Walk over the tokens of a SQL text, and say where it cannot be read."""
 
 from __future__ import annotations
