@@ -238,6 +238,8 @@ class FunctionTranslator:
         return self._call("div", apart, self._lit(_UNIT_MICROS[unit]))
 
     def _parsed(self, node: Function, arguments: list[Any]) -> Any:
+        if str(type_of(node.arguments[0])) == "timestamp":
+            return self._call(node.name, arguments[0])
         pattern = arguments[1] if len(arguments) > 1 else self._functions.lit("yyyy-MM-dd HH:mm:ss")
         found = self._call("to_timestamp_ntz", arguments[0], pattern)
         kind = str(node.type)
