@@ -8,6 +8,7 @@ their unit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,7 +61,13 @@ class FunctionTranslator:
             **dict.fromkeys(_CLOCK, self._clock),
             **dict.fromkeys(("to_date", "to_timestamp", "to_timestamp_ntz", "unix_timestamp"), self._parsed),
             **dict.fromkeys(("date_format", "from_unixtime"), self._formatted),
-            **dict.fromkeys(("[]", "element_at"), self._element),
+            **dict.fromkeys(("[]", "element_at", "try_element_at"), self._element),
+            **dict.fromkeys(("try_to_timestamp", "try_to_date"), self._parsed),
+            **dict.fromkeys(("negative", "abs"), self._negated),
+            **dict.fromkeys(("round", "bround"), self._rounded),
+            **dict.fromkeys(("floor", "ceil"), self._whole),
+            **dict.fromkeys(("make_date", "next_day"), self._checked),
+            "yearofweek": lambda node, a: self._call("date_part", self._functions.lit("YEAROFWEEK"), a[0]),
             **dict.fromkeys(("trim", "ltrim", "rtrim"), self._trim),
             "case": self._case,
             "if": self._case,
@@ -72,7 +79,6 @@ class FunctionTranslator:
             "|": lambda node, a: a[0].bitwiseOR(a[1]),
             "^": lambda node, a: a[0].bitwiseXOR(a[1]),
             "bit_not": lambda node, a: self._functions.bitwise_not(a[0]),
-            "negative": lambda node, a: -a[0],
             "extract": self._extract,
             "date_trunc": self._date_trunc,
             "months_between": self._months_between,
@@ -119,6 +125,34 @@ class FunctionTranslator:
             return plain(*arguments)
         return self._required(self._call(_TRIED[node.name], *arguments), arguments, node)
 
+    def _checked(self, node: Function, arguments: list[Any]) -> Any:
+        result = self._call(node.name, *arguments)
+        return self._required(result, arguments, node) if node.ansi else result
+
+    def _negated(self, node: Function, arguments: list[Any]) -> Any:
+        column, kind = arguments[0], type_of(node)
+        if not (is_integer(kind) and node.ansi):
+            return -column if node.name == "negative" else self._functions.abs(column)
+        zero = self._functions.lit(0).cast(_name(kind))
+        negative = self._required(self._call("try_subtract", zero, column), arguments, node)
+        return negative if node.name == "negative" else self._functions.when(column < zero, negative).otherwise(column)
+
+    def _rounded(self, node: Function, arguments: list[Any]) -> Any:
+        kind = type_of(node)
+        if not (is_integer(kind) and node.ansi and len(arguments) == 2):
+            return self._call(node.name, *arguments)
+        exact = self._call(node.name, arguments[0].cast("decimal(20,0)"), arguments[1])
+        return self._required(self._try_cast(exact, _name(kind)), arguments, node)
+
+    def _whole(self, node: Function, arguments: list[Any]) -> Any:
+        functions, column = self._functions, arguments[0]
+        result = self._call(node.name, *arguments)
+        if not (is_floating(type_of(node.arguments[0])) and node.ansi and str(node.type) == "bigint"):
+            return result
+        problem = functions.raise_error(functions.lit(f"{node}: the result is out of range")).cast("bigint")
+        too_far = ~functions.isnan(column) & (functions.abs(column) >= functions.lit(2.0**63))
+        return functions.when(too_far, problem).otherwise(result)
+
     def _by_zero(self, node: Function, arguments: list[Any]) -> Any:
         left, right = arguments
         zero = self._functions.lit(0).cast(_name(type_of(node.arguments[1])))
@@ -163,8 +197,9 @@ class FunctionTranslator:
         return functions.unix_micros(column)
 
     def _days(self, micros: Any) -> Any:
-        whole = micros - self._call("pmod", micros, self._lit(DAY_US))
-        return self._functions.round(whole / self._lit(DAY_US)).cast("int")
+        day = self._lit(DAY_US)
+        borrow = self._functions.when(micros % day < self._lit(0), self._lit(1)).otherwise(self._lit(0))
+        return (self._call("div", micros, day) - borrow).cast("int")
 
     def _instant(self, micros: Any, kind: str) -> Any:
         """The timestamp (or date) of microseconds since the epoch. Inverse of :meth:`_micros`."""
@@ -241,13 +276,17 @@ class FunctionTranslator:
         if str(type_of(node.arguments[0])) == "timestamp":
             return self._call(node.name, arguments[0])
         pattern = arguments[1] if len(arguments) > 1 else self._functions.lit("yyyy-MM-dd HH:mm:ss")
-        found = self._call("to_timestamp_ntz", arguments[0], pattern)
+        tries = node.name.startswith("try_")
+        if tries:  # Spark has it in the session's zone only
+            found = self._call("try_to_timestamp", arguments[0], pattern).cast("timestamp_ntz")
+        else:
+            found = self._call("to_timestamp_ntz", arguments[0], pattern)
         kind = str(node.type)
         if kind != "timestamp_ntz":
             micros = self._micros(found, "timestamp_ntz")
             seconds = self._call("unix_seconds", self._instant(micros, "timestamp"))
             found = seconds if kind == "bigint" else self._instant(micros, kind)
-        return self._required(found, arguments, node) if node.ansi else found
+        return self._required(found, arguments, node) if node.ansi and not tries else found
 
     def _formatted(self, node: Function, arguments: list[Any]) -> Any:
         """Spark prints in the session's zone, so it is given the local time."""
@@ -272,8 +311,14 @@ class FunctionTranslator:
             return self._required(found, arguments, node) if fails else found
         if node.name == "try_cast":
             return self._try_cast(column, _name(target))
+        if isinstance(source, DecimalType) and names[1] == "string" and source.scale > 6 and node.ansi:
+            plain = self._functions.format_number(column, source.scale)  # a cast prints 0E-18 without ANSI
+            return self._call("replace", plain, self._functions.lit(","))
         if not node.ansi or _always_fits(source, target):
             return column.cast(_name(target))
+        if is_floating(source) and isinstance(target, DecimalType):  # NaN and infinite numbers become NULL
+            finite = ~self._functions.isnan(column) & (self._functions.abs(column) != self._functions.lit(math.inf))
+            arguments = [self._functions.when(finite, column)]
         return self._required(self._try_cast(column, _name(target)), arguments, node)
 
     def _try_cast(self, column: Any, name: str) -> Any:
@@ -314,6 +359,8 @@ class FunctionTranslator:
             return self._call("try_element_at", nested, key)
         assert isinstance(kind, ListType)
         index = key.cast("int")
+        if node.name == "try_element_at":
+            return self._call("try_element_at", nested, index)
         plain = self._call("get", nested, index) if node.name == "[]" else self._call("try_element_at", nested, index)
         size = functions.size(nested)
         zero = functions.lit(0)
