@@ -17,6 +17,11 @@ __all__ = [
     "PluginContractError",
     "PluginLoadError",
     "SnapshotNotFoundError",
+    "StoreConnectionError",
+    "StoreError",
+    "StorePermissionError",
+    "StoreThrottledError",
+    "StoreTimeoutError",
     "TableFormatsError",
     "TableNotFoundError",
     "UnknownFormatError",
@@ -167,3 +172,68 @@ class PluginLoadError(TableFormatsError, ImportError):
 
 class PluginContractError(TableFormatsError, TypeError):
     """A plugin violated the interface."""
+
+
+class StoreError(TableFormatsError, OSError):
+    """The store did not answer, or refused: nothing is known of the table, and nothing in it needs to be repaired.
+
+    Attributes
+    ----------
+    bucket : str or None
+        The bucket, container or host. ``path`` has the key too.
+    status : int or None
+        The HTTP status.
+    code : str or None
+        The store's own name of the fault, such as ``AccessDenied``.
+    request_id : str or None
+        The store's number of the request, where its answer has one.
+    """
+
+    default_hint = "Try again; if it goes on, check the store's status and the endpoint"
+    __str__ = TableFormatsError.__str__
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+        hint: str | None = None,
+        bucket: str | None = None,
+        status: int | None = None,
+        code: str | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        super().__init__(message, path=path, offset=offset, field=field, hint=hint)
+        self.bucket = bucket
+        self.status = status
+        self.code = code
+        self.request_id = request_id
+
+
+class StorePermissionError(StoreError, PermissionError):
+    """The store refused the credentials, or they do not allow the request."""
+
+    default_hint = "Check the credentials in storage_options or in the environment, and what they allow"
+    __str__ = TableFormatsError.__str__
+
+
+class StoreThrottledError(StoreError):
+    """The store asked for fewer requests, and went on to do so in all retries."""
+
+    default_hint = "Try again later, or with fewer requests at once (the storage option max_concurrency)"
+
+
+class StoreTimeoutError(StoreError, TimeoutError):
+    """The store did not answer in time."""
+
+    default_hint = "Check the endpoint and the network, or raise the storage options read_timeout and timeout"
+    __str__ = TableFormatsError.__str__
+
+
+class StoreConnectionError(StoreError, ConnectionError):
+    """The store could not be reached, or the connection broke in every retry."""
+
+    default_hint = "Check the endpoint, the region and the network"
+    __str__ = TableFormatsError.__str__

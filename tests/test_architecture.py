@@ -56,6 +56,8 @@ OPTIONAL: dict[str, tuple[set[str], set[str]]] = {
     "polars": (set(), {"tableformats.table.scan"}),
     "duckdb": (set(), {"tableformats.table.scan"}),
     "fsspec": (set(), {"tableformats.io"}),
+    "obstore": (set(), {"tableformats.io.stores"}),
+    "boto3": (set(), {"tableformats.io.stores.profiles"}),
     "deltalake": (set(), {"tableformats.cli.demo"}),
     "pyiceberg": (set(), {"tableformats.catalog", "tableformats.expressions.parse", "tableformats.cli.demo"}),
 }

@@ -74,7 +74,8 @@ def _files(report: ScanReport) -> list[_Row]:
         ("- dropped by partition", report.files_dropped_by_partition),
         ("- dropped by bounds", report.files_dropped_by_bounds),
     ]
-    rows = [_part("total", total, total), *(_part(label, count, total) for label, count in dropped)]
+    whole = "in counted manifests" if report.manifests_uncounted else "total"
+    rows = [_part(whole, total, total), *(_part(label, count, total) for label, count in dropped)]
     by_limit = total - sum(count for _, count in dropped) - report.files_planned
     if by_limit:
         rows.append(_part("- not needed for the limit", by_limit, total))
@@ -89,9 +90,10 @@ def _files(report: ScanReport) -> list[_Row]:
 
 
 def _data(report: ScanReport) -> list[_Row]:
+    read = "manifests read" if report.manifests_total else "row groups read"
     return [
-        ("bytes in total", bytes_text(report.bytes_total), ""),
-        ("bytes planned", bytes_text(report.bytes_planned), percent_text(report.bytes_planned, report.bytes_total)),
+        (f"bytes in {'total' if report.is_all_listed else read}", bytes_text(report.bytes_listed), ""),
+        ("bytes planned", bytes_text(report.bytes_planned), percent_text(report.bytes_planned, report.bytes_listed)),
         ("rows in total", count_text(report.rows_total), ""),
         ("rows planned", count_text(report.rows_planned), percent_text(report.rows_planned, report.rows_total)),
     ]

@@ -121,9 +121,9 @@ def prune_block(context: BlockContext, predicate: CompiledPredicate | None, repo
 def _count(context: BlockContext, report: ScanReport) -> None:
     n, size, rows = context.block.live_totals(context.live_mask)
     report.files_total += n
-    report.bytes_total += size
+    report.bytes_listed += size
     if n:
-        report.rows_listed = None if rows is None or report.rows_listed is None else report.rows_listed + rows
+        report.count_rows(rows)
 
 
 class CandidateRows:

@@ -168,7 +168,8 @@ class _Planner:
         report.delete_files = delete_files.files.num_rows
         report.bytes_planned = pc.sum(survivors["size_bytes"]).as_py() or 0
         report.count_planned = counts.total
-        if self.reader is None and self.block_cache.is_enabled and report.files_total <= _MOST_COUNTED:
+        is_small = report.files_total <= _MOST_COUNTED and not report.manifests_uncounted
+        if self.reader is None and self.block_cache.is_enabled and is_small:
             report.count_total = partial(_rows_in_total, self.scan)
         return FilePlan(self.scan, survivors, delete_files, report, counts, self.reader)
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..engines.arrow.matching import KeyMatcher
-from ..errors import CorruptMetadataError, UnsupportedFeatureError
+from ..errors import CorruptMetadataError, StoreError, UnsupportedFeatureError
 from ..expressions import TRUE
 from ..planning.tasks import ScanTask
 from ..plugin.changes import ChangeBatch, FormatChanges
@@ -198,6 +198,8 @@ class ChangesSnapshot(FormatSnapshot):
         try:
             with self._storage.open_file(absolute) as source:
                 return int(pq.read_metadata(source).num_rows)
+        except StoreError:
+            raise
         except (OSError, pa.ArrowException) as error:
             raise CorruptMetadataError(
                 f"the rows of a data file cannot be counted: {error}",

@@ -57,7 +57,7 @@ def open_table(
     catalog : PyIceberg catalog or str, optional
         A catalog, or the name of one that PyIceberg's configuration knows.
     storage_options : mapping, optional
-        Options of the fsspec file system of the store.
+        Options of the store, in any spelling of docs/stores.md. ``filesystem``: a file system of fsspec or pyarrow.
     relocate : bool or mapping of old prefix to new prefix, optional
         The metadata names other locations: the table was moved or copied.
     allow_paths : str or sequence of str, optional

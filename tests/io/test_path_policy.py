@@ -20,6 +20,7 @@ from pyarrow import fs
 import tableformats as tf
 from tableformats.errors import CorruptMetadataError, PathNotAllowedError
 from tableformats.io.storage import Storage
+from tableformats.io.stores.file_system import FileSystemStore
 from tests.support.delta_log import UUIDS, WITH_VECTORS, DeltaLog, add, first_actions, metadata
 from tests.support.iceberg_history import LIST, History
 from tests.support.iceberg_manifests import SYNC
@@ -98,7 +99,10 @@ class Store(fs.FileSystemHandler):
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     made = Store(tmp_path)
-    monkeypatch.setattr(Storage, "_filesystem", lambda self, path: made.opened(path))
+    monkeypatch.setattr(
+        "tableformats.io.storage.open_store",
+        lambda uri, options, redactor: FileSystemStore(made.opened(uri), redactor),
+    )
     return made
 
 

@@ -20,6 +20,7 @@ from tableformats.expressions import (
     In,
     IsNaN,
     IsNull,
+    IsTrue,
     Like,
     Literal,
     Not,
@@ -38,6 +39,8 @@ def evaluate(expression: Expression, row: Mapping[int, Any]) -> Truth:
     if isinstance(e, Not):
         child = evaluate(e.child, row)
         return None if child is None else not child
+    if isinstance(e, IsTrue):
+        return evaluate(e.child, row) is True
     if isinstance(e, And):
         answers = [evaluate(child, row) for child in e.children]
         return False if False in answers else None if None in answers else True

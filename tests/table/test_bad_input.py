@@ -220,7 +220,7 @@ EXPRESSIONS: list[Case] = [
     ("Column.between", lambda t: t.delta.scan(tf.col("id").between(1, "x")), REFUSED, "'id'"),
     ("Column.is_null", lambda t: t.delta.scan(a.is_null()), REFUSED, "'a'"),
     ("Column.is_not_null", lambda t: t.delta.scan(a.is_not_null()), REFUSED, "'a'"),
-    ("Column.is_nan", lambda t: t.delta.scan(tf.col("name").is_nan()), REFUSED, "name"),
+    ("Column.is_nan", lambda t: t.delta.scan(tf.col("ok").is_nan()), REFUSED, "ok"),
     ("Column.startswith", lambda t: t.delta.scan(tf.col("name").startswith(1)), REFUSED, "quotes"),  # type: ignore[arg-type]
     ("Column.like", lambda t: t.delta.scan(tf.col("name").like("a\\b")), REFUSED, "escape"),
     ("Column.[]", lambda t: a[1], TypeError, "members by name"),  # type: ignore[index]
@@ -289,6 +289,7 @@ NOTHING_WRONG = {
     "ScanReport.count_metadata": "a number",
     "ScanReport.count_planned": "set by planning",
     "ScanReport.count_total": "set by planning",
+    "ScanReport.count_rows": "a number of the plan",
     "ScanReport.note": "any text",
     "ScanReport.stage": "any name",
     "plugin.Statistics.bounds_or_counts": "as bounds",

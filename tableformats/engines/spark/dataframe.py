@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columnar.arrays import flat
-from ...errors import TableFormatsError, UnsupportedFeatureError
+from ...errors import StoreError, TableFormatsError, UnsupportedFeatureError
 from ...expressions import tree as ex
 from ...schema import Field, arrow_type
 from .branches import Branch, split
@@ -219,5 +219,7 @@ def _size_in_store(plan: FilePlan, path: str) -> int:
     try:
         with plan.snapshot.storage.open_file(path) as source:
             return int(source.size())
+    except StoreError:
+        raise
     except (OSError, pa.ArrowException) as error:
         raise TableFormatsError(f"a data file cannot be opened: {error}", path=path) from error

@@ -140,9 +140,9 @@ class DeltaSnapshot(FormatSnapshot):
     def verify(self, report: ScanReport) -> None:
         """See :meth:`tableformats.plugin.FormatSnapshot.verify`: the counts of the version's checksum file."""
         checksum = self.state.checksum
-        if checksum is not None and not report.files_skipped_with_manifests:
+        if checksum is not None and report.is_all_listed:
             checksum.check("numFiles", report.files_total)
-            checksum.check("tableSizeBytes", report.bytes_total)
+            checksum.check("tableSizeBytes", report.bytes_listed)
 
     def _commit_part(self, commits: Sequence[Commit]) -> MetadataPart:
         def read(report: ScanReport) -> Iterator[FileBatch]:

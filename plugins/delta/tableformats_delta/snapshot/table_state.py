@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CorruptMetadataError, MetadataCache, UnsupportedFeatureError, in_order, runs
+from tableformats.plugin import CorruptMetadataError, MetadataCache, StoreError, UnsupportedFeatureError, in_order, runs
 
 from ..checkpoints.checkpoint_files import read_metadata
 from ..log.checksums import VersionChecksum, read_checksum
@@ -169,6 +169,8 @@ def _checksum(storage: Storage, file: LogFile, cache: MetadataCache, notes: list
     """The checksum file, or None where it is damaged, which is noted."""
     try:
         return cache.get(("checksum", file), lambda: read_checksum(storage, file), lambda _: file.size)
+    except StoreError:
+        raise
     except (CorruptMetadataError, OSError):
         notes.append(f"The checksum file of version {file.version} is damaged and was ignored")
         return None

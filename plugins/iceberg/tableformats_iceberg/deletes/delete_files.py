@@ -19,6 +19,7 @@ from tableformats.plugin import (
     Field,
     Limits,
     OrcTail,
+    StoreError,
     TableFormatsError,
     Type,
     UnsupportedFeatureError,
@@ -117,6 +118,8 @@ class DeleteReader:
             blob = self._files.storage.read_bytes(path, offset, length)
         except FileNotFoundError:
             raise missing_file("a delete file", path) from None
+        except StoreError:
+            raise
         except OSError as error:
             raise CorruptMetadataError(
                 f"a deletion vector cannot be read: {str(error)[:200]}", path=path, offset=offset

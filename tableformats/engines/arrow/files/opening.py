@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from ....errors import TableFormatsError, UnsupportedFeatureError
+from ....errors import StoreError, TableFormatsError, UnsupportedFeatureError
 from ....io.storage import missing_file
 from ....limits import Limits
 from .column_tree import FileNode, numbered_as
@@ -90,6 +90,8 @@ def open_stored(storage: Storage, path: str) -> pa.NativeFile:
         return storage.open_file(path)
     except FileNotFoundError as error:
         raise missing_file("a data file that the table names", path) from error
+    except StoreError:
+        raise
     except (OSError, pa.ArrowException) as error:
         raise TableFormatsError(
             f"a data file cannot be opened: {error}", path=path, hint="Check the store and its permissions"

@@ -1,0 +1,88 @@
+"""What a URI says of its store: the service, the bucket, the account or endpoint, and the key of an object.
+
+Sources: Hadoop's and Azure's documentation of ``abfs[s]://container@account.dfs.core.windows.net/path``; object_store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote
+
+from ..paths import scheme_of
+
+__all__ = ["SERVICES", "Address", "address_of", "credentials_of"]
+
+SERVICES = {
+    "s3": "s3",
+    "gs": "gcs",
+    "az": "azure",
+    "adl": "azure",
+    "azure": "azure",
+    "abfs": "azure",
+    "wasb": "azure",
+    "http": "http",
+    "https": "http",
+}
+"""The service of each scheme that obstore speaks to."""
+_URI_OPTIONS = {"endpoint_override": "endpoint", "region": "region"}
+
+
+@dataclass(frozen=True)
+class Address:
+    """The store of a path.
+
+    Attributes
+    ----------
+    service : str
+        "s3", "gcs", "azure" or "http".
+    root : str
+        The beginning of all paths of the store, without a slash at its end.
+    bucket : str
+        The bucket or container; for HTTP the URL of the host.
+    account, host : str
+        Azure's account and its host, where the URI names them; else empty.
+    """
+
+    service: str
+    root: str
+    bucket: str
+    account: str = ""
+    host: str = ""
+
+    def key(self, path: str) -> str:
+        """The key of an absolute path of this store."""
+        return path[len(self.root) :].strip("/")
+
+
+def address_of(path: str) -> Address | None:
+    """The store of a normalized path. None: obstore has no such store."""
+    scheme = scheme_of(path)
+    service = SERVICES.get(scheme or "")
+    if scheme is None or service is None or "://" not in path:
+        return None
+    authority = path.split("://", 1)[1].partition("/")[0]
+    root = f"{scheme}://{authority}"
+    if service == "http":
+        return Address(service, root, root)
+    if service == "azure" and "@" in authority:
+        container, _, host = authority.partition("@")
+        return Address(service, root, container, host.partition(".")[0], host)
+    return Address(service, root, authority)
+
+
+def credentials_of(uri: str) -> dict[str, str]:
+    """Options that a URI carries, as pyarrow has them: ``s3://key:secret@bucket/t?region=eu``."""
+    found: dict[str, str] = {}
+    rest = uri.split("://", 1)[-1]
+    user, at, _ = rest.partition("/")[0].rpartition("@")
+    if at and ":" in user and scheme_of(uri) == "s3":
+        key, _, secret = user.partition(":")
+        found = {"access_key_id": unquote(key), "secret_access_key": unquote(secret)}
+    query = dict(parse_qsl(uri.partition("?")[2]))
+    if scheme_of(uri) == "s3":
+        found |= {_URI_OPTIONS[name]: value for name, value in query.items() if name in _URI_OPTIONS}
+        if "endpoint" in found and "://" not in found["endpoint"]:
+            found["endpoint"] = f"{query.get('scheme', 'https')}://{found['endpoint']}"
+    elif SERVICES.get(scheme_of(uri) or "") == "azure" and "sig" in query:
+        found["sas_token"] = uri.partition("?")[2]
+    return found

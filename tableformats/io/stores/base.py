@@ -1,0 +1,124 @@
+"""The interface of a store. Paths are absolute, with scheme and bucket, as everywhere else.
+
+No method caches anything: what another process has written before a call is seen by it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+__all__ = ["FileInfo", "ObjectStore", "PutOutcome"]
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """A file of a listing: ``path`` is absolute, ``mtime_ms`` milliseconds since the epoch (0 = unknown)."""
+
+    name: str
+    path: str
+    size: int
+    mtime_ms: int
+
+
+class PutOutcome(Enum):
+    """What became of a conditional put. UNKNOWN: the answer was lost; read the key to learn who wrote it."""
+
+    WON = "won"
+    LOST = "lost"
+    UNKNOWN = "unknown"
+
+
+class ObjectStore(ABC):
+    """One bucket, container or host.
+
+    Every method raises FileNotFoundError where there is no such file, and :class:`tableformats.errors.StoreError` where
+    the store fails or refuses.
+    """
+
+    max_concurrency: int = 32
+    """The most requests that are sent to the store at once."""
+
+    @abstractmethod
+    def pages(self, directory: str, start_after: str | None = None) -> Iterator[list[FileInfo]]:
+        """The files directly in ``directory`` by name, in the pages in which the store lists them.
+
+        A page is requested when the iterator comes to it. An absent directory has no files.
+
+        Parameters
+        ----------
+        start_after : str, optional
+            Only files whose names are greater, in the order of their bytes.
+        """
+
+    @abstractmethod
+    def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
+        """The bytes of a file, or of a range of it, with one request.
+
+        Parameters
+        ----------
+        length : int, optional
+            Bytes; None: to the end.
+        limit : int, optional
+            Nothing is read where more bytes than this would be.
+
+        Raises
+        ------
+        TooLongError
+            There are more bytes than ``limit``.
+        OSError
+            The range passes the end of the file.
+        """
+
+    @abstractmethod
+    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        """The bytes of several (offset, length) of one file. Neighbours share a request; others run at once."""
+
+    @abstractmethod
+    def tail(self, path: str, length: int) -> tuple[memoryview, int]:
+        """The last ``length`` bytes of a file, or all of a shorter one, and its size."""
+
+    @abstractmethod
+    def head(self, path: str) -> FileInfo:
+        """What the store knows of a file."""
+
+    @abstractmethod
+    def has_files_below(self, directory: str) -> bool:
+        """Whether ``directory`` exists; in a store without directories, whether any file is below it."""
+
+    @abstractmethod
+    def put(self, path: str, data: bytes) -> None:
+        """Write a file, whole or not at all, over whatever is there."""
+
+    @abstractmethod
+    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+        """Write a file, whole or not at all, if there is none.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The store cannot do this.
+        """
+
+    @abstractmethod
+    def delete(self, path: str) -> None:
+        """Delete a file. That there is none is no error."""
+
+    def list(self, directory: str) -> Sequence[FileInfo]:
+        """The files directly in ``directory`` by name."""
+        return [info for page in self.pages(directory) for info in page]
+
+
+class TooLongError(Exception):
+    """There are ``size`` bytes, more than the caller's limit."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+
+
+def past_the_end(path: str, offset: int, length: int, size: int) -> OSError:
+    """The error for a range that passes the end of a file."""
+    return OSError(f"bytes {offset} to {offset + length} asked of {path!r}, which has {size}")

@@ -1,0 +1,145 @@
+"""What stores answer, as typed errors: who refused, with which status and request id, and what to do.
+
+A fault of the store says nothing of the table. So it is never CorruptMetadataError, and no hint says to change a file.
+The text of a store's client is not repeated, because it shows signed URLs and whole answers; only the facts are taken
+from it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ...errors import (
+    StoreConnectionError,
+    StoreError,
+    StorePermissionError,
+    StoreThrottledError,
+    StoreTimeoutError,
+    TableFormatsError,
+)
+from ..paths import authority_of
+from ..redaction import Redactor
+
+__all__ = ["fault_of", "is_missing"]
+
+_STATUS = re.compile(r"status code: (\d{3})")
+_CODE = re.compile(r"<Code>([A-Za-z0-9_.-]{1,80})</Code>")
+_ARROW_CODE = re.compile(r"AWS Error ([A-Z_]+)")
+_REQUEST_ID = re.compile(r"<RequestId>([A-Za-z0-9_./+=-]{1,120})</RequestId>|RequestId:([A-Za-z0-9-]{8,64})")
+_KIND = re.compile(r"kind: (Timeout|Connect|Interrupted|Body|Decode|Request|Builder)\b|(TimedOut)|(BadScheme)")
+_METADATA_SERVICE = re.compile(r"169\.254\.169\.254|169\.254\.170\.2|metadata\.google\.internal|metadata/identity")
+
+_REGION = "Give the bucket's region with aws_region or AWS_REGION"
+_BUCKETS = "Check the bucket's name, the account and the endpoint"
+_KEYS = "Check the access key and the secret in storage_options, the environment or the profile"
+_RENEW = "The credentials have expired: get new ones and open the table again"
+_BY_CODE: dict[str, tuple[type[StoreError], str, str]] = {
+    "NoSuchBucket": (StoreError, "there is no such bucket", _BUCKETS),
+    "ContainerNotFound": (StoreError, "there is no such container", _BUCKETS),
+    "ExpiredToken": (StorePermissionError, "the credentials have expired", _RENEW),
+    "TokenRefreshRequired": (StorePermissionError, "the credentials have expired", _RENEW),
+    "RequestTimeTooSkewed": (StorePermissionError, "this machine's clock is off", "Set the clock"),
+    "InvalidAccessKeyId": (StorePermissionError, "the store does not know the access key", _KEYS),
+    "SignatureDoesNotMatch": (StorePermissionError, "the secret does not belong to the access key", _KEYS),
+    "AuthorizationHeaderMalformed": (StoreError, "the request was signed for another region", _REGION),
+    "PermanentRedirect": (StoreError, "the bucket is in another region", _REGION),
+}
+_ANONYMOUS = "No credentials were found: give them in storage_options or the environment, or read a public bucket with "
+_ANONYMOUS += "aws_skip_signature=true (google_skip_signature, azure_skip_signature)"
+_HTTP = "The endpoint is http: allow that with allow_http=true, or give an https endpoint"
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether an error of a store means that there is no such file; a missing bucket is something else."""
+    return isinstance(error, FileNotFoundError) and _code_of(error) not in ("NoSuchBucket", "ContainerNotFound")
+
+
+def fault_of(error: BaseException, path: str, redactor: Redactor | None = None) -> Exception:
+    """The error to raise in place of what a client of a store raised.
+
+    Parameters
+    ----------
+    error : BaseException
+        Of obstore, pyarrow, fsspec or a library below it.
+    path : str
+        What was asked for: absolute, without credentials.
+    redactor : Redactor, optional
+        Replaces what is secret in a message of the store.
+    """
+    if isinstance(error, TableFormatsError):
+        return error
+    if is_missing(error):
+        return FileNotFoundError(2, "There is no such file", path)
+    status, code = _status_of(error), _code_of(error)
+    kind, what, hint = _judged(error, status, code)
+    named = " ".join(str(part) for part in (status, code) if part)
+    request_id = _request_id_of(error)
+    told = f" (request {request_id})" if request_id else ""
+    message = f"{what}: {named}{told}" if named else f"{what}{told}"
+    if kind is StoreError and not named:
+        message += f": {_first_line(error, redactor)}"
+    bucket = authority_of(path) or None
+    return kind(message, path=path, hint=hint, bucket=bucket, status=status, code=code, request_id=request_id)
+
+
+def _judged(error: BaseException, status: int | None, code: str | None) -> tuple[type[StoreError], str, str | None]:
+    """The type, what happened, and the hint (None: the type's own)."""
+    text = str(error)
+    kinds = {part for found in _KIND.findall(text) for part in found if part}
+    if _METADATA_SERVICE.search(text):
+        return StorePermissionError, "the store needs credentials", _ANONYMOUS
+    if code in _BY_CODE:
+        return _BY_CODE[code]
+    if status in (401, 403) or isinstance(error, PermissionError):
+        return StorePermissionError, "the store refused the request", None
+    if status in (429, 503) or code in ("SlowDown", "SLOW_DOWN", "ServerBusy"):
+        return StoreThrottledError, "the store asked for fewer requests", None
+    if status in (301, 307, 308):
+        return StoreError, "the store is at another address", _REGION
+    if status is not None and status not in (408, 504):
+        return StoreError, "the store failed", None
+    if status is not None or isinstance(error, TimeoutError) or kinds & {"Timeout", "TimedOut"}:
+        return StoreTimeoutError, "the store did not answer in time", None
+    if "BadScheme" in kinds:
+        return StoreError, "the endpoint has no TLS", _HTTP
+    if "Connect" in kinds:
+        return StoreConnectionError, "the store cannot be reached", None
+    if isinstance(error, ConnectionError) or kinds or "connection" in text.lower():
+        return StoreConnectionError, "the connection to the store broke", None
+    return StoreError, "the store failed", None
+
+
+def _status_of(error: BaseException) -> int | None:
+    """The HTTP status: an attribute of fsspec's libraries, or in the text of obstore."""
+    response: Any = getattr(error, "response", None)
+    if isinstance(response, dict):
+        response = response.get("ResponseMetadata", {}).get("HTTPStatusCode")
+    else:
+        response = getattr(response, "status_code", None)
+    for found in (response, getattr(error, "status", None), getattr(error, "status_code", None)):
+        if isinstance(found, int):
+            return found
+    match = _STATUS.search(str(error))
+    return int(match[1]) if match else None
+
+
+def _code_of(error: BaseException) -> str | None:
+    response = getattr(error, "response", None)
+    if isinstance(response, dict) and isinstance(found := response.get("Error", {}).get("Code"), str):
+        return found
+    match = _CODE.search(str(error)) or _ARROW_CODE.search(str(error))
+    return match[1] if match else None
+
+
+def _request_id_of(error: BaseException) -> str | None:
+    response = getattr(error, "response", None)
+    if isinstance(response, dict) and isinstance(found := response.get("ResponseMetadata", {}).get("RequestId"), str):
+        return found
+    match = _REQUEST_ID.search(str(error))
+    return (match[1] or match[2]) if match else None
+
+
+def _first_line(error: BaseException, redactor: Redactor | None) -> str:
+    text = (str(error) or type(error).__name__).splitlines()[0].split("Debug source")[0][:200]
+    return redactor.redact(text) if redactor else text

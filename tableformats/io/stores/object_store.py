@@ -1,0 +1,268 @@
+"""S3, GCS, Azure and HTTP by obstore: time limits and retries are its own, set by the options."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import StoreConnectionError, StoreError, StoreTimeoutError, TableFormatsError, UnsupportedFeatureError
+from ..redaction import Redactor
+from .addresses import Address
+from .base import FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
+from .faults import fault_of
+from .options import StoreOptions, parse_options
+from .profiles import profile_settings
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Client
+
+__all__ = ["ObstoreStore", "open_object_store"]
+
+_PAGE = 1000
+_NO_SUFFIX_RANGES = ("azure",)
+"""Azure answers no ranges that count from the end."""
+
+
+def open_object_store(address: Address, given: Mapping[str, Any], redactor: Redactor) -> ObstoreStore:
+    """Open the store at ``address`` with ``storage_options``; no request is sent.
+
+    Raises
+    ------
+    TableFormatsError
+        An option is unknown or wrong.
+    """
+    options = parse_options(address.service, given, address.root)
+    provider = None
+    if address.service == "s3":
+        provider = _with_profile(options, address.root)
+    elif address.service == "azure":
+        _with_account(options, address)
+    try:
+        client = _client(address, options, provider)
+    except Exception as error:
+        redactor.redact_error(error)
+        raise TableFormatsError(
+            f"the store cannot be opened: {str(error).splitlines()[0]}",
+            path=address.root,
+            hint="Check storage_options; docs/stores.md lists them",
+        ) from None
+    return ObstoreStore(client, address, redactor, options.max_concurrency)
+
+
+def _with_profile(options: StoreOptions, path: str) -> Any:
+    """Take what the options and the environment lack from an AWS profile; the provider of its credentials, if any."""
+    config = options.config
+    has_keys = "access_key_id" in config or "skip_signature" in config
+    if options.profile is None and (has_keys or "AWS_ACCESS_KEY_ID" in os.environ) and "region" in config:
+        return None
+    settings, provider = profile_settings(options.profile, path)
+    for name, value in settings.items():
+        is_key = name in ("access_key_id", "secret_access_key", "session_token")
+        from_environment = options.profile is None and f"AWS_{name.upper()}" in os.environ
+        if name not in config and not (is_key and has_keys) and not from_environment:
+            if is_key and options.profile is None and "AWS_ACCESS_KEY_ID" in os.environ:
+                continue
+            config[name] = value
+    return None if has_keys or (options.profile is None and "AWS_ACCESS_KEY_ID" in os.environ) else provider
+
+
+def _with_account(options: StoreOptions, address: Address) -> None:
+    if address.account:
+        options.config.setdefault("account_name", address.account)
+    if address.host.endswith("fabric.microsoft.com"):
+        options.config.setdefault("use_fabric_endpoint", "true")
+    elif address.host and not address.host.endswith(".core.windows.net"):
+        options.config.setdefault("endpoint", f"https://{address.host.replace('.dfs.', '.blob.')}")
+
+
+def _client(address: Address, options: StoreOptions, provider: Any) -> Client:
+    try:
+        from obstore import store
+    except ImportError as error:
+        raise TableFormatsError(
+            f"obstore is needed for {address.root}", path=address.root, hint="pip install obstore"
+        ) from error
+    common: dict[str, Any] = {"client_options": options.client, "retry_config": options.retry}
+    config: Any = options.config
+    if address.service == "s3":
+        return store.S3Store(address.bucket, config=config, credential_provider=provider, **common)
+    if address.service == "gcs":
+        return store.GCSStore(address.bucket, config=config, **common)
+    if address.service == "azure":
+        return store.AzureStore(address.bucket, config=config, **common)
+    return store.HTTPStore.from_url(address.bucket, **common)
+
+
+class ObstoreStore(ObjectStore):
+    """One bucket, container or host, through an obstore client. It is safe in several threads."""
+
+    def __init__(self, client: Client, address: Address, redactor: Redactor, max_concurrency: int) -> None:
+        self._client = client
+        self._address = address
+        self._redactor = redactor
+        self.max_concurrency = max_concurrency
+
+    def __repr__(self) -> str:
+        return f"ObstoreStore({self._address.root!r})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a store may hold credentials and is not pickled")
+
+    def _fault(self, error: Exception, path: str) -> Exception:
+        return fault_of(error, path, self._redactor)
+
+    def pages(self, directory: str, start_after: str | None = None) -> Iterator[list[FileInfo]]:
+        """See :meth:`ObjectStore.pages`."""
+        import obstore
+
+        key = self._address.key(directory)
+        prefix = f"{key}/" if key else ""
+        offset = None if start_after is None else prefix + start_after
+        try:
+            pages = iter(obstore.list(self._client, prefix or None, offset=offset, chunk_size=_PAGE))
+            while (page := next(pages, None)) is not None:
+                yield [self._info(meta) for meta in page if "/" not in meta["path"][len(prefix) :]]
+        except Exception as error:
+            raise self._fault(error, directory) from None
+
+    def _info(self, meta: Any) -> FileInfo:
+        key = meta["path"]
+        return FileInfo(
+            posixpath.basename(key),
+            f"{self._address.root}/{key}",
+            meta["size"],
+            round(meta["last_modified"].timestamp() * 1000),
+        )
+
+    def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
+        """See :meth:`ObjectStore.get`."""
+        import obstore
+
+        if length == 0:
+            return memoryview(b"")
+        if limit is not None and length is not None and length > limit:
+            raise TooLongError(length)
+        wanted: Any = None
+        if length is not None:
+            wanted = {"range": (offset, offset + length)}
+        elif offset:
+            wanted = {"range": {"offset": offset}}
+        try:
+            answer = obstore.get(self._client, self._address.key(path), options=wanted)
+            start, stop = answer.range
+            if limit is not None and stop - start > limit:
+                raise TooLongError(stop - start)
+            data = memoryview(answer.bytes())
+        except TooLongError:
+            raise
+        except Exception as error:
+            found = self._fault(error, path)
+            if isinstance(found, StoreError) and found.status == 416:
+                raise past_the_end(path, offset, length or 0, self.head(path).size) from None
+            raise found from None
+        if length is not None and len(data) != length:
+            raise past_the_end(path, offset, length, answer.meta["size"])
+        return data
+
+    def get_ranges(self, path: str, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        """See :meth:`ObjectStore.get_ranges`."""
+        import obstore
+
+        if not ranges:
+            return []
+        starts = [offset for offset, _ in ranges]
+        lengths = [length for _, length in ranges]
+        try:
+            found = obstore.get_ranges(self._client, self._address.key(path), starts=starts, lengths=lengths)
+        except Exception as error:
+            raise self._fault(error, path) from None
+        return [memoryview(data) for data in found]
+
+    def tail(self, path: str, length: int) -> tuple[memoryview, int]:
+        """See :meth:`ObjectStore.tail`."""
+        import obstore
+
+        if self._address.service in _NO_SUFFIX_RANGES:
+            size = self.head(path).size
+            return self.get(path, max(size - length, 0), min(length, size)), size
+        try:
+            answer = obstore.get(self._client, self._address.key(path), options={"range": {"suffix": length}})
+            return memoryview(answer.bytes()), answer.meta["size"]
+        except Exception as error:
+            found = self._fault(error, path)
+            if isinstance(found, StoreError) and found.status == 416:  # the file is empty
+                return memoryview(b""), self.head(path).size
+            raise found from None
+
+    def head(self, path: str) -> FileInfo:
+        """See :meth:`ObjectStore.head`."""
+        import obstore
+
+        try:
+            return self._info(obstore.head(self._client, self._address.key(path)))
+        except Exception as error:
+            raise self._fault(error, path) from None
+
+    def has_files_below(self, directory: str) -> bool:
+        """See :meth:`ObjectStore.has_files_below`."""
+        import obstore
+
+        key = self._address.key(directory)
+        try:
+            pages = iter(obstore.list(self._client, f"{key}/" if key else None, chunk_size=1))
+            return bool(next(pages, None))
+        except Exception as error:
+            raise self._fault(error, directory) from None
+
+    def put(self, path: str, data: bytes) -> None:
+        """See :meth:`ObjectStore.put`."""
+        import obstore
+
+        try:
+            obstore.put(self._client, self._address.key(path), data, use_multipart=False)
+        except Exception as error:
+            raise self._fault(error, path) from None
+
+    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+        """See :meth:`ObjectStore.put_if_absent`."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, NotSupportedError, PreconditionError
+
+        try:
+            obstore.put(self._client, self._address.key(path), data, mode="create", use_multipart=False)
+        except (AlreadyExistsError, PreconditionError):
+            return PutOutcome.LOST
+        except (NotSupportedError, NotImplementedError):
+            raise UnsupportedFeatureError(
+                "the store has no conditional put", path=path, field="put_if_absent", hint="Write to another store"
+            ) from None
+        except Exception as error:
+            fault = self._fault(error, path)
+            is_lost = isinstance(fault, (StoreTimeoutError, StoreConnectionError))
+            if is_lost or (isinstance(fault, StoreError) and (fault.status or 0) >= 500):
+                return PutOutcome.UNKNOWN
+            raise fault from None
+        return PutOutcome.WON
+
+    def delete(self, path: str) -> None:
+        """See :meth:`ObjectStore.delete`."""
+        import obstore
+
+        try:
+            obstore.delete(self._client, self._address.key(path))
+        except FileNotFoundError:
+            return
+        except Exception as error:
+            raise self._fault(error, path) from None
+
+    def list(self, directory: str) -> Sequence[FileInfo]:
+        """See :meth:`ObjectStore.list`."""
+        import obstore
+
+        try:
+            found = obstore.list_with_delimiter(self._client, self._address.key(directory) or None)["objects"]
+        except Exception as error:
+            raise self._fault(error, directory) from None
+        return sorted((self._info(meta) for meta in found), key=lambda info: info.name)
