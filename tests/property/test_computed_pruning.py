@@ -180,7 +180,7 @@ def judge(case: tuple[ModelTable, ex.Expression]) -> None:
 
 
 COMMON = settings(
-    deadline=None, max_examples=2000, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+    deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 
 
