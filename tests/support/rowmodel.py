@@ -2,7 +2,8 @@
 
 A row maps field ids to canonical values (see ``tableformats.expressions.tree.Literal``) or None. Written from the rules
 alone, without any engine: SQL's three-valued logic, and Spark's order in which NaN equals NaN and is the greatest.
-Functions are in ``valuemodel.py``; for a row that has an error instead of a value it raises ``RowFails``.
+Functions are in ``valuemodel.py``. A condition that has an error instead of a value counts as NULL: such a row does not
+match, and its file is not fully matched, unless another condition decides.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tableformats.expressions import (
     StartsWith,
 )
 
-from .valuemodel import value_of
+from .valuemodel import RowFails, value_of
 
 Truth = bool | None
 
@@ -41,7 +42,10 @@ def evaluate(expression: Expression, row: Mapping[int, Any]) -> Truth:
     if isinstance(e, Constant):
         return e.value
     if isinstance(e, Holds):
-        found: Truth = value_of(e.value, row)
+        try:
+            found: Truth = value_of(e.value, row)
+        except RowFails:
+            return None
         return found
     if isinstance(e, Not):
         child = evaluate(e.child, row)

@@ -151,11 +151,14 @@ def _part(take: Callable[[dt.date], int]) -> Callable[[list[Any], list[str], Fun
 def _truncated(given: list[Any], kinds: list[str], node: Function) -> Any:
     unit, value = given if node.name == "date_trunc" else given[::-1]
     kind = kinds[1] if node.name == "date_trunc" else kinds[0]
-    day = _date(_days(value, kind))
-    if unit in ("year", "month"):
-        days = (day.replace(day=1, month=1 if unit == "year" else day.month) - EPOCH).days
+    unit = {"mm": "month"}.get(unit.lower(), unit.lower())
+    if unit in ("year", "quarter", "month"):
+        day = _date(_days(value, kind))
+        month = {"year": 1, "quarter": (day.month - 1) // 3 * 3 + 1, "month": day.month}[unit]
+        days = (day.replace(day=1, month=month) - EPOCH).days
         return days * DAY if node.name == "date_trunc" else days
-    return value // {"day": DAY, "hour": DAY // 24}[unit] * {"day": DAY, "hour": DAY // 24}[unit]
+    span = {"day": DAY, "hour": DAY // 24}[unit]
+    return value // span * span
 
 
 def _cast(given: list[Any], kinds: list[str], node: Function) -> Any:

@@ -84,6 +84,12 @@ class Cursor:
             f"{self.since(token)!r} at {where} of the filter: {what}", field=field or token.text, hint=hint
         )
 
+    def skip_parenthesis(self) -> None:
+        """Take the parenthesis that follows, if one does, up to its end."""
+        depth = 0
+        while depth or self.at("("):
+            depth += {"(": 1, ")": -1}.get(self.take().text, 0)
+
     def check_length(self, count: int, token: Token) -> None:
         """Raise an error where a chain of ``count`` operators nests too deeply."""
         if count > MAX_NESTING:
