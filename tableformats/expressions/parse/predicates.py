@@ -147,8 +147,8 @@ def is_null(operand: Operand) -> Expression:
         return IsNull(operand)
     if isinstance(operand, Literal):
         return Constant(operand.value is None)
-    if isinstance(operand, Expression):
-        return And((Not(IsTrue(operand)), Not(IsTrue(Not(operand)))))
+    if isinstance(operand, Constant):
+        return Constant(operand.value is None)
     return Holds(Function("isnull", (value_of(operand),)))
 
 
