@@ -62,6 +62,7 @@ def verdict(text: str, ansi: bool = True, nulls: int = 0, **sides: tuple[Any, An
         ("month(d) = 1", {"d": (19_723, 19_753)}, ALL),
         ("month(d) = 1", {"d": (19_722, 19_723)}, SOME),  # from December to January
         ("month(d) = 6", {"d": (19_722, 19_723)}, SOME),
+        ("month(d) = 12", {"d": (19_417, 19_844)}, SOME),  # from a March to a May, over a December
         ("month(d) = 13", {"d": (0, 99_999)}, NONE),
         ("hour(ts) = 3", {"ts": (0, 3 * DAY // 24 - 1)}, NONE),
         ("hour(ts) = 3", {"ts": (3 * DAY // 24, 4 * DAY // 24 - 1)}, ALL),
