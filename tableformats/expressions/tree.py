@@ -49,7 +49,7 @@ __all__ = [
     "walk",
 ]
 
-_SUFFIXES = {"long": "L", "short": "S", "byte": "Y"}
+_SUFFIXES = {"bigint": "L", "smallint": "S", "tinyint": "Y"}
 COMPARISONS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 
 
@@ -374,9 +374,13 @@ def _arguments(node: Value) -> tuple[Value, ...]:
 
 
 def _argument_text(value: Value) -> str:
-    """An argument of a function: conditions in parentheses, and numbers with the suffix of their type."""
-    if isinstance(value, Expression) and not isinstance(value, (Constant, Holds, IsNaN, StartsWith)):
+    """An argument of a function: conditions in parentheses, numbers with the suffix of their type, NULL as a cast."""
+    if isinstance(value, Holds):
+        return f"({value})" if value.value.name in ("in", "isnull", "isnotnull") else str(value)
+    if isinstance(value, Expression) and not isinstance(value, (Constant, IsNaN, StartsWith)):
         return f"({value})"
+    if isinstance(value, Literal) and value.value is None and value.type is not None and str(value.type) != "void":
+        return sql_call("cast", ("NULL",), value.type)
     if not isinstance(value, Literal) or isinstance(value.value, bool) or not isinstance(value.value, (int, float)):
         return str(value)
     if isinstance(value.value, float):

@@ -128,6 +128,10 @@ class ValueBinder:
         if name in CASTS and name not in SIGNATURES and len(node.arguments) == 1:
             node = Function("cast", node.arguments, _cast_target(name), node.ansi)
             name = "cast"
+        if name == "interval":
+            amount, unit = node.arguments
+            assert isinstance(amount, Literal) and isinstance(unit, Literal)
+            return Literal(amount.value, IntervalType(unit.value))
         node = replace(node, name=name, ansi=node.ansi and self._ansi)
         _check_count(node)
         instant = self._instant(name) if not node.arguments else None

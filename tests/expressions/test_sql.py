@@ -146,7 +146,7 @@ def test_strings_are_read_as_spark_reads_them(sql, value):
         ("exists(a, x -> x > 1)", "exists takes a lambda function"),
         ("upper(x -> x) = 1", "a lambda function"),
         ("upper(s => a) = 1", "an argument by name"),
-        ("parse_url(a, 'HOST') = 'x'", "the function parse_url"),
+        ("printf(a, 'HOST') = 'x'", "the function printf"),
         ("db.f(a) = 1", "functions of a catalog"),
         ("a:b = 1", "path into a VARIANT"),
         ("a COLLATE UTF8_LCASE = 'x'", "collation"),

@@ -9,7 +9,7 @@ import decimal
 import re
 
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
-from ...schema import DecimalType, Type, primitive
+from ...schema import DecimalType, Type, is_numeric, primitive
 from ...schema.datetimes import DAY_US
 from ..casts import cast
 from ..tree import Function, Literal, Value
@@ -133,17 +133,13 @@ def negative(value: Value, ansi: bool) -> Value:
         edge = value.type is not None and number in (-(2**63), -(2**15), -(2**7))
         if isinstance(number, decimal.Decimal):
             return Literal(number.copy_negate(), value.type)
-        if isinstance(number, (int, float)) and not edge and (value.type is None or _is_number(value.type)):
+        if isinstance(number, (int, float)) and not edge and (value.type is None or is_numeric(value.type)):
             return Literal(-number, value.type)
     if isinstance(value, Function) and value.name == "interval":
         amount, unit = value.arguments
         assert isinstance(amount, Literal)
         return Function("interval", (Literal(-amount.value), unit), ansi=value.ansi)
     return Function("negative", (value,), ansi=ansi)
-
-
-def _is_number(kind: Type) -> bool:
-    return str(kind) in ("byte", "short", "int", "long", "float", "double")
 
 
 def interval(parts: list[tuple[str, str]], ansi: bool) -> Function:

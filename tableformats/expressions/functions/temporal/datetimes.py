@@ -260,6 +260,9 @@ def _parse(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     strict = node.ansi and not node.name.startswith("try_")
     gives = node.type
     assert gives is not None
+    if arguments[0].kind == TIMESTAMP:  # unix_timestamp() rounds towards zero, other than unix_seconds()
+        micros, valid = numbers(arguments[0].values)
+        return with_nulls(micros // _SECOND + ((micros < 0) & (micros % _SECOND != 0)), valid, LONG), {}
 
     def parsed(text: str, pattern: str = "yyyy-MM-dd HH:mm:ss") -> int | None:
         micros = parse_instant(text, pattern, node)
@@ -274,7 +277,7 @@ def _parse(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
 
 def _bind_unix_timestamp(node: Function) -> Function:
     if is_instant(type_of(node.arguments[0])):
-        return replace(node, name="unix_seconds", arguments=(implicit(node, 0, TIMESTAMP),), type=LONG)
+        return replace(node, arguments=(implicit(node, 0, TIMESTAMP),), type=LONG)
     return _takes(LONG, STRING, STRING)(node)
 
 
@@ -308,7 +311,9 @@ def _from_count(node: Function, arguments: Sequence[Vector], n: int) -> Computed
         if isinstance(value, float):
             if value != value or value in (float("inf"), float("-inf")):
                 return None
-            micros = int(value * _SECOND)
+            if abs(value) > 1e18:
+                return (1 << 63) - 1 if value > 0 else -(1 << 63)
+            micros = min(max(int(value * _SECOND), -(1 << 63)), (1 << 63) - 1)
         elif isinstance(value, decimal.Decimal):
             shifted = value.scaleb(6, decimal.Context(prec=80))
             micros = int(shifted)
@@ -410,7 +415,13 @@ def _zone_shift(node: Function, arguments: Sequence[Vector], n: int) -> Computed
     """``from_utc_timestamp`` and ``to_utc_timestamp``."""
     from ....schema.datetimes import format_timestamp, parse_timestamp
 
+    cycle = 146_097 * DAY_US
+
     def shifted(instant: int, zone: str) -> int:
+        cycles = max((instant - 400 * 366 * DAY_US) // cycle, 0)  # rules repeat every 400 years
+        return within(instant - cycles * cycle, zone) + cycles * cycle
+
+    def within(instant: int, zone: str) -> int:
         parsed = parse_timestamp(f"{format_timestamp(instant)} {zone}")
         if parsed is None or not parsed[1]:
             raise RowError(f"there is no time zone {zone!r}")

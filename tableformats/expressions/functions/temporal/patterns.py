@@ -117,7 +117,7 @@ def parse_instant(text: str, pattern: str, node: Function) -> int | None:
     Raises UnsupportedFeatureError for letters that are not built, and for years of other than four digits.
     """
     expression = _parser(pattern)
-    if expression is None or text[:1] in ("+", "-"):
+    if expression is None or re.match("[+-][0-9]{4}", text):
         raise _refuse(pattern, node)
     match = expression.fullmatch(text)
     if match is None:
