@@ -45,7 +45,8 @@ class Oracle:
 
     def close(self) -> None:
         if "_table" in self.__dict__:
-            self._table.unpersist()
+            self._table.unpersist(blocking=True)
+            del self._table
         (self._folder / "answers.json").write_text(json.dumps(self._known))
 
     @cached_property
