@@ -22,23 +22,21 @@ def main() -> int:
     parser.add_argument("--write", type=Path, help="the file for the figures")
     chosen = parser.parse_args()
     try:
-        spark = session()
+        outcomes = run(chosen.seed, chosen.predicates, chosen.table)
     except Unavailable as error:
         sys.exit(str(error))
-    outcomes = run(spark, chosen.seed, chosen.predicates, chosen.table)
-    page = text(outcomes, chosen.seed, spark.version)
-    spark.stop()
+    page = text(outcomes, chosen.seed)
     print(page)
     if chosen.write:
         chosen.write.write_text(page)
     return int(any(outcome.differences for outcome in outcomes))
 
 
-def run(spark: object, seed: int, predicates: int, tables: list[str] | None = None) -> list[Outcome]:
-    cases = [case for case in write_all(spark) if not tables or case.name in tables]
+def run(seed: int, predicates: int, tables: list[str] | None = None) -> list[Outcome]:
+    cases = [case for case in write_all(session) if not tables or case.name in tables]
     outcomes, each = [], -(-predicates // len(cases))
     for case in cases:
-        started, oracle = time.monotonic(), Oracle(spark, case)
+        started, oracle = time.monotonic(), Oracle(session, case)
         outcome = Comparison(oracle, case).run(seed, each)
         oracle.close()
         outcomes.append(outcome)

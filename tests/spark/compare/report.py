@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from .compare import Outcome
-from .session import JARS
+from .session import JARS, SPARK
 
 SHOWN = 40
 
 
-def text(outcomes: list[Outcome], seed: int, version: str) -> str:
+def text(outcomes: list[Outcome], seed: int) -> str:
     compared = sum(o.compared for o in outcomes)
     refused: Counter[str] = sum((o.refused for o in outcomes), Counter())
     errors: Counter[str] = sum((o.spark_errors for o in outcomes), Counter())
@@ -27,7 +27,7 @@ def text(outcomes: list[Outcome], seed: int, version: str) -> str:
         "evaluates each as a column of the whole table, with nothing pushed down. Compared are the rows by value, the",
         "count, that no file with a matching row is dropped, and that files marked as fully matched are.",
         "",
-        f"Spark {version}, {', '.join(f'`{jar}`' for jar in JARS if 'spark' in jar)}; seed {seed}.",
+        f"Spark {SPARK}, {', '.join(f'`{jar}`' for jar in JARS if 'spark' in jar)}; seed {seed}.",
         "",
         "| | |",
         "|-|-|",

@@ -6,6 +6,7 @@ import logging
 import os
 import shutil
 import subprocess
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ def _fetch(artifact: str) -> None:
         raise Unavailable(f"Maven cannot fetch {artifact}")
 
 
+@lru_cache(maxsize=1)
 def session() -> Any:
+    """The session, started when it is first asked for."""
     try:
         import pyspark
         from pyspark.sql import SparkSession
@@ -77,6 +80,9 @@ def session() -> Any:
         "sql.catalog.ice.warehouse": str(CACHE / "tables"),
         "databricks.delta.snapshotPartitions": "1",
         "sql.adaptive.enabled": "false",
+        # Each batch of predicates is another program: compiling it takes longer than running it over a hundred rows.
+        "sql.codegen.wholeStage": "false",
+        "sql.codegen.factoryMode": "NO_CODEGEN",
         "sql.debug.maxToStringFields": "0",
     }
     builder = SparkSession.builder.master("local[2]").appName("comparison with Spark")

@@ -145,13 +145,13 @@ CASES = (
 )
 
 
-def write_all(spark: Any, report: Callable[[str], None] = print) -> list[Case]:
+def write_all(spark: Callable[[], Any], report: Callable[[str], None] = print) -> list[Case]:
     """Writes the tables that the cache lacks, and says which ones it wrote."""
     missing = [case for case in CASES if not _is_written(case)]
     for case in missing:
         shutil.rmtree(case.folder, ignore_errors=True)
-        write(spark, case)
-        _stamp(case).write_text(_version(case))
+        write(spark(), case)
+        _stamp(case).write_text(version(case))
         report(f"wrote {case.name}")
     return list(CASES)
 
@@ -192,11 +192,11 @@ def _stamp(case: Case) -> Path:
     return ROOT / f"{case.name}.written"
 
 
-def _version(case: Case) -> str:
+def version(case: Case) -> str:
     """Changes where the table would be another one."""
     rows = values.rows(1, GROUPS, SIZE, case.values) + values.rows(2, 3, SIZE, case.values, first=1000)
     return hashlib.sha256(json.dumps([JARS, repr(case), list(_statements(case)), rows]).encode()).hexdigest()
 
 
 def _is_written(case: Case) -> bool:
-    return _stamp(case).is_file() and _stamp(case).read_text() == _version(case)
+    return _stamp(case).is_file() and _stamp(case).read_text() == version(case)
