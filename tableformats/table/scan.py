@@ -20,6 +20,7 @@ from ..planning.request import ScanRequest
 from ..planning.splits import splits
 from ..planning.tasks import ScanTask, tasks_of
 from ..runtime.concurrency import cached_property
+from ..runtime.optional import required
 
 if TYPE_CHECKING:
     import numpy as np
@@ -112,18 +113,17 @@ class Scan(ScanRequest):
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """The rows as a pandas DataFrame; ``options`` are those of ``pyarrow.Table.to_pandas``."""
+        required("pandas", "to_pandas", "'tableformats[pandas]'")
         return self.to_arrow().to_pandas(**options)
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars DataFrame (needs polars)."""
-        import polars
-
-        return polars.from_arrow(self.to_arrow())
+        frame: polars.DataFrame = required("polars", "to_polars", "polars").from_arrow(self.to_arrow())
+        return frame
 
     def to_duckdb(self, name: str, connection: Any = None) -> Any:
         """Register the rows as table ``name`` of a DuckDB connection (a new one if None) and return it."""
-        import duckdb
-
+        duckdb = required("duckdb", "to_duckdb", "duckdb")
         connection = connection if connection is not None else duckdb.connect()
         connection.register(name, self.to_arrow())
         return connection
