@@ -1,8 +1,20 @@
 """Plan and read Delta and Iceberg tables: which files, and which rows of them, a query needs.
 
 >>> import tableformats as tf
->>> plan = tf.open_table("events").scan("ts >= '2024-01-01'").plan()
->>> print(plan.explain())
+>>> table = tf.open_table("events")  # a directory, a metadata.json, a URI, or a name with catalog=
+>>> table.schema.names
+['id', 'day']
+>>> scan = table.scan("day = 2 AND id > 3", columns=["id"])  # SQL, tf.col("day") == 2, or tuples
+>>> plan = scan.plan()  # which files are read; no data file is opened
+>>> len(plan), plan.report.files_total
+(1, 2)
+>>> print(plan.explain())  # what was dropped, by which part of the filter, and why the rest was not
+Table   ...
+>>> scan.to_arrow()["id"].to_pylist()  # also to_pandas, to_polars, to_duckdb, to_spark(spark)
+[4, 5]
+
+More: ``table.snapshot(version)``, ``table.history()``, ``table.changes(first, last)``, ``table.inspect.files()``,
+``plan.why(file)``, ``plan.splits()``. Errors derive from ``TableFormatsError``. At a terminal: ``tableformats --help``.
 """
 
 from __future__ import annotations

@@ -202,6 +202,12 @@ def col(name: str) -> Column:
         The name is no string.
     InvalidPredicateError
         A backtick is not closed.
+
+    Examples
+    --------
+    >>> import tableformats as tf
+    >>> (tf.col("a") > 1) & tf.col("b.c").is_null()
+    <And: a > 1 AND b.c IS NULL>
     """
     if not isinstance(name, str):
         raise TypeError(f"a column's name is text, not {name!r}")

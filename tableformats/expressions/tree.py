@@ -56,6 +56,13 @@ COMPARISONS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 class Expression:
     """Base of the tree's nodes. Nodes are immutable, comparable and hashable. ``str`` gives Spark SQL."""
 
+    def __init_subclass__(cls) -> None:
+        # Set before ``dataclass`` sees the class, which then keeps it: its own repr of a tree fills the screen.
+        cls.__repr__ = Expression.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self}>"
+
     def __and__(self, other: Expression) -> Expression:
         return And((*_terms(And, self), *_terms(And, other)))
 

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..display import bars, grid, page
 from .files import files_of
+from .text import count_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,6 +65,20 @@ class SnapshotDiff:
     removed: pa.Table
     deletes_changed: pa.Table
     metadata: list[Difference]
+
+    def __repr__(self) -> str:
+        files = f"{self.added.num_rows} files added, {self.removed.num_rows} removed"
+        more = f"{self.deletes_changed.num_rows} with other deletes, {len(self.metadata)} differences of metadata"
+        return f"SnapshotDiff(version {self.first.version} to {self.last.version}: {files}, {more})"
+
+    def _repr_html_(self) -> str:
+        counts = {"added": self.added, "removed": self.removed, "with other deletes": self.deletes_changed}
+        whole = max(part.num_rows for part in counts.values())
+        rows = ((f"files {name}", n.num_rows, count_text(n.num_rows), name == "added") for name, n in counts.items())
+        changes = [(d.kind, d.before or "nothing", d.after or "nothing") for d in self.metadata]
+        table = grid(["what", "before", "after"], changes) if changes else ""
+        versions = f"version {self.first.version} to {self.last.version}"
+        return page("SnapshotDiff", versions, bars(rows, whole), table)
 
 
 def diff(first: SnapshotHandle, last: SnapshotHandle) -> SnapshotDiff:

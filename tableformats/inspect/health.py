@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..display import grid, page
 from .files import plan_of
 from .text import bytes_text, count_text, percent_text
 
@@ -51,13 +52,21 @@ class Finding:
     advice: str | None = None
 
 
-def health(snapshot: SnapshotHandle) -> list[Finding]:
+class Findings(list[Finding]):
+    """Findings, which a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = [(f.subject, f.figure, f.advice or "") for f in self]
+        return page("Health", "", grid(["what", "figure", "advice"], rows))
+
+
+def health(snapshot: SnapshotHandle) -> Findings:
     """The findings about ``snapshot``. No data file is opened. Raises the errors of planning."""
     from ..planning.public_files import public_files
 
     plan = plan_of(snapshot)
     files, report = public_files(plan), plan.report
-    return [*_sizes(files), *_deletes(files, report), *_counts(files), *_metadata(report)]
+    return Findings([*_sizes(files), *_deletes(files, report), *_counts(files), *_metadata(report)])
 
 
 def _sizes(files: pa.Table) -> Iterator[Finding]:

@@ -36,6 +36,10 @@ class Inspector:
     def __init__(self, table: InspectedTable) -> None:
         self._table = table
 
+    def __repr__(self) -> str:
+        names = sorted(name for name in dir(type(self)) if not name.startswith("_"))
+        return f"Inspector({', '.join(f'.{name}()' for name in names)})"
+
     def files(self, version: int | str | None = None) -> pa.Table:
         """The live files of a version.
 

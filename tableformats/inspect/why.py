@@ -55,7 +55,7 @@ def _lines_of(part: PartCounts, attribution: Attribution) -> Iterator[str]:
     alone = part.dropped_alone if len(attribution.parts) > 1 else 0
     drops = f"drops {count_text(part.dropped)} of {_files(attribution.files)}"
     yield drops + (f", {'all' if alone == part.dropped else count_text(alone)} of them alone" if alone else "")
-    for reason, count in sorted(part.kept.items(), key=lambda item: -item[1]):
+    for reason, count in sorted(part.kept.items(), key=lambda item: (-item[1], item[0])):
         columns = printable(", ".join(part.kept_by.get(reason, part.columns)))
         yield f"keeps {count_text(count)}: {REASONS[reason].format(columns=columns)}"
         if reason in ADVICE:

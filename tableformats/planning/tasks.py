@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ..columnar import compute as pc
 from ..columnar.arrays import to_arrow
+from ..display import shortened
 from ..expressions import Expression
 from ..runtime.pickling import Portable
 from .plan import FilePlan
@@ -45,6 +46,12 @@ class ScanTask(Portable):
     data_sequence_number: int | None = None
     first_row_id: int | None = None
     file_values: Mapping[str, int | None] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        rows = "unknown" if self.record_count is None else str(self.record_count)
+        part = "" if self.length == self.size_bytes else f", bytes {self.start} to {self.start + self.length}"
+        deletes = f", {self.deletes.num_rows} deletes" if self.deletes.num_rows else ""
+        return f"ScanTask({shortened(self.path)!r}{part}, record_count={rows}{deletes})"
 
 
 def tasks_of(plan: FilePlan) -> Iterator[ScanTask]:

@@ -18,6 +18,7 @@ from ..errors import AmbiguousFormatError, PluginContractError, PluginLoadError,
 from ..io.storage import Storage
 from . import hookspecs
 from .format import OpenOptions, TableFormat
+from .recognition import unknown_location
 
 __all__ = ["ENTRY_POINT_GROUP", "PluginHost", "PluginRecord", "host"]
 
@@ -147,13 +148,18 @@ class PluginHost:
             )
         if claims:
             return claims[0]
+        formats = ", ".join(sorted(self.formats))
         broken = [r.name for r in self.plugins if r.error is not None]
-        raise UnknownFormatError(
-            f"the location is no table of a known format ({', '.join(sorted(self.formats)) or 'none is installed'})",
-            path=storage.root,
-            hint=f"Plugins that could not be loaded: {', '.join(broken)}; see 'tableformats plugins'"
-            if broken
-            else "Pass the directory of the table itself, or its metadata file",
+        if broken:
+            raise UnknownFormatError(
+                f"the location is no table of a known format ({formats or 'none is installed'})",
+                path=storage.root,
+                hint=f"Plugins that could not be loaded: {', '.join(broken)}; see 'tableformats plugins'",
+            )
+        raise unknown_location(
+            storage,
+            lambda other: [f.name for f in self.formats.values() if self._claims(f, other, options)],
+            formats,
         )
 
     def _claims(self, format: TableFormat, storage: Storage, options: OpenOptions) -> bool:

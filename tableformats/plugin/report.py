@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 
+from ..display import bars, page
+
 __all__ = ["ScanReport"]
 
 
@@ -78,6 +80,29 @@ class ScanReport:
     count_total: Callable[[], int | None] = field(default=_not_counted, repr=False, compare=False)
     """Rows of all files of the table, None where that is not known; set by the plan where few files have to be counted,
     may read statistics."""
+
+    def __repr__(self) -> str:
+        files = f"{self.files_planned:,} of {self.files_total:,} files"
+        return f"ScanReport({files}, {self.bytes_planned:,} of {self.bytes_total:,} bytes, filter={self.filter!r})"
+
+    def funnel_html(self) -> str:
+        """The files of each stage as bars, in HTML."""
+        total = self.files_total
+        stages = {
+            "all files": total,
+            "skipped with their manifests": self.files_skipped_with_manifests,
+            "dropped by partition": self.files_dropped_by_partition,
+            "dropped by bounds": self.files_dropped_by_bounds,
+            "planned": self.files_planned,
+        }
+        rows = (
+            (stage, n, f"{n:,}  ({100 * n / max(total, 1):.1f} %)", stage == "planned") for stage, n in stages.items()
+        )
+        return bars(rows, total)
+
+    def _repr_html_(self) -> str:
+        filter = "no filter" if self.filter is None else self.filter
+        return page("ScanReport", f"{self.format}, version {self.version}, {filter}", self.funnel_html())
 
     @property
     def rows_planned(self) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ..display import grid, page, shortened
 from ..runtime.concurrency import cached_property
 from .arrow_types import arrow_field, field_of_arrow
 from .spark_types import spark_type
@@ -30,6 +31,13 @@ class Schema:
 
     def __len__(self) -> int:
         return len(self.fields)
+
+    def __repr__(self) -> str:
+        return f"Schema({shortened(', '.join(f'{f.name}: {f.type}' for f in self.fields), 100)})"
+
+    def _repr_html_(self) -> str:
+        rows = [(str(f.id), f.name, str(f.type), "no" if f.required else "yes", f.doc or "") for f in self.fields]
+        return page("Schema", f"{len(rows)} columns", grid(["id", "name", "type", "nullable", "comment"], rows))
 
     def __str__(self) -> str:
         return "\n".join(f"{f.name}: {f.type}{' not null' if f.required else ''}" for f in self.fields)

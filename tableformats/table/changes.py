@@ -31,6 +31,9 @@ class Changes(Scan):
     version first, within a version deletes before inserts. The rest is as in :class:`tableformats.table.scan.Scan`.
     """
 
+    def __repr__(self) -> str:
+        return f"Changes({self.snapshot.location!r}, versions {self.starting_version} to {self.ending_version})"
+
     @property
     def starting_version(self) -> int:
         return self._format_changes.starting_version

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..display import shortened
 from ..expressions import conjunction
 from ..planning.narrowing import keep_mask
 from ..planning.plan import FilePlan
@@ -19,6 +20,7 @@ from ..planning.request import ScanRequest
 from ..planning.splits import splits
 from ..planning.tasks import ScanTask, tasks_of
 from ..runtime.concurrency import cached_property
+from ..runtime.optional import required
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,8 +43,26 @@ class Scan(ScanRequest):
     Made by :meth:`Table.scan` and :meth:`Snapshot.scan`; ``filter`` is bound to the snapshot's schema.
     """
 
+    def __repr__(self) -> str:
+        columns = shortened(", ".join(f.name for f in self.schema))
+        limit = "" if self.limit is None else f", limit={self.limit}"
+        where = f"{self.snapshot.location!r}, version={self.snapshot.version}"
+        return (
+            f"{type(self).__name__}({where}, filter={shortened(str(self.filter), 200)!r}, columns=[{columns}]{limit})"
+        )
+
+    def _repr_html_(self) -> str:
+        from ..inspect.html import scan_html
+
+        return scan_html(self)
+
     def where(self: AnyScan, filter: Any) -> AnyScan:
-        """The same scan with ``filter`` added by AND. Raises InvalidPredicateError."""
+        """The same scan with ``filter`` added by AND. Raises InvalidPredicateError.
+
+        >>> import tableformats as tf
+        >>> tf.open_table("events").scan("day = 1").where(tf.col("id") > 1).count()
+        1
+        """
         more = self.snapshot.bind(filter, self.case_sensitive, self.ansi, self.now)
         return replace(self, filter=conjunction(self.filter, more))
 
@@ -93,18 +113,17 @@ class Scan(ScanRequest):
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """The rows as a pandas DataFrame; ``options`` are those of ``pyarrow.Table.to_pandas``."""
+        required("pandas", "to_pandas", "'tableformats[pandas]'")
         return self.to_arrow().to_pandas(**options)
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars DataFrame (needs polars)."""
-        import polars
-
-        return polars.from_arrow(self.to_arrow())
+        frame: polars.DataFrame = required("polars", "to_polars", "polars").from_arrow(self.to_arrow())
+        return frame
 
     def to_duckdb(self, name: str, connection: Any = None) -> Any:
         """Register the rows as table ``name`` of a DuckDB connection (a new one if None) and return it."""
-        import duckdb
-
+        duckdb = required("duckdb", "to_duckdb", "duckdb")
         connection = connection if connection is not None else duckdb.connect()
         connection.register(name, self.to_arrow())
         return connection
@@ -268,6 +287,6 @@ class ScanPlan(FilePlan):
         return file_verdicts(self.scan.reattached())
 
     def _repr_html_(self) -> str:
-        import html
+        from ..inspect.html import plan_html
 
-        return f"<pre>{html.escape(self.explain())}</pre>"
+        return plan_html(self)

@@ -18,6 +18,7 @@ from ..limits import DEFAULT_LIMITS, Limits
 from ..planning.handle import SnapshotHandle
 from ..runtime.pickling import Portable
 from ..schema.datetimes import DATETIME_MS
+from .verbs import ScanVerbs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ..io.storage import Storage
     from ..plugin.format import FormatTable
     from ..plugin.snapshot import FormatSnapshot
+    from ..schema import Schema
     from .changes import Changes
     from .scan import Scan
 
@@ -36,7 +38,7 @@ Timestamp = dt.datetime | str | int
 
 
 def open_table(
-    location: str | os.PathLike[str],
+    location: Any,
     *,
     format: str | None = None,
     catalog: Any = None,
@@ -51,8 +53,10 @@ def open_table(
 
     Parameters
     ----------
-    location : str or path
-        A directory, an Iceberg ``metadata.json``, or, with ``catalog``, an identifier (``"db.table"``).
+    location : str, path or table of another library
+        A directory, an Iceberg ``metadata.json``, or, with ``catalog``, an identifier (``"db.table"``). Or a
+        ``deltalake.DeltaTable`` or a PyIceberg ``Table``: what is at their ``table_uri`` or ``metadata_location`` is
+        opened. Their credentials and selected version are not taken over.
     format : str, optional
         "delta", "iceberg", ...; None finds out. Needed where one directory holds two formats (UniForm).
     catalog : PyIceberg catalog or str, optional
@@ -92,6 +96,12 @@ def open_table(
         An argument is of another type than it says; the format has no such option.
     ValueError
         The value of an option is wrong, such as a time zone that does not exist.
+
+    Examples
+    --------
+    >>> import tableformats as tf
+    >>> tf.open_table("events").scan("day = 2", columns=["id"]).to_arrow()["id"].to_pylist()
+    [3, 4, 5]
     """
     from ..cache.directory import telling_options
     from ..cache.metadata_cache import MetadataCache
@@ -100,6 +110,7 @@ def open_table(
     from ..plugin.registry import host
 
     _check_types(relocate=relocate, cache=cache, limits=limits, format_options=format_options)
+    location = _location_of(location)
     if catalog is not None:
         from ..catalog.pyiceberg import metadata_location
 
@@ -120,6 +131,17 @@ def open_table(
         storage.require_root()
     found.check_options(options.format_options)
     return Table(found.open(storage, options), storage, own_cache)
+
+
+def _location_of(location: Any) -> str | os.PathLike[str]:
+    """A location, or that of another library's table: its metadata file, or else its root."""
+    for name in ("metadata_location", "table_uri"):
+        known = getattr(location, name, None)
+        if isinstance(known, str) and known:
+            return known
+    if isinstance(location, (str, os.PathLike)):
+        return location
+    raise TypeError(f"a location is text, a path, or a table of deltalake or PyIceberg, not {type(location).__name__}")
 
 
 def _check_types(*, relocate: Any, cache: Any, limits: Any, format_options: Any) -> None:
@@ -144,8 +166,16 @@ def _frozen(options: Any) -> Any:
     return tuple(sorted((str(k), repr(v)) for k, v in options.items())) if isinstance(options, Mapping) else options
 
 
-class Table(Portable):
-    """An opened table. ``format`` is the plugin's name for it, ``location`` its absolute root."""
+class Table(Portable, ScanVerbs):
+    """An opened table. ``format`` is the plugin's name for it, ``location`` its absolute root.
+
+    >>> import tableformats as tf
+    >>> table = tf.open_table("events")
+    >>> table.format, table.schema.names
+    ('delta', ['id', 'day'])
+    >>> len(table.plan("day = 1"))
+    1
+    """
 
     def __init__(self, opened: FormatTable, storage: Storage, cache: MetadataCache | None = None) -> None:
         from ..cache.metadata_cache import MetadataCache
@@ -156,6 +186,16 @@ class Table(Portable):
 
     def __repr__(self) -> str:
         return f"Table({self.location!r}, format={self.format!r})"
+
+    def _repr_html_(self) -> str:
+        from ..inspect.html import snapshot_html
+
+        return snapshot_html(self.snapshot(), "Table")
+
+    @property
+    def schema(self) -> Schema:
+        """The columns of the current version. Raises as :meth:`snapshot` does."""
+        return self.snapshot().schema
 
     @property
     def format(self) -> str:
@@ -316,7 +356,7 @@ class Table(Portable):
         return Inspector(self)
 
 
-class Snapshot(SnapshotHandle):
+class Snapshot(SnapshotHandle, ScanVerbs):
     """One version of a table: immutable.
 
     A pickled one reads the files of plans that were made elsewhere; asked for a plan, it is selected again.
@@ -338,6 +378,11 @@ class Snapshot(SnapshotHandle):
 
     def __repr__(self) -> str:
         return f"Snapshot({self.location!r}, version={self.version})"
+
+    def _repr_html_(self) -> str:
+        from ..inspect.html import snapshot_html
+
+        return snapshot_html(self)
 
     def _state(self) -> dict[str, Any]:
         return {**self.__dict__, "_is_unpickled": True}

@@ -119,7 +119,7 @@ class NoCatalog:
 OPENING: list[Case] = [
     ("open_table", lambda t: tf.open_table("/x", format_options=5), TypeError, "format_options is a mapping"),  # type: ignore[arg-type]
     ("open_table", lambda t: tf.open_table(t.delta.location, format_options={"a": 1}), TypeError, "no option 'a'"),
-    ("open_table", lambda t: tf.open_table(5), TypeError, "not int"),  # type: ignore[arg-type]
+    ("open_table", lambda t: tf.open_table(5), TypeError, "text, a path, or a table of .*, not int"),
     ("open_table", lambda t: tf.open_table(""), NOWHERE, "'' is no location.*Give a directory"),
     ("open_table", lambda t: tf.open_table("a\0b"), NOWHERE, "is no location"),
     ("open_table", lambda t: tf.open_table("no-such-store://a/b"), tf.TableFormatsError, "no-such-store"),
@@ -197,8 +197,13 @@ SCAN: list[Case] = [
     ("Scan.to_arrow", lambda t: t.no_data.scan().to_arrow(), CORRUPT, "is missing"),
     ("Scan.to_arrow_batch_reader", lambda t: [*t.no_data.scan().to_arrow_batch_reader()], CORRUPT, "is missing"),
     ("Scan.to_pandas", lambda t: t.no_data.scan().to_pandas(), CORRUPT, "is missing"),
-    ("Scan.to_polars", lambda t: t.delta.scan().to_polars(), ImportError, "polars"),
-    ("Scan.to_duckdb", lambda t: t.delta.scan().to_duckdb("t"), ImportError, "duckdb"),
+    ("Scan.to_polars", lambda t: t.delta.scan().to_polars(), ImportError, "to_polars needs polars.*pip install polars"),
+    (
+        "Scan.to_duckdb",
+        lambda t: t.delta.scan().to_duckdb("t"),
+        ImportError,
+        "to_duckdb needs duckdb.*pip install duckdb",
+    ),
     ("Scan.to_spark", lambda t: t.delta.scan().to_spark(Session(), "fast"), UNBUILT, "no mode 'fast'"),
     ("Scan.to_spark", lambda t: t.delta.scan().to_spark("local"), TypeError, "SparkSession"),  # type: ignore[arg-type]
     ("Changes.added_files", lambda t: t.changes.added_files(), CORRUPT, "is missing"),
@@ -291,6 +296,7 @@ NOTHING_WRONG = {
     "plugin.FileBatch.follows": "any batch",
     "plugin.RowErrors.raise_if_live": "the damage that it raises is the plugin's",
     "ScanReport.add": "another report",
+    "ScanReport.funnel_html": "only numbers",
     "ScanReport.as_dict": "counts as planning does",
     "ScanReport.count_metadata": "a number",
     "ScanReport.count_planned": "set by planning",

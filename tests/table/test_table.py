@@ -47,6 +47,47 @@ def test_an_empty_directory(tmp_path: Path) -> None:
     check(caught.value, tmp_path)
 
 
+def unknown(location: Path, message: str, hint: str) -> None:
+    with pytest.raises(tf.UnknownFormatError) as caught:
+        tf.open_table(location)
+    assert message in caught.value.message and hint in (caught.value.hint or ""), str(caught.value)
+    assert caught.value.path == str(location)
+
+
+def test_each_mistake_has_its_own_words(tmp_path: Path) -> None:
+    def made(*names: str) -> Path:
+        root = tmp_path / names[0].partition("/")[0]
+        for name in names:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(b"")
+        return root
+
+    (tmp_path / "nothing").mkdir()
+    unknown(tmp_path / "nothing", "the directory is empty", "Check the path")
+    unknown(made("flat/a.parquet"), "plain data files without the metadata", "pyarrow.dataset")
+    unknown(made("hive/day=1/a.parquet"), "plain data files without the metadata", "pyarrow.dataset")
+    unknown(tmp_path / "flat" / "a.parquet", "one Parquet file, no table", "read_table")
+    unknown(made("hudi/.hoodie/hoodie.properties", "hudi/a.parquet"), "a Hudi table", "plugin")
+    unknown(made("lance/_versions/1.manifest", "lance/data/a.lance"), "a Lance table", "plugin")
+    unknown(made("lake/meta.ducklake", "lake/a.parquet"), "a DuckLake table", "plugin")
+    unknown(made("meta.ducklake"), "a DuckLake table", "plugin")
+    unknown(made("notes.txt"), "a file, and no metadata file", "directory of the table")
+    unknown(made("docs/readme.txt"), "no table of a known format (delta, iceberg)", "directory of the table")
+
+
+def test_a_parent_of_tables_names_them(tmp_path: Path) -> None:
+    for name in "dcba":
+        (tmp_path / name / "_delta_log").mkdir(parents=True)
+    unknown(tmp_path, "holds tables, but is none: a, b, c, ...", f"Open one of them: {tmp_path}/a")
+
+
+@pytest.mark.parametrize(("table", "format"), [(DELTA, "delta"), (ICEBERG, "iceberg")])
+def test_a_path_inside_a_table_names_the_table(table: Path, format: str) -> None:
+    inside = next(path for path in sorted(table.rglob("*.parquet")))
+    for location in (inside, inside.parent):
+        unknown(location, f"inside of the {format} table {table}", f"Open {table}")
+
+
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
 def test_an_empty_directory_called_a_table(tmp_path: Path, format: str) -> None:
     with pytest.raises(tf.TableNotFoundError) as caught:

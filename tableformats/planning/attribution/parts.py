@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from ... import expressions as ex
+from ...display import shortened
 from ...expressions import Expression
 from ...plugin.manifest_filter import Decision, ManifestFilter
 from ...plugin.statistics import Bounds
@@ -108,6 +109,10 @@ class Attribution:
     dropped_together: int = 0
     planned: int = 0
 
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{part.filter!r} drops {part.dropped}" for part in self.parts)
+        return f"Attribution({self.planned} of {self.files} files planned: {shortened(parts, 200)})"
+
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         return {**self.__dict__, "parts": [part.as_dict() for part in self.parts]}
@@ -132,6 +137,7 @@ def attribute(scan: ScanRequest) -> Attribution:
     found.skipped_with_manifests = report.files_skipped_with_manifests
     found.group_name = "manifests" if report.manifests_total else "row groups"
     for part, counts in zip(counter.parts, found.parts, strict=True):
+        counts.kept = dict(sorted(counts.kept.items()))  # threads add in any order
         counts.kept_by = {reason: part.columns(reason) for reason in counts.kept}
     return found
 

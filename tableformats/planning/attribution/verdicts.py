@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from ...columnar import compute as pc
 from ...columnar.arrays import flat, strings, to_arrow, to_numpy
+from ...display import shortened
 from ...errors import InvalidPredicateError
 from ...expressions import BoundColumn, columns_of
 from ...pruning.column_ranges import Range, RangeSource
@@ -88,6 +89,11 @@ class FileVerdict:
     path: str
     verdict: str
     parts: tuple[PartVerdict, ...]
+
+    def __repr__(self) -> str:
+        dropped_by = [part.filter for part in self.parts if part.reason is None]
+        by = f", dropped_by={dropped_by}" if dropped_by else ""
+        return f"FileVerdict({shortened(self.path)!r}, {self.verdict!r}{by})"
 
 
 def file_verdicts(scan: ScanRequest) -> pa.Table:

@@ -1,0 +1,23 @@
+"""Libraries that are not installed with this one: imported where they are used, and refused in one sentence."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["required"]
+
+
+def required(module: str, user: str, install: str) -> Any:
+    """The module ``module``, which ``user`` needs.
+
+    Raises
+    ------
+    ImportError
+        It is not installed, or cannot be imported. The message says what to install.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        reason = "is not installed" if error.name == module else f"cannot be imported ({error})"
+        raise ImportError(f"{user} needs {module}, which {reason}: pip install {install}", name=module) from error
