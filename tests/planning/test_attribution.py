@@ -132,7 +132,9 @@ def table(tmp_path: Path) -> tf.Table:
         ("i > 100 OR s LIKE '%b'", {"wide": "MIXED_OR", "cut": "MIXED_OR", "none": "MIXED_OR"}),
         ("i > 100 OR s = 'a'", {"wide": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
         ("NOT (i > 4)", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
-        ("i = x", {"wide": "CANNOT_PRUNE", "cut": "CANNOT_PRUNE", "none": "CANNOT_PRUNE"}),
+        ("i = x", {"wide": "WITHIN_BOUNDS", "cut": "NO_STATISTICS", "none": "NO_STATISTICS"}),
+        ("i + 1 > 4", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
+        ("upper(s) = 'A'", {"wide": "CANNOT_PRUNE", "cut": "CANNOT_PRUNE", "none": "CANNOT_PRUNE"}),
     ],
 )
 def test_each_file_is_kept_for_its_reason(table, condition, kept):

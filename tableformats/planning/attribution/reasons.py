@@ -152,6 +152,8 @@ def _cannot_prune(node: Expression) -> bool:
     if isinstance(node, ex.Like):
         parts = ex.like_parts(node.pattern)
         return bool(parts) and parts[0][1]
+    if isinstance(node, ex.Holds):
+        return bool(CompiledPredicate(node).notes)  # it is evaluated on rows
     return not CompiledPredicate(node).columns
 
 
