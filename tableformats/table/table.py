@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import SnapshotNotFoundError
+from ..errors import SnapshotNotFoundError, TableNotFoundError
 from ..expressions import tree as ex
 from ..limits import DEFAULT_LIMITS, Limits
 from ..planning.handle import SnapshotHandle
@@ -108,13 +108,20 @@ def open_table(
         digests = cache.digest(storage_options), cache.digest(format_options)
         own_cache = cache.scoped(storage.root, *digests, _frozen(relocate), limits, table_key=table_key)
     options = OpenOptions(relocate, own_cache, dict(format_options or {}))
-    if format is None:
-        found = host().detect(storage, options)
-    else:
-        found = host().get(format)
-        storage.require_root()
-    found.check_options(options.format_options)
-    return Table(found.open(storage, options), storage, own_cache)
+    with storage.remembering():
+        if format is None:
+            found = host().detect(storage, options)
+        else:
+            found = host().get(format)
+            if storage.is_local:
+                storage.require_root()
+        found.check_options(options.format_options)
+        try:
+            opened = found.open(storage, options)
+        except TableNotFoundError:
+            storage.require_root()
+            raise
+    return Table(opened, storage, own_cache)
 
 
 def _check_types(*, relocate: Any, cache: Any, limits: Any, format_options: Any) -> None:
