@@ -15,6 +15,7 @@ from itertools import product
 __all__ = [
     "ALL",
     "AND_TABLE",
+    "IS_TRUE_TABLE",
     "MAY_ANY",
     "MAY_FALSE",
     "MAY_NULL",
@@ -69,6 +70,7 @@ def _verdict(mask: int) -> int:
 
 
 AND_TABLE = _lifted(_and, 2)
+IS_TRUE_TABLE = _lifted(lambda a: a is True, 1)
 OR_TABLE = _lifted(_or, 2)
 NOT_TABLE = _lifted(_not, 1)
 VERDICT_TABLE = bytes(_verdict(mask) for mask in range(MAY_ANY + 1))

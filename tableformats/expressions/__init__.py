@@ -3,8 +3,9 @@
 ``tree.py`` has the nodes of a predicate, and ``columns.py`` the :func:`col` that builds them. ``binding.py`` looks up
 names in a schema. ``literals.py`` gives the value that a Python object means, and ``fitting.py`` the value of a
 column's type that it compares as. ``simplify.py`` removes what has no effect. ``sql_text.py`` prints names and literals
-as Spark SQL. The package ``parse`` reads the forms that users write: SQL, tuples, PyIceberg. Nothing is evaluated here:
-pruning and the engines walk the bound tree.
+as Spark SQL. The package ``parse`` reads the forms that users write: SQL, tuples, PyIceberg. ``value_binding.py`` binds
+what is computed from columns, with the package ``functions``, and ``rewrites.py`` turns it into conditions on columns
+where it can. ``evaluation.py`` computes bound predicates over Arrow arrays; pruning and Spark walk the bound tree.
 """
 
 from .columns import Column, col, split_name
@@ -18,15 +19,19 @@ from .tree import (
     Comparison,
     Constant,
     Expression,
+    Function,
+    Holds,
     In,
     IsNaN,
     IsNull,
+    IsTrue,
     Like,
     Literal,
     Not,
     Or,
     Reference,
     StartsWith,
+    Value,
     columns_of,
     conjunction,
     depth,
@@ -44,9 +49,12 @@ __all__ = [
     "Constant",
     "Expression",
     "FALSE",
+    "Function",
+    "Holds",
     "In",
     "IsNaN",
     "IsNull",
+    "IsTrue",
     "Like",
     "Literal",
     "Not",
@@ -54,6 +62,7 @@ __all__ = [
     "Reference",
     "StartsWith",
     "TRUE",
+    "Value",
     "col",
     "columns_of",
     "conjunction",

@@ -22,11 +22,15 @@ Further rules (source: Spark SQL reference, "NULL Semantics", unless another is 
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
 from ..schema import FixedType, ListType, MapType, PrimitiveType, Schema, StructType, Type, is_floating, is_numeric
 from . import legacy_text
 from .fitting import Fit, fit
 from .literals import normalized
+from .rewrites import rewritten
 from .simplify import simplify
 from .tree import (
     FALSE,
@@ -36,20 +40,25 @@ from .tree import (
     Comparison,
     Constant,
     Expression,
+    Function,
+    Holds,
     In,
     IsNaN,
     IsNull,
+    IsTrue,
     Like,
     Literal,
     Not,
     Or,
     Reference,
     StartsWith,
+    Value,
     depth,
     like_parts,
 )
+from .value_binding import ValueBinder, compares_plainly
 
-__all__ = ["MAX_DEPTH", "bind"]
+__all__ = ["MAX_DEPTH", "bind", "bound_value"]
 
 MAX_DEPTH = 200
 """Levels that a predicate may nest. AND and OR chains are flat and do not count."""
@@ -57,7 +66,13 @@ MAX_DEPTH = 200
 NULL = Constant(None)
 
 
-def bind(expression: Expression, schema: Schema, case_sensitive: bool = False, ansi: bool = True) -> Expression:
+def bind(
+    expression: Expression,
+    schema: Schema,
+    case_sensitive: bool = False,
+    ansi: bool = True,
+    now: int | None = None,
+) -> Expression:
     """The same predicate over the columns of ``schema``, simplified. Binding a bound tree again changes nothing.
 
     Parameters
@@ -66,12 +81,14 @@ def bind(expression: Expression, schema: Schema, case_sensitive: bool = False, a
         Whether a text that is compared with a column of another type means what it means to Spark with
         ``spark.sql.ansi.enabled``, as is the default of Spark 4. False: without it, as is that of Spark 3; see
         :mod:`tableformats.expressions.legacy_text`.
+    now : int, optional
+        The instant of ``now()`` and ``current_date()``, in microseconds since the epoch. None: the present.
 
     Raises
     ------
     InvalidPredicateError
         A column does not exist (similar names are listed) or is ambiguous, or types do not compare. ``field`` is the
-        column.
+        column. A function does not take these arguments, or a constant cannot be computed.
     UnsupportedFeatureError
         A comparison is not supported, such as that of a column with a collation.
     """
@@ -79,22 +96,44 @@ def bind(expression: Expression, schema: Schema, case_sensitive: bool = False, a
         raise InvalidPredicateError(
             f"the predicate nests deeper than {MAX_DEPTH} levels", hint="Write it with flat AND, OR and IN."
         )
-    return simplify(_Binder(schema, case_sensitive, ansi).bind(expression))
+    return _Binder(schema, case_sensitive, ansi, now).simple(expression)
+
+
+def bound_value(value: Value, schema: Schema, case_sensitive: bool = False, ansi: bool = True) -> Value:
+    """A value over the columns of ``schema``: typed, with constants folded. Errors are those of :func:`bind`."""
+    return _Binder(schema, case_sensitive, ansi, None).value(value)
 
 
 class _Binder:
-    def __init__(self, schema: Schema, case_sensitive: bool, ansi: bool) -> None:
+    def __init__(self, schema: Schema, case_sensitive: bool, ansi: bool, now: int | None) -> None:
         self._schema = schema
         self._case_sensitive = case_sensitive
         self._ansi = ansi
+        instant = time.time_ns() // 1000 if now is None else now
+        self._values = ValueBinder(self._element, self.simple, ansi, instant)
+
+    def value(self, node: Value) -> Value:
+        """``node`` bound."""
+        return self._values.value(node)
+
+    def simple(self, node: Expression) -> Expression:
+        """``node`` bound and simplified."""
+        return simplify(self.bind(node))
 
     def bind(self, node: Expression) -> Expression:
         if isinstance(node, (And, Or)):
-            return type(node)(tuple(self.bind(child) for child in node.children))
-        if isinstance(node, Not):
-            return Not(self.bind(node.child))
+            first = [self.bind(child) for child in node.children[:1]]
+            with self._values.guarded():  # the first child decides whether anybody asks for the others
+                return type(node)((*first, *(self.bind(child) for child in node.children[1:])))
+        if isinstance(node, (Not, IsTrue)):
+            return type(node)(self.bind(node.child))
         if isinstance(node, Constant):
             return node
+        if isinstance(node, Holds):
+            return self._holds(node.value)
+        computed = self._over_element(node)
+        if computed is not None:
+            return self._holds(computed)
         if isinstance(node, Comparison):
             return self._comparison(node)
         if isinstance(node, In):
@@ -108,6 +147,44 @@ class _Binder:
         if isinstance(node, Like):
             return _bind_like(self._value_column(node.column), node.pattern)
         raise InvalidPredicateError(f"{type(node).__name__} is no predicate of this library")
+
+    def _holds(self, function: Function) -> Expression:
+        found = self._values.holds(function)
+        if isinstance(found, Function):
+            return rewritten(Holds(found))
+        with self._values.guarded():
+            return self.bind(found)
+
+    def _over_element(self, node: Expression) -> Function | None:
+        """A leaf over an element of a map, or over a text that is compared as something else, as a function."""
+        if not isinstance(node, (Comparison, In, IsNull, IsNaN, StartsWith, Like)):
+            return None
+        column = self._element(node.column)
+        others: tuple[Value, ...] = ()
+        if isinstance(node, Comparison):
+            others = (node.right if isinstance(node.right, Literal) else self._element(node.right),)
+        elif isinstance(node, In):
+            others = node.literals
+        elif isinstance(node, (StartsWith, Like)):
+            others = (Literal(node.prefix if isinstance(node, StartsWith) else node.pattern),)
+        if isinstance(column, BoundColumn) and not any(isinstance(other, Function) for other in others):
+            if _is_plain(node, column, others):
+                return None
+        names = {In: "in", IsNull: "isnull", IsNaN: "isnan", StartsWith: "startswith", Like: "like"}
+        name = node.op if isinstance(node, Comparison) else names[type(node)]
+        return Function(name, (column, *others), None, self._ansi)
+
+    def _element(self, column: AnyColumn) -> Value:
+        """The column, or an element of a map that is written like a member of a struct: ``properties.plan``."""
+        parts = column.parts if isinstance(column, Reference) else tuple(f.name for f in column.path)
+        for length in range(len(parts) - 1, 0, -1):
+            path = self._schema.resolve(parts[:length], self._case_sensitive)
+            if path is not None and isinstance(path[-1].type, MapType):
+                found: Value = BoundColumn(path)
+                for part in parts[length:]:
+                    found = Function("[]", (found, Literal(part)))
+                return self._values.value(found)
+        return self._column(column)
 
     def _comparison(self, node: Comparison) -> Expression:
         left = self._value_column(node.column)
@@ -200,6 +277,15 @@ class _Binder:
             kind = path[-1].type
             fields = kind.fields if isinstance(kind, StructType) else ()
         return []
+
+
+def _is_plain(node: Expression, column: BoundColumn, others: Sequence[Value]) -> bool:
+    """Whether a leaf over ``column`` needs no conversion of the column's values."""
+    if isinstance(node, (Comparison, In)):
+        return all(compares_plainly(column, o) for o in others if isinstance(o, (Literal, BoundColumn)))
+    if isinstance(node, IsNull) or _is_void(column.type) or column.field.collation is not None:
+        return True
+    return is_numeric(column.type) if isinstance(node, IsNaN) else str(column.type) == "string"
 
 
 def _compare(op: str, column: BoundColumn, fitted: Fit) -> Expression:

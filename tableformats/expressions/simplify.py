@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .tree import FALSE, TRUE, And, Constant, Expression, Not, Or
+from .tree import FALSE, TRUE, And, Constant, Expression, IsNaN, IsNull, IsTrue, Not, Or
 
 __all__ = ["simplify"]
 
@@ -20,11 +20,20 @@ def simplify(expression: Expression) -> Expression:
         if isinstance(child, Constant):
             return child if child.value is None else Constant(not child.value)
         return child.child if isinstance(child, Not) else Not(child)
+    if isinstance(expression, IsTrue):
+        return _is_true(simplify(expression.child))
     if isinstance(expression, And):
         return _junction(And, expression.children, neutral=TRUE, absorbing=FALSE)
     if isinstance(expression, Or):
         return _junction(Or, expression.children, neutral=FALSE, absorbing=TRUE)
     return expression
+
+
+def _is_true(child: Expression) -> Expression:
+    if isinstance(child, Constant):
+        return TRUE if child.value else FALSE
+    inner = child.child if isinstance(child, Not) else child
+    return child if isinstance(inner, (IsNull, IsNaN, IsTrue)) else IsTrue(child)  # these are never NULL
 
 
 def _junction(

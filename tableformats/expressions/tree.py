@@ -6,17 +6,22 @@ and every literal by a value of that column's type. Pruning, Arrow and Spark the
 
 Spark's order: NaN equals NaN and is greater than every other number, -0.0 equals 0.0, strings compare by their
 UTF-8 bytes, false < true. A comparison with NULL is NULL; ``<=>`` is never NULL.
+
+The leaves test a column: these are what pruning decides from bounds. A condition on a value that is computed from
+columns, such as ``a + 1 > b`` or ``upper(s) = 'X'``, is a :class:`Holds` over a :class:`Function`. Binding turns it
+into leaves over columns where these have the same value on every row.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InvalidPredicateError
 from ..schema import Field, Type
-from .sql_text import quoted_name, sql_literal
+from .sql_text import quoted_name, sql_call, sql_literal
 
 __all__ = [
     "And",
@@ -24,15 +29,19 @@ __all__ = [
     "Comparison",
     "Constant",
     "Expression",
+    "Function",
+    "Holds",
     "In",
     "IsNaN",
     "IsNull",
+    "IsTrue",
     "Like",
     "Literal",
     "Not",
     "Or",
     "Reference",
     "StartsWith",
+    "Value",
     "columns_of",
     "conjunction",
     "depth",
@@ -40,6 +49,7 @@ __all__ = [
     "walk",
 ]
 
+_SUFFIXES = {"bigint": "L", "smallint": "S", "tinyint": "Y"}
 COMPARISONS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 
 
@@ -123,6 +133,32 @@ AnyColumn = Reference | BoundColumn
 
 
 @dataclass(frozen=True)
+class Function:
+    """A value that is computed from others for each row.
+
+    Attributes
+    ----------
+    name : str
+        The name in Spark SQL, in lower case. Operators have their sign: ``+ - * / div %`` for numbers, and
+        ``= <=> != < <= > >=`` for conditions. Casts are ``cast`` and ``try_cast``.
+    arguments : tuple of Value
+    type : Type, optional
+        The type of the result, which binding sets. Of a cast always the target.
+    ansi : bool
+        Whether a value that cannot be computed is an error, as with ``spark.sql.ansi.enabled``. False: NULL, or what
+        Spark makes of it without that mode.
+    """
+
+    name: str
+    arguments: tuple[Value, ...]
+    type: Type | None = None
+    ansi: bool = True
+
+    def __str__(self) -> str:
+        return sql_call(self.name, tuple(map(_argument_text, self.arguments)), self.type)
+
+
+@dataclass(frozen=True)
 class Constant(Expression):
     """TRUE, FALSE or NULL (``value`` None)."""
 
@@ -198,6 +234,30 @@ class Like(Expression):
 
 
 @dataclass(frozen=True)
+class Holds(Expression):
+    """A boolean value as a condition: TRUE, FALSE or NULL as the value is."""
+
+    value: Function
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class IsTrue(Expression):
+    """``child IS TRUE``: FALSE where the child is NULL. ``child IS FALSE`` is the same of ``NOT child``."""
+
+    child: Expression
+
+    def __str__(self) -> str:
+        return f"({self.child}) IS TRUE"
+
+
+Value = Literal | Reference | BoundColumn | Function | Expression
+"""What a function computes with. A condition is a boolean value."""
+
+
+@dataclass(frozen=True)
 class Not(Expression):
     """``NOT child``: NULL where the child is NULL."""
 
@@ -253,10 +313,11 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 def depth(expression: Expression) -> int:
     """The number of nodes on the longest path down. It does not recurse, so it can guard functions that do."""
-    deepest, level = 0, [expression]
+    deepest = 0
+    level: list[Value] = [expression]
     while level:
         deepest += 1
-        level = [child for node in level for child in _children(node)]
+        level = [child for node in level for child in (*_children(node), *_arguments(node))]
     return deepest
 
 
@@ -285,20 +346,47 @@ def like_parts(pattern: str) -> list[tuple[str, bool]]:
 def columns_of(expression: Expression) -> list[AnyColumn]:
     """The distinct columns of an expression, in order of appearance."""
     found: dict[Any, AnyColumn] = {}
-    for node in walk(expression):
-        for name in ("column", "right"):
-            c = getattr(node, name, None)
-            if isinstance(c, Reference):
-                found.setdefault(c.parts, c)
-            elif isinstance(c, BoundColumn):
-                found.setdefault(c.id, c)
+    pending: list[Value] = [expression]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Reference):
+            found.setdefault(node.parts, node)
+        elif isinstance(node, BoundColumn):
+            found.setdefault(node.id, node)
+        else:
+            tested = (getattr(node, name, None) for name in ("column", "right"))
+            below = [*(c for c in tested if isinstance(c, (Reference, BoundColumn)))]
+            pending.extend(reversed([*below, *_children(node), *_arguments(node)]))
     return list(found.values())
 
 
-def _children(node: Expression) -> tuple[Expression, ...]:
+def _children(node: Value) -> tuple[Expression, ...]:
     if isinstance(node, (And, Or)):
         return node.children
-    return (node.child,) if isinstance(node, Not) else ()
+    return (node.child,) if isinstance(node, (Not, IsTrue)) else ()
+
+
+def _arguments(node: Value) -> tuple[Value, ...]:
+    """The values that a condition or a function is computed from."""
+    if isinstance(node, Holds):
+        return (node.value,)
+    return node.arguments if isinstance(node, Function) else ()
+
+
+def _argument_text(value: Value) -> str:
+    """An argument of a function: conditions in parentheses, numbers with the suffix of their type, NULL as a cast."""
+    if isinstance(value, Holds):
+        return f"({value})" if value.value.name in ("in", "isnull", "isnotnull") else str(value)
+    if isinstance(value, Expression) and not isinstance(value, (Constant, IsNaN, StartsWith)):
+        return f"({value})"
+    if isinstance(value, Literal) and value.value is None and value.type is not None and str(value.type) != "void":
+        return sql_call("cast", ("NULL",), value.type)
+    if not isinstance(value, Literal) or isinstance(value.value, bool) or not isinstance(value.value, (int, float)):
+        return str(value)
+    if isinstance(value.value, float):
+        is_float = str(value.type) == "float"
+        return str(value) if not math.isfinite(value.value) else f"{value}{'F' if is_float else 'D'}"
+    return f"{value}{_SUFFIXES.get(str(value.type), '')}"
 
 
 def _terms(kind: type[And] | type[Or], operand: object) -> tuple[Expression, ...]:

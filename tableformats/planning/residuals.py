@@ -60,6 +60,10 @@ def residual(predicate: Expression, outcomes: Mapping[Expression, int], wanted: 
     if isinstance(predicate, ex.Not):
         child = residual(predicate.child, outcomes, not wanted)
         return ex.Constant(not child.value) if isinstance(child, ex.Constant) else ex.Not(child)
+    if isinstance(predicate, ex.IsTrue):
+        child = residual(predicate.child, outcomes)
+        # The child's residual is TRUE for just the rows for which the child is; for others it may be FALSE or NULL.
+        return child if wanted or isinstance(child, ex.Constant) else ex.IsTrue(child)
     if isinstance(predicate, (ex.And, ex.Or)):
         decides = isinstance(predicate, ex.Or)
         children = []

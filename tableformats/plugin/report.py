@@ -26,10 +26,10 @@ class ScanReport:
     """Counters of one plan.
 
     Invariant: ``files_total = files_skipped_with_manifests + files_dropped_by_partition + files_dropped_by_bounds
-    + files_planned`` (before ``limit``). Bytes are of data files, rows are physical; files that were skipped unread,
-    with their manifest or row group, count in neither. Where counting rows means reading statistics,
-    :attr:`rows_planned` reads those of the planned files when it is asked, and :attr:`rows_total` those of all files of
-    a table that is not large (see :attr:`count_total`).
+    + files_planned`` (before ``limit``). Bytes are of data files, rows are physical. Of files that were skipped unread,
+    with their manifest or row group, nobody knows the bytes, and the rows only where the manifest list counts them.
+    Where counting rows means reading statistics, :attr:`rows_planned` reads those of the planned files when it is
+    asked, and :attr:`rows_total` those of all files of a table that is not large (see :attr:`count_total`).
     """
 
     format: str = ""
@@ -44,6 +44,8 @@ class ScanReport:
     checkpoint_files_read: int = 0
     manifests_total: int = 0
     manifests_skipped: int = 0
+    manifests_uncounted: int = 0
+    """Of the skipped manifests, those whose files the manifest list does not count. :attr:`files_total` lacks them."""
     delete_manifests_total: int = 0
     """Manifests of delete files, and those of them that cannot apply to any planned file."""
     delete_manifests_skipped: int = 0
@@ -66,10 +68,11 @@ class ScanReport:
     files_fully_matched: int = 0
     files_with_deletes: int = 0
     delete_files: int = 0
-    bytes_total: int = 0
+    bytes_listed: int = 0
+    """Bytes of the files that were looked at: of all files but those that were skipped with their manifests."""
     bytes_planned: int = 0
     rows_listed: int | None = 0
-    """Rows of the files that were looked at; None: some file's metadata does not say beside its statistics."""
+    """Rows of all files, by the metadata that was read; None: it does not say, or only in statistics."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Time by stage, summed over threads: metadata, reconcile, partitions, bounds, deletes, paths; ``total`` is the
     wall time of all."""
@@ -88,9 +91,19 @@ class ScanReport:
         return self.count_planned()
 
     @property
+    def is_all_listed(self) -> bool:
+        """Whether all files were looked at. If not, :attr:`bytes_listed` is of some files alone."""
+        return not self.files_skipped_with_manifests and not self.manifests_uncounted
+
+    @property
+    def bytes_total(self) -> int | None:
+        """Bytes of all files; None: some were skipped with their manifests, which alone know."""
+        return self.bytes_listed if self.is_all_listed else None
+
+    @property
     def rows_total(self) -> int | None:
-        """Rows of the files that were looked at; None: some file does not say, or was dropped and not counted."""
-        if self.rows_listed is None and self.files_planned == self.files_total:
+        """Rows of all files; None: some file does not say, or was dropped and not counted."""
+        if self.rows_listed is None and self.is_all_listed and self.files_planned == self.files_total:
             return self.rows_planned
         if self.rows_listed is None:
             self.rows_listed = self.count_total()
@@ -110,6 +123,10 @@ class ScanReport:
         if text not in self.notes:
             self.notes.append(text)
 
+    def count_rows(self, rows: int | None) -> None:
+        """``rows`` more are listed. None: rows that are not known."""
+        self.rows_listed = None if rows is None or self.rows_listed is None else self.rows_listed + rows
+
     def count_metadata(self, size_bytes: int) -> None:
         """One more metadata file of ``size_bytes`` was read."""
         self.metadata_files_read += 1
@@ -120,8 +137,7 @@ class ScanReport:
         mine, others = self.__dict__, other.__dict__
         for name in _COUNTERS:
             mine[name] += others[name]
-        unknown = self.rows_listed is None or other.rows_listed is None
-        self.rows_listed = None if unknown else (self.rows_listed or 0) + (other.rows_listed or 0)
+        self.count_rows(other.rows_listed)
         for name, seconds in other.seconds.items():
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
         for text in other.notes:
@@ -132,7 +148,8 @@ class ScanReport:
         hidden = ("rows_listed", "count_planned", "count_total")
         counters = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in hidden}
         counters["seconds"], counters["notes"] = dict(self.seconds), list(self.notes)
-        return {**counters, "rows_total": self.rows_total, "rows_planned": self.rows_planned}
+        totals = {"bytes_total": self.bytes_total, "rows_total": self.rows_total, "rows_planned": self.rows_planned}
+        return {**counters, **totals}
 
 
 _COUNTERS = tuple(f.name for f in fields(ScanReport) if f.default == 0 and f.name != "rows_listed")

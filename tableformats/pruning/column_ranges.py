@@ -77,11 +77,15 @@ class Range:
     indices: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> Range:
-        """The ranges of some files (``rows``: int64 indices). Not for ranges with ``indices``."""
+        """The ranges of some rows (int64 indices), which are files where there are no ``indices``."""
         at = to_arrow(rows)
         lower = pc.take(self.lower, at)
         upper = lower if self.upper is self.lower else pc.take(self.upper, at)
         return Range(lower, upper, self.may_value[rows], self.may_null[rows], self.may_nan[rows])
+
+    def of_files(self) -> Range:
+        """The same range with one row per file."""
+        return self if self.indices is None else self.take(self.indices)
 
     @staticmethod
     def concat(parts: Sequence[Range]) -> Range:

@@ -1,12 +1,13 @@
 """Evaluate a bound predicate for many files at once: verdicts from partition values, bounds and counts.
 
 For each file a predicate has a mask of possible outcomes, a subset of {TRUE, FALSE, NULL} (``_core/masks.py``). The
-masks of leaves come from ``leaves.py``. AND, OR and NOT combine masks by SQL's three-valued logic, so the predicate is
-not rewritten. The mask of the whole predicate gives the verdict: NONE if TRUE is not possible, and the file is dropped;
-ALL if only TRUE is possible, and no row needs to be filtered; otherwise SOME.
+masks of leaves come from ``leaves.py``, ``column_pairs.py`` and ``computed_conditions.py``. AND, OR, NOT and IS TRUE
+combine masks by SQL's three-valued logic, so the predicate is not rewritten. The mask of the whole predicate gives the
+verdict: NONE if TRUE is not possible, and the file is dropped; ALL if only TRUE is possible, and no row needs to be
+filtered; otherwise SOME.
 
 Partition values and bounds are evaluated together, so ``part = 1 OR id > 9`` prunes by both. A leaf that cannot be
-decided (a column compared with a column, the middle of a LIKE pattern) has all outcomes, and :attr:`notes` says so. A
+decided (the middle of a LIKE pattern) has all outcomes, and :attr:`notes` says so. A
 group of files (a manifest) with ranges of partition values is evaluated as if it were one file.
 
 Values have Spark's order throughout: NaN is the greatest number, -0.0 = 0.0, strings and binary by unsigned bytes.
@@ -21,11 +22,12 @@ import numpy as np
 import pyarrow as pa
 
 from .._core import pruning as kernels
-from .._core.masks import ALL, MAY_ANY, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOME
+from .._core.masks import ALL, IS_TRUE_TABLE, MAY_FALSE, MAY_NULL, MAY_TRUE, NONE, SOME
 from ..expressions import Expression
 from ..expressions import tree as ex
 from ..plugin.manifest_filter import Decision
 from ..schema import Field, is_floating
+from .column_pairs import ColumnPair
 from .column_ranges import (
     NAN_UNCOUNTED,
     BoundsRangeSource,
@@ -40,8 +42,11 @@ from .leaves import Leaf, combine_leaves, compile_leaf
 if TYPE_CHECKING:
     from ..plugin.partitions import PartitionSpec
     from ..plugin.statistics import Bounds
+    from .computed_conditions import ComputedCondition
 
 __all__ = ["ALL", "NONE", "SOME", "CompiledPredicate"]
+
+_IS_TRUE = np.frombuffer(IS_TRUE_TABLE, np.uint8)
 
 
 class CompiledPredicate:
@@ -63,25 +68,33 @@ class CompiledPredicate:
         self.predicate = predicate
         self.nan_is_absent = nan_is_absent
         self.notes: list[str] = []
-        self._leaves: dict[Expression, Leaf] = {}
+        self._leaves: dict[Expression, Leaf | ColumnPair | ComputedCondition] = {}
         columns: dict[int, Field] = {}
         for node in ex.walk(predicate):
-            if isinstance(node, (ex.And, ex.Or, ex.Not, ex.Constant)):
+            if isinstance(node, (ex.And, ex.Or, ex.Not, ex.IsTrue, ex.Constant)):
                 continue
-            leaf, note = compile_leaf(node)
+            leaf: Leaf | ColumnPair | ComputedCondition
+            if isinstance(node, ex.Holds):
+                # Imported here: other predicates do not pay for the functions of predicates.
+                from .computed_conditions import ComputedCondition
+
+                leaf = ComputedCondition(node)
+                note = leaf.note
+            else:
+                leaf, note = compile_leaf(node)
             if note is not None:
                 self.notes.append(note)
-            if leaf is not None:
-                self._leaves[node] = leaf
-                if not leaf.column.type.is_nested:
-                    columns[leaf.column.id] = leaf.column.field
+            self._leaves[node] = leaf
+            columns.update({c.id: c.field for c in leaf.columns if not c.type.is_nested})
         self._terms: dict[int, list[Expression | Leaf]] = {}
         for node in reversed([*ex.walk(predicate)]):  # children before their parents
             if isinstance(node, (ex.And, ex.Or)):
                 self._terms[id(node)] = self._terms_of(node)
         self.columns = tuple(columns.values())
         self._floats = [f.id for f in self.columns if is_floating(f.type)]
-        compared = {leaf.column.id for node, leaf in self._leaves.items() if not isinstance(node, ex.IsNull)}
+        compared = {
+            c.id for node, leaf in self._leaves.items() if not isinstance(node, ex.IsNull) for c in leaf.columns
+        }
         self.counted = frozenset(columns.keys() - compared)
 
     def _terms_of(self, node: ex.And | ex.Or) -> list[Expression | Leaf]:
@@ -105,7 +118,8 @@ class CompiledPredicate:
     def _leaf_of(self, node: Expression) -> Leaf | None:
         """The one leaf that a node is, or that its children were combined into. None: it is none."""
         if not isinstance(node, (ex.And, ex.Or)):
-            return self._leaves.get(node)
+            leaf = self._leaves.get(node)
+            return leaf if isinstance(leaf, Leaf) else None
         term = self._terms[id(node)][0]
         return term if isinstance(term, Leaf) and len(self._terms[id(node)]) == 1 else None
 
@@ -128,7 +142,9 @@ class CompiledPredicate:
         ordered.update(implied.source_id for implied in spec.implied)
         hashed = {f.source_id for f in spec.fields if f.transform.name == "bucket"}
         return any(
-            leaf.column.id in ordered or (leaf.values and leaf.column.id in hashed) for leaf in self._leaves.values()
+            any(c.id in ordered for c in leaf.columns)
+            or (isinstance(leaf, Leaf) and leaf.values and leaf.column.id in hashed)
+            for leaf in self._leaves.values()
         )
 
     # ---- verdicts ---------------------------------------------------------------------------------------------------
@@ -221,7 +237,7 @@ class CompiledPredicate:
     def _columns_of(self, node: Expression | Leaf) -> list[int]:
         if isinstance(node, Leaf):
             return [node.column.id]
-        return [self._leaves[below].column.id for below in ex.walk(node) if below in self._leaves]
+        return [c.id for below in ex.walk(node) if below in self._leaves for c in self._leaves[below].columns]
 
     def _evaluate(self, node: Expression | Leaf, sources: Sequence[RangeSource], n: int) -> np.ndarray:
         """The masks of a node, uint8[n], which the caller may overwrite."""
@@ -233,16 +249,16 @@ class CompiledPredicate:
             child = self._evaluate(node.child, sources, n)
             kernels.not_mask(child, child)
             return child
+        if isinstance(node, ex.IsTrue):
+            return _IS_TRUE[self._evaluate(node.child, sources, n)]
         if isinstance(node, (ex.And, ex.Or)):
             return _combined(node, (self._evaluate(term, sources, n) for term in self._terms[id(node)]))
         return self._leaf_outcomes(node, sources, n)
 
     def _leaf_outcomes(self, node: Expression, sources: Sequence[RangeSource], n: int) -> np.ndarray:
-        leaf = self._leaves.get(node)
-        if leaf is None:
-            return np.full(n, MAY_ANY, np.uint8)
+        leaf = self._leaves[node]
         mask = leaf.mask(sources, n)
-        if isinstance(node, ex.Comparison) and node.op == "!=":
+        if isinstance(leaf, Leaf) and isinstance(node, ex.Comparison) and node.op == "!=":
             kernels.not_mask(mask, mask)
         return mask
 

@@ -1,5 +1,6 @@
 """The leaves of a predicate: one comparison, IN, IS NULL, isnan, prefix or LIKE, evaluated over ranges of its column.
-Several leaves of one column are combined into one where that proves more (``combined_codes.py``).
+Several leaves of one column are combined into one where that proves more (``combined_codes.py``). Comparisons of two
+columns are in ``column_pairs.py``.
 
 A leaf gets a mask of possible outcomes from each source that knows something of its column. Each source knows a
 superset of the values that occur, so the outcomes are those that all masks have. If no outcome is left although each
@@ -22,6 +23,7 @@ from ..columnar import compute as pc
 from ..columnar.arrays import distinct, scalar, to_numpy
 from ..expressions import BoundColumn
 from ..expressions import tree as ex
+from .column_pairs import ColumnPair
 from .column_ranges import Range, RangeSource
 from .combined_codes import combined_codes
 from .literal_codes import (
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaf", "combine_leaves", "compile_leaf"]
 
+_WHY_NO_ORDER = "values are padded before they are compared, and bounds are not"
 _UNKNOWN_BUCKET = scalar(-1, pa.int64())
 
 
@@ -68,6 +71,11 @@ class Leaf:
     is_null_test: bool = False
     proves: bool = True
     _buckets: dict[PartitionField, np.ndarray | None] = field(default_factory=dict, compare=False)
+
+    @property
+    def columns(self) -> tuple[BoundColumn, ...]:
+        """The column, as the columns of a leaf that has several."""
+        return (self.column,)
 
     def mask(self, sources: Sequence[RangeSource], n: int) -> np.ndarray:
         """uint8[n]: the outcomes that all sources allow. Of ``!=`` those of ``=``."""
@@ -164,13 +172,13 @@ class Leaf:
         return np.array(found, np.int32)
 
 
-def compile_leaf(node: Any) -> tuple[Leaf | None, str | None]:
-    """A node that is neither AND, OR, NOT nor a constant, compiled.
+def compile_leaf(node: Any) -> tuple[Leaf | ColumnPair, str | None]:
+    """A leaf over columns, compiled.
 
     Returns
     -------
-    leaf : Leaf or None
-        None: pruning cannot use the node. Of ``!=`` the leaf of ``=``.
+    leaf : Leaf or ColumnPair
+        Of ``!=`` with a literal the leaf of ``=``.
     note : str or None
         What pruning cannot use of the node, in words.
     """
@@ -185,7 +193,8 @@ def compile_leaf(node: Any) -> tuple[Leaf | None, str | None]:
     note = None
     if isinstance(node, ex.Comparison):
         if isinstance(node.right, BoundColumn):
-            return None, f"{node} compares two columns and cannot prune"
+            pair = ColumnPair(node.op, column, node.right)
+            return pair, None if pair.has_order else f"{node} prunes by NULL counts only: {_WHY_NO_ORDER}"
         op = "=" if node.op in ("=", "!=", "<=>") else node.op
         assert isinstance(node.right, ex.Literal)
         matching = codes_matching_comparison(op, node.right, column.type)

@@ -62,6 +62,8 @@ def test_flags_of_counts_that_prove_little(pruning: ModuleType) -> None:
     # As many NULLs as values although no NULL: neither a value nor a NULL, in a file that has rows.
     assert flags(pruning, [[0], [0], [0], [None]], True) == [(True, True, False)]
     assert flags(pruning, [None, None, None, [1, None]], True) == [(True, True, True)] * 2
+    # All NULL: no NaN if nobody counted them, but a counted one contradicts the NULLs.
+    assert flags(pruning, [[2, 2], [2, 2], [None, 1], [2, 2]], True) == [(False, True, False), (True, True, True)]
 
 
 def test_flags_refuse_arrays_that_do_not_fit(pruning: ModuleType) -> None:

@@ -131,9 +131,9 @@ class TestCheck:
     def test_totals_that_skipped_row_groups_made_unknown(self, log: DeltaLog) -> None:
         write(log, 3, checksum(3, 30))
         snapshot = log.snapshot()
-        snapshot.verify(ScanReport(files_total=4, bytes_total=20, files_skipped_with_manifests=2))
+        snapshot.verify(ScanReport(files_total=4, bytes_listed=20, files_skipped_with_manifests=2))
         with pytest.raises(CorruptMetadataError):
-            snapshot.verify(ScanReport(files_total=4, bytes_total=20))
+            snapshot.verify(ScanReport(files_total=4, bytes_listed=20))
 
     def test_a_lost_tombstone_is_found(self, log: DeltaLog) -> None:
         """A compaction that dropped a remove brings the file back; only the checksum file can tell."""

@@ -263,9 +263,17 @@ MUTANTS = (
     Mutant(
         "nan-count-unknown-is-zero",
         "core/pruning:count_flags",
-        "may_nan[i] = has_nan and (not knows_nans or nans > 0)",
-        "may_nan[i] = has_nan and nans > 0",
+        "nan = has_nan and (nans > 0 if knows_nans else value)",
+        "nan = has_nan and nans > 0",
         "a NaN count that is not there is zero",
+        _EVIDENCE,
+    ),
+    Mutant(
+        "nulls-may-be-nan",
+        "core/pruning:count_flags",
+        "nan = has_nan and (nans > 0 if knows_nans else value)",
+        "nan = has_nan and (nans > 0 if knows_nans else True)",
+        "a column that is NULL in every row may hold a NaN, too",
         _EVIDENCE,
     ),
     Mutant(
@@ -302,7 +310,7 @@ MUTANTS = (
     ),
     Mutant(
         "prefix-equals-whole-string",
-        "core:compare",
+        "core/pruning:compare",
         "return order if order else (a_size > b_size) - (a_size < b_size)",
         "return order",
         "a string equals its prefix",

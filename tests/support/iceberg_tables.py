@@ -86,6 +86,8 @@ LIST = record(
     ("added_snapshot_id", 503, "long"),
     ("added_files_count", 504, ["null", "int"]),
     ("existing_files_count", 505, ["null", "int"]),
+    ("added_rows_count", 512, ["null", "long"]),
+    ("existing_rows_count", 513, ["null", "long"]),
     ("key_metadata", 519, ["null", "bytes"]),
     ("first_row_id", 520, ["null", "long"]),
     ("partitions", 507, ["null", {"type": "array", "items": SUMMARY, "element-id": 508}]),

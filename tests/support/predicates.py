@@ -16,6 +16,7 @@ from tableformats.expressions import (
     Comparison,
     Constant,
     Expression,
+    Holds,
     In,
     IsNaN,
     IsNull,
@@ -197,12 +198,12 @@ def _leaves(draw: st.DrawFn) -> Expression:
 
 
 def comparable(a: BoundColumn, b: BoundColumn) -> bool:
-    """Whether binding lets the two columns meet."""
+    """Whether binding lets the two columns meet as they are, with no cast of one of them."""
     try:
-        bind(Comparison("=", a, b), SCHEMA)
+        bound = bind(Comparison("=", a, b), SCHEMA)
     except (ValueError, NotImplementedError):
         return False
-    return True
+    return not isinstance(bound, Holds)
 
 
 def written() -> st.SearchStrategy[Expression]:

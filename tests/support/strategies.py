@@ -7,6 +7,7 @@ its rows, by its own plain code and PyIceberg's transforms, never by the library
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import Any
@@ -184,8 +185,9 @@ def partition_value(transform: str, kind: str, value: Any) -> Any:
 
 
 @st.composite
-def model_tables(draw: st.DrawFn) -> ModelTable:
-    names = draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=3))
+def model_tables(draw: st.DrawFn, names: Sequence[str] = ()) -> ModelTable:
+    """With columns of these kinds; without ``names`` of any."""
+    names = names or draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=3))
     kinds = dict(enumerate(names, start=1))
     schema = Schema(tuple(Field(i, f"c{i}", type_of(kind)) for i, kind in kinds.items()))
     partition_fields = []
@@ -289,14 +291,45 @@ def predicates_over(draw: st.DrawFn, columns: dict[str, tuple[str, list[Any]]], 
     if shape == "like":
         return ex.Like(column, draw(st.text(alphabet="ab", max_size=2)) + draw(st.sampled_from(["%", "_%", "%b", ""])))
     if shape == "columns":
-        return ex.Comparison(draw(st.sampled_from(ex.COMPARISONS)), column, column)
+        others = [n for n, (k, _) in sorted(columns.items()) if family(k) == family(kind)]
+        return ex.Comparison(
+            draw(st.sampled_from(ex.COMPARISONS)), column, ex.Reference((draw(st.sampled_from(others)),))
+        )
     return ex.Comparison(draw(st.sampled_from(ex.COMPARISONS)), column, draw(literal))
+
+
+def family(kind: str) -> str:
+    """The group of kinds that compare with each other."""
+    if kind in ("int", "long", "float", "double") or kind in DECIMALS:
+        return "number"
+    return "instant" if kind in ("date", "timestamp", "timestamp_ntz") else kind
 
 
 @st.composite
 def tables_and_predicates(draw: st.DrawFn) -> tuple[ModelTable, ex.Expression]:
     table = draw(model_tables())
-    return table, bind(draw(predicates(table)), table.schema)
+    return table, _with_tests_for_true(draw, bind(draw(predicates(table)), table.schema))
+
+
+def _with_tests_for_true(draw: st.DrawFn, node: ex.Expression) -> ex.Expression:
+    """A bound predicate, some of whose parts are tested for being TRUE."""
+    if isinstance(node, (ex.And, ex.Or)):
+        node = type(node)(tuple(_with_tests_for_true(draw, child) for child in node.children))
+    elif isinstance(node, ex.Not):
+        node = ex.Not(_with_tests_for_true(draw, node.child))
+    return ex.IsTrue(node) if draw(st.integers(0, 7)) == 0 else node
+
+
+@st.composite
+def tables_of_pairs(draw: st.DrawFn) -> tuple[ModelTable, ex.Expression]:
+    """Tables with two columns that compare, and one comparison of these."""
+    left = draw(st.sampled_from(sorted(VALUES)))
+    right = draw(st.sampled_from([kind for kind in sorted(VALUES) if family(kind) == family(left)]))
+    table = draw(model_tables((left, right)))
+    names = draw(st.sampled_from([("c1", "c2"), ("c2", "c1"), ("c1", "c2"), ("c2", "c1"), ("c1", "c1")]))
+    pair = [ex.Reference((name,)) for name in names]
+    written = ex.Comparison(draw(st.sampled_from(ex.COMPARISONS)), pair[0], pair[1])
+    return table, bind(ex.Not(written) if draw(st.booleans()) else written, table.schema)
 
 
 def partition_array(table: ModelTable) -> pa.StructArray:

@@ -1,53 +1,17 @@
-"""Evaluate a bound predicate over Arrow rows, with SQL's three-valued logic and Spark's order.
+"""Evaluate a bound predicate over the rows of an Arrow batch.
 
-The result is a boolean array with nulls for NULL; the rows of a scan are those where it is true. Binding has converted
-literals to their column's type (see :mod:`tableformats.expressions`). So integers, dates and timestamps compare as
-integers, and nothing is rounded.
-
-Source: Spark SQL reference, "NaN Semantics", "NULL Semantics", "LIKE".
+The result is a boolean array with nulls for NULL; the rows of a scan are those where it is true. What the predicate
+means is in :mod:`tableformats.expressions.evaluation`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from functools import reduce
-from typing import Any
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...columnar.arrays import pad_strings
-from ...errors import InvalidPredicateError
-from ...expressions import (
-    And,
-    BoundColumn,
-    Comparison,
-    Constant,
-    Expression,
-    In,
-    IsNaN,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Or,
-    StartsWith,
-    like_parts,
-)
-from ...schema import DecimalType, Type, arrow_type, is_floating
-from ...schema.datetimes import DAY_US
+from ...expressions import BoundColumn, Constant, Expression, evaluation
 
 __all__ = ["evaluate", "keep_matching"]
-
-_OPERATORS: dict[str, Callable[[Any, Any], pa.Array]] = {
-    "=": pc.equal,
-    "!=": pc.not_equal,
-    "<": pc.less,
-    "<=": pc.less_equal,
-    ">": pc.greater,
-    ">=": pc.greater_equal,
-}
 
 
 def keep_matching(expression: Expression, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -75,37 +39,11 @@ def evaluate(expression: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
     Raises
     ------
     InvalidPredicateError
-        A LIKE pattern is too long for the regular-expression engine.
+        A LIKE pattern is too long for the regular-expression engine, or a value cannot be computed in ANSI mode.
+    UnsupportedFeatureError
+        Arrow does not compute a function exactly as Spark does.
     """
-    if isinstance(expression, And):
-        return reduce(pc.and_kleene, (evaluate(child, batch) for child in expression.children))
-    if isinstance(expression, Or):
-        return reduce(pc.or_kleene, (evaluate(child, batch) for child in expression.children))
-    if isinstance(expression, Not):
-        return pc.invert(evaluate(expression.child, batch))
-    if isinstance(expression, Constant):
-        return pa.repeat(pa.scalar(expression.value, pa.bool_()), batch.num_rows)
-    return _leaf(expression, batch)
-
-
-def _leaf(node: Expression, batch: pa.RecordBatch) -> pa.BooleanArray:
-    if isinstance(node, Comparison):
-        return _comparison(node, batch)
-    if isinstance(node, In):
-        return _in(_bound(node.column), node.literals, batch)
-    if isinstance(node, IsNull):
-        return pc.is_null(_values(_bound(node.column), batch))
-    if isinstance(node, IsNaN):
-        return pc.fill_null(pc.is_nan(_values(_bound(node.column), batch)), False)
-    if isinstance(node, StartsWith):
-        return pc.starts_with(_values(_bound(node.column), batch), pattern=node.prefix)
-    assert isinstance(node, Like)
-    return _like(_values(_bound(node.column), batch), node.pattern)
-
-
-def _bound(column: Any) -> BoundColumn:
-    assert isinstance(column, BoundColumn), "predicates are bound before they are evaluated"
-    return column
+    return evaluation.evaluate(expression, lambda column: _values(column, batch), batch.num_rows)
 
 
 def _values(column: BoundColumn, batch: pa.RecordBatch) -> pa.Array:
@@ -114,133 +52,3 @@ def _values(column: BoundColumn, batch: pa.RecordBatch) -> pa.Array:
     for field in column.path[1:]:
         values = pc.struct_field(values, [values.type.get_field_index(field.name)])
     return values
-
-
-def _comparable(values: pa.Array, kind: Type) -> pa.Array:
-    """The values in a type that Arrow orders as SQL does: integers for dates, times and timestamps."""
-    name = str(kind)
-    if name == "date":
-        return values.cast(pa.date32()).cast(pa.int32())
-    if name.startswith(("time", "timestamp")):
-        return values.cast(arrow_type(kind)).cast(pa.int64())
-    if name == "boolean":
-        return values.cast(pa.uint8())
-    if is_floating(kind):
-        return values.cast(pa.float64())
-    if name in ("binary", "uuid") or name.startswith("fixed"):
-        return values.cast(pa.binary())
-    return values.cast(arrow_type(kind))
-
-
-def _scalar(literal: Literal, values: pa.Array) -> pa.Scalar:
-    value = int(literal.value) if isinstance(literal.value, bool) else literal.value
-    return pa.scalar(value, values.type)
-
-
-def _comparison(node: Comparison, batch: pa.RecordBatch) -> pa.BooleanArray:
-    left = _bound(node.column)
-    values = _values(left, batch)
-    op = "=" if node.op == "<=>" else node.op
-    if isinstance(node.right, Literal):
-        operand = _comparable(values, left.type)
-        answer = _compare(op, operand, _scalar(node.right, operand))
-        return pc.fill_null(answer, False) if node.op == "<=>" else answer
-    right = _bound(node.right)
-    others = _values(right, batch)
-    if left.padded_length and right.padded_length:
-        longer = max(left.padded_length, right.padded_length)
-        values, others = pad_strings(values, longer), pad_strings(others, longer)
-    answer = _compare_columns(op, (values, left.type), (others, right.type))
-    if node.op == "<=>":
-        both_null = pc.and_(pc.is_null(values), pc.is_null(others))
-        return pc.or_(both_null, pc.fill_null(answer, False))
-    return answer
-
-
-def _compare(op: str, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanArray:
-    """Compare two operands of the same comparable type; NULL where one is NULL."""
-    if pa.types.is_floating(left.type):
-        return pc.invert(_float_compare("=", left, right)) if op == "!=" else _float_compare(op, left, right)
-    return _OPERATORS[op](left, right)
-
-
-def _float_compare(op: str, left: pa.Array, right: pa.Array | pa.Scalar) -> pa.BooleanArray:
-    """IEEE comparison, except that NaN equals NaN and is greater than every other number."""
-    left_nan, right_nan = pc.is_nan(left), pc.is_nan(right)
-    ordered = _OPERATORS[op](left, right)  # FALSE where a side is NaN
-    if op == "=":
-        return pc.or_(ordered, pc.and_(left_nan, right_nan))
-    greater, lesser = (left_nan, right_nan) if op in (">", ">=") else (right_nan, left_nan)
-    if op in (">=", "<="):
-        return pc.or_(ordered, greater)
-    return pc.or_(ordered, pc.and_(greater, pc.invert(lesser)))
-
-
-def _compare_columns(op: str, left: tuple[pa.Array, Type], right: tuple[pa.Array, Type]) -> pa.BooleanArray:
-    (a, a_type), (b, b_type) = left, right
-    kinds = {str(a_type), str(b_type)}
-    if "date" in kinds and len(kinds) == 2:
-        return _compare_with_dates(op, left, right)
-    if is_floating(a_type) or is_floating(b_type):
-        return _compare(op, _as_doubles(a, a_type), _as_doubles(b, b_type))
-    if isinstance(a_type, DecimalType) or isinstance(b_type, DecimalType):
-        scale = max(kind.scale for kind in (a_type, b_type) if isinstance(kind, DecimalType))
-        common = pa.decimal256(76, scale)  # holds every 38-digit number at every scale
-        return _compare(op, a.cast(common), b.cast(common))
-    return _compare(op, _comparable(a, a_type), _comparable(b, b_type))
-
-
-def _as_doubles(values: pa.Array, kind: Type) -> pa.Array:
-    """Values rounded to the nearest double. Decimals are cast as text, because Arrow's own cast rounds them twice."""
-    if isinstance(kind, DecimalType):
-        values = values.cast(pa.string())
-    return values.cast(pa.float64(), safe=False)
-
-
-def _compare_with_dates(op: str, left: tuple[pa.Array, Type], right: tuple[pa.Array, Type]) -> pa.BooleanArray:
-    """Compare a date with a timestamp: first the day, then the time of day, since dates as microseconds overflow."""
-    (a_day, a_rest), (b_day, b_rest) = _days_and_rest(*left), _days_and_rest(*right)
-    same_day = pc.equal(a_day, b_day)
-    by_rest = pc.and_(same_day, _OPERATORS[op](a_rest, b_rest))
-    if op == "=":
-        return by_rest
-    return pc.or_(by_rest, pc.and_(pc.invert(same_day), _OPERATORS[op](a_day, b_day)))
-
-
-def _days_and_rest(values: pa.Array, kind: Type) -> tuple[pa.Array, pa.Array]:
-    numbers = _comparable(values, kind).cast(pa.int64())
-    if str(kind) == "date":
-        return numbers, pc.multiply(numbers, pa.scalar(0, pa.int64()))
-    quotient = pc.divide(numbers, pa.scalar(DAY_US, pa.int64()))  # rounds towards zero
-    rest = pc.subtract(numbers, pc.multiply(quotient, pa.scalar(DAY_US, pa.int64())))
-    borrow = pc.less(rest, pa.scalar(0, pa.int64())).cast(pa.int64())
-    return pc.subtract(quotient, borrow), pc.add(rest, pc.multiply(borrow, pa.scalar(DAY_US, pa.int64())))
-
-
-def _in(column: BoundColumn, literals: tuple[Literal, ...], batch: pa.RecordBatch) -> pa.BooleanArray:
-    values = _comparable(_values(column, batch), column.type)
-    listed = [_scalar(literal, values) for literal in literals]
-    if pa.types.is_floating(values.type):
-        values = pc.add(values, 0.0)  # turns -0.0 into 0.0, which is_in takes for another value
-        numbers = [s for s in listed if not math.isnan(s.as_py())]
-        found = pc.is_in(values, value_set=pa.array([s.as_py() for s in numbers], values.type))
-        if len(numbers) < len(listed):
-            found = pc.or_(found, pc.fill_null(pc.is_nan(values), False))
-    else:
-        found = pc.is_in(values, value_set=pa.array([s.as_py() for s in listed], values.type))
-    return pc.if_else(pc.is_valid(values), found, pa.scalar(None, pa.bool_()))
-
-
-def _like(values: pa.Array, pattern: str) -> pa.BooleanArray:
-    pieces = []
-    for character, is_wildcard in like_parts(pattern):
-        if is_wildcard:
-            pieces.append(".*" if character == "%" else ".")
-        else:
-            pieces.append(character if character.isalnum() else f"\\x{{{ord(character):x}}}")
-    try:
-        return pc.match_substring_regex(values, pattern=rf"(?s)\A{''.join(pieces)}\z")
-    except pa.ArrowInvalid:
-        raise InvalidPredicateError(
-            f"the LIKE pattern {pattern[:40]!r}... of {len(pattern)} characters is too long"
-        ) from None

@@ -173,6 +173,7 @@ class CheckpointFile:
         files = sum(group.adds for group in skipped)
         report.files_total += files
         report.files_skipped_with_manifests += files
+        report.count_rows(None if files else 0)
         if files and has_newer:
             report.note(_COUNTS_REMOVED)
         skipped_numbers = {group.number for group in skipped}

@@ -1,4 +1,9 @@
-"""The files of one Iceberg table: from the paths in its metadata to bytes, wherever the table is stored now."""
+"""The files of one Iceberg table: from the paths in its metadata to bytes, wherever the table is stored now.
+
+Some writers store a relative location, and paths that begin with it (DuckDB: ``data/persistent/t`` and
+``data/persistent/t/data/x.parquet``). They counted from the writer's working directory, which nobody knows, so the
+location then stands for the table's directory. Other relative paths count from the table's directory.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["TableFiles"]
 
 _ABSOLUTE = re.compile(r"^/|^[A-Za-z][A-Za-z0-9+.-]+:/")
+_DOTS = re.compile(r"^(?:\./+)+")
+"""What a relative path may begin with and mean nothing by it."""
 
 ENCRYPTED = b"AGS1"
 """The first bytes of an encrypted metadata file. Source: Iceberg spec, "AES GCM Stream file format"."""
@@ -52,19 +59,29 @@ class TableFiles:
         self.cache = cache
         self.directory = directory
         self._relocate = relocate
+        self._relative: list[str] = []
+        """Prefixes of relative paths that the storage moves; each ends with a slash."""
         self.follow(location)
 
     def follow(self, location: str) -> None:
         """Also resolve the paths of a newer metadata file of the table, whose location is ``location``."""
-        if isinstance(self._relocate, Mapping):
-            for old, new in self._relocate.items():
-                self.storage.relocate(old, new)
-        elif self._relocate:
+        location = _without_dots(strip_trailing(normalize(location)))
+        is_relative = location not in ("", ".") and _ABSOLUTE.match(location) is None
+        mapped = dict(self._relocate) if isinstance(self._relocate, Mapping) else {}
+        for old, new in mapped.items():
+            self._move(_without_dots(old), new)
+        if is_relative and f"{location}/".startswith(tuple(self._relative)):
+            return
+        if is_relative or self._relocate is True:
             # Metadata and file paths may spell the store differently, so the bare path is a prefix too.
-            full = strip_trailing(normalize(location))
-            for prefix in dict.fromkeys((full, without_authority(full))):
+            for prefix in dict.fromkeys((location, without_authority(location))):
                 for old, new in common_move(prefix, self.directory):
-                    self.storage.relocate(old, new)
+                    self._move(old, new)
+
+    def _move(self, old: str, new: str) -> None:
+        self.storage.relocate(old, new)
+        if _ABSOLUTE.match(old) is None:
+            self._relative.append(strip_trailing(old) + "/")
 
     def locate(self, stored: str) -> str:
         """Make one stored path absolute. Raises PathNotAllowedError."""
@@ -79,7 +96,11 @@ class TableFiles:
             return self.storage.resolve(stored)
         relative = pc.invert(pc.match_substring_regex(stored, _ABSOLUTE.pattern))
         if pc.any(relative).as_py():
-            stored = pc.if_else(relative, pc.binary_join_element_wise(self.directory, stored, "/"), stored)
+            named = pc.replace_substring_regex(stored, pattern=_DOTS.pattern, replacement="")
+            below = pc.binary_join_element_wise(self.directory, named, "/")
+            for prefix in self._relative:
+                below = pc.if_else(pc.starts_with(named, prefix), named, below)
+            stored = pc.if_else(relative, below, stored)
         return self.storage.resolve(stored)
 
     def check(self, stored: pa.Array) -> None:
@@ -88,7 +109,10 @@ class TableFiles:
             self.resolve(stored)
 
     def _absolute(self, stored: str) -> str:
-        return stored if _ABSOLUTE.match(stored) else f"{self.directory}/{stored}"
+        if _ABSOLUTE.match(stored):
+            return stored
+        named = _without_dots(stored)
+        return named if named.startswith(tuple(self._relative)) else f"{self.directory}/{named}"
 
     def read(self, stored: str, what: str, buffer: ReusableBuffer | None = None) -> tuple[bytes | memoryview, str]:
         """Read a metadata file.
@@ -124,3 +148,7 @@ class TableFiles:
                 f"the {what} is encrypted", path=path, field="encryption-keys", hint="Encrypted tables are not read yet"
             )
         return data, path
+
+
+def _without_dots(path: str) -> str:
+    return _DOTS.sub("", path)

@@ -107,16 +107,19 @@ class Manifest(NamedTuple):
         return max(self.added_files, 0) + max(self.existing_files, 0)
 
 
-_LIVE_COUNTS = (Manifest._fields.index("added_files"), Manifest._fields.index("existing_files"))
+_ADDED_FILES, _ADDED_ROWS = Manifest._fields.index("added_files"), Manifest._fields.index("added_rows")
+"""The count of existing ones comes next to each."""
 
 
 class _Numbers(NamedTuple):
-    """Columns of the list by which manifests are selected, [n] each. ``spec_id`` is -1 where it is unknown."""
+    """Columns of the list by which manifests are selected, [n] each, and [n, 2] of files and rows: added
+    and existing ones. Unknown values are -1."""
 
     content: np.ndarray
     spec_id: np.ndarray
     has_live: np.ndarray
-    live_files: np.ndarray
+    files: np.ndarray
+    rows: np.ndarray
 
 
 @dataclass
@@ -197,23 +200,42 @@ class ManifestList:
                 keep[rows], unneeded_here = self._decide(rows, spec, manifest_filter)
                 unneeded |= unneeded_here
         if report is not None:
-            skipped = considered & ~keep
             report.manifests_total += int(np.count_nonzero(considered))
-            report.manifests_skipped += int(np.count_nonzero(skipped))
-            files = int(numbers.live_files[skipped].sum())
-            report.files_total += files
-            report.files_skipped_with_manifests += files
+            self._count_skipped(np.flatnonzero(considered & ~keep), report, added_alone=added_by is not None)
         return [(self.manifests[i], unneeded.get(i, frozenset())) for i in np.flatnonzero(keep).tolist()]
+
+    def _count_skipped(self, skipped: np.ndarray, report: ScanReport, *, added_alone: bool) -> None:
+        """Count the manifests at ``skipped``, and their live files (or those that they add) and rows, as far as the
+        list counts them."""
+        counted = slice(1 if added_alone else 2)
+        files, rows = self._numbers.files[skipped, counted], self._numbers.rows[skipped, counted]
+        report.manifests_skipped += len(skipped)
+        n_files = int(np.maximum(files, 0).sum())
+        report.files_total += n_files
+        report.files_skipped_with_manifests += n_files
+        uncounted = int(np.count_nonzero((files < 0).any(axis=1)))
+        report.manifests_uncounted += uncounted
+        if uncounted:
+            report.note(
+                "the manifest list does not say how many files some of the skipped manifests have: "
+                "the files in total, and shares of them, are without these"
+            )
+        rows = rows[(files != 0).any(axis=1)]
+        report.count_rows(None if (rows < 0).any() else sum(rows.ravel().tolist()))
 
     @cached_property
     def _numbers(self) -> _Numbers:
         manifests = self.manifests
-        added, existing = (np.array([m[i] for m in manifests], np.int64) for i in _LIVE_COUNTS)
+        files, rows = (
+            np.array([m[first : first + 2] for m in manifests], np.int64).reshape(-1, 2)
+            for first in (_ADDED_FILES, _ADDED_ROWS)
+        )
         return _Numbers(
             content=np.array([m.content for m in manifests], np.int64),
             spec_id=np.array([-1 if m.spec_id is None else m.spec_id for m in manifests], np.int64),
-            has_live=(added != 0) | (existing != 0),
-            live_files=np.maximum(added, 0) + np.maximum(existing, 0),
+            has_live=(files != 0).any(axis=1),
+            files=files,
+            rows=rows,
         )
 
     def _decide(

@@ -1,0 +1,66 @@
+"""WHERE clauses as users write them: a scan takes them, and returns the rows that Spark returned.
+
+Spark's answers stand in ``where_answers.json``; ``tests/spark/test_where_clauses.py`` compares them with Spark again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import tableformats as tf
+from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
+from tests.expressions import where_clauses
+
+deltalake = pytest.importorskip("deltalake", reason="needs the extra [test]")
+
+ACCEPTED = 98
+ANSWERS = json.loads((Path(__file__).parent / "where_answers.json").read_text())
+EVERY = [clause for clauses in where_clauses.CLAUSES.values() for clause in clauses]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> tf.Table:
+    root = tmp_path_factory.mktemp("where") / "table"
+    for rows in where_clauses.files():
+        deltalake.write_deltalake(str(root), rows, mode="append", partition_by=where_clauses.PARTITIONS)
+    return tf.open_table(root)
+
+
+def ids(answer: str) -> list[int]:
+    """The rows of a stored answer: bit ``i`` is set if row ``i`` matches."""
+    bits = int(answer, 16)
+    return [i for i in range(where_clauses.ROWS) if bits >> i & 1]
+
+
+def test_every_clause_has_an_answer() -> None:
+    assert len(set(EVERY)) == len(EVERY)
+    assert set(ANSWERS) == set(EVERY)
+
+
+def test_accepted_clauses_give_the_rows_of_spark(table: tf.Table) -> None:
+    refused: Counter[str] = Counter()
+    wrong = []
+    for clause in EVERY:
+        try:
+            found = table.scan(clause, columns=["id"]).to_arrow()["id"].to_pylist()
+        except (InvalidPredicateError, UnsupportedFeatureError) as error:
+            refused[f"{clause}: {error}"] += 1
+            continue
+        if sorted(found) != ids(ANSWERS[clause]):
+            wrong.append(clause)
+    print("\n".join(refused))
+    assert not wrong
+    accepted = len(EVERY) - refused.total()
+    print(f"{accepted} of {len(EVERY)} accepted")
+    assert accepted >= ACCEPTED
+
+
+@pytest.mark.parametrize(("clause", "message"), where_clauses.REFUSED.items())
+def test_other_clauses_are_refused_with_a_reason(table: tf.Table, clause: str, message: str) -> None:
+    with pytest.raises((InvalidPredicateError, UnsupportedFeatureError)) as error:
+        table.scan(clause).to_arrow()
+    assert message in str(error.value).lower()
