@@ -71,6 +71,10 @@ def _metadata(report: ScanReport) -> list[_Row]:
         rows.append(_part("- skipped", report.delete_manifests_skipped, report.delete_manifests_total))
     rows.append(("metadata files read", count_text(report.metadata_files_read), ""))
     rows.append(("metadata bytes read", bytes_text(report.metadata_bytes_read), ""))
+    if report.requests:
+        rows.append(("requests to the store", count_text(report.requests), ""))
+        rows.append(("- one after the other", count_text(report.longest_chain), ""))
+        rows.append(("- bytes", bytes_text(report.request_bytes), ""))
     return rows
 
 

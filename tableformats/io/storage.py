@@ -7,29 +7,41 @@ Local files are read directly; all else by the stores in ``stores/``.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import CorruptMetadataError, TableNotFoundError
 from ..limits import DEFAULT_LIMITS, Limits
 from ..runtime.concurrency import cached_property
+from ..runtime.io_threads import ReadAhead
 from ..runtime.pickling import Portable
 from .local_writes import link_local, write_local
 from .path_policy import PathPolicy
 from .paths import normalize, scheme_of, strip_trailing
+from .recent_bytes import RecentBytes
 from .redaction import HiddenOptions, Redactor, without_credentials
+from .request_meter import RequestMeter
 from .stores.base import FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
 from .stores.file_system import open_file_system, store_of_object
 from .stores.opening import open_store
-from .stores.remote_file import RemoteFile
+from .stores.remote_file import TAIL_BYTES, RemoteFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.fs
 
-__all__ = ["FileInfo", "PutOutcome", "Storage", "missing_file"]
+__all__ = ["WHOLE_BYTES", "FileInfo", "PutOutcome", "Storage", "missing_file"]
+
+Found = TypeVar("Found")
+WHOLE_BYTES = 8 << 20
+"""Immutable remote files of at most this size are read whole, by one request."""
+_RECENT_BYTES = 64 << 20
+_KEYS_PER_PAGE = 1000
 
 
 def missing_file(what: str, path: str) -> CorruptMetadataError:
@@ -89,6 +101,14 @@ class Storage(Portable):
         self._redactor = Redactor(self._options, [text, *allowed])
         self._paths = PathPolicy(self.root, allowed)
         self._stores: dict[str, ObjectStore] = {}
+        self._fresh_state()
+
+    def _fresh_state(self) -> None:
+        """What belongs to this process alone."""
+        self.meter = RequestMeter()
+        self._recent = RecentBytes(_RECENT_BYTES)
+        self._ahead: tuple[ReadAhead[Any], ...] = ()
+        self._remembered: dict[tuple[str, str], Future[Any]] | None = None
 
     def __repr__(self) -> str:
         return f"Storage({self.root!r})"
@@ -97,7 +117,11 @@ class Storage(Portable):
         state = {name: getattr(self, name) for name in ("limits", "root", "_paths")}
         return {**state, "_uri": self.root, "_options": {}, "_redactor": Redactor({}, ()), "_stores": {}}
 
-    @property
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._fresh_state()
+
+    @cached_property
     def is_local(self) -> bool:
         """Whether the root is on the local file system."""
         return scheme_of(self.root) is None
@@ -172,6 +196,19 @@ class Storage(Portable):
             self.limits.check("metadata_bytes", wanted, "bytes", path=path)
             return bytes(source.read_at(wanted, offset))
 
+    def read_if_there(self, path: str) -> bytes | None:
+        """:meth:`read_bytes` of a whole remote file; None where there is no such file. Asked once while opening."""
+
+        def read() -> bytes | None:
+            waited_for = self.meter.chain
+            try:
+                return self.read_bytes(path)
+            except FileNotFoundError:
+                self.meter.count(waited_for, 0)
+                return None
+
+        return self._asked_once("bytes", path, read)
+
     def read_into(self, path: str, allocate: Callable[[int], memoryview]) -> memoryview:
         """The bytes of an absolute path, in memory that the caller gives.
 
@@ -200,19 +237,140 @@ class Storage(Portable):
         """The bytes of a remote file, within the limits, by one request."""
         if offset < 0 or (length or 0) < 0:
             raise past_the_end(path, offset, length or 0, 0)
+        if offset == 0 and length is None and (found := self._taken(path)) is not None:
+            return found  # type: ignore[no-any-return]
+        return self._request(path, offset, length, self.meter.chain)
+
+    def _request(self, path: str, offset: int, length: int | None, waited_for: int) -> memoryview:
         try:
-            return self.store_of(path).get(path, offset, length, self.limits.metadata_bytes)
+            data = self.store_of(path).get(path, offset, length, self.limits.metadata_bytes)
         except TooLongError as error:
             raise self.limits.exceeded("metadata_bytes", f"{error.size} bytes", path=path) from None
+        self.meter.count(waited_for, len(data))
+        return data
+
+    def _request_tail(self, path: str, waited_for: int) -> tuple[memoryview, int]:
+        found = self.store_of(path).tail(path, TAIL_BYTES)
+        self.meter.count(waited_for, len(found[0]))
+        return found
 
     def open_file(self, path: str) -> pa.NativeFile:
         """A random-access file over an absolute path. Raises FileNotFoundError, StoreError; OSError if it is local."""
-        import pyarrow as pa
 
         if scheme_of(path) is None:
             filesystem, inner = self.filesystem_path(path)
             return filesystem.open_input_file(inner)
-        return pa.PythonFile(RemoteFile(self.store_of(path), path, lambda size: None), "r")
+        return self._open_remote(path, lambda: self._request_tail(path, self.meter.chain))
+
+    def _open_remote(self, path: str, tail: Callable[[], tuple[memoryview, int]]) -> pa.NativeFile:
+        import pyarrow as pa
+
+        meter = self.meter
+        return pa.PythonFile(RemoteFile(self.store_of(path), path, tail(), lambda n: meter.count(meter.chain, n)), "r")
+
+    def open_immutable(self, path: str, size: int, mtime_ms: int, whole: bool = True) -> pa.NativeFile:
+        """:meth:`open_file` for a file whose content never changes, and that is opened several times.
+
+        A small remote file is read whole. The bytes of those that were read last are kept in memory.
+
+        Parameters
+        ----------
+        size, mtime_ms : int
+            What a listing or the metadata say of the file; a file with others is another file.
+        whole : bool
+            Whether a remote file of at most :data:`WHOLE_BYTES` is read whole.
+        """
+        import pyarrow as pa
+
+        if scheme_of(path) is None:
+            return self.open_file(path)
+        if whole and 0 < size <= WHOLE_BYTES:
+            data = self._recent.get((path, size, mtime_ms), lambda: self._get(path), len)
+            return pa.BufferReader(pa.py_buffer(data))
+
+        def read() -> tuple[memoryview, int]:
+            found: tuple[memoryview, int] | None = self._taken((path, "tail"))
+            return found or self._request_tail(path, self.meter.chain)
+
+        return self._open_remote(
+            path, lambda: self._recent.get((path, size, mtime_ms, "tail"), read, lambda found: len(found[0]))
+        )
+
+    # ---- reading ahead ----------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def reading_ahead(
+        self, files: Iterable[tuple[str, int]], immutable: Iterable[FileInfo] = (), whole: bool = True
+    ) -> Iterator[None]:
+        """Within this context remote files are being read before they are asked for, all together.
+
+        Nothing happens for local files. A file that nobody asks for was read in vain.
+
+        Parameters
+        ----------
+        files : iterable of (path, bytes)
+            Absolute paths, in the order in which :meth:`read_bytes` or :meth:`read_into` will ask for them, with about
+            the sizes.
+        immutable : iterable of FileInfo
+            Files for :meth:`open_immutable`. Of large ones the end is read.
+        whole : bool
+            As :meth:`open_immutable` will be told.
+        """
+        if self.is_local:
+            yield
+            return
+        base = self.meter.chain
+        wanted: dict[Hashable, tuple[int, Callable[[], Any]]] = {}
+        for path, size in files:
+            wanted[path] = max(size, 1), partial(self._request, path, 0, None, base)
+        for file in immutable:
+            key = file.path, file.size, file.mtime_ms
+            if whole and 0 < file.size <= WHOLE_BYTES:
+                if key not in self._recent:
+                    wanted[file.path] = file.size, partial(self._request, file.path, 0, None, base)
+            elif (*key, "tail") not in self._recent:
+                wanted[file.path, "tail"] = TAIL_BYTES, partial(self._request_tail, file.path, base)
+        wanted = {key: work for key, work in wanted.items() if scheme_of(key if isinstance(key, str) else key[0])}  # type: ignore[index]
+        ahead = ReadAhead(wanted, self.store_of(self.root).max_concurrency)
+        self._ahead = (*self._ahead, ahead)
+        try:
+            yield
+        finally:
+            self._ahead = tuple(one for one in self._ahead if one is not ahead)
+            ahead.close()
+
+    def _taken(self, key: Hashable) -> Any:
+        """What was read ahead for ``key``; None: nothing was. Raises as reading does."""
+        for ahead in self._ahead:
+            if (future := ahead.take(key)) is not None:
+                return future.result()
+        return None
+
+    @contextlib.contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Within this context, which lasts while a table is opened, a remote store is asked each question once.
+
+        Nothing that was remembered outlives the context, so later calls see what other processes have written.
+        """
+        self._remembered = None if self.is_local else {}
+        try:
+            yield
+        finally:
+            self._remembered = None
+
+    def _asked_once(self, question: str, path: str, ask: Callable[[], Found]) -> Found:
+        """The answer to a question about a path; threads that ask the same at the same time wait for one request."""
+        remembered = self._remembered
+        if remembered is None:
+            return ask()
+        mine: Future[Found] = Future()
+        found: Future[Found] = remembered.setdefault((question, path), mine)
+        if found is mine:
+            try:
+                mine.set_result(ask())
+            except BaseException as error:
+                mine.set_exception(error)
+        return found.result()
 
     # ---- listing ----------------------------------------------------------------------------------------------------
 
@@ -224,7 +382,7 @@ class Storage(Portable):
         from pyarrow import fs
 
         if scheme_of(path) is not None:
-            return [*self.store_of(path).list(path)]
+            return self._asked_once("list", path, lambda: self._listed(path))
         found = []
         for info in self.filesystem_path(path)[0].get_file_info(fs.FileSelector(path, allow_not_found=True)):
             if info.type == fs.FileType.File:
@@ -232,21 +390,59 @@ class Storage(Portable):
                 found.append(FileInfo(info.base_name, f"{path}/{info.base_name}", info.size or 0, mtime))
         return sorted(found, key=lambda info: info.name)
 
+    def _listed(self, path: str) -> builtins.list[FileInfo]:
+        waited_for = self.meter.chain
+        found = [*self.store_of(path).list(path)]
+        for page in range(1 + len(found) // _KEYS_PER_PAGE):
+            self.meter.count(waited_for + page, 0)
+        return found
+
+    def pages(self, path: str, start_after: str | None = None) -> Iterator[Sequence[FileInfo]]:
+        """:meth:`list` in the pages in which the store lists them; a page is requested when the iterator comes to it.
+
+        Parameters
+        ----------
+        start_after : str, optional
+            Only files whose names are greater, in the order of their bytes.
+        """
+        if scheme_of(path) is None:
+            yield [info for info in self.list(path) if start_after is None or info.name > start_after]
+            return
+        pages = self.store_of(path).pages(path, start_after)
+        waited_for, is_first = self.meter.chain, True
+        while (page := next(pages, None)) is not None or is_first:
+            self.meter.count(waited_for, 0)
+            yield page or ()
+            waited_for, is_first = self.meter.chain, False
+
     def is_file(self, path: str) -> bool:
         """Whether a file is at an absolute path."""
         if scheme_of(path) is None:
             return self._local_type(path) == "File"
+        return self._asked_once("file", path, lambda: self._has(path))
+
+    def _has(self, path: str) -> bool:
+        waited_for = self.meter.chain
         try:
             self.store_of(path).head(path)
         except FileNotFoundError:
             return False
+        finally:
+            self.meter.count(waited_for, 0)
         return True
+
+    def _has_below(self, path: str) -> bool:
+        waited_for = self.meter.chain
+        try:
+            return self.store_of(path).has_files_below(path)
+        finally:
+            self.meter.count(waited_for, 0)
 
     def is_dir(self, path: str) -> bool:
         """Whether a directory is at an absolute path; in a store without directories, whether a file is below it."""
         if scheme_of(path) is None:
             return self._local_type(path) == "Directory"
-        return self.store_of(path).has_files_below(path)
+        return self._asked_once("directory", path, lambda: self._has_below(path))
 
     def _local_type(self, path: str) -> str:
         filesystem, inner = self.filesystem_path(path)

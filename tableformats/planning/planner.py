@@ -14,6 +14,7 @@ counted in the report, so that ``explain`` can show the funnel.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 
 import numpy as np
@@ -98,7 +99,9 @@ def surviving_paths(scan: ScanRequest, reader: PartReader | None = None) -> pa.S
     Cheap where the snapshot was planned before and its metadata is cached. Raises as :func:`plan_scan` does.
     """
     with quick_allocator():
-        chunks = [chunk for found in _Planner(scan, reader).survivors() for chunk in found.files["path"].chunks]
+        planner = _Planner(scan, reader)
+        with planner.reads_ahead:
+            chunks = [chunk for found in planner.survivors() for chunk in found.files["path"].chunks]
         return pa.concat_arrays(chunks) if chunks else strings([])
 
 
@@ -169,6 +172,8 @@ class _Planner:
         self.visitor: Visitor | None = None
         self.scan = scan
         self.reader = reader
+        self.storage = handle.storage
+        self.reads_ahead = ExitStack()
         self.snapshot: FormatSnapshot = handle.format_snapshot
         self.predicate = None if scan.filter == ex.TRUE else CompiledPredicate(scan.filter, scan.nan == "absent")
         self.report = ScanReport(
@@ -193,7 +198,8 @@ class _Planner:
 
     def plan(self) -> FilePlan:
         report = self.report
-        with report.stage("total"):
+        before = self.storage.meter.now()
+        with report.stage("total"), self.reads_ahead:
             found = sorted(self.survivors(), key=lambda survivors: survivors.order)
             self.snapshot.verify(report)
             survivors = _concat([some.files for some in found]) if found else self._no_files()
@@ -202,6 +208,8 @@ class _Planner:
             with report.stage("deletes"):
                 delete_files = self._attach_deletes(survivors)
             survivors, delete_files, counts = self._apply_limit(survivors, delete_files, counts)
+        sent = (after - earlier for earlier, after in zip(before, self.storage.meter.now(), strict=True))
+        report.requests, report.request_bytes, report.longest_chain = sent
         report.files_planned = survivors.num_rows
         report.files_fully_matched = pc.sum(survivors["fully_matched"]).as_py() or 0
         report.files_with_deletes = int(np.count_nonzero(delete_files.offsets[1:] != delete_files.offsets[:-1]))
@@ -221,12 +229,23 @@ class _Planner:
         classified = PartClassification.of(parts, self.block_cache)
         for _, entry in classified.cached:
             self.report.add(entry.report)
+        self._read_ahead(classified)
         for results in in_order(lambda job: list(job()), self._jobs(parts, classified)):
             yield from self._collect(results)
         if classified.below and self.reader is not None:
             keys = list(keys_of(classified.adding))
             yield from self._collect(self.reader.read(self.scan, keys, classified.below))
         self.block_cache.commit_pending()
+
+    def _read_ahead(self, classified: PartClassification) -> None:
+        """Ask the store for what the parts will be read from, all at once, until :attr:`reads_ahead` is closed."""
+        if self.storage.is_local or self.reader is not None or self.disk_cache.is_enabled:
+            return
+        parts = [part for _, part, _ in classified.fresh] + [part for _, part in classified.below]
+        files = [file for part in parts for file in part.files]
+        self.reads_ahead.enter_context(
+            self.storage.reading_ahead([*files, *self.snapshot.files_of_deletes(self.request)])
+        )
 
     def _jobs(
         self, parts: Sequence[MetadataPart], classified: PartClassification

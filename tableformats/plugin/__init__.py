@@ -43,9 +43,10 @@ from ..io.buffers import ReusableBuffer
 from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro, libdeflate
 from ..io.orc_tail import OrcTail
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
-from ..io.storage import FileInfo, Storage, missing_file
+from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
 from ..limits import DEFAULT_LIMITS, Limits
 from ..runtime.concurrency import cached_property, free_after_fork
+from ..runtime.io_threads import both
 from ..runtime.threads import ahead, bundles, in_order, runs, thread_count
 from ..schema import (
     EXACT,
@@ -126,6 +127,7 @@ __all__ = [
     "PluginContractError",
     "PluginLoadError",
     "PrimitiveType",
+    "PutOutcome",
     "ReadRequest",
     "ReusableBuffer",
     "RowErrors",
@@ -147,6 +149,7 @@ __all__ = [
     "Type",
     "UnknownFormatError",
     "UnsupportedFeatureError",
+    "WHOLE_BYTES",
     "YEAR_1900_S",
     "ZERO",
     "ahead",
@@ -154,6 +157,7 @@ __all__ = [
     "arrow_field",
     "arrow_type",
     "bundles",
+    "both",
     "cached_property",
     "common_move",
     "compute",

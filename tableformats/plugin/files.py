@@ -143,6 +143,9 @@ class MetadataPart:
         Gets neighbouring parts that have it and returns parts of the same keys, with the same batches, that share the
         work of reading. Each is read once, in order, on one thread. Their statistics need not know the columns that
         the request's filter does not need (:meth:`ManifestFilter.decide`). Called on any thread.
+    files : tuple of (str, int)
+        Absolute paths of the remote files that are read whole for the part, and about their bytes. They are asked for
+        before the part is read, together with those of other parts. Empty for local files.
     plugin_data : object
         What the format wants to find again in ``read_many``.
     """
@@ -154,4 +157,5 @@ class MetadataPart:
     keys_of: Callable[[pa.RecordBatch], pa.BinaryArray] | None = None
     size_bytes: int | None = None
     read_many: Callable[[Sequence[MetadataPart]], Sequence[MetadataPart]] | None = None
+    files: tuple[tuple[str, int], ...] = ()
     plugin_data: object = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import metadata
 from typing import Any
 
@@ -16,6 +16,7 @@ import pluggy
 
 from ..errors import AmbiguousFormatError, PluginContractError, PluginLoadError, TableFormatsError, UnknownFormatError
 from ..io.storage import Storage
+from ..runtime.io_threads import at_once
 from . import hookspecs
 from .format import OpenOptions, TableFormat
 from .recognition import unknown_location
@@ -137,8 +138,13 @@ class PluginHost:
         UnknownFormatError : no format claims it (names plugins that could not be loaded)
         AmbiguousFormatError : several do (names them)
         """
-        storage.require_root()
-        claims = [f for f in self.formats.values() if self._claims(f, storage, options)]
+        if storage.is_local:
+            storage.require_root()
+        formats = list(self.formats.values())
+        asked = at_once([partial(self._claims, f, storage, options) for f in formats], not storage.is_local)
+        claims = [f for f, is_claimed in zip(formats, asked, strict=True) if is_claimed]
+        if not claims:
+            storage.require_root()
         if len(claims) > 1:
             names = sorted(f.name for f in claims)
             raise AmbiguousFormatError(

@@ -54,6 +54,12 @@ class ScanReport:
     row_groups_total: int = 0
     """Row groups of checkpoints, and those of them whose footers showed that no file of theirs is needed."""
     row_groups_skipped: int = 0
+    requests: int = 0
+    """Requests that planning sent to the store, without retries, and the bytes of their answers. Local files count
+    none. Opening the table and its snapshot is not counted; plans that are made at the same time count together."""
+    request_bytes: int = 0
+    longest_chain: int = 0
+    """Of these requests, the most that had to wait for each other's answers."""
     files_total: int = 0
     files_skipped_with_manifests: int = 0
     files_dropped_by_partition: int = 0

@@ -151,6 +151,13 @@ class FormatSnapshot(ABC):
         for part in self.parts(request):
             yield from part.read(request.report)
 
+    def files_of_deletes(self, request: ReadRequest) -> Sequence[tuple[str, int]]:
+        """Remote files that :meth:`attach_deletes` is likely to read whole: absolute paths, and about their bytes.
+
+        They are asked for together with :attr:`MetadataPart.files`. By default none are.
+        """
+        return ()
+
     def verify(self, report: ScanReport) -> None:  # noqa: B027
         """Compare ``report``, which counts all live files and their bytes, with totals that the format recorded.
 

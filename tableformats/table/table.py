@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..errors import SnapshotNotFoundError
+from ..errors import SnapshotNotFoundError, TableNotFoundError
 from ..expressions import tree as ex
 from ..limits import DEFAULT_LIMITS, Limits
 from ..planning.handle import SnapshotHandle
@@ -124,13 +124,20 @@ def open_table(
         digests = cache.digest(storage_options), cache.digest(format_options)
         own_cache = cache.scoped(storage.root, *digests, _frozen(relocate), limits, table_key=table_key)
     options = OpenOptions(relocate, own_cache, dict(format_options or {}))
-    if format is None:
-        found = host().detect(storage, options)
-    else:
-        found = host().get(format)
-        storage.require_root()
-    found.check_options(options.format_options)
-    return Table(found.open(storage, options), storage, own_cache)
+    with storage.remembering():
+        if format is None:
+            found = host().detect(storage, options)
+        else:
+            found = host().get(format)
+            if storage.is_local:
+                storage.require_root()
+        found.check_options(options.format_options)
+        try:
+            opened = found.open(storage, options)
+        except TableNotFoundError:
+            storage.require_root()
+            raise
+    return Table(opened, storage, own_cache)
 
 
 def _location_of(location: Any) -> str | os.PathLike[str]:

@@ -14,7 +14,7 @@ MUTANTS = (
     # ---- log discovery ----------------------------------------------------------------------------------------------
     Mutant(
         "part-of-a-checkpoint-is-one",
-        "delta:list_log",
+        "delta:_listing_of",
         "len(found) == count and min(found) == 1 and max(found) == count",
         "found",
         "an incomplete multi-part checkpoint is taken",
@@ -22,7 +22,7 @@ MUTANTS = (
     ),
     Mutant(
         "empty-files-count",
-        "delta:list_log",
+        "delta:_listing_of",
         "elif info.size == 0:",
         "elif info.size < 0:",
         "a checkpoint of 0 bytes is taken",
@@ -139,7 +139,7 @@ MUTANTS = (
     ),
     Mutant(
         "oldest-protocol-wins",
-        "delta:load_state",
+        "delta:_loaded",
         "(commit.protocol for commit in commits if commit.protocol)",
         "(commit.protocol for commit in commits[::-1] if commit.protocol)",
         "the protocol is that of an older version",
@@ -147,7 +147,7 @@ MUTANTS = (
     ),
     Mutant(
         "oldest-metadata-wins",
-        "delta:load_state",
+        "delta:_loaded",
         "(commit.metadata for commit in commits if commit.metadata)",
         "(commit.metadata for commit in commits[::-1] if commit.metadata)",
         "the schema is that of an older version",

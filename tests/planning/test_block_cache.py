@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tableformats.columnar.sparse_rows import SparseRows
+from tableformats.io.storage import Storage
 from tableformats.planning import block_pruning, blocks, planner
 from tableformats.planning.cache import block_cache, file_columns
 from tableformats.planning.cache.file_columns import CachedFiles
@@ -181,7 +182,7 @@ class LogSnapshot(FormatSnapshot):
 
 
 def planned(log: Log, version: int, filter: str | None, cache: MetadataCache) -> ScanPlan:
-    table: Any = SimpleNamespace(storage=None, format="fake", location="/t", cache=cache)
+    table: Any = SimpleNamespace(storage=Storage("/t"), format="fake", location="/t", cache=cache)
     return Snapshot(table, LogSnapshot(log, version)).scan(filter).plan()
 
 
@@ -350,7 +351,7 @@ def test_a_partition_field_of_another_type_is_read_again() -> None:
     log, cache = some_log(), MetadataCache()
     planned(log, 4, "day = 1", cache)
     wide = PartitionField(1000, "day", 2, parse_transform("identity"), primitive("long"))
-    table: Any = SimpleNamespace(storage=None, format="fake", location="/t", cache=cache)
+    table: Any = SimpleNamespace(storage=Storage("/t"), format="fake", location="/t", cache=cache)
     snapshot = LogSnapshot(log, 4)
     snapshot.specs = {0: PartitionSpec(0, (wide,))}
     snapshot.schema = Schema((SCHEMA.fields[0], Field(2, "day", primitive("long")), SCHEMA.fields[2]))
@@ -409,7 +410,7 @@ def test_errors_while_reading_are_not_kept() -> None:
             raise ValueError("damaged")
 
     log, cache = some_log(), MetadataCache()
-    table: Any = SimpleNamespace(storage=None, format="fake", location="/t", cache=cache)
+    table: Any = SimpleNamespace(storage=Storage("/t"), format="fake", location="/t", cache=cache)
     for _ in range(2):
         with pytest.raises(ValueError, match="damaged"):
             Snapshot(table, Damaged(log, 4)).scan().plan()

@@ -292,6 +292,7 @@ NOTHING_WRONG = {
     "MetadataCache.digest": "any options",
     "MetadataCache.scoped": "any",
     "plugin.FormatSnapshot.verify": "does nothing",
+    "plugin.FormatSnapshot.files_of_deletes": "names nothing",
     "plugin.Statistics.record_counts": "knows nothing",
     "plugin.FileBatch.follows": "any batch",
     "plugin.RowErrors.raise_if_live": "the damage that it raises is the plugin's",

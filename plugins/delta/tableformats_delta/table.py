@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, SnapshotSelector, TableNotFoundError
 
 from .log.history import CommitTimes, history_table
-from .log.listing import LogListing, LogSegment, list_log
+from .log.listing import Checkpoint, LogListing, LogSegment, list_log, list_newest
 from .snapshot.delta_snapshot import DeltaSnapshot
 from .snapshot.table_state import TableState, load_state
 
@@ -50,7 +50,8 @@ class DeltaTable(FormatTable):
 
     def snapshot(self, selector: SnapshotSelector) -> DeltaSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.snapshot`."""
-        listing = self._listing()
+        is_newest = selector == SnapshotSelector()
+        listing = self._checked(list_newest(self._storage)) if is_newest else self._listing()
         if selector.branch is not None or selector.tag is not None:
             raise listing.not_found("Delta tables have no branches and no tags")
         if selector.timestamp_ms is not None:
@@ -64,7 +65,7 @@ class DeltaTable(FormatTable):
     def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.update`: reads only the commits after ``snapshot``."""
         assert isinstance(snapshot, DeltaSnapshot)
-        listing = self._listing()
+        listing = self._listing_since(snapshot.segment.checkpoint)
         segment = listing.segment_after(snapshot.segment)
         extends = segment.extends(snapshot.segment)
         if extends and segment.version == snapshot.version:
@@ -101,7 +102,17 @@ class DeltaTable(FormatTable):
         return list(range(first, listing.latest + 1))
 
     def _listing(self) -> LogListing:
-        listing = list_log(self._storage)
+        return self._checked(list_log(self._storage))
+
+    def _listing_since(self, base: Checkpoint | None) -> LogListing:
+        """The log from the checkpoint ``base`` on, if the store is remote and it is still there; else all of it."""
+        if base is not None and not self._storage.is_local:
+            listing = list_log(self._storage, base.version)
+            if listing.checkpoints.get(base.version) == base:
+                return listing
+        return self._listing()
+
+    def _checked(self, listing: LogListing) -> LogListing:
         if not listing:
             raise TableNotFoundError(
                 "the log holds no commit and no checkpoint", path=listing.directory, hint="Check the path"

@@ -40,6 +40,8 @@ __all__ = ["IcebergSnapshot"]
 _NOT_PICKLED = ("snapshot", "manifests", "manifest_list", "delete_index", "_delete_reader")
 """Attributes that only planning needs, and caches that another process can fill again."""
 
+_MOST_DELETES_AHEAD = 16 << 20
+"""Bytes of delete manifests that are asked for before it is known which of them the planned files need."""
 _SPLIT_PROPERTIES = {"target_size": "target-size", "open_cost": "open-file-cost", "lookback": "planning-lookback"}
 """Properties ``read.split.*``. Source: Iceberg documentation, "Configuration", "Read properties"."""
 
@@ -151,10 +153,29 @@ class IcebergSnapshot(FormatSnapshot):
                 manifest.live_files or None,
                 size_bytes=manifest.length if manifest.length > 0 else None,
                 read_many=partial(self._read_many, columns),
+                files=self._remote_file(manifest),
                 plugin_data=unneeded_columns,
             )
             for manifest, unneeded_columns in found
         ]
+
+    def _remote_file(self, manifest: Manifest) -> tuple[tuple[str, int], ...]:
+        """The path and size of a manifest in a remote store."""
+        if self.files.storage.is_local:
+            return ()
+        return ((self.files.locate(manifest.path), max(manifest.length, 0)),)
+
+    def files_of_deletes(self, request: ReadRequest) -> list[tuple[str, int]]:
+        """See :meth:`tableformats.plugin.FormatSnapshot.files_of_deletes`: small delete manifests."""
+        from .manifests.manifest_list import DELETES
+
+        if self.files.storage.is_local:
+            return []
+        wanted = self.manifest_list.select(DELETES, self.specs, request.manifest_filter)
+        wanted = [manifest for manifest in wanted if not self.manifests.is_cached(manifest)]
+        if sum(manifest.length for manifest in wanted) > _MOST_DELETES_AHEAD:
+            return []
+        return [file for manifest in wanted for file in self._remote_file(manifest)]
 
     def _read_part(
         self, manifest: Manifest, index: int | None, columns: Sequence[int], threads: int, report: ScanReport

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from .base import ObjectStore
 
-__all__ = ["RemoteFile"]
+__all__ = ["TAIL_BYTES", "RemoteFile"]
 
 TAIL_BYTES = 1 << 16
 BLOCK_BYTES = 1 << 18
@@ -26,20 +26,22 @@ class RemoteFile(io.RawIOBase):
     store : ObjectStore
     path : str
         Absolute.
+    tail : (memoryview, int)
+        The last bytes of the file, and its size; see :meth:`ObjectStore.tail`.
     count : callable
         Called with the number of bytes of each request.
     """
 
-    def __init__(self, store: ObjectStore, path: str, count: Callable[[int], None]) -> None:
+    def __init__(
+        self, store: ObjectStore, path: str, tail: tuple[memoryview, int], count: Callable[[int], None]
+    ) -> None:
         super().__init__()
         self._store = store
         self._path = path
         self._count = count
         self._at = 0
-        tail, self.size = store.tail(path, TAIL_BYTES)
-        count(len(tail))
-        self._tail = tail
-        self._tail_start = self.size - len(tail)
+        self._tail, self.size = tail
+        self._tail_start = self.size - len(self._tail)
         self._block: memoryview = memoryview(b"")
         self._block_start = 0
 

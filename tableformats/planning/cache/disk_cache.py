@@ -51,6 +51,11 @@ class DiskPartCache:
         self._specs = specs
         self._read: dict[Hashable, _StoredPart] = {}
 
+    @property
+    def is_enabled(self) -> bool:
+        """Whether parts are looked for in a directory."""
+        return self._directory is not None
+
     def cached(self, part: MetadataPart, with_keys: bool) -> MetadataPart:
         """The same part, read from the directory where it stands there.
 

@@ -6,17 +6,18 @@ Planning decodes statistics on demand only, and never decodes removes. Source: D
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from tableformats.plugin import CorruptMetadataError, MetadataCache, missing_file
+from tableformats.plugin import WHOLE_BYTES, CorruptMetadataError, FileInfo, MetadataCache, StoreError, missing_file
 from tableformats.plugin import compute as pc
 
 from ..log.actions import Actions, parse_actions
 from ..log.file_actions import file_rows
-from ..log.listing import Checkpoint, read_log_file
+from ..log.listing import Checkpoint, LogFile, read_log_file
 from ..log.names import LOG_DIRECTORY, SIDECAR_DIRECTORY
 from ..statistics.log_statistics import TextStatistics
 from .damage import HINT, damaged_column, guard_parquet
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
 
     from tableformats.plugin import ScanReport, Storage
 
-__all__ = ["CheckpointFile", "CheckpointSplit", "expand", "read_metadata"]
+__all__ = ["CheckpointFile", "CheckpointSplit", "expand", "read_metadata", "reading_ahead", "reading_checkpoint_ahead"]
 
 T = TypeVar("T")
 _BUFFER_BYTES = 1 << 16
 _FEW_ROWS = 8192
+_MOST_WHOLE_BYTES = 28 << 20
+"""Of the files of one remote checkpoint that are read whole."""
 _COUNTS_REMOVED = "Files in skipped row groups of a checkpoint are counted, also those that newer commits removed"
 
 
@@ -71,6 +74,8 @@ class CheckpointFile:
         In bytes.
     mtime_ms : int
         Modification time, milliseconds since the epoch.
+    whole : bool
+        Whether a small remote file is read whole, when its footer is needed.
 
     Notes
     -----
@@ -81,6 +86,7 @@ class CheckpointFile:
     path: str
     size: int
     mtime_ms: int = 0
+    whole: bool = True
     _footer: tuple[pq.FileMetaData, pa.Schema] | None = field(default=None, compare=False, repr=False)
     _sound: bool | None = field(default=None, compare=False, repr=False)
 
@@ -100,7 +106,12 @@ class CheckpointFile:
 
     def actions(self) -> Actions:
         """The actions of a JSON manifest. Raises CorruptMetadataError, LimitExceededError."""
-        actions = parse_actions(read_log_file(self.storage, self.path), self.path)
+        if self.storage.is_local or self.size > WHOLE_BYTES:
+            text = read_log_file(self.storage, self.path)
+        else:
+            with self._open_source() as source:
+                text = source.read()
+        actions = parse_actions(text, self.path)
         count = len(actions.adds) + len(actions.removes) + len(actions.sidecars)
         self.storage.limits.check("entries", count, "actions of a checkpoint file", path=self.path)
         return actions
@@ -210,13 +221,16 @@ class CheckpointFile:
         for number, _ in self.groups():
             yield from self.group(number)
 
+    def _open_source(self) -> pa.NativeFile:
+        try:
+            return self.storage.open_immutable(self.path, self.size, self.mtime_ms, self.whole)
+        except FileNotFoundError as error:
+            raise missing_file("a file of the log", self.path) from error
+
     def _open(self) -> pq.ParquetFile:
         import pyarrow.parquet as pq
 
-        try:
-            source = self.storage.open_file(self.path)
-        except FileNotFoundError as error:
-            raise missing_file("a file of the log", self.path) from error
+        source = self._open_source()
         footer = None if self._footer is None else self._footer[0]
         is_local = self.storage.is_local
         return pq.ParquetFile(
@@ -242,7 +256,7 @@ class CheckpointFile:
     def _has_sound_chunks(self) -> bool:
         """Whether Arrow can safely read the column chunks of the footer; see :mod:`.parquet_footers`."""
         if self._sound is None:
-            with self.storage.open_file(self.path) as source:
+            with self._open_source() as source:
                 size = min(self._read_footer()[0].serialized_size + 8, source.size())
                 self._sound = has_sound_chunks(bytes(source.read_at(size, source.size() - size)))
         return self._sound
@@ -264,14 +278,56 @@ def expand(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> li
         named = file.actions().sidecars if file.is_json else file.structs("sidecar")
         for sidecar in named:
             sidecars.append(_sidecar(storage, sidecar, file.path))
+    whole = _are_read_whole(file.size for file in sidecars)
+    for sidecar_file in sidecars:
+        sidecar_file.whole = whole
     return files + sidecars
+
+
+def _are_read_whole(sizes: Iterable[int]) -> bool:
+    """Whether the files of a remote checkpoint are few enough bytes to be kept in memory while they are needed."""
+    return sum(sizes) <= _MOST_WHOLE_BYTES
+
+
+@contextmanager
+def reading_ahead(files: Sequence[CheckpointFile]) -> Iterator[None]:
+    """Within this context remote checkpoint files, or the ends of large ones, are being read together."""
+    if not files or files[0].storage.is_local:
+        yield
+        return
+    infos = [FileInfo(file.path.rpartition("/")[2], *file.key) for file in files]
+    whole = [info for file, info in zip(files, infos, strict=True) if file.whole]
+    ends = [info for file, info in zip(files, infos, strict=True) if not file.whole]
+    with files[0].storage.reading_ahead((), whole), files[0].storage.reading_ahead((), ends, whole=False):
+        yield
+
+
+@contextmanager
+def reading_checkpoint_ahead(
+    storage: Storage, checkpoint: Sequence[LogFile], others: Sequence[tuple[str, int]]
+) -> Iterator[None]:
+    """Within this context the files of a remote checkpoint are being read, beside ``others`` (path, bytes).
+
+    What was read of the checkpoint is kept for the planning that follows.
+    """
+    files = _checkpoint_files(storage, checkpoint)
+    with storage.reading_ahead(others), reading_ahead(files):
+        yield
+        for file in files:
+            with suppress(CorruptMetadataError, StoreError):  # planning says what is wrong, if it needs the file
+                file._open_source().close()
+
+
+def _checkpoint_files(storage: Storage, files: Sequence[LogFile]) -> list[CheckpointFile]:
+    whole = _are_read_whole(file.size for file in files)
+    return [CheckpointFile(storage, file.path, file.size, file.mtime_ms, whole) for file in files]
 
 
 def _files_of(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> list[CheckpointFile]:
     """The files of the checkpoint itself. They are cached, so that their footers are read once."""
     return cache.get(
         ("files", checkpoint),
-        lambda: [CheckpointFile(storage, file.path, file.size, file.mtime_ms) for file in checkpoint.files],
+        lambda: _checkpoint_files(storage, checkpoint.files),
         lambda files: 1024 * len(files),
     )
 

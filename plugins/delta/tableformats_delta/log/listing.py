@@ -1,19 +1,23 @@
 """Lists the log: its commits, complete checkpoints and other files, and which of them make a version.
 
-The whole directory is listed, so the hint ``_last_checkpoint`` is not read and cannot mislead. Names that do not match
-exactly (``.tmp``, staged commits, ``.x.json.crc``) are ignored. Source: Delta PROTOCOL.md, "Delta Log Entries",
-"Checkpoints", "Log Compaction Files", "Version Checksum File", "Last Checkpoint File".
+The hint ``_last_checkpoint`` only shortens the listing of a long remote log (:func:`list_newest`), so it cannot
+mislead. Names that do not match exactly (``.tmp``, staged commits, ``.x.json.crc``) are ignored. Source: Delta
+PROTOCOL.md, "Delta Log Entries", "Checkpoints", "Log Compaction Files", "Version Checksum File", "Last Checkpoint
+File".
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tableformats.plugin import CorruptMetadataError, SnapshotNotFoundError, cached_property, missing_file
 
-from .names import LOG_DIRECTORY
+from .names import LAST_CHECKPOINT, LOG_DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,11 +30,14 @@ __all__ = [
     "LogListing",
     "LogSegment",
     "list_log",
+    "list_newest",
     "read_log_file",
     "read_log_file_into",
 ]
 
 _MAX_VERSION = 2**63 - 1
+_LONG_LOG = 900
+"""A page of a listing with fewer files is the only one; stores give up to 1,000 keys, also of other files."""
 _MAX_TAIL_FILES = 128
 """An update with more files after its checkpoint than this starts again, from a newer checkpoint where there is one."""
 
@@ -249,16 +256,67 @@ class LogListing:
         )
 
 
-def list_log(storage: Storage) -> LogListing:
+def list_log(storage: Storage, since: int | None = None) -> LogListing:
     """List ``_delta_log``; an absent directory gives an empty listing.
 
     Files of 0 bytes are left over from failed writes and are ignored, as in Spark. Commits of 0 bytes are listed: they
     are damage, which reading them reports.
+
+    Parameters
+    ----------
+    since : int, optional
+        Only files of this version and newer ones.
     """
+    after = None if since is None else f"{since:020d}"
+    return _listing_of(storage, (info for page in _log_pages(storage, after) for info in page))
+
+
+def list_newest(storage: Storage) -> LogListing:
+    """List what the newest version needs, and maybe more.
+
+    A long remote log is listed in pages, one after the other. So the hint ``_last_checkpoint`` is read beside the first
+    page, and the other pages before the checkpoint that it names are left out. The hint decides nothing else: unless
+    there is a complete checkpoint from that version on, the whole log is listed.
+    """
+    if storage.is_local:
+        return list_log(storage)
+    hint = f"{storage.join(LOG_DIRECTORY)}/{LAST_CHECKPOINT}"
+    with storage.reading_ahead([(hint, 1)]):
+        pages = _log_pages(storage, None)
+        first = next(pages, ())
+        last = first[-1].name if len(first) >= _LONG_LOG else ""
+        version = _hinted_version(storage, hint) if last else None
+    if version is not None and last < f"{version:020d}":
+        listing = list_log(storage, version)
+        if any(found >= version for found in listing.checkpoints):
+            return listing
+    return _listing_of(storage, chain(first, (info for page in pages for info in page)))
+
+
+def _hinted_version(storage: Storage, path: str) -> int | None:
+    """The version of the hint; None where it is absent, damaged or cannot be read."""
+    try:
+        content = json.loads(storage.read_bytes(path))
+    except (OSError, ValueError, RecursionError):  # a fault of the store will show in the listing too
+        return None
+    version = content.get("version") if isinstance(content, dict) else None
+    is_version = isinstance(version, int) and not isinstance(version, bool) and 0 <= version <= _MAX_VERSION
+    return version if is_version else None
+
+
+def _log_pages(storage: Storage, after: str | None) -> Iterator[Sequence[FileInfo]]:
+    """The files of the log by name, in pages; files after those that begin with a version may be left out."""
+    for page in storage.pages(storage.join(LOG_DIRECTORY), after):
+        yield page
+        if page and page[-1].name > "_":  # sidecars, staged commits and the hint come after all versions
+            return
+
+
+def _listing_of(storage: Storage, infos: Iterable[FileInfo]) -> LogListing:
     listing = LogListing(storage.join(LOG_DIRECTORY))
     parts: dict[tuple[int, int], dict[int, LogFile]] = {}
     v2: dict[int, Checkpoint] = {}
-    for info in storage.list(listing.directory):
+    for info in infos:
         if match := _COMMIT.fullmatch(info.name):
             if file := _log_file(info, match):
                 listing.commits[file.version] = file

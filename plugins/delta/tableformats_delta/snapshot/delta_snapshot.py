@@ -25,7 +25,7 @@ from tableformats.plugin import (
     to_numpy,
 )
 
-from ..checkpoints.checkpoint_files import CheckpointFile, CheckpointSplit, expand
+from ..checkpoints.checkpoint_files import CheckpointFile, CheckpointSplit, expand, reading_ahead
 from ..checkpoints.row_group_filter import GroupFilter
 from ..checkpoints.row_group_reader import CheckpointRows
 from ..deletes.deletion_vectors import read_deletion_vector, stored_path
@@ -122,13 +122,15 @@ class DeltaSnapshot(FormatSnapshot):
         groups = GroupFilter(self.schema, self.specs[self.default_spec_id], request)
         has_newer = any(commit.adds.num_rows or commit.removes.num_rows for commit in self.state.commits)
         needed: list[tuple[CheckpointFile, int | None, int | None]] = []
-        for file in self._checkpoint_files():
-            report.count_metadata(file.size)
-            report.checkpoint_files_read += 1
-            if request.read_elsewhere:
-                parts += self._split_parts(file, groups, has_newer)
-            else:
-                needed += [(file, *group) for group in file.needed_groups(groups, report, has_newer)]
+        files = self._checkpoint_files()
+        with reading_ahead([] if request.read_elsewhere else files):
+            for file in files:
+                report.count_metadata(file.size)
+                report.checkpoint_files_read += 1
+                if request.read_elsewhere:
+                    parts += self._split_parts(file, groups, has_newer)
+                else:
+                    needed += [(file, *group) for group in file.needed_groups(groups, report, has_newer)]
         decode_ahead = len(needed) < thread_count()
         return parts + [self._group_part(*group, has_newer, decode_ahead) for group in needed]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CorruptMetadataError, MetadataCache, StoreError, UnsupportedFeatureError, in_order, runs
 
-from ..checkpoints.checkpoint_files import read_metadata
+from ..checkpoints.checkpoint_files import read_metadata, reading_checkpoint_ahead
 from ..log.checksums import VersionChecksum, read_checksum
 from ..log.commits import Commit, read_commits
 from ..log.listing import Checkpoint, LogFile, LogSegment
@@ -85,6 +85,25 @@ def load_state(
         The log or the schema exceeds a limit.
     """
     cache = cache or MetadataCache(0)
+    if storage.is_local:
+        return _loaded(storage, segment, cache, older)
+    is_known = segment.checkpoint is None or older is not None or cache.find(segment.checkpoint) is not None
+    checkpoint = () if is_known else segment.checkpoint.files  # type: ignore[union-attr]
+    with reading_checkpoint_ahead(storage, checkpoint, _files_ahead(segment, cache, older)):
+        return _loaded(storage, segment, cache, older)
+
+
+def _files_ahead(segment: LogSegment, cache: MetadataCache, older: TableState | None) -> list[tuple[str, int]]:
+    """The path and size of the commits and the checksum file that :func:`load_state` will read."""
+    known = {commit.file for commit in older.commits} if older else set()
+    files = [file for file in segment.commits if file not in known and cache.find(("commit", file)) is None]
+    if segment.checksum is not None and segment.checksum.version == segment.version:
+        if cache.find(("checksum", segment.checksum)) is None:
+            files.append(segment.checksum)
+    return [(file.path, file.size) for file in files]
+
+
+def _loaded(storage: Storage, segment: LogSegment, cache: MetadataCache, older: TableState | None) -> TableState:
     segment, commits, notes = _commits(storage, segment, cache, older)
     protocol = next((commit.protocol for commit in commits if commit.protocol), older.protocol if older else None)
     metadata = next((commit.metadata for commit in commits if commit.metadata), older.metadata if older else None)
@@ -151,7 +170,7 @@ def _read_all(
                 missing.append(file)
             else:
                 found[file] = commit
-    for commits in in_order(lambda files: read_commits(storage, files), _runs(missing, storage.is_local)):
+    for commits in in_order(lambda files: read_commits(storage, files), _runs(missing)):
         for commit in commits:
             # Twice the text is estimated: to measure the arrays is too slow for thousands of small commits.
             cache.keep(("commit", commit.file), commit, 2 * commit.file.size)
@@ -159,9 +178,9 @@ def _read_all(
     return [found[file] for file in segment.commits]
 
 
-def _runs(files: Sequence[LogFile], is_local: bool) -> Iterator[list[LogFile]]:
-    """Files that are read in turn and decoded together. On a remote store each is alone, so that reads overlap."""
-    least = _RUN_BYTES // _RUN_FILES if is_local else _RUN_BYTES
+def _runs(files: Sequence[LogFile]) -> Iterator[list[LogFile]]:
+    """Files that are read in turn and decoded together. On a remote store all of them are being read ahead."""
+    least = _RUN_BYTES // _RUN_FILES
     return runs(files, lambda file: max(file.size, least), _RUN_BYTES)
 
 

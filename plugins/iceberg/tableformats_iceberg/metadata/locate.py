@@ -13,12 +13,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError, TableNotFoundError
+from tableformats.plugin import CorruptMetadataError, TableNotFoundError, both
 
 if TYPE_CHECKING:
     from tableformats.plugin import FileInfo, Storage
 
-__all__ = ["Located", "is_metadata_name", "locate"]
+__all__ = ["Located", "is_metadata_name", "list_metadata", "locate"]
 
 HINT = "version-hint.text"
 MAX_HINT_BYTES = 1024
@@ -50,28 +50,48 @@ def locate(storage: Storage) -> Located:
         Several files have the newest version, and no hint decides.
     """
     root = storage.root
-    if storage.is_file(root):
-        parent = root.rpartition("/")[0]
-        in_metadata = parent.rpartition("/")[2] == "metadata"
-        return Located(root, parent.rpartition("/")[0] if in_metadata else parent)
-    storage.require_root()
-    folder = storage.join("metadata")
-    files = storage.list(folder)
+    # A remote file is read without a look if it is there, and a directory is listed without one.
+    if storage.is_file(root) if storage.is_local else is_metadata_name(root):
+        return _at_file(root)
+    if storage.is_local:
+        storage.require_root()
+    files, hint = list_metadata(storage)
     candidates = [info for info in files if is_metadata_name(info.name)]
     if not candidates:
+        if not storage.is_local and storage.is_file(root):
+            return _at_file(root)
         raise TableNotFoundError(
             "the directory holds no Iceberg table: no metadata/*.metadata.json", path=root, hint="Check the path"
         )
-    hint = _read_hint(storage, files)
     return Located(_choose(candidates, hint, root).path, root)
 
 
-def _read_hint(storage: Storage, files: list[FileInfo]) -> str:
-    """The text of the hint file. Empty: there is none, or it is empty or too large."""
+def _at_file(path: str) -> Located:
+    parent = path.rpartition("/")[0]
+    in_metadata = parent.rpartition("/")[2] == "metadata"
+    return Located(path, parent.rpartition("/")[0] if in_metadata else parent)
+
+
+def list_metadata(storage: Storage) -> tuple[list[FileInfo], str]:
+    """The files of the directory ``metadata``, and the text of the hint file.
+
+    The text is empty where there is no such file, or it is empty or too large. From a remote store it is read while
+    the directory is listed; a hint that is older than the listing is followed upwards.
+    """
+    folder = storage.join("metadata")
+    path = f"{folder}/{HINT}"
+    if not storage.is_local:
+        files, text = both(lambda: storage.list(folder), lambda: storage.read_if_there(path))
+        return files, "" if text is None or len(text) > MAX_HINT_BYTES else _text(text)
+    files = storage.list(folder)
     hint = next((info for info in files if info.name == HINT), None)
     if hint is None or not 0 < hint.size <= MAX_HINT_BYTES:
-        return ""
-    return storage.read_bytes(hint.path).decode(errors="replace").strip()
+        return files, ""
+    return files, _text(storage.read_bytes(path))
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace").strip()
 
 
 def _choose(candidates: list[FileInfo], hint: str, root: str) -> FileInfo:

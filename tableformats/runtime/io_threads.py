@@ -1,0 +1,139 @@
+"""Requests to stores, on threads of their own: most of their time they wait, so they are many more than cores.
+
+The threads are shared by the process. Work that is given to them sends one request and waits for nothing else, so that
+no piece of work can wait for another one in the queue behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from typing import Generic, TypeVar
+
+from .concurrency import free_after_fork
+
+__all__ = ["ReadAhead", "at_once", "both"]
+
+Answer = TypeVar("Answer")
+Other = TypeVar("Other")
+Request = tuple[int, Callable[[], Answer]]
+"""About how many bytes an answer has, and what asks for it."""
+MAX_BYTES_AHEAD = 256 << 20
+"""Answers that wait to be taken have about so many bytes at most; a single one may have more."""
+
+
+class _Pools:
+    """One pool of threads for each number of requests at once that a caller wants: usually one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._pools: dict[int, ThreadPoolExecutor] = {}
+        free_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Forget the parent's threads, which a child has not."""
+        self._pools = {}
+
+    def of(self, size: int) -> ThreadPoolExecutor:
+        with self._lock:
+            if size not in self._pools:
+                self._pools[size] = ThreadPoolExecutor(size, thread_name_prefix="store-request")
+            return self._pools[size]
+
+
+_POOLS = _Pools()
+
+
+class ReadAhead(Generic[Answer]):
+    """Sends requests, in order, before their answers are taken.
+
+    Parameters
+    ----------
+    requests : mapping
+        What is asked for, by key.
+    concurrency : int
+        The most requests at once.
+    most_bytes : int
+        No request is sent while the answers that were not taken have so many bytes.
+    """
+
+    def __init__(
+        self,
+        requests: Mapping[Hashable, Request[Answer]],
+        concurrency: int,
+        most_bytes: int = MAX_BYTES_AHEAD,
+    ) -> None:
+        self._lock = Lock()
+        self._waiting = dict(requests)
+        self._sent: dict[Hashable, tuple[int, Future[Answer]]] = {}
+        self._running = 0
+        self._bytes = 0
+        self._concurrency = concurrency
+        self._most_bytes = most_bytes
+        free_after_fork(self)
+        with self._lock:
+            self._send()
+
+    def after_fork(self) -> None:
+        """Forget everything: the threads that were to answer are the parent's."""
+        self._waiting, self._sent = {}, {}
+
+    def take(self, key: Hashable) -> Future[Answer] | None:
+        """The answer of ``key``, once. None: it was not asked for, or not yet; then nobody will."""
+        with self._lock:
+            self._waiting.pop(key, None)
+            size, future = self._sent.pop(key, (0, None))
+            self._bytes -= size
+            self._send()
+        return future
+
+    def close(self) -> None:
+        """Send no further requests, and drop the answers."""
+        with self._lock:
+            self._waiting.clear()
+            futures = [future for _, future in self._sent.values()]
+            self._sent.clear()
+        for future in futures:
+            future.cancel()
+
+    def _send(self) -> None:
+        """Send what may be sent; the lock is held."""
+        while self._waiting and self._running < self._concurrency:
+            key, (size, work) = next(iter(self._waiting.items()))
+            if self._bytes and self._bytes + size > self._most_bytes:
+                return
+            del self._waiting[key]
+            self._running += 1
+            self._bytes += size
+            future: Future[Answer] = Future()
+            self._sent[key] = size, future
+            _POOLS.of(self._concurrency).submit(self._answer, future, work)
+
+    def _answer(self, future: Future[Answer], work: Callable[[], Answer]) -> None:
+        """Runs on a thread of the pool."""
+        try:
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(work())
+                except BaseException as error:
+                    future.set_exception(error)
+        finally:
+            with self._lock:
+                self._running -= 1
+                self._send()
+
+
+def at_once(calls: Sequence[Callable[[], Answer]], on_threads: bool = True) -> list[Answer]:
+    """The results of a few calls, each on a thread of its own; or one after the other. The first error is raised."""
+    if not on_threads or len(calls) < 2:
+        return [call() for call in calls]
+    with ThreadPoolExecutor(len(calls), thread_name_prefix="tableformats") as pool:
+        return [future.result() for future in [pool.submit(call) for call in calls]]
+
+
+def both(first: Callable[[], Answer], second: Callable[[], Other]) -> tuple[Answer, Other]:
+    """The results of two calls that run at once. The first error is raised."""
+    with ThreadPoolExecutor(1, thread_name_prefix="tableformats") as pool:
+        other = pool.submit(second)
+        return first(), other.result()

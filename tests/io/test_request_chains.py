@@ -1,0 +1,201 @@
+"""How many requests opening and planning send to a store, and how many of these wait for each other.
+
+The longest chain is measured twice: by the server, from when requests begin and end, and by the report, from when they
+could be asked for. The server sees a chain in requests that only wait for a free connection, so it is measured with
+more connections than there are requests.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tableformats as tf
+from tests.support.delta_log import DeltaLog, add
+from tests.support.s3_stub import S3Stub
+
+deltalake = pytest.importorskip("deltalake")
+DELAY = 0.3
+"""Longer than a busy machine needs to send all requests of one link of a chain."""
+
+
+@pytest.fixture
+def stub() -> Iterator[S3Stub]:
+    with S3Stub() as server:
+        yield server
+
+
+def measured(stub: S3Stub, location: str, filter: str | None = None, **options: Any) -> tuple[tf.ScanPlan, int, int]:
+    """A cold plan, the requests for it, and their longest chain."""
+    stub.requests.clear()
+    stub.delay = DELAY
+    given = {**stub.options, "max_concurrency": 256}
+    plan = tf.open_table(location, storage_options=given, **options).scan(filter).plan()
+    stub.delay = 0
+    return plan, len(stub.requests), stub.longest_chain
+
+
+def commits(root: Path, count: int) -> DeltaLog:
+    log = DeltaLog(root).start()
+    for version in range(1, count):
+        log.commit(version, add(f"f{version}", stats='{"numRecords": 1}'))
+    return log
+
+
+def names(stub: S3Stub) -> list[str]:
+    return [request.path.rpartition("/")[2] for request in stub.requests if "list-type" not in request.query]
+
+
+@pytest.mark.thread_unsafe
+def test_many_commits(stub: S3Stub, tmp_path: Path) -> None:
+    commits(tmp_path, 205)
+    stub.upload(tmp_path, "t")
+    plan, requests, chain = measured(stub, "s3://bucket/t")
+    assert len(plan) == 204
+    # Two listings (which format? the newest version), the other format's, the hints of both, and each commit once.
+    assert chain <= 4 and requests <= 205 + 5
+    assert sorted(name for name in names(stub) if name.endswith(".json")) == [f"{v:020d}.json" for v in range(205)]
+
+
+def with_checkpoint(root: Path, before: int, after: int) -> None:
+    """``before`` commits, a checkpoint of all their files, and ``after`` commits; the log keeps all of them."""
+    log = commits(root, before)
+    table = deltalake.DeltaTable(root)
+    table.create_checkpoint()
+    for version in range(before, before + after):
+        log.commit(version, add(f"f{version}", stats='{"numRecords": 1}'))
+
+
+@pytest.mark.thread_unsafe
+def test_a_checkpoint_and_the_commits_after_it(stub: S3Stub, tmp_path: Path) -> None:
+    with_checkpoint(tmp_path, 20, 30)
+    stub.upload(tmp_path, "t")
+    plan, requests, chain = measured(stub, "s3://bucket/t")
+    assert len(plan) == 49
+    assert chain <= 4 and requests <= 31 + 5
+    read = names(stub)
+    assert len(read) == len(set(read)), "each object is read once"
+    assert plan.report.requests == 0 and plan.report.longest_chain == 0  # the snapshot has read everything
+
+
+@pytest.mark.thread_unsafe
+def test_a_long_log_is_listed_from_its_checkpoint_on(stub: S3Stub, tmp_path: Path) -> None:
+    with_checkpoint(tmp_path, 20, 10)
+    stub.upload(tmp_path, "t")
+    # The versions move up by 4,000, and old commits come before them.
+    last = stub.objects.pop("t/_delta_log/_last_checkpoint")[0]
+    for key in [key for key in stub.objects if "/_delta_log/" in key]:
+        data, time = stub.objects.pop(key)
+        name = key.rpartition("/")[2]
+        stub.objects[f"t/_delta_log/{int(name[:20]) + 4000:020d}{name[20:]}"] = data, time
+    for version in range(4000):
+        stub.put(f"t/_delta_log/{version:020d}.json", b"{}")
+    hint = json.loads(last)
+    stub.put("t/_delta_log/_last_checkpoint", json.dumps({**hint, "version": hint["version"] + 4000}).encode())
+    plan, requests, chain = measured(stub, "s3://bucket/t")
+    assert plan.snapshot.version == 4029 and len(plan) == 29
+    assert chain <= 4 and requests <= 11 + 7
+    listed = [request for request in stub.requests if request.query.get("prefix", "").endswith("_delta_log/")]
+    assert len(listed) <= 3
+
+
+@pytest.mark.parametrize("hint", [b"{}", b"damaged", b'{"version": 99999}', b'{"version": 1}', b"[" * 100_000, None])
+def test_no_hint_misleads(stub: S3Stub, tmp_path: Path, hint: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tableformats_delta.log.listing._LONG_LOG", 2)
+    monkeypatch.setattr("tableformats.io.stores.object_store._PAGE", 5)
+    stub.max_keys = 5
+    with_checkpoint(tmp_path, 20, 3)
+    stub.upload(tmp_path, "t")
+    del stub.objects["t/_delta_log/_last_checkpoint"]
+    if hint is not None:
+        stub.put("t/_delta_log/_last_checkpoint", hint)
+    table = tf.open_table("s3://bucket/t", storage_options=stub.options)
+    assert table.snapshot().version == 22 and len(table.scan().plan()) == 22
+    assert table.history().num_rows == 23
+
+
+def test_a_hint_shortens_the_listing(stub: S3Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tableformats_delta.log.listing._LONG_LOG", 2)
+    monkeypatch.setattr("tableformats.io.stores.object_store._PAGE", 5)
+    stub.max_keys = 5
+    with_checkpoint(tmp_path, 20, 3)
+    stub.upload(tmp_path, "t")
+    table = tf.open_table("s3://bucket/t", storage_options=stub.options)
+    stub.requests.clear()
+    snapshot = table.snapshot()
+    assert snapshot.version == 22
+    assert any(request.query.get("start-after", "").endswith(f"{19:020d}") for request in stub.requests)
+    stub.put(f"t/_delta_log/{23:020d}.json", b'{"commitInfo":{"timestamp":1}}\n')
+    stub.requests.clear()
+    assert snapshot.update().version == 23
+    assert names(stub) == [f"{23:020d}.json"]
+
+
+def test_a_second_plan_asks_for_nothing(stub: S3Stub, tmp_path: Path) -> None:
+    with_checkpoint(tmp_path, 20, 3)
+    stub.upload(tmp_path, "t")
+    snapshot = tf.open_table("s3://bucket/t", storage_options=stub.options).snapshot()
+    snapshot.scan("x > 1" if "x" in snapshot.schema.names else None).plan()
+    stub.requests.clear()
+    snapshot.scan().plan()
+    assert len(stub.requests) <= 1
+
+
+# ---- Iceberg --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def iceberg(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of 50 manifests."""
+    pyiceberg = pytest.importorskip("pyiceberg.catalog.memory")
+    pytest.importorskip("sqlalchemy")
+    root = tmp_path_factory.mktemp("iceberg")
+    catalog = pyiceberg.InMemoryCatalog("local", warehouse=str(root))
+    catalog.create_namespace("n")
+    table = catalog.create_table(
+        "n.t", pa.schema([("x", pa.int64())]), properties={"commit.manifest-merge.enabled": "false"}
+    )
+    with table.transaction() as transaction:
+        for i in range(50):
+            transaction.append(pa.table({"x": [i]}))
+    return Path(table.location().removeprefix("file://"))
+
+
+Locate = Callable[[S3Stub], str]
+
+
+def newest(stub: S3Stub) -> str:
+    return "s3://bucket/" + max(key for key in stub.objects if key.endswith(".metadata.json"))
+
+
+@pytest.mark.thread_unsafe
+@pytest.mark.parametrize("locate", [lambda stub: "s3://bucket/t", newest], ids=["directory", "metadata.json"])
+def test_manifests_are_read_together(stub: S3Stub, iceberg: Path, locate: Locate) -> None:
+    stub.upload(iceberg, "t")
+    plan, requests, chain = measured(stub, locate(stub), relocate=True)
+    assert len(plan) == 50
+    assert chain <= 4 and requests <= 52 + 4
+    assert plan.report.requests >= 50 and plan.report.longest_chain <= 2
+    assert plan.report.request_bytes > 50 * 1000
+    text = plan.explain()
+    assert "requests to the store" in text
+
+
+@pytest.mark.thread_unsafe
+def test_only_needed_manifests_are_read(stub: S3Stub, iceberg: Path) -> None:
+    stub.upload(iceberg, "t")
+    table = tf.open_table("s3://bucket/t", storage_options=stub.options, relocate=True)
+    table.scan().plan()
+    stub.requests.clear()
+    assert len(table.scan("x = 7").plan()) == 1
+    assert len(stub.requests) <= 51  # the manifest list, which a snapshot reads once
+
+
+def test_local_tables_send_nothing(iceberg: Path) -> None:
+    report = tf.open_table(iceberg).scan().plan().report
+    assert report.requests == report.longest_chain == report.request_bytes == 0

@@ -1,0 +1,101 @@
+"""Requests that are sent before their answers are taken: in order, within bounds, and of this process alone."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Hashable
+
+import pytest
+
+from tableformats.runtime.io_threads import ReadAhead, at_once, both
+
+
+def requests(count: int, work: Callable[[int], int], size: int = 1) -> dict[Hashable, tuple[int, Callable[[], int]]]:
+    return {i: (size, lambda i=i: work(i)) for i in range(count)}  # type: ignore[misc]
+
+
+def test_answers_are_taken_once() -> None:
+    ahead = ReadAhead(requests(3, lambda i: i * i), 2)
+    first = ahead.take(0)
+    assert first is not None and first.result(5) == 0 and ahead.take(0) is None and ahead.take("other") is None
+    ahead.close()
+
+
+def test_no_more_requests_at_once_than_allowed() -> None:
+    lock, now, most, done = threading.Lock(), 0, 0, 0
+
+    def work(i: int) -> int:
+        nonlocal now, most, done
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.01)
+        with lock:
+            now -= 1
+            done += 1
+        return i
+
+    ahead = ReadAhead(requests(30, work), 5)
+    futures = [future for future in (ahead.take(i) for i in range(5)) if future is not None]
+    assert [future.result(5) for future in futures] == list(range(5))
+    deadline = time.monotonic() + 20
+    while done < 30 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert done == 30 and 1 < most <= 5
+
+
+def test_answers_that_nobody_takes_hold_the_next_requests_back() -> None:
+    sent: list[int] = []
+    ahead = ReadAhead(requests(10, lambda i: sent.append(i) or i, size=10), 8, most_bytes=30)  # type: ignore[func-returns-value]
+    time.sleep(0.2)
+    assert sorted(sent) == [0, 1, 2]
+    taken = ahead.take(0)
+    assert taken is not None and taken.result(5) == 0
+    time.sleep(0.2)
+    assert sorted(sent) == [0, 1, 2, 3]
+    assert ahead.take(9) is None, "whoever is ahead of the requests reads by itself"
+    ahead.close()
+    time.sleep(0.1)
+    assert sorted(sent) == [0, 1, 2, 3]
+
+
+def test_one_answer_may_be_larger_than_the_bound() -> None:
+    ahead = ReadAhead(requests(1, lambda i: i, size=100), 1, most_bytes=10)
+    taken = ahead.take(0)
+    assert taken is not None and taken.result(5) == 0
+
+
+def test_errors_are_raised_where_the_answer_is_taken() -> None:
+    def fail(i: int) -> int:
+        raise OSError("gone")
+
+    taken = ReadAhead(requests(1, fail), 1).take(0)
+    with pytest.raises(OSError, match="gone"):
+        assert taken is not None
+        taken.result(5)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.thread_unsafe
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_child_waits_for_nobody() -> None:
+    release = threading.Event()
+    ahead = ReadAhead(requests(4, lambda i: i if release.wait(10) else -1), 2)
+    child = os.fork()
+    if child == 0:
+        taken = ReadAhead(requests(1, lambda i: 7), 2).take(0)
+        is_right = ahead.take(0) is None and taken is not None and taken.result(5) == 7
+        os._exit(0 if is_right else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    release.set()
+    taken = ahead.take(0)
+    assert taken is not None and taken.result(5) == 0
+
+
+def test_calls_at_once() -> None:
+    barrier = threading.Barrier(2)
+    assert len(at_once([lambda: barrier.wait(5), lambda: barrier.wait(5)])) == 2
+    assert at_once([lambda: 1, lambda: 2], on_threads=False) == [1, 2]
+    assert both(lambda: barrier.wait(5) >= 0, lambda: barrier.wait(5) >= 0) == (True, True)
