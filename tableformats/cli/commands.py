@@ -5,11 +5,13 @@ Each calls the library once and writes the result. ``--json`` writes all of it; 
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..inspect.text import bytes_text, count_text, location_text, printable, time_text
+from ..inspect.why import verdict_lines
 from .options import (
     as_number,
     opened_scan,
@@ -141,11 +143,29 @@ def files(as_json: bool, **chosen: Any) -> None:
 @snapshot_options
 @scan_options
 @all_option
+@click.option("--files", "every_file", is_flag=True, help="List every file of the table with its verdict instead.")
+@click.option(
+    "--why", "file", metavar="FILE", help="Say why this file is read or dropped. The end of its path will do."
+)
 @output_options
-def plan(as_json: bool, show_all: bool, **chosen: Any) -> None:
+def plan(as_json: bool, show_all: bool, every_file: bool, file: str | None, **chosen: Any) -> None:
     """Show which files a query reads, and why others are skipped."""
     scan = opened_scan(chosen)
     planned = scan.plan()
+    if file is not None:
+        found = planned.why(file)
+        if as_json:
+            print_json({**_identity(scan.snapshot), **asdict(found)})
+        else:
+            click.echo("\n".join(verdict_lines(found)))
+        return
+    if every_file:
+        verdicts = planned.verdicts()
+        if as_json:
+            print_json({**_identity(scan.snapshot), "files": rows_of(verdicts)})
+        else:
+            _print_verdicts(verdicts, show_all)
+        return
     if as_json:
         from ..expressions import TRUE
 
@@ -154,6 +174,7 @@ def plan(as_json: bool, show_all: bool, **chosen: Any) -> None:
             {
                 **_identity(scan.snapshot),
                 "report": planned.report.as_dict(),
+                "filter_parts": planned.attribution.as_dict(),
                 "residual": residual,
                 "files": rows_of(planned.files),
             }
@@ -322,6 +343,14 @@ def _partition_text(field: PartitionField, snapshot: SnapshotHandle) -> str:
 def _source(field: PartitionField, snapshot: SnapshotHandle) -> str | None:
     path = [] if snapshot.schema.find_id(field.source_id) is None else snapshot.schema.path_of(field.source_id)
     return ".".join(f.name for f in path) or None
+
+
+def _print_verdicts(verdicts: pa.Table, show_all: bool) -> None:
+    shown = verdicts if show_all else verdicts.slice(0, _SHOWN_FILES)
+    rows = [(f["path"], f["verdict"], " and ".join(f["dropped_by"])) for f in shown.to_pylist()]
+    print_table(["path", "verdict", "dropped by"], rows)
+    if shown.num_rows < verdicts.num_rows:
+        click.echo(f"{verdicts.num_rows - shown.num_rows:,} more; --all lists them")
 
 
 def _print_files(files: pa.Table, show_all: bool) -> None:

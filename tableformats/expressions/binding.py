@@ -58,7 +58,7 @@ from .tree import (
 )
 from .value_binding import ValueBinder, compares_plainly
 
-__all__ = ["MAX_DEPTH", "bind"]
+__all__ = ["MAX_DEPTH", "bind", "bound_value"]
 
 MAX_DEPTH = 200
 """Levels that a predicate may nest. AND and OR chains are flat and do not count."""
@@ -99,6 +99,11 @@ def bind(
     return _Binder(schema, case_sensitive, ansi, now).simple(expression)
 
 
+def bound_value(value: Value, schema: Schema, case_sensitive: bool = False, ansi: bool = True) -> Value:
+    """A value over the columns of ``schema``: typed, with constants folded. Errors are those of :func:`bind`."""
+    return _Binder(schema, case_sensitive, ansi, None).value(value)
+
+
 class _Binder:
     def __init__(self, schema: Schema, case_sensitive: bool, ansi: bool, now: int | None) -> None:
         self._schema = schema
@@ -106,6 +111,10 @@ class _Binder:
         self._ansi = ansi
         instant = time.time_ns() // 1000 if now is None else now
         self._values = ValueBinder(self._element, self.simple, ansi, instant)
+
+    def value(self, node: Value) -> Value:
+        """``node`` bound."""
+        return self._values.value(node)
 
     def simple(self, node: Expression) -> Expression:
         """``node`` bound and simplified."""

@@ -62,6 +62,8 @@ def _converted(source: Literal, target: Type, ansi: bool) -> Any:
         return _to_integer(source, target, ansi)
     if is_floating(target):
         number = _number(source)
+        if str(source.type).startswith("timestamp") and isinstance(number, decimal.Decimal):
+            number = float(number.scaleb(6, _WIDE)) / 1e6  # Spark rounds the microseconds first
         return None if number is None else nearest_float(number) if name == "float" else double_of(number)
     if isinstance(target, DecimalType):
         return _to_decimal(source, target)
@@ -146,13 +148,13 @@ def integer_of_text(text: str, with_fraction: bool) -> int | None:
     return -number if sign == "-" else number
 
 
-def _to_decimal(source: Literal, target: DecimalType) -> decimal.Decimal | None:
+def _to_decimal(source: Literal, target: DecimalType) -> decimal.Decimal | Literal | None:
     if isinstance(source.value, str) and source.value.strip(BLANKS)[-1:].lower() in ("f", "d"):
         return None
     number = _number(source)
     if isinstance(number, float):
         if not math.isfinite(number):
-            return None
+            return Literal(None, target) if is_floating(source.type) else None  # NULL in either mode
         number = decimal.Decimal(repr(number))
     if number is None or decimal.Decimal(number).adjusted() > 1000:
         return None

@@ -45,7 +45,7 @@ from .tree import (
     Value,
 )
 
-__all__ = ["Columns", "evaluate", "evaluate_value", "failures_of"]
+__all__ = ["Columns", "computed", "evaluate", "evaluate_value", "failures_of"]
 
 Columns = Callable[[BoundColumn], pa.Array]
 """Gives the values of a column, one for each row; a member of a NULL struct is NULL."""
@@ -80,6 +80,11 @@ def evaluate_value(value: Value, columns: Columns, length: int) -> pa.Array:
     found = _Evaluator(columns, length).value(value).spread(length)
     raise_failures(found)
     return found.values
+
+
+def computed(value: Value, columns: Columns, length: int) -> Vector:
+    """As :func:`evaluate_value`, but rows with an error are told instead of raised: they are NULL, with failures."""
+    return _Evaluator(columns, length).value(value).spread(length)
 
 
 def failures_of(expression: Expression, columns: Columns, length: int) -> tuple[pa.BooleanArray, np.ndarray]:
@@ -133,7 +138,8 @@ class _Evaluator:
         column = _bound(node)
         values = self._columns(column)
         wanted = stored_type(column.type)
-        return Vector(column.type, values if values.type == wanted else values.cast(wanted))
+        keeps = values.type == wanted or column.type.is_nested
+        return Vector(column.type, values if keeps else values.cast(wanted))
 
     def _call(self, node: Function) -> Vector:
         arguments = [self.value(argument) for argument in node.arguments]

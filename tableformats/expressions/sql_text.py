@@ -14,7 +14,7 @@ from ..schema.datetimes import format_date, format_time, format_timestamp
 
 __all__ = ["quoted_name", "sql_call", "sql_literal"]
 
-# Words that Spark, or some version of sqlglot, does not accept as a column's name everywhere.
+# Words that some version of Spark does not accept as a column's name everywhere.
 _KEYWORDS = frozenset(
     re.findall(
         r"\w+",
@@ -70,6 +70,12 @@ def sql_call(name: str, arguments: tuple[str, ...], kind: Type | None) -> str:
         return f"{name.upper()}({arguments[0]} AS {str(kind).upper()})"
     if name == "[]":
         return f"{arguments[0]}[{arguments[1]}]"
+    if name == ".":
+        return f"{arguments[0]}.{quoted_name(arguments[1][1:-1])}"
+    if name == "interval":
+        return _interval_text(*arguments)
+    if name in ("timestampadd", "timestampdiff"):
+        return f"{name}({', '.join((arguments[0][1:-1], *arguments[1:]))})"
     if name == "in":
         return f"{arguments[0]} IN ({', '.join(arguments[1:])})"
     if name in ("isnull", "isnotnull"):
@@ -87,6 +93,12 @@ def sql_call(name: str, arguments: tuple[str, ...], kind: Type | None) -> str:
     if len(arguments) == 2 and (name == "div" or not name[0].isalpha()):
         return f"({arguments[0]} {name.upper()} {arguments[1]})"
     return f"{name}({', '.join(arguments)})"
+
+
+def _interval_text(amount: str, unit: str) -> str:
+    """The literal of an amount of months, days or microseconds; ``unit`` is in quotes."""
+    kinds = {"month": "interval year to month", "day": "interval day"}
+    return _sql_interval(int(amount), kinds.get(unit[1:-1], ""))
 
 
 def _sql_temporal(value: int, type_name: str) -> str | None:

@@ -14,6 +14,7 @@ into leaves over columns where these have the same value on every row.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,7 @@ __all__ = [
     "walk",
 ]
 
+_SUFFIXES = {"bigint": "L", "smallint": "S", "tinyint": "Y"}
 COMPARISONS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 
 
@@ -153,7 +155,7 @@ class Function:
     ansi: bool = True
 
     def __str__(self) -> str:
-        return sql_call(self.name, tuple(map(str, self.arguments)), self.type)
+        return sql_call(self.name, tuple(map(_argument_text, self.arguments)), self.type)
 
 
 @dataclass(frozen=True)
@@ -369,6 +371,22 @@ def _arguments(node: Value) -> tuple[Value, ...]:
     if isinstance(node, Holds):
         return (node.value,)
     return node.arguments if isinstance(node, Function) else ()
+
+
+def _argument_text(value: Value) -> str:
+    """An argument of a function: conditions in parentheses, numbers with the suffix of their type, NULL as a cast."""
+    if isinstance(value, Holds):
+        return f"({value})" if value.value.name in ("in", "isnull", "isnotnull") else str(value)
+    if isinstance(value, Expression) and not isinstance(value, (Constant, IsNaN, StartsWith)):
+        return f"({value})"
+    if isinstance(value, Literal) and value.value is None and value.type is not None and str(value.type) != "void":
+        return sql_call("cast", ("NULL",), value.type)
+    if not isinstance(value, Literal) or isinstance(value.value, bool) or not isinstance(value.value, (int, float)):
+        return str(value)
+    if isinstance(value.value, float):
+        is_float = str(value.type) == "float"
+        return str(value) if not math.isfinite(value.value) else f"{value}{'F' if is_float else 'D'}"
+    return f"{value}{_SUFFIXES.get(str(value.type), '')}"
 
 
 def _terms(kind: type[And] | type[Or], operand: object) -> tuple[Expression, ...]:

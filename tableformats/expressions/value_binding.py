@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidPredicateError, UnsupportedFeatureError
 from ..schema import INTEGER_RANGES, DecimalType, is_numeric, primitive
 from ..schema.datetimes import DAY_US
-from .functions.coercion import BOOLEAN, DATE, STRING, TIMESTAMP, type_of
+from .functions.coercion import BOOLEAN, DATE, LONG, STRING, TIMESTAMP, type_of
 from .functions.intervals import IntervalType
 from .functions.signatures import ALIASES, CASTS, SIGNATURES
 from .literals import normalized
@@ -128,9 +128,13 @@ class ValueBinder:
         if name in CASTS and name not in SIGNATURES and len(node.arguments) == 1:
             node = Function("cast", node.arguments, _cast_target(name), node.ansi)
             name = "cast"
+        if name == "interval":
+            amount, unit = node.arguments
+            assert isinstance(amount, Literal) and isinstance(unit, Literal)
+            return Literal(amount.value, IntervalType(unit.value))
         node = replace(node, name=name, ansi=node.ansi and self._ansi)
         _check_count(node)
-        instant = self._instant(name)
+        instant = self._instant(name) if not node.arguments else None
         if instant is not None:
             return instant
         simpler = _without_shorthand(node)
@@ -154,6 +158,8 @@ class ValueBinder:
             return Literal(self._now, TIMESTAMP)
         if name == "localtimestamp":
             return Literal(self._now, primitive("timestamp_ntz"))
+        if name == "unix_timestamp":
+            return Literal(self._now // 1_000_000, LONG)
         return Literal("UTC", STRING) if name == "current_timezone" else None
 
     def _typed(self, node: Function) -> Value:

@@ -1,7 +1,8 @@
 """``plan.explain()``: one plan as text, from the metadata files that were read to the planned files.
 
-The figures are those of :class:`ScanReport`; nothing is counted here. Names and locations come from the table, so they
-are escaped, and locations are shown without credentials.
+The figures are those of :class:`ScanReport` and :class:`Attribution`; nothing is counted here. Names and locations come
+from the table, so they are escaped, and locations are shown without credentials. :mod:`why` has the sentences about the
+parts of the filter.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from ..expressions import TRUE
 from .text import bytes_text, count_text, location_text, percent_text, printable, time_text
+from .why import part_lines
 
 if TYPE_CHECKING:
+    from ..planning.attribution import Attribution
     from ..planning.plan import FilePlan
     from ..plugin.report import ScanReport
 
@@ -21,19 +24,23 @@ __all__ = ["explain"]
 _Row = tuple[str, str, str]
 
 
-def explain(plan: FilePlan) -> str:
-    """The report of ``plan`` as aligned lines of text, without a line break at the end."""
+def explain(plan: FilePlan, attribution: Attribution | None = None) -> str:
+    """The report of ``plan`` as aligned lines of text, without a line break at the end.
+
+    ``attribution`` is what the parts of its filter dropped; None leaves it out.
+    """
     sections = [
         _heading(plan),
         ["Metadata", *_aligned(_metadata(plan.report))],
         ["Files", *_aligned(_files(plan.report))],
+        ["Parts of the filter", *part_lines(attribution)] if attribution is not None and attribution.parts else [],
         ["Data", *_aligned(_data(plan.report))],
         ["Left to check on rows", f"  {'nothing' if plan.residual == TRUE else printable(str(plan.residual))}"],
     ]
     if plan.report.notes:
         sections.append(["Notes", *(f"  - {printable(note)}" for note in plan.report.notes)])
     sections.append(["Time", *_aligned(_times(plan.report))])
-    return "\n\n".join("\n".join(section) for section in sections)
+    return "\n\n".join("\n".join(section) for section in sections if section)
 
 
 def _heading(plan: FilePlan) -> list[str]:

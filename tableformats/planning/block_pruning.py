@@ -19,7 +19,7 @@ from ..pruning.compiled_predicate import ALL, NONE, CompiledPredicate
 from ..schema import Field, arrow_type
 from .blocks import BatchRows, Block, CachedRange, take_rows
 
-__all__ = ["BatchOf", "BlockContext", "PruneResult", "prune_block"]
+__all__ = ["BatchOf", "BlockContext", "CandidateRows", "PruneResult", "block_ranges", "prune_block"]
 
 BatchOf = Callable[[BatchRows], FileBatch]
 """Gives the batch that rows of a block come from, which may have to be read again."""
@@ -106,7 +106,7 @@ def prune_block(context: BlockContext, predicate: CompiledPredicate | None, repo
         if rows is not candidates.rows:
             rows = candidates.rows
             sources = predicate.range_sources(spec, take_rows(block.partition, rows))
-        ranges, counts = _ranges(context, known, columns, predicate.counted, rows)
+        ranges, counts = block_ranges(context, known, columns, predicate.counted, rows)
         verdicts = predicate.verdicts_of(sources, ranges)
         for_nan = predicate.matches_by_nan_alone(sources, ranges, verdicts)
         if for_nan is not None and predicate.nan_is_absent:
@@ -182,7 +182,7 @@ class CandidateRows:
 # ---- ranges of columns ----------------------------------------------------------------------------------------------
 
 
-def _ranges(
+def block_ranges(
     context: BlockContext,
     known: dict[Field, CachedRange],
     columns: Sequence[Field],

@@ -100,13 +100,17 @@ class SnapshotHandle(Portable):
         """A handle of the same table for another snapshot of its plugin."""
         return SnapshotHandle(self.table_format, self.location, self.storage, self.cache, format_snapshot)
 
-    def bind(self, filter: Any, case_sensitive: bool = False, ansi: bool = True) -> ex.Expression:
+    def bind(
+        self, filter: Any, case_sensitive: bool = False, ansi: bool = True, now: int | None = None
+    ) -> ex.Expression:
         """``filter`` in any accepted form, bound to this snapshot's schema.
 
         Parameters
         ----------
         ansi : bool
             Whether texts mean what they mean to Spark with ``spark.sql.ansi.enabled``.
+        now : int, optional
+            The instant of ``now()`` and ``current_date()``, in microseconds since the epoch. None: the present.
 
         Raises
         ------
@@ -119,7 +123,7 @@ class SnapshotHandle(Portable):
         if parsed is None:
             return ex.TRUE
         self._refuse_metadata_columns(parsed, case_sensitive)
-        return bind(parsed, self.schema, case_sensitive, ansi)
+        return bind(parsed, self.schema, case_sensitive, ansi, now)
 
     def _refuse_metadata_columns(self, parsed: ex.Expression, case_sensitive: bool) -> None:
         metadata = Schema(tuple(c.field for c in self.format_snapshot.metadata_columns))

@@ -25,6 +25,7 @@ from ..columnar.arrays import repeated, scalar, strings, to_arrow, to_numpy
 from ..errors import TableFormatsError
 from ..plugin.deletes import DeleteFiles
 from ..plugin.files import MetadataPart
+from ..plugin.manifest_filter import ManifestFilter
 from ..plugin.partitions import partition_members
 from ..plugin.report import ScanReport
 from ..plugin.snapshot import FormatSnapshot, ReadRequest
@@ -55,7 +56,7 @@ from .reconciler import Reconciler, keys_of
 from .record_counts import RecordCounts
 from .request import ScanRequest
 
-__all__ = ["plan_scan", "prune_parts", "surviving_paths"]
+__all__ = ["plan_scan", "prune_parts", "surviving_paths", "visit_blocks"]
 
 _FEW_FILES = 256
 """Fewer survivors of a batch are copied into one chunk with others; more share the memory of what is cached."""
@@ -64,6 +65,8 @@ _MOST_COUNTED = 20_000
 _PARQUET = scalar("parquet", pa.string())
 
 Counts = list["pa.Array | tuple[object, np.ndarray]"]
+Visitor = Callable[[BlockContext, PruneResult, Callable[[], pa.Table]], None]
+"""Gets a block, its survivors, and what gives these with all of their columns."""
 
 
 def plan_scan(scan: ScanRequest, reader: PartReader | None = None) -> FilePlan:
@@ -122,11 +125,48 @@ def prune_parts(
         yield from planner.read_and_prune(parts)
 
 
+def visit_blocks(
+    scan: ScanRequest,
+    visitor: Visitor,
+    watch: Callable[[ManifestFilter], ManifestFilter] | None = None,
+    prune: bool = True,
+) -> ScanReport:
+    """Prune the files of ``scan`` as a plan does, and show each block with its survivors to ``visitor``.
+
+    Parameters
+    ----------
+    scan : ScanRequest
+        Its limit is ignored.
+    visitor : callable
+        Called on any thread. It may ask for bounds of the columns of the filter.
+    watch : callable, optional
+        Makes the filter of manifests from the one that planning would use.
+    prune : bool
+        False: every file survives, and no manifest is skipped.
+
+    Raises
+    ------
+    CorruptMetadataError, UnsupportedFeatureError, PathNotAllowedError
+        As the metadata is read.
+    """
+    planner = _Planner(scan)
+    planner.visitor = visitor
+    if not prune:
+        planner.predicate = planner.request.manifest_filter = None
+    if watch is not None and planner.request.manifest_filter is not None:
+        planner.request.manifest_filter = watch(planner.request.manifest_filter)
+    with quick_allocator():
+        for _ in planner.survivors():
+            pass
+    return planner.report
+
+
 class _Planner:
     """One planning run: the request, its compiled predicate, the caches, and the report that every stage counts in."""
 
     def __init__(self, scan: ScanRequest, reader: PartReader | None = None) -> None:
         handle = scan.snapshot
+        self.visitor: Visitor | None = None
         self.scan = scan
         self.reader = reader
         self.snapshot: FormatSnapshot = handle.format_snapshot
@@ -296,6 +336,9 @@ class _Planner:
         """The survivors of a block. Record counts that are not known now are asked of its batches, or of ``later``."""
         result = JobResult()
         pruned = prune_block(context, self.predicate, result.report)
+        if self.visitor is not None:
+            self.visitor(context, pruned, partial(self._files, context, pruned))
+            return result
         if not len(pruned.rows):
             return result
         with result.report.stage("metadata"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import expressions as ex
@@ -34,6 +35,10 @@ class ScanRequest(Portable):
         At most so many rows.
     nan : {"absent"}, optional
         ``"absent"``: files that only an uncounted NaN could make match are left out.
+    ansi : bool
+        Whether further filters mean what they mean to Spark with ``spark.sql.ansi.enabled``.
+    now : int
+        The instant of ``now()`` and ``current_date()`` in all filters, in microseconds since the epoch.
     """
 
     snapshot: SnapshotHandle
@@ -42,6 +47,8 @@ class ScanRequest(Portable):
     case_sensitive: bool = False
     limit: int | None = None
     nan: Literal["absent"] | None = None
+    ansi: bool = True
+    now: int = field(default_factory=lambda: time.time_ns() // 1000, compare=False)
 
     @staticmethod
     def all_rows(snapshot: SnapshotHandle) -> ScanRequest:
@@ -56,7 +63,7 @@ class ScanRequest(Portable):
 
     def narrowed(self, filter: Any) -> ScanRequest:
         """The same request with ``filter`` added by AND, and without a limit. Raises InvalidPredicateError."""
-        more = self.snapshot.bind(filter, self.case_sensitive)
+        more = self.snapshot.bind(filter, self.case_sensitive, self.ansi, self.now)
         return replace(self, filter=ex.conjunction(self.filter, more), limit=None)
 
     def reattached(self) -> ScanRequest:
@@ -67,4 +74,6 @@ class ScanRequest(Portable):
     def detached(self) -> ScanRequest:
         """This request as other processes get it; see :meth:`SnapshotHandle.detached`."""
         snapshot = self.snapshot.detached()
-        return ScanRequest(snapshot, self.filter, self.schema, self.case_sensitive, self.limit, self.nan)
+        return ScanRequest(
+            snapshot, self.filter, self.schema, self.case_sensitive, self.limit, self.nan, self.ansi, self.now
+        )

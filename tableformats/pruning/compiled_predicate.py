@@ -1,9 +1,10 @@
 """Evaluate a bound predicate for many files at once: verdicts from partition values, bounds and counts.
 
 For each file a predicate has a mask of possible outcomes, a subset of {TRUE, FALSE, NULL} (``_core/masks.py``). The
-masks of leaves come from ``leaves.py`` and ``column_pairs.py``. AND, OR, NOT and IS TRUE combine masks by SQL's
-three-valued logic, so the predicate is not rewritten. The mask of the whole predicate gives the verdict: NONE if TRUE
-is not possible, and the file is dropped; ALL if only TRUE is possible, and no row needs to be filtered; otherwise SOME.
+masks of leaves come from ``leaves.py``, ``column_pairs.py`` and ``computed_conditions.py``. AND, OR, NOT and IS TRUE
+combine masks by SQL's three-valued logic, so the predicate is not rewritten. The mask of the whole predicate gives the
+verdict: NONE if TRUE is not possible, and the file is dropped; ALL if only TRUE is possible, and no row needs to be
+filtered; otherwise SOME.
 
 Partition values and bounds are evaluated together, so ``part = 1 OR id > 9`` prunes by both. A leaf that cannot be
 decided (the middle of a LIKE pattern) has all outcomes, and :attr:`notes` says so. A
@@ -41,6 +42,7 @@ from .leaves import Leaf, combine_leaves, compile_leaf
 if TYPE_CHECKING:
     from ..plugin.partitions import PartitionSpec
     from ..plugin.statistics import Bounds
+    from .computed_conditions import ComputedCondition
 
 __all__ = ["ALL", "NONE", "SOME", "CompiledPredicate"]
 
@@ -66,12 +68,20 @@ class CompiledPredicate:
         self.predicate = predicate
         self.nan_is_absent = nan_is_absent
         self.notes: list[str] = []
-        self._leaves: dict[Expression, Leaf | ColumnPair] = {}
+        self._leaves: dict[Expression, Leaf | ColumnPair | ComputedCondition] = {}
         columns: dict[int, Field] = {}
         for node in ex.walk(predicate):
             if isinstance(node, (ex.And, ex.Or, ex.Not, ex.IsTrue, ex.Constant)):
                 continue
-            leaf, note = compile_leaf(node)
+            leaf: Leaf | ColumnPair | ComputedCondition
+            if isinstance(node, ex.Holds):
+                # Imported here: other predicates do not pay for the functions of predicates.
+                from .computed_conditions import ComputedCondition
+
+                leaf = ComputedCondition(node)
+                note = leaf.note
+            else:
+                leaf, note = compile_leaf(node)
             if note is not None:
                 self.notes.append(note)
             self._leaves[node] = leaf

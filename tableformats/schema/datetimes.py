@@ -23,6 +23,7 @@ __all__ = [
     "format_date",
     "format_time",
     "format_timestamp",
+    "is_zone",
     "parse_date",
     "parse_time",
     "parse_timestamp",
@@ -60,11 +61,12 @@ def parse_date(text: str) -> int | None:
     return None if parsed is None else parsed[0]
 
 
-def parse_timestamp(text: str) -> tuple[int, bool] | None:
+def parse_timestamp(text: str, default_zone: str = "UTC") -> tuple[int, bool] | None:
     """The instant of ``yyyy[-[m]m[-[d]d[( |T)[h]h[:[m]m[:[s]s[.fraction]]][zone]]]]``.
 
-    A zone is ``Z``, an offset such as ``+02:00``, or a region such as ``Europe/Paris``. Without a zone the text means
-    UTC. Digits after the ninth are dropped.
+    A zone is ``Z``, an offset such as ``+02:00``, or a region such as ``Europe/Paris``. Without one the text means
+    ``default_zone``. Digits after the ninth are dropped. As in Java, a local time that a region skips is as much later,
+    and of one that it has twice the earlier one counts.
 
     Returns
     -------
@@ -75,17 +77,20 @@ def parse_timestamp(text: str) -> tuple[int, bool] | None:
     if parsed is None:
         return None
     days, rest = parsed
-    if not rest:
-        return days * DAY_NANOS, False
-    match = _CLOCK_AND_ZONE.fullmatch(rest)
-    nanos = _clock_nanos(match) if match else None
-    if match is None or nanos is None:
-        return None
-    local = days * DAY_NANOS + nanos
-    if match["zone"] is None:
-        return local, False
-    offset = _zone_seconds(match["zone"].strip(), local // SECOND_NANOS)
-    return None if offset is None else (local - offset * SECOND_NANOS, True)
+    local, zone = days * DAY_NANOS, None
+    if rest:
+        match = _CLOCK_AND_ZONE.fullmatch(rest)
+        nanos = _clock_nanos(match) if match else None
+        if match is None or nanos is None:
+            return None
+        local, zone = local + nanos, match["zone"]
+    offset = _zone_seconds(zone.strip() if zone else default_zone, local // SECOND_NANOS)
+    return None if offset is None else (local - offset * SECOND_NANOS, zone is not None)
+
+
+def is_zone(name: str) -> bool:
+    """Whether ``name`` is a zone that a timestamp may have: ``Z``, an offset, or a region that this machine knows."""
+    return _zone_seconds(name, 0) is not None
 
 
 def parse_time(text: str) -> int | None:

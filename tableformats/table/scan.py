@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyspark.sql
 
+    from ..planning.attribution import Attribution, FileVerdict
+
 __all__ = ["Scan", "ScanPlan"]
 
 AnyScan = TypeVar("AnyScan", bound="Scan")
@@ -41,7 +43,7 @@ class Scan(ScanRequest):
 
     def where(self: AnyScan, filter: Any) -> AnyScan:
         """The same scan with ``filter`` added by AND. Raises InvalidPredicateError."""
-        more = self.snapshot.bind(filter, self.case_sensitive)
+        more = self.snapshot.bind(filter, self.case_sensitive, self.ansi, self.now)
         return replace(self, filter=conjunction(self.filter, more))
 
     def select(self: AnyScan, *columns: str) -> AnyScan:
@@ -232,11 +234,59 @@ class ScanPlan(FilePlan):
             options = ReadOptions(memory_bytes, ordered)
         return read_batches(self, tasks, options)
 
-    def explain(self) -> str:
-        """The funnel as text: what was read, what was dropped and why, what is planned."""
+    def explain(self, why: bool = True) -> str:
+        """The funnel as text: what was read, what was dropped and why, what is planned.
+
+        Parameters
+        ----------
+        why : bool
+            Whether to say what each part of the filter dropped and why it kept the rest, see :attr:`attribution`.
+            False: the counters of the report alone, which cost nothing.
+
+        Raises
+        ------
+        CorruptMetadataError, UnsupportedFeatureError
+            As the metadata is read again.
+        """
         from ..inspect.explain import explain
 
-        return explain(self)
+        return explain(self, self.attribution if why else None)
+
+    @cached_property
+    def attribution(self) -> Attribution:
+        """What each part of the filter (what its outermost AND joins) dropped, and why it kept the other files.
+
+        It plans again from cached metadata; where nothing is cached, the metadata is read again. Raises as planning
+        does.
+        """
+        from ..planning.attribution import attribute
+
+        return attribute(self.scan.reattached())
+
+    def why(self, file: str) -> FileVerdict:
+        """Why one file is planned or dropped: the verdict of each part of the filter, with the bounds that decided.
+
+        Parameters
+        ----------
+        file : str
+            The path of a data file, or the end of it: its name is enough if no other file has it.
+
+        Raises
+        ------
+        InvalidPredicateError
+            The snapshot has no such file, or several.
+        """
+        from ..planning.attribution import verdict_of
+
+        return verdict_of(self.scan.reattached(), file)
+
+    def verdicts(self) -> pa.Table:
+        """One row for each file of the snapshot, by path: ``path``, ``verdict`` (``planned``, ``dropped by partition``,
+        ``dropped by bounds``) and ``dropped_by``, the parts of the filter that drop it, each alone. A limit is ignored.
+        """
+        from ..planning.attribution import file_verdicts
+
+        return file_verdicts(self.scan.reattached())
 
     def _repr_html_(self) -> str:
         import html

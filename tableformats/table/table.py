@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -67,7 +68,9 @@ def open_table(
     limits : Limits
         What the table's bytes may cost at most.
     format_options : mapping, optional
-        Options of the format's own, for formats of other plugins. Delta and Iceberg have none.
+        Options of the format's own. Delta has ``partition_time_zone``: the time zone of the sessions that wrote the
+        table, such as ``"Europe/Berlin"``, for partition values that are timestamps without a zone. Without it they are
+        read as UTC, with a note in the report. Iceberg has none.
 
     Raises
     ------
@@ -87,6 +90,8 @@ def open_table(
         What the metadata claims passes one of ``limits``; later calls may raise it too.
     TypeError
         An argument is of another type than it says; the format has no such option.
+    ValueError
+        The value of an option is wrong, such as a time zone that does not exist.
     """
     from ..cache.directory import telling_options
     from ..cache.metadata_cache import MetadataCache
@@ -216,10 +221,11 @@ class Table(Portable):
         case_sensitive: bool = False,
         limit: int | None = None,
         nan: Literal["absent"] | None = None,
+        ansi: bool = True,
     ) -> Scan:
         """The rows for which ``filter`` is TRUE; see :meth:`snapshot` for the selection, :meth:`Snapshot.scan`."""
         snapshot = self.snapshot(version, timestamp=timestamp, branch=branch, tag=tag)
-        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit, nan=nan)
+        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit, nan=nan, ansi=ansi)
 
     def changes(self, starting_version: int | str, ending_version: int | str | None = None) -> Changes:
         """The rows that these versions inserted, deleted and updated: a scan with the columns ``_change_type``,
@@ -259,6 +265,7 @@ class Table(Portable):
         case_sensitive: bool = False,
         limit: int | None = None,
         nan: Literal["absent"] | None = None,
+        ansi: bool = True,
     ) -> Scan:
         """The rows that append snapshots of a range brought, as they were appended: other snapshots of the range, and
         what they deleted, are left out. The columns are the table's at the last snapshot (Iceberg).
@@ -270,7 +277,7 @@ class Table(Portable):
         ----------
         from_snapshot_id_exclusive : an ancestor of the last snapshot; None means from the table's beginning
         to_snapshot_id_inclusive : None is the current snapshot
-        filter, columns, case_sensitive, limit, nan : as for :meth:`Snapshot.scan`
+        filter, columns, case_sensitive, limit, nan, ansi : as for :meth:`Snapshot.scan`
 
         Raises
         ------
@@ -278,7 +285,7 @@ class Table(Portable):
         UnsupportedFeatureError : the format does not offer this (``table.changes`` may)
         """
         snapshot = self._appends(from_snapshot_id_exclusive, to_snapshot_id_inclusive)
-        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit, nan=nan)
+        return snapshot.scan(filter, columns=columns, case_sensitive=case_sensitive, limit=limit, nan=nan, ansi=ansi)
 
     def _appends(
         self, from_snapshot_id_exclusive: int | None = None, to_snapshot_id_inclusive: int | None = None
@@ -390,6 +397,7 @@ class Snapshot(SnapshotHandle):
         case_sensitive: bool = False,
         limit: int | None = None,
         nan: Literal["absent"] | None = None,
+        ansi: bool = True,
     ) -> Scan:
         """The rows for which ``filter`` is TRUE.
 
@@ -410,6 +418,10 @@ class Snapshot(SnapshotHandle):
             ``"absent"``: no NaN of the table matches the filter, so that files which only a NaN could make match are
             left out, unless their counts say that they have a NaN. None: a float column of which NaNs are not counted
             may hold them. ``plan.report.files_kept_for_nan`` counts the files that this keeps.
+        ansi : bool
+            Whether filters, those of :meth:`Scan.where` included, mean what they mean to Spark with
+            ``spark.sql.ansi.enabled``, the default of Spark 4: what cannot be cast or computed is an error. False: it
+            is NULL, and a text that is compared with a column becomes a value of the column's type.
 
         Raises
         ------
@@ -424,7 +436,9 @@ class Snapshot(SnapshotHandle):
         if nan not in (None, "absent"):
             raise ValueError(f"nan must be 'absent' or None, not {nan!r}")
         schema = self.schema if columns is None else self.project(columns, case_sensitive)
-        return Scan(self, self.bind(filter, case_sensitive), schema, case_sensitive, limit, nan)
+        now = time.time_ns() // 1000
+        bound = self.bind(filter, case_sensitive, ansi, now)
+        return Scan(self, bound, schema, case_sensitive, limit, nan, ansi, now)
 
 
 def _check_limit(limit: int | None, what: str) -> None:

@@ -103,6 +103,21 @@ def test_plan_is_the_plan(shell: Shell, location: Path) -> None:
 
 
 @BOTH
+def test_plan_says_why_file_by_file(shell: Shell, location: Path) -> None:
+    everything = {f["path"]: f for f in shell.json("plan", location, "--relocate", "-w", "id < 3", "--files")["files"]}
+    planned = {f["path"] for f in shell.json("files", location, "--relocate", "-w", "id < 3")["files"]}
+    assert 0 < len(planned) < len(everything)
+    assert {path for path, f in everything.items() if f["verdict"] == "planned"} == planned
+    assert all(f["dropped_by"] == ([] if path in planned else ["id < 3"]) for path, f in everything.items())
+    for path in everything:
+        found = shell.json("plan", location, "--relocate", "-w", "id < 3", "--why", Path(path).name)
+        assert (found["path"], found["verdict"]) == (path, everything[path]["verdict"])
+        text = shell.ok("plan", location, "--relocate", "-w", "id < 3", "--why", path)
+        assert ("drops the file" in text) == (path not in planned) and "bounds of id" in text
+    assert "no such data file" in shell.fails(2, "plan", location, "--relocate", "--why", "nope")
+
+
+@BOTH
 def test_count_counts(shell: Shell, location: Path) -> None:
     rows = opened(location).scan().to_arrow().num_rows
     assert shell.ok("count", location, "--relocate") == f"{rows}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from tableformats_delta.schema.schema_string import parse_schema
 
+import tableformats as tf
 from tableformats.errors import CorruptMetadataError, LimitExceededError, UnsupportedFeatureError
 from tests.support.delta_log import PROTOCOL, DeltaLog, add, field, live_files, metadata, remove, request, schema_string
 
@@ -162,6 +164,56 @@ def test_timestamps_without_zone_are_noted_once(tmp_path: Path) -> None:
     live_files(log.snapshot(), asked)
     assert asked.report.notes == ["Timestamps of partition column 'p' have no zone and are read as UTC"]
     log.commit(3, remove("f1"), remove("f2"), add("f3", partitionValues={"p": "2021-01-01T00:00:00Z"}))
+
+
+@pytest.mark.parametrize(
+    ("text", "utc"),
+    [
+        ("2024-01-01 00:00:00", "2023-12-31T23:00:00"),
+        ("2024-07-01 00:00:00.5", "2024-06-30T22:00:00.5"),
+        ("2024-07-01", "2024-06-30T22:00:00"),
+        ("2024-03-31 01:59:59", "2024-03-31T00:59:59"),
+        ("2024-03-31 02:30:00", "2024-03-31T01:30:00"),  # skipped: as much later
+        ("2024-03-31 03:00:00", "2024-03-31T01:00:00"),
+        ("2024-10-27 02:30:00", "2024-10-27T00:30:00"),  # twice: the earlier one
+        ("2024-10-27 03:00:00", "2024-10-27T02:00:00"),
+        ("2024-01-01T00:00:00.000000Z", "2024-01-01T00:00:00"),
+        ("2024-01-01 00:00:00-05:00", "2024-01-01T05:00:00"),
+    ],
+)
+def test_the_zone_of_the_writer_is_an_option(tmp_path: Path, text: str, utc: str) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("p", "timestamp"), partition=("p",))
+    log.commit(1, add("f", partitionValues={"p": text}))
+    options = {"partition_time_zone": "Europe/Berlin"}
+    found, unnamed = tf.open_table(str(log.root), format_options=options), tf.open_table(str(log.root))
+    plan = found.scan(tf.col("p") == dt.datetime.fromisoformat(utc + "0" * 5 * ("." in utc))).plan()
+    assert plan.files.num_rows == 1 and plan.files["fully_matched"].to_pylist() == [True]
+    assert not plan.report.notes
+    expected = dt.datetime.fromisoformat(utc + "0" * 5 * ("." in utc)).replace(tzinfo=dt.timezone.utc)
+    assert plan.files["partition"].to_pylist()[0] == {"p": expected}
+    has_zone = text.endswith(("Z", "-05:00"))
+    assert (unnamed.scan().plan().files["partition"].to_pylist()[0] == {"p": expected}) == has_zone
+    pickled = pickle.loads(pickle.dumps(found.snapshot()))
+    assert pickled.scan().plan().files["partition"].to_pylist()[0] == {"p": expected}
+
+
+def test_one_cache_tells_the_zones_of_writers_apart(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("p", "timestamp"), partition=("p",))
+    log.commit(1, add("f", partitionValues={"p": "2024-01-01 00:00:00"}))
+    cache = tf.MetadataCache(directory=tmp_path / "cache")
+    hours = []
+    for zone in (None, "+02:00", "-03:00", None):
+        options = {} if zone is None else {"partition_time_zone": zone}
+        table = tf.open_table(str(log.root), format_options=options, cache=cache)
+        hours.append(table.scan().plan().files["partition"].to_pylist()[0]["p"].hour)
+    assert hours == [0, 22, 3, 0]
+
+
+def test_a_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("p", "timestamp"), partition=("p",))
+    for zone in ("Europe/Berln", "", 5):
+        with pytest.raises(ValueError, match="partition_time_zone must name a time zone"):
+            tf.open_table(str(log.root), format_options={"partition_time_zone": zone})
 
 
 def test_directories_are_not_parsed(tmp_path: Path) -> None:

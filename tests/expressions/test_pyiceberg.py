@@ -70,3 +70,34 @@ def test_what_is_no_predicate_is_a_typed_error() -> None:
         parse_filter(e.Reference("i"))
     with pytest.raises(tf.InvalidPredicateError, match="nope"):
         bind(parse_filter(e.EqualTo("nope", 1)), SCHEMA)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("filter", "theirs", "ours"),
+    [  # over the rows NULL, NaN, 0.0 and 1.0
+        (e.GreaterThan("f", 0.5), [False, False, False, True], [None, True, False, True]),
+        (e.GreaterThanOrEqual("f", 0.5), [False, False, False, True], [None, True, False, True]),
+        (e.Not(e.LessThan("f", 0.5)), [True, True, False, True], [None, True, False, True]),
+        (e.NotEqualTo("f", 1.0), [True, True, True, False], [None, True, True, False]),
+        (e.NotIn("f", [1.0, 2.0]), [True, True, True, False], [None, True, True, False]),
+        (e.LessThan("f", 0.5), [False, False, True, False], [None, False, True, False]),
+        (e.In("f", [1.0, 2.0]), [False, False, False, True], [None, False, False, True]),
+        (e.NotNaN("f"), [True, False, True, True], [True, False, True, True]),
+    ],
+)
+def test_where_pyicebergs_own_evaluator_answers_otherwise(filter: Any, theirs: list[bool], ours: list[Any]) -> None:
+    """docs/correctness.md lists the differences; each one is here."""
+    import pyarrow as pa
+    from pyiceberg.expressions.visitors import expression_evaluator
+    from pyiceberg.schema import Schema as IcebergSchema
+    from pyiceberg.typedef import Record
+    from pyiceberg.types import DoubleType, NestedField
+
+    from tableformats.engines.arrow.filters import evaluate
+
+    rows = [None, float("nan"), 0.0, 1.0]
+    judged = expression_evaluator(IcebergSchema(NestedField(3, "f", DoubleType())), filter, True)
+    assert [bool(judged(Record(row))) for row in rows] == theirs
+    batch = pa.record_batch({"f": pa.array(rows, pa.float64())})
+    bound = bind(parse_filter(filter), Schema.from_arrow(batch.schema))  # type: ignore[arg-type]
+    assert evaluate(bound, batch).to_pylist() == ours

@@ -14,7 +14,7 @@ from tableformats.errors import InvalidPredicateError, TableFormatsError, Unsupp
 from tableformats.expressions import And, Comparison, Literal, Or, Reference, col
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
-from tableformats.expressions.parse.lexing import lex
+from tableformats.expressions.parse.lexing import tokenize
 from tableformats.schema import Field, Schema, primitive
 
 
@@ -112,6 +112,13 @@ def test_conditions_are_read(sql, tree):
         (r"'\u00e9\U0001F600'", "é\U0001f600"),
         (r"'\101\x41\1'", "Ax411"),
         (r"r'\n'", "\\n"),
+        ("'it''s'", "it's"),
+        ('"a""b"', 'a"b'),
+        (r"'\''''", "''"),
+        ("'a' 'b'", "ab"),
+        ("r'a''b'", "ab"),
+        (r"'\ud83d\ude00'", "\U0001f600"),
+        (r"'\ud83d'", "?"),
         ("''", ""),
         ("'a\nb'", "a\nb"),
         ("'\U000f00001'", "\U000f00001"),
@@ -127,34 +134,30 @@ def test_strings_are_read_as_spark_reads_them(sql, value):
 @pytest.mark.parametrize(
     ("sql", "quoted"),
     [
-        ("upper(a) = 'X'", "UPPER(a)"),
-        ("a + 1 = 2", "a + 1"),
-        ("CAST(a AS INT) = 1", "CAST(a AS INT)"),
-        ("a[0] = 1", "a[0]"),
-        ("a::int = 1", "CAST(a AS INT)"),
-        ("a RLIKE 'x'", "a RLIKE 'x'"),
-        ("a IN (SELECT 1)", "SELECT 1"),
-        ("EXISTS(SELECT 1)", "EXISTS"),
-        ("a = current_date()", "CURRENT_DATE"),
-        ("CASE WHEN a THEN b END", "CASE WHEN"),
-        ("(a = 1) = TRUE", "a = 1"),
-        ("(a = 1) IS NULL", "a = 1"),
-        ("a = b = c", "a = b"),
-        ("1 < a < 3", "1 < a"),
-        ("a LIKE b", "a LIKE b"),
-        ("a = INTERVAL '1' DAY", "INTERVAL '1' DAY"),
-        ("a LIKE ANY ('x', 'y')", "'x'"),
-        ("a = 1 + 2", "1 + 2"),
-        ("a = CAST('x' AS ARRAY<INT>)", "CAST("),
-        ("a = (b IS NULL)", "b IS NULL"),
-        ("a || 'x' = 'y'", "a || 'x'"),
-        ("a ILIKE 'x'", "ILIKE"),
+        ("a IN (SELECT 1)", "subquery"),
+        ("EXISTS(SELECT 1)", "EXISTS of a subquery"),
+        ("a > (SELECT max(b) FROM t)", "line 1, column 5"),
+        ("sum(a) > 1", "sum is an aggregate function"),
+        ("b = 1 AND count(*) > 1", "line 1, column 11"),
+        ("row_number() OVER (ORDER BY a) = 1", "row_number is a window function"),
+        ("upper(a) OVER () = 1", "OVER needs other rows"),
+        ("rand() < 0.5", "rand is not deterministic"),
+        ("explode(a) = 1", "explode makes rows"),
+        ("exists(a, x -> x > 1)", "exists takes a lambda function"),
+        ("upper(x -> x) = 1", "a lambda function"),
+        ("upper(s => a) = 1", "an argument by name"),
+        ("printf(a, 'HOST') = 'x'", "the function printf"),
+        ("db.f(a) = 1", "functions of a catalog"),
+        ("a:b = 1", "path into a VARIANT"),
+        ("a COLLATE UTF8_LCASE = 'x'", "collation"),
+        ("CAST(a AS ARRAY<INT>) = b", "a cast to ARRAY"),
+        ("(a, b) < (1, 2)", "tuples are not compared by <"),
     ],
 )
 def test_what_is_not_built_is_quoted_and_refused(sql, quoted):
     with pytest.raises(UnsupportedFeatureError) as refusal:
         parse_filter(sql)
-    assert quoted in str(refusal.value) and "AND, OR and NOT" in str(refusal.value)
+    assert quoted in str(refusal.value) and " of the filter: " in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -164,25 +167,24 @@ def test_what_is_not_built_is_quoted_and_refused(sql, quoted):
         ("  -- nothing", "empty"),
         (";", "empty"),
         ("a = 1; DROP TABLE x", "several statements, at line 1, column 6"),
-        ("SELECT 1", "statement"),
-        ("DROP TABLE x", "line 1, column 1: 'DROP'"),
+        ("SELECT 1", "begins a statement"),
+        ("DROP TABLE x", "DROP begins a statement"),
         ("a = 1 UNION SELECT 2", "column 7: 'UNION'"),
         ("a = 1) OR (b = 2", "line 1, column 6"),
         ("(a = 1", "column 1"),
-        ("a =", "EQ lacks an operand"),
-        ("a = 1 b", "AS b' cannot"),
+        ("a =", "ends too early"),
+        ("a = 1 b", "line 1, column 7: 'b' is not expected"),
         ("a = 'x", "line 1, column 5"),
         ("`a = 1", "name that opens"),
         ("a = 1 /* x", "comment"),
         ("a =\n 'x' 5", "line 2, column 6"),
-        ("a = 'it''s'", "two strings in a row"),
         ("a = X'0g'", "hexadecimal"),
         ("a = 1 LIMIT 5", "'LIMIT'"),
         ("a = 1" + "0" * 60, "38 digits"),
-        ("a = 1e999", "range"),
+        ("a = 1e999", "range of doubles"),
         ("a = " + "9" * 99 + "BD", "38 digits"),
         ("a = DATE '2024-13-01'", "date"),
-        ("a = DATE 'now'", "DATE '2024-01-31'"),
+        ("a = DATE 'nowhere'", "DATE '2024-01-31'"),
         ("a = CAST(300 AS TINYINT)", "cannot be cast to tinyint"),
         ("a = CAST('1.5' AS INT)", "cannot be cast to int"),
         ("a = CAST('x' AS FLOAT)", "cannot be cast to float"),
@@ -191,11 +193,12 @@ def test_what_is_not_built_is_quoted_and_refused(sql, quoted):
         ("a", None),
         ("1", "'1'"),
         ("'x'", "cannot stand"),
-        ("a AS b", "cannot stand"),
-        ("(a, b) = (1, 2)", "cannot stand"),
+        ("a AS b", "'AS' is not expected"),
+        ("(a, b) = 1", "tuple"),
+        ("(a, b) = (1, 2, 3)", "2 and 3 values"),
+        ("(a, b)", "tuple"),
         ("a = ?", "cannot stand"),
         ("a = :x", "cannot stand"),
-        ("'a' = 1", "two types"),
         ("a IN ()", "nothing in its list"),
         ("a LIKE 'x' ESCAPE 'yy'", "one character"),
         ("a LIKE 'x/y' ESCAPE '/'", "escape"),
@@ -222,7 +225,9 @@ def test_errors_say_what_and_where(sql, message):
         "a[" * 5_000,
         "CASE WHEN " * 500 + "a",
         "(" * 60 + "a" + ")" * 60 + " x",
-        "a || " * 10_000 + "b = 'c'",
+        "a + " * 10_000 + "b = 1",
+        "a" + "[0]" * 5_000 + " = 1",
+        "a" + "::int" * 5_000 + " = 1",
         "a BETWEEN SYMMETRIC 2 AND 1",
         "a IS NULL " * 1000,
         "{" * 500,
@@ -264,16 +269,15 @@ def test_any_text_is_read_or_refused(pieces):
         assert str(error)
 
 
-@given(st.text(st.sampled_from("ab \n'\"\\xrX-/*;`()"), max_size=20))
-def test_positions_survive_stand_ins(sql):
+@given(st.text(st.sampled_from("ab 1.\n'\"\\xrX-/*;`()[]"), max_size=20))
+def test_tokens_stand_where_they_say(sql):
     try:
-        lexed = lex(sql)
+        tokens = tokenize(sql)
     except InvalidPredicateError:
         return
-    for start, origin in lexed.starts:
-        line = lexed.sql.count("\n", 0, start) + 1
-        column = start - lexed.sql.rfind("\n", 0, start)
-        assert lexed.offset(line, column) >= origin
+    for token, following in zip(tokens, tokens[1:], strict=False):
+        assert token.start < token.end <= following.start
+        assert token.kind == "name" or sql[token.start : token.end] == token.text
 
 
 def test_numbers_keep_their_digits():
@@ -286,12 +290,12 @@ def test_numbers_keep_their_digits():
     assert literal == Literal(decimal.Decimal("1.10")) and str(literal) == "1.10"
 
 
-def test_sqlglot_is_not_imported_for_other_filters():
+def test_reading_a_filter_imports_no_slow_library():
     import subprocess
 
     code = (
-        "import sys; from tableformats.expressions.parse import parse_filter; parse_filter([('a', '=', 1)]); "
-        "sys.exit('sqlglot' in sys.modules or 'numpy' in sys.modules)"
+        "import sys; from tableformats.expressions.parse import parse_filter; parse_filter('upper(a) = 1'); "
+        "sys.exit('numpy' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -308,16 +312,36 @@ def test_filters_of_other_libraries_are_refused_by_name():
     ("sql", "message"),
     [
         ("a IS 5", "after IS"),
-        ("a RLIKE 'x' ESCAPE '/'", "."),
-        ("sometimes(a)", "SOMETIMES"),
-        ("isnull(a, b)", "ISNULL"),
-        ("a.* = 1", "."),
-        ("a = -'x'", "anything but a number"),
+        ("a RLIKE 'x' ESCAPE '/'", "'ESCAPE' is not expected"),
+        ("sometimes(a)", "no function sometimes"),
+        ("uper(a) = 'X'", "line 1, column 1.*no function uper.*Did you mean upper"),
+        ("upper(a, b) = 'X'", "upper takes 1 argument, not 2"),
+        ("b = 1 OR\n lpad(a) = 'X'", "line 2, column 2.*lpad takes 2 to 3 arguments, not 1"),
+        ("coalesce() = 1", "coalesce takes 1 or more arguments, not 0"),
+        ("isnull(a, b)", "isnull takes 1 argument, not 2"),
+        ("extract(eon FROM a) = 1", "no field 'eon'"),
+        ("date_part(a, b) = 1", "constant string"),
+        ("dateadd(eon, 1, a) > b", "no unit of dateadd"),
+        ("a > INTERVAL 1 MONTH 2 DAYS", "mix"),
+        ("a > INTERVAL 'x'", "no interval"),
+        ("a > INTERVAL 1.5 DAY", "whole number of days"),
+        ("a > INTERVAL '1:99' HOUR TO MINUTE", "no interval of HOUR TO MINUTE"),
+        ("a > INTERVAL '1' DAY TO YEAR", "no interval of DAY TO YEAR"),
+        ("CAST(a AS NUMBER) = 1", "no type 'NUMBER'"),
+        ("CAST(a AS DECIMAL(39)) = 1", "decimal\\(39,0\\)"),
+        ("CASE a END", "WHEN is missing"),
+        ("CASE WHEN a THEN b", "too early"),
+        ("a BETWEEN 1", "too early"),
+        ("a NOT 5", "'5' is not expected"),
+        ("a IS NULL IS NULL", "column 11: 'IS'"),
+        ("a.* = 1", "after the dot"),
         ("a = 1e999999", "out of the range of doubles"),
+        ("a = 200Y", "out of the range of byte"),
+        ("a = 9223372036854775808L", "out of the range of long"),
     ],
 )
 def test_what_parses_and_is_no_condition(sql, message):
-    with pytest.raises((InvalidPredicateError, UnsupportedFeatureError), match=message):
+    with pytest.raises(InvalidPredicateError, match=message):
         parse_filter(sql)
 
 

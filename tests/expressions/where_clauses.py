@@ -481,7 +481,7 @@ CLAUSES = {
 
 REFUSED: dict[str, str] = {
     "customer_id IN (SELECT max(customer_id) FROM other)": "(select max(customer_id)",
-    "EXISTS (SELECT 1 FROM other WHERE other.id = id)": "exists(",
+    "EXISTS (SELECT 1 FROM other WHERE other.id = id)": "exists (",
     "total > (SELECT avg(total) FROM other)": "(select avg(total)",
     "rand() < 0.1": "rand(",
     "row_number() OVER (ORDER BY id) = 1": "row_number()",

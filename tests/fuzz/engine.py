@@ -15,8 +15,7 @@ INSTRUMENTED = ["tableformats", "tableformats_delta", "tableformats_iceberg"]
 def main(name: str, *options: str) -> None:
     import atheris
 
-    parser = ["sqlglot"] if name == "sql" else []  # to instrument it takes seconds
-    with atheris.instrument_imports(include=[*INSTRUMENTED, *parser]):
+    with atheris.instrument_imports(include=INSTRUMENTED):
         from tests.fuzz.targets import TARGETS, run, warm
 
         target = TARGETS[name]

@@ -18,7 +18,7 @@ from tests.support.iceberg_tables import snapshot_json, table_with
 
 
 def written(folder: Path, location: str, *, file: str | None = None) -> Path:
-    """A table of two rows in ``folder``, whose metadata names paths below ``location``, or ``file`` for its data file."""
+    """A table of two rows in ``folder`` whose metadata names paths below ``location``, or ``file`` as its file."""
     (folder / "data").mkdir(parents=True)
     path = folder / "data" / "x.parquet"
     pq.write_table(pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x", "y"]}), path)

@@ -456,6 +456,37 @@ def test_a_manifest_cut_at_a_block_boundary(tmp_path: Path) -> None:
     assert caught.value.offset == len(cut)
 
 
+def test_a_length_that_the_list_has_wrong(tmp_path: Path) -> None:
+    """The manifest has all entries that the list counts, so it was not cut. It is read, and noted."""
+    data = manifest_bytes([entry("a"), entry("b", status=0, sequence_number=1), entry("c", status=2)])
+    counts = {"added_files_count": 1, "existing_files_count": 1}
+    for length in (len(data) + 34, len(data) - 34, 1):
+        report = ScanReport()
+        folder = table_with(tmp_path, (data, {"manifest_length": length, **counts}))
+        assert [row["path"] for row in read_files(folder, report)] == ["a", "b"]
+        assert report.notes == [
+            f"the manifest '{folder}/metadata/m0.avro' has {len(data)} bytes, its list says {length}"
+        ]
+        plan = tf.open_table(folder, relocate=True).scan().plan()
+        assert len(plan) == 2 and plan.report.notes == report.notes
+        assert len(tf.open_table(folder, relocate=True).inspect.entries()) == 3
+    for wrong in ({"added_files_count": 2}, {"existing_files_count": None}, {"added_files_count": None}):
+        folder = table_with(tmp_path, (data, {"manifest_length": len(data) + 34, **counts, **wrong}))
+        for read in (read_files, lambda folder: tf.open_table(folder, relocate=True).inspect.entries()):
+            with pytest.raises(CorruptMetadataError, match="its list says") as caught:
+                read(folder)
+            assert (caught.value.field, caught.value.offset) == ("manifest_length", len(data))
+
+
+def test_a_cut_manifest_that_does_not_decode(tmp_path: Path) -> None:
+    data = manifest_bytes([entry("a")])
+    table_with(tmp_path, (data, {"added_files_count": 1, "existing_files_count": 0}))
+    (tmp_path / "metadata" / "m0.avro").write_bytes(data[:-3])
+    with pytest.raises(CorruptMetadataError, match=f"has {len(data) - 3} bytes, its list says {len(data)}") as caught:
+        read_files(tmp_path)
+    assert "truncated" in str(caught.value.__cause__)
+
+
 def test_wrong_counts_are_noted_and_zero_counts_skip(tmp_path: Path) -> None:
     data = manifest_bytes([entry("a")])
     report = ScanReport()

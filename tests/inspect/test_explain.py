@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+from pathlib import Path
 
 import pytest
 
 import tableformats as tf
 from tableformats.inspect.text import bytes_text, count_text, location_text, percent_text, printable, time_text
+from tableformats.inspect.why import verdict_lines
 from tableformats.plugin.report import ScanReport
+from tests.support.delta_log import DeltaLog, add, field, stats
 from tests.support.golden import TABLES
 
 
@@ -21,7 +24,8 @@ def plan() -> tf.scan.ScanPlan:
 def figures(text: str) -> dict[str, str]:
     """Label -> figure of the aligned lines."""
     found = {}
-    for line in text.splitlines():
+    before, _, after = text.partition("Parts of the filter\n")
+    for line in (before + after.partition("\n\n")[2]).splitlines():
         if line.startswith("  ") and not line.startswith(" " * 8) and len(line) > 34:
             found[line[:34].strip()] = line[34:48].strip()
     return found
@@ -102,6 +106,48 @@ def test_a_decided_filter_leaves_nothing(plan: tf.scan.ScanPlan) -> None:
     assert "Filter  none" in everything
     assert "Left to check on rows\n  nothing" in everything
     assert "fully matched" not in everything
+
+
+def test_each_part_of_the_filter_is_explained(tmp_path: Path) -> None:
+    bounds = {"minValues": {"i": 1}, "maxValues": {"i": 9}, "nullCount": {"i": 0}}
+    log = DeltaLog(tmp_path / "t").start(field("p", "integer"), field("i", "integer"), partition=("p",))
+    files = [add(f"f{p}{i}", partitionValues={"p": str(p)}, stats=stats(9, **bounds)) for p in (1, 2) for i in (1, 2)]
+    log.commit(1, *files, add("bare", partitionValues={"p": "2"}))
+    plan = tf.open_table(log.root).scan("p = 2 AND i > 5").plan()
+    assert """
+Parts of the filter
+  p = 2
+        drops 2 of 5 files, all of them alone
+        keeps 3: every row matches
+  i > 5
+        drops 0 of 5 files
+        keeps 2: the bounds of i allow matching rows
+          -> narrow bounds drop more: sort or cluster the table by i
+        keeps 1: no statistics for i
+          -> let the writer collect statistics for i, then rewrite these files
+        not compared: 2 that other parts dropped first
+
+""" in plan.explain()
+    assert "Parts of the filter" not in plan.explain(why=False)
+    assert (
+        "\n".join(verdict_lines(plan.why("f21")))
+        == f"""\
+File     {log.root}/f21
+Verdict  planned
+
+  p = 2
+        keeps it: every row matches
+        partition of p: 2
+
+  i > 5
+        keeps it: the bounds of i allow matching rows
+        bounds of i: 1 to 9"""
+    )
+
+
+def test_names_in_the_explanation_are_escaped(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("a\x1b[2J", "integer")).commit(1, add("f"))
+    assert "\x1b" not in tf.open_table(log.root).scan("`a\x1b[2J` > 5").plan().explain()
 
 
 def test_html_is_escaped(plan: tf.scan.ScanPlan) -> None:

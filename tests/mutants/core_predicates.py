@@ -1,4 +1,4 @@
-"""Mutants of the core: what filters mean."""
+"""Mutants of the core: what filters mean, and what pruning knows of two columns and of computed values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from tests.mutants.mutant import Mutant
 
 _BINDING = "test_binding.py"
 _ANSWERS = "test_spark_answers.py"
+_PAIRS = "test_column_pairs.py"
+_COMPUTED = "test_computed_conditions.py"
+_REWRITES = "test_rewrites.py"
 
 MUTANTS = (
     # ---- predicates -------------------------------------------------------------------------------------------------
@@ -80,5 +83,127 @@ MUTANTS = (
         "pass",
         "a text that is compared with a decimal column is not read as a double",
         (_ANSWERS,),
+    ),
+    # ---- two columns ------------------------------------------------------------------------------------------------
+    Mutant(
+        "equal-bounds-are-less",
+        "core:relations",
+        '_may("less", a_low, b_high)',
+        '_may("less_equal", a_low, b_high)',
+        "a < b keeps a file where the least a is the greatest b",
+        (_PAIRS,),
+    ),
+    Mutant(
+        "lower-bounds-against-lower-bounds",
+        "core:relations",
+        '_may("less", a_low, b_high)',
+        '_may("less", a_low, b_low)',
+        "a < b is decided by the lower bounds of both",
+        (_PAIRS,),
+    ),
+    Mutant(
+        "two-nulls-are-no-value",
+        "core/relations:_table",
+        '_BOTH_NULL if op == "<=>" else 0',
+        "0",
+        "NULL <=> NULL is not TRUE",
+        (_PAIRS,),
+    ),
+    Mutant(
+        "nan-of-two-columns-is-no-value",
+        "core:relations",
+        "if a_nan.any() or b_nan.any():",
+        "if False:",
+        "a NaN beside the bounds is compared with no other column",
+        (_PAIRS,),
+    ),
+    Mutant(
+        "rounding-makes-nothing-equal",
+        "core:_may_be_rounded",
+        "if is_integer(kind) and kind != _LONG:",
+        "if True:",
+        "longs beyond 2**53 and doubles compare strictly after both were rounded",
+        (_PAIRS,),
+    ),
+    Mutant(
+        "char-bounds-are-padded",
+        "core:ColumnPair.has_order",
+        "same_length and are_comparable(self.left.type, self.right.type)",
+        "are_comparable(self.left.type, self.right.type)",
+        "CHAR columns of several lengths compare as their bounds do",
+        (_PAIRS,),
+    ),
+    # ---- computed values --------------------------------------------------------------------------------------------
+    Mutant(
+        "sums-never-fail",
+        "core/value_ranges:_fitted",
+        "fails = ~(low_fits & high_fits)",
+        "fails = np.zeros(len(lower), bool)",
+        "a file is fully matched although a sum fails, or is NULL",
+        (_COMPUTED,),
+    ),
+    Mutant(
+        "sums-never-wrap-around",
+        "core/value_ranges:_fitted",
+        "if not ansi and not isinstance(kind, DecimalType):",
+        "if False:",
+        "without ANSI sums stay between the sums of the bounds",
+        (_COMPUTED,),
+    ),
+    Mutant(
+        "differences-of-equal-sides",
+        "core/value_ranges:_combined",
+        "pc.subtract(a_low, b_high), pc.subtract(a_high, b_low)",
+        "pc.subtract(a_low, b_low), pc.subtract(a_high, b_high)",
+        "a - b lies between the differences of the lower and of the upper bounds",
+        (_COMPUTED,),
+    ),
+    Mutant(
+        "months-never-begin-again",
+        "core:RangeEvaluator._periodic",
+        "pc.if_else(inside, low, first), pc.if_else(inside, high, last)",
+        "low, high",
+        "month(d) lies between the months of the bounds, whatever their years",
+        (_COMPUTED,),
+    ),
+    Mutant(
+        "defaults-do-not-count",
+        "core/computed_ranges:_chosen",
+        'return arguments[:1] if node.name == "nullif" else arguments',
+        "return arguments[:1]",
+        "coalesce(a, b) is a",
+        (_COMPUTED,),
+    ),
+    Mutant(
+        "failures-are-false",
+        "core:ComputedCondition._of_constants",
+        "np.where(failed, np.uint8(MAY_ANY), masks)",
+        "np.where(failed, np.uint8(MAY_TRUE), masks)",
+        "partition values for which a condition fails match it",
+        (_COMPUTED,),
+    ),
+    Mutant(
+        "one-day-too-many",
+        "core:_between",
+        "start, end = first(wanted), first(wanted + 1)",
+        "start, end = first(wanted), first(wanted + 2)",
+        "CAST(ts AS DATE) = d is true of the next day",
+        (_REWRITES,),
+    ),
+    Mutant(
+        "null-equals-a-day",
+        "core:_between",
+        "And((Not(IsNull(column)), equal))",
+        "equal",
+        "CAST(ts AS DATE) <=> d is NULL for NULL",
+        (_REWRITES,),
+    ),
+    Mutant(
+        "halves-of-units-round-down",
+        "core:_truncated",
+        "-(-time // span) * span if",
+        "time // span * span if",
+        "date_trunc('day', ts) >= t is true of the day that t is within",
+        (_REWRITES,),
     ),
 )

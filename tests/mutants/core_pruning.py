@@ -310,7 +310,7 @@ MUTANTS = (
     ),
     Mutant(
         "prefix-equals-whole-string",
-        "core:compare",
+        "core/pruning:compare",
         "return order if order else (a_size > b_size) - (a_size < b_size)",
         "return order",
         "a string equals its prefix",

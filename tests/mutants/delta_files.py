@@ -66,9 +66,9 @@ MUTANTS = (
     ),
     Mutant(
         "zone-of-a-partition-ignored",
-        "delta/partition_values:_instant",
-        "micros, has_zone = parse_instant(text)",
-        'micros, has_zone = parse_instant(text.partition("+")[0])',
+        "delta/partition_values:_parser",
+        "parse_instant(text, zone)",
+        'parse_instant(text.partition("+")[0], zone)',
         "the zone of a partition timestamp is left out",
         _PARTITIONS,
     ),
@@ -317,8 +317,8 @@ MUTANTS = (
     Mutant(
         "char-blocks-of-another-type",
         "delta:DeltaSnapshot.__init__",
-        "(*self._row_columns, *char_lengths(self.schema.fields))",
-        "self._row_columns",
+        "*char_lengths(self.schema.fields), ",
+        "",
         "cached partition values serve a version that pads them otherwise",
         _CHARS,
     ),

@@ -113,10 +113,18 @@ MUTANTS = (
     ),
     Mutant(
         "cut-manifests-are-whole",
-        "iceberg:check_length",
-        "if size < manifest.length:",
+        "iceberg:check_against_list",
+        "if is_cut(size, manifest) and not (is_counted and live == manifest.live_files):",
         "if False:",
         "a manifest cut at a block boundary is whole",
+        _TABLE,
+    ),
+    Mutant(
+        "cut-manifests-need-no-counts",
+        "iceberg:check_against_list",
+        "not (is_counted and live == manifest.live_files)",
+        "live != manifest.live_files",
+        "a short manifest is whole where the list has one count of two",
         _TABLE,
     ),
     # ---- manifest lists ---------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 A row maps field ids to canonical values (see ``tableformats.expressions.tree.Literal``) or None. Written from the rules
 alone, without any engine: SQL's three-valued logic, and Spark's order in which NaN equals NaN and is the greatest.
+Functions are in ``valuemodel.py``. A condition that has an error instead of a value counts as NULL: such a row does not
+match, and its file is not fully matched, unless another condition decides.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from tableformats.expressions import (
     Comparison,
     Constant,
     Expression,
+    Holds,
     In,
     IsNaN,
     IsNull,
@@ -28,6 +31,8 @@ from tableformats.expressions import (
     StartsWith,
 )
 
+from .valuemodel import RowFails, value_of
+
 Truth = bool | None
 
 
@@ -36,6 +41,12 @@ def evaluate(expression: Expression, row: Mapping[int, Any]) -> Truth:
     e = expression
     if isinstance(e, Constant):
         return e.value
+    if isinstance(e, Holds):
+        try:
+            found: Truth = value_of(e.value, row)
+        except RowFails:
+            return None
+        return found
     if isinstance(e, Not):
         child = evaluate(e.child, row)
         return None if child is None else not child

@@ -203,6 +203,7 @@ SCAN: list[Case] = [
     ("Scan.to_spark", lambda t: t.delta.scan().to_spark("local"), TypeError, "SparkSession"),  # type: ignore[arg-type]
     ("Changes.added_files", lambda t: t.changes.added_files(), CORRUPT, "is missing"),
     ("ScanPlan.keep_mask", lambda t: t.plan.keep_mask([("nope", "=", 1)]), REFUSED, "nope"),
+    ("ScanPlan.why", lambda t: t.plan.why("nope"), REFUSED, "no such data file"),
     ("ScanPlan.take", lambda t: t.plan.take(np.array([99])), IndexError, "99"),
     ("ScanPlan.splits", lambda t: t.plan.splits("much"), ValueError, "'much' is no size"),
     ("ScanPlan.splits", lambda t: t.plan.splits(1.5), ValueError, "1.5 is no size"),  # type: ignore[arg-type]
@@ -220,9 +221,13 @@ EXPRESSIONS: list[Case] = [
     ("Column.between", lambda t: t.delta.scan(tf.col("id").between(1, "x")), REFUSED, "'id'"),
     ("Column.is_null", lambda t: t.delta.scan(a.is_null()), REFUSED, "'a'"),
     ("Column.is_not_null", lambda t: t.delta.scan(a.is_not_null()), REFUSED, "'a'"),
-    ("Column.is_nan", lambda t: t.delta.scan(tf.col("name").is_nan()), REFUSED, "name"),
+    ("Column.is_nan", lambda t: t.delta.scan(tf.col("ok").is_nan()), REFUSED, "ok"),
     ("Column.startswith", lambda t: t.delta.scan(tf.col("name").startswith(1)), REFUSED, "quotes"),  # type: ignore[arg-type]
     ("Column.like", lambda t: t.delta.scan(tf.col("name").like("a\\b")), REFUSED, "escape"),
+    ("Column.endswith", lambda t: t.delta.scan(tf.col("name").endswith(1)), REFUSED, "needs text, not 1"),  # type: ignore[arg-type]
+    ("Column.contains", lambda t: t.delta.scan(tf.col("name").contains(1)), REFUSED, "needs text, not 1"),  # type: ignore[arg-type]
+    ("Column.ilike", lambda t: t.delta.scan(tf.col("name").ilike(1)), REFUSED, "needs text, not 1"),  # type: ignore[arg-type]
+    ("Column.rlike", lambda t: t.delta.scan(tf.col("name").rlike(1)), REFUSED, "needs text, not 1"),  # type: ignore[arg-type]
     ("Column.[]", lambda t: a[1], TypeError, "members by name"),  # type: ignore[index]
     ("Column.bool", lambda t: a and a, TypeError, "no truth value"),
     ("Expression.bool", lambda t: (a > 1) and (a < 2), TypeError, "no truth value"),
@@ -277,6 +282,7 @@ NOTHING_WRONG = {
     "plugin.TableFormat.check_options": "see open_table",
     "Snapshot.has_schema_of_version": "the version was read before",
     "ScanPlan.explain": "planning has checked",
+    "ScanPlan.verdicts": "planning has checked",
     "Limits.exceeded": "makes an error",
     "MetadataCache.digest": "any options",
     "MetadataCache.scoped": "any",

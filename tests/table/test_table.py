@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import pickle
 import shutil
 import sys
 from pathlib import Path
@@ -235,3 +236,24 @@ def test_a_catalog_that_fails_tells_no_credentials() -> None:
     with pytest.raises(tf.TableFormatsError, match="does not give the table: ValueError") as caught:
         tf.open_table("a.b", catalog=Catalog())
     assert "canary" not in str(caught.value) and caught.value.path == "a.b"
+
+
+def test_ansi_and_one_instant_go_along_with_a_scan(tmp_path: Path) -> None:
+    """``ansi=False`` reaches filters that are added later, and now() is the same in all filters of a scan."""
+    from tests.support.delta_log import DeltaLog, field
+
+    DeltaLog(tmp_path / "t").start(field("i", "integer"), field("ts", "timestamp"))
+    table = tf.open_table(str(tmp_path / "t"))
+    for filter in ("i = 'x'", "i = CAST('x' AS INT)"):
+        with pytest.raises(tf.InvalidPredicateError):
+            table.scan(filter)
+        with pytest.raises(tf.InvalidPredicateError):
+            table.scan().where(filter)
+        for scan in (table.scan(filter, ansi=False), table.scan(ansi=False).where(filter)):
+            assert str(scan.filter) == "NULL"
+        assert str(table.scan(ansi=False).narrowed(filter).filter) == "NULL"
+    scan = table.scan("ts < now()")
+    first, second = scan.where("ts < current_timestamp").filter.children  # type: ignore[attr-defined]
+    assert first == second == scan.filter
+    assert scan.narrowed("ts < now()").detached().now == scan.now
+    assert pickle.loads(pickle.dumps(scan)).now == scan.now

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError
+from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError, datetimes
 
 from .log.names import LOG_DIRECTORY
 
@@ -21,6 +21,7 @@ class DeltaFormat(TableFormat):
     """The format Delta Lake; see :class:`tableformats.plugin.TableFormat`."""
 
     name = "delta"
+    option_names = frozenset({"partition_time_zone"})
 
     def detect(self, storage: Storage, options: OpenOptions) -> bool:
         """Whether the directory has a ``_delta_log``."""
@@ -33,6 +34,8 @@ class DeltaFormat(TableFormat):
         ------
         TableNotFoundError
             There is no ``_delta_log``.
+        ValueError
+            The option ``partition_time_zone`` names no time zone.
         """
         if not self.detect(storage, options):
             raise TableNotFoundError(
@@ -43,4 +46,10 @@ class DeltaFormat(TableFormat):
                 storage.relocate(old, new)
         from .table import DeltaTable
 
-        return DeltaTable(storage, options.cache)
+        return DeltaTable(storage, options.cache, _zone(options.format_options.get("partition_time_zone")))
+
+
+def _zone(name: object) -> str | None:
+    if name is None or (isinstance(name, str) and datetimes.is_zone(name)):
+        return name
+    raise ValueError(f"partition_time_zone must name a time zone, such as 'Europe/Berlin' or '+02:00', not {name!r}")

@@ -36,14 +36,17 @@ class DeltaTable(FormatTable):
         The storage of the table.
     cache : MetadataCache
         Keeps decoded commits and checkpoints.
+    partition_time_zone : str, optional
+        The zone of partition values that are timestamps without one. None: UTC.
     """
 
     format = "delta"
 
-    def __init__(self, storage: Storage, cache: MetadataCache) -> None:
+    def __init__(self, storage: Storage, cache: MetadataCache, partition_time_zone: str | None = None) -> None:
         self._storage = storage
         self._cache = cache
         self.location = storage.root
+        self._partition_time_zone = partition_time_zone
 
     def snapshot(self, selector: SnapshotSelector) -> DeltaSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.snapshot`."""
@@ -118,7 +121,7 @@ class DeltaTable(FormatTable):
         timestamp_ms = times.of(segment.version)
         if times.is_in_commit(segment.version):
             state = _with_time_checked(state, timestamp_ms)
-        return DeltaSnapshot(self._storage, state.segment, state, timestamp_ms, self._cache)
+        return DeltaSnapshot(self._storage, state.segment, state, timestamp_ms, self._cache, self._partition_time_zone)
 
 
 def _with_time_checked(state: TableState, timestamp_ms: int | None) -> TableState:

@@ -17,22 +17,28 @@ from ...expressions import (
     Comparison,
     Constant,
     Expression,
+    Function,
+    Holds,
     In,
     IsNaN,
     IsNull,
+    IsTrue,
     Like,
     Literal,
     Not,
     Or,
     StartsWith,
+    Value,
 )
+from ...expressions.functions.intervals import IntervalType
 from ...schema import DecimalType, FixedType, is_integer
 from ...schema.datetimes import DAY_US, FIRST_GREGORIAN_DAY, format_timestamp
+from .function_columns import FunctionTranslator
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-__all__ = ["literal_column", "pad_column", "to_spark_column"]
+__all__ = ["literal_column", "pad_column", "to_spark_column", "value_column"]
 
 
 _MISSING_DAYS = {
@@ -62,6 +68,12 @@ def literal_column(literal: Literal) -> Column:
     return found
 
 
+def value_column(value: Value) -> Column:
+    """A bound value as a Spark column. Raises UnsupportedFeatureError as :func:`to_spark_column` does."""
+    found: Column = _Translator().value(value)
+    return found
+
+
 def pad_column(column: Column, length: int) -> Column:
     """``column`` padded with spaces to ``length`` characters; longer values stay as they are."""
     from pyspark.sql import functions as F
@@ -86,6 +98,10 @@ class _Translator:
             return ~self.predicate(node.child)
         if isinstance(node, Constant):
             return self._functions.lit(node.value).cast("boolean")
+        if isinstance(node, IsTrue):
+            return self._functions.coalesce(self.predicate(node.child), self._functions.lit(False))
+        if isinstance(node, Holds):
+            return self.value(node.value)
         if isinstance(node, Comparison):
             return self._comparison(node)
         if isinstance(node, In):
@@ -99,6 +115,17 @@ class _Translator:
             return self._column(_bound(node.column)).startswith(node.prefix)
         assert isinstance(node, Like)
         return self._column(_bound(node.column)).like(node.pattern)
+
+    def value(self, node: Value) -> Any:
+        """A bound value."""
+        if isinstance(node, Literal):
+            if node.value is None:
+                name = str(node.type)
+                return self._functions.lit(None).cast("string" if name in ("uuid", "void") else name)
+            return self.literal(node)
+        if isinstance(node, Function):
+            return FunctionTranslator(self.value, _operate).translate(node)
+        return self.predicate(node) if isinstance(node, Expression) else self._column(_bound(node))
 
     def _column(self, column: BoundColumn) -> Any:
         first, *members = (field.name for field in column.path)
@@ -158,8 +185,12 @@ class _Translator:
             return functions.lit(str(uuid.UUID(bytes=literal.value)))
         if name == "binary" or isinstance(kind, FixedType):
             return functions.lit(bytearray(literal.value))
-        if name in ("boolean", "float", "double", "string"):
+        if name in ("boolean", "double", "string"):
             return functions.lit(literal.value)
+        if name == "float":
+            return functions.lit(literal.value).cast("float")
+        if isinstance(kind, IntervalType):
+            return functions.lit(literal.value).cast("bigint")
         raise UnsupportedFeatureError(
             f"Spark filters no column of type {name} yet: {literal}", field=name, hint="Read with to_arrow()."
         )

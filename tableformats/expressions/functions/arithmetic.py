@@ -40,7 +40,7 @@ from .vectors import RowError, Vector, each, numbers, stored_type, with_nulls
 
 __all__ = ["FUNCTIONS", "bind_operator"]
 
-_EXACT = decimal.Context(prec=160, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
+_EXACT = decimal.Context(prec=800, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
 _DIVISION = decimal.Context(prec=39, rounding=decimal.ROUND_DOWN, Emax=10_000, Emin=-10_000, traps=[])
 OVERFLOW = "the result is out of range"
 BY_ZERO = "division by zero"
@@ -360,10 +360,11 @@ def _round(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
         whole = np.where(np.isnan(whole), 0, whole)
         low, high = INTEGER_RANGES["long"]
         large, small = whole >= 2.0**63, whole <= -(2.0**63)
-        return with_nulls(
-            np.where(large, high, np.where(small, low, np.where(large | small, 0, whole).astype(np.int64))), valid, LONG
-        ), {}
-    if is_integer(kind) and (gives == LONG or digits >= 0):
+        rest = np.where(large | small, 0, whole).astype(np.int64)
+        over = valid & (large | (whole < -(2.0**63)))
+        failed = {OVERFLOW: over} if node.ansi and over.any() else {}
+        return with_nulls(np.where(large, high, np.where(small, low, rest)), valid & ~(over & node.ansi), LONG), failed
+    if is_integer(kind) and (node.name in ("floor", "ceil") or digits >= 0) and is_integer(gives):
         return arguments[0].values.cast(stored_type(gives)), {}
     return each(lambda value: _rounded_number(value, digits, mode, gives, node.ansi), arguments[:1], gives, n)
 
@@ -374,7 +375,7 @@ def _rounded_number(value: Any, digits: int, mode: str, gives: Type, ansi: bool)
             return value
         text = decimal.Decimal(repr(value)) if gives == DOUBLE else decimal.Decimal(_float_text(value))
         result = float(text.quantize(decimal.Decimal((0, (1,), -digits)), mode, _EXACT)) if digits < 400 else value
-        return nearest_float(result) if gives != DOUBLE else result
+        return (nearest_float(result) if gives != DOUBLE else result) + 0.0  # never -0.0
     exact = decimal.Decimal(value).quantize(decimal.Decimal((0, (1,), -digits)), mode, _EXACT)
     if isinstance(gives, DecimalType):
         return rounded(exact, gives, ansi)
@@ -447,7 +448,7 @@ FUNCTIONS: dict[str, Definition] = {
     **dict.fromkeys(("*", "/", "div", "%", "pmod", *[name for name in _TRIED if name != "pmod"]), _binary),
     "abs": Definition(_bind_same(), _negate),
     "negative": Definition(_bind_same(), _negate),
-    "sign": Definition(_bind_double, _of_double(np.sign)),
+    "sign": Definition(_bind_double, _of_double(lambda values: np.where(values == 0, values, np.sign(values)))),
     "sqrt": Definition(_bind_double, _of_double(np.sqrt)),
     "pow": Definition(_bind_double, _power),
     **dict.fromkeys(("exp", "ln", "log", "log10", "log2", "cbrt"), Definition(_bind_double)),

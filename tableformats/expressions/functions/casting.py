@@ -54,6 +54,8 @@ def _bind_cast(node: Function) -> Function:
 
 
 def _has_cast(source: Type, target: Type, ansi: bool) -> bool:
+    if isinstance(source, IntervalType) and isinstance(target, IntervalType):
+        return source.unit == "day" and target.unit == "microsecond"
     if source.is_nested or target.is_nested or isinstance(source, IntervalType) or isinstance(target, IntervalType):
         return False
     if target == STRING or (source == STRING and str(target) != "variant"):
@@ -84,11 +86,11 @@ def _cast(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
 def _by_arrow(argument: Vector, target: Type) -> pa.Array | None:
     """The values as ``target``, where Arrow's cast has no choice; else None."""
     source, values, wanted = argument.kind, argument.values, stored_type(target)
+    if isinstance(source, IntervalType):
+        return pc.multiply(values, DAY_US)
     if is_integer(source):
         if target in (STRING, BOOLEAN) or is_floating(target):
             return values.cast(wanted, safe=False)
-        if is_integer(target) and INTEGER_RANGES[name_of(target)] > INTEGER_RANGES[name_of(source)]:
-            return values.cast(wanted)
         if is_integer(target) and INTEGER_RANGES[name_of(target)][1] >= INTEGER_RANGES[name_of(source)][1]:
             return values.cast(wanted)
         if isinstance(target, DecimalType) and target.precision - target.scale >= 19:

@@ -197,6 +197,8 @@ def _wider(left: Type, right: Type, ansi: bool, promotes_text: bool) -> Type | N
         return right
     if is_numeric(left) and is_numeric(right):
         return wider_numeric(left, right, ansi)
+    if isinstance(left, IntervalType) and isinstance(right, IntervalType) and "month" not in (left.unit, right.unit):
+        return IntervalType("microsecond")
     if is_instant(left) and is_instant(right):
         return TIMESTAMP if TIMESTAMP in (left, right) else NTZ
     if STRING in (left, right) and promotes_text:

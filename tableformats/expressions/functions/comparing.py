@@ -17,6 +17,7 @@ from ...errors import InvalidPredicateError
 from ...schema import DecimalType, Type, arrow_type, is_floating
 from ...schema.datetimes import DAY_US
 from ..tree import Literal, like_parts
+from .intervals import IntervalType
 
 __all__ = ["comparable", "compare", "compare_columns", "is_in", "like", "scalar_of"]
 
@@ -33,6 +34,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], pa.Array]] = {
 def comparable(values: pa.Array, kind: Type) -> pa.Array:
     """The values in a type that Arrow orders as SQL does: integers for dates, times and timestamps."""
     name = str(kind)
+    if isinstance(kind, IntervalType):
+        return values
     if name == "date":
         return values.cast(pa.date32()).cast(pa.int32())
     if name.startswith(("time", "timestamp")):

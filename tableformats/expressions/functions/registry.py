@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ...errors import InvalidPredicateError
-from . import arithmetic, casting, comparisons
+from . import arithmetic, casting, comparisons, nested, text
 from .definitions import Definition
 from .signatures import ALIASES, SIGNATURES
+from .temporal import datetimes, instants
 
 __all__ = ["definition"]
 
@@ -13,6 +14,10 @@ _FUNCTIONS: dict[str, Definition] = {
     **arithmetic.FUNCTIONS,
     **casting.FUNCTIONS,
     **comparisons.FUNCTIONS,
+    **datetimes.FUNCTIONS,
+    **instants.FUNCTIONS,
+    **nested.FUNCTIONS,
+    **text.FUNCTIONS,
 }
 
 

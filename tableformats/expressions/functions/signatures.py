@@ -55,7 +55,7 @@ SIGNATURES = _table(
 1 1 lower upper length octet_length bit_length initcap reverse ascii chr space md5 sha1 crc32 hex
 2 2 sha2
 1 2 trim ltrim rtrim btrim
-2 3 substring replace locate lpad rpad like ilike regexp_extract regexp_count
+2 3 split parse_url substring replace locate lpad rpad like ilike regexp_extract regexp_count
 2 2 left right contains startswith endswith instr rlike repeat levenshtein
 0 * concat
 1 * concat_ws
@@ -75,8 +75,7 @@ SIGNATURES = _table(
 2 2 from_utc_timestamp to_utc_timestamp
 0 0 current_date current_timestamp localtimestamp current_timezone pi e
 2 2 element_at try_element_at get array_contains map_contains_key array_position
-1 1 size array_size map_keys map_values array_min array_max
-0 * array
+1 1 size array_size map_keys map_values
 2 2 try_add try_subtract try_multiply try_divide try_mod
 """
 )

@@ -165,6 +165,8 @@ def from_python(values: Sequence[Any], kind: Type) -> pa.Array:
     wanted = stored_type(kind)
     if isinstance(kind, DecimalType):
         return pa.array(values, wanted)
+    if kind.is_nested:
+        return pa.array(values, wanted)
     if isinstance(kind, PrimitiveType) and kind.name == "unknown":
         return pa.nulls(len(values), wanted)
     return array_of(values, wanted)
@@ -209,6 +211,7 @@ def _each(
 ) -> tuple[pa.Array, dict[str, np.ndarray]]:
     columns: Iterable[Any] = []
     columns = [python_values(a.values, a.kind) * (n if a.is_constant else 1) for a in arguments]
+    memoizes = not any(a.kind.is_nested for a in arguments)
     known: dict[Any, Any] = {}
     failed: dict[str, np.ndarray] = {}
     results: list[Any] = []
@@ -216,7 +219,7 @@ def _each(
         if None in row and not takes_null:
             results.append(None)
             continue
-        key = tuple((value, str(value)) if isinstance(value, float) else value for value in row)
+        key = tuple((value, str(value)) if isinstance(value, float) else value for value in row) if memoizes else i
         try:
             if key not in known:
                 known[key] = function(*row)

@@ -1,7 +1,9 @@
 """Parse filters: :func:`parse_filter` makes a predicate tree from any form in which users write a filter.
 
-``sql.py`` reads Spark SQL (with ``lexing.py`` before sqlglot), ``tuples.py`` lists of tuples, and ``pyiceberg.py``
-PyIceberg's expressions. The trees name columns; they are bound to a schema later.
+``sql.py`` reads Spark SQL, ``tuples.py`` lists of tuples, and ``pyiceberg.py`` PyIceberg's expressions. Of SQL,
+``lexing.py`` makes tokens, and ``cursor.py`` walks over them; ``constants.py``, ``functions.py`` and ``predicates.py``
+build constants, calls and conditions, and ``spark_functions.py`` lists what no filter calls. The trees name columns;
+they are bound to a schema later.
 """
 
 from __future__ import annotations

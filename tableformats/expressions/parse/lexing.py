@@ -1,41 +1,41 @@
-"""Read the literals of a SQL text before sqlglot does, because its versions read some of them differently.
+"""Split a SQL text into tokens, by the rules of Spark's own lexer.
 
-Strings with escapes, ``X'..'`` and ``1.5BD`` are read here by Spark's rules. sqlglot gets placeholders for them, and
-positions in its errors are mapped back. Comments are removed. The same pass refuses several statements and deep
-nesting, which must not reach a recursive parser. Source: Spark SQL reference, "Literals" (String, Binary, Numeric) and
-"Identifiers".
+:func:`tokenize` gives names, numbers, strings, operators and where each stands. Comments are left out. Strings are read
+with their escapes: ``\\n``, octal ``\\101``, ``\\u00e9``, ``\\U0001F600``, pairs of surrogates, doubled quotes
+(``'it''s'``, as in Spark 4), raw strings (``r'\\d'``) and double quotes. The same pass refuses several statements, and
+nesting that a recursive parser could not follow.
+
+Source: Spark's ``SqlBaseLexer.g4``; Spark SQL reference, "Literals" and "Identifiers".
 """
 
 from __future__ import annotations
 
-import bisect
 import decimal
+import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...errors import InvalidPredicateError
+from ...schema import primitive
+from ..numbers import nearest_float
 from ..tree import Literal
 
-__all__ = ["MAX_DIGITS", "MAX_NESTING", "Lexed", "lex", "position"]
+__all__ = ["MAX_DIGITS", "MAX_NESTING", "Token", "position", "tokenize"]
 
 MAX_NESTING = 100
-"""Levels of open parentheses, plus consecutive prefix operators."""
+"""Levels of open parentheses, brackets and CASEs, plus consecutive prefix operators."""
 MAX_DIGITS = 38
 """Digits of a number, as in Spark's decimal."""
 
-_MARK = "\U000f0000"  # private use: sqlglot sees '<mark>17' for the literal number 17
-_PLACEHOLDER = re.compile(f"'{_MARK}([0-9]+)'")
 _TOKEN = re.compile(
-    r"""(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+    r"""(?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
       | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
-      | (?P<hex>[xX](?:'[^']*'|"[^"]*"))
       | (?P<name>`(?:[^`]|``)*`)
-      | (?P<exact>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[bB][dD]\b)
+      | (?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[bB][dD]|[lLsSyYfFdD])?(?!\w))
       | (?P<word>\w+)
-      | (?P<space>\s+|--[^\n]*)
+      | (?P<space>\s+|--[^\r\n]*)
       | (?P<comment>/\*)
-      | (?P<open>\()
-      | (?P<close>\))
+      | (?P<operator><=>|>>>|==|<>|!=|<=|>=|!<|!>|<<|>>|\|\||::|->|=>|[-+*/%&|^~!=<>().,\[\]:?;])
       | (?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
@@ -43,33 +43,36 @@ _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _ESCAPE = re.compile(r"\\(?:([0-3][0-7]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 _ESCAPED = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _PREFIX_OPERATORS = ("NOT", "!", "-", "+", "~")
+_INTEGER_SUFFIXES = {"L": "long", "S": "short", "Y": "byte"}
+_LIMITS = {"long": 2**63, "short": 2**15, "byte": 2**7}
 
 
-@dataclass
-class Lexed:
-    """``sql``, the text with placeholders, their literals, and where its parts are in the original text."""
+@dataclass(frozen=True)
+class Token:
+    """A piece of the text.
 
-    sql: str
-    original: str
-    literals: list[Literal] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
-    starts: list[tuple[int, int]] = field(default_factory=list)
-    """(offset in ``sql``, offset in ``original``) of every token, ascending."""
+    Attributes
+    ----------
+    kind : str
+        ``word`` (a name or keyword), ``name`` (a name in backticks), ``string``, ``number``, ``operator`` or ``end``.
+    text : str
+        As it was written; of a name in backticks, the name.
+    start, end : int
+        The offsets of its first character and behind its last one.
+    value : str, optional
+        Of a string: the text that it means.
+    """
 
-    def literal(self, text: str) -> Literal:
-        """The literal of a placeholder."""
-        return self.literals[int(text[len(_MARK) :])]
+    kind: str
+    text: str
+    start: int
+    end: int
+    value: str | None = None
 
-    def restore(self, text: str) -> str:
-        """``text``, as printed by sqlglot, with placeholders replaced by the literals as they were written."""
-        return _PLACEHOLDER.sub(lambda match: self.sources[int(match[1])], text)
-
-    def offset(self, line: int, column: int) -> int:
-        """The offset in the original text of a line and column of :attr:`sql`, both counted from 1."""
-        lines = self.sql.split("\n")
-        offset = sum(len(text) + 1 for text in lines[: line - 1]) + max(column - 1, 0)
-        start, origin = self.starts[bisect.bisect_right(self.starts, (offset, len(self.original))) - 1]
-        return min(origin + offset - start, len(self.original))
+    @property
+    def word(self) -> str:
+        """In upper case, if it may be a keyword or an operator; else empty."""
+        return self.text.upper() if self.kind in ("word", "operator") else ""
 
 
 def position(sql: str, offset: int) -> str:
@@ -77,80 +80,103 @@ def position(sql: str, offset: int) -> str:
     return f"line {sql.count(chr(10), 0, offset) + 1}, column {offset - sql.rfind(chr(10), 0, offset)}"
 
 
-def lex(sql: str) -> Lexed:
-    """``sql`` without comments and with placeholders for its literals.
+def tokenize(sql: str) -> list[Token]:
+    """The tokens of ``sql``; the last one has kind ``end``.
 
     Raises
     ------
     InvalidPredicateError
-        A string, name, comment or parenthesis is not closed, a literal is malformed, a second statement follows, or
-        the text nests deeper than :data:`MAX_NESTING`. The message has the position.
+        A string, name, comment, parenthesis or bracket is not closed, a literal is malformed, a second statement
+        follows, or the text nests deeper than :data:`MAX_NESTING`. The message has the position.
     """
     return _Lexer(sql).run()
 
 
+def number(text: str, minus: bool = False) -> Literal:
+    """The literal of a number as it is written, with its sign. A suffix gives it a type.
+
+    Raises InvalidPredicateError where it is out of its type's range, or has too many digits.
+    """
+    suffix = re.search(r"(?i)(bd|[lsyfd])$", text)
+    kind, digits = (suffix[1].upper(), text[: suffix.start()]) if suffix else ("", text)
+    exact = decimal.Decimal(digits)
+    exact = exact.copy_negate() if minus else exact
+    if kind in _INTEGER_SUFFIXES:
+        name = _INTEGER_SUFFIXES[kind]
+        if not digits.isdigit() or not -_LIMITS[name] <= int(exact) < _LIMITS[name]:
+            raise InvalidPredicateError(f"the number {_shown(text)} is out of the range of {name}")
+        return Literal(int(exact), primitive(name))
+    if kind == "F":
+        return Literal(_finite(nearest_float(exact), text, "floats"), primitive("float"))
+    if kind == "D" or (not kind and "e" in digits.lower()):
+        return Literal(_finite(float(exact), text, "doubles"))
+    if len(exact.as_tuple().digits) > MAX_DIGITS or (exact and abs(exact.adjusted()) > MAX_DIGITS):
+        raise InvalidPredicateError(f"the number {_shown(text)} has more than {MAX_DIGITS} digits")
+    return Literal(exact if kind or "." in digits else int(exact))
+
+
+def _finite(value: float, text: str, of: str) -> float:
+    if math.isinf(value):
+        raise InvalidPredicateError(f"the number {_shown(text)} is out of the range of {of}")
+    return value
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 class _Lexer:
     def __init__(self, sql: str) -> None:
-        self._lexed = Lexed("", sql)
         self._sql = sql
-        self._tokens: list[str] = []
-        self._length = 0
-        self._open: list[int] = []
+        self._tokens: list[Token] = []
+        self._open: list[tuple[str, int]] = []
         self._prefixes = 0
-        self._after_string = False
 
-    def run(self) -> Lexed:
+    def run(self) -> list[Token]:
         offset = 0
         while offset < len(self._sql):
             match = _TOKEN.match(self._sql, offset)
             assert match is not None  # "other" takes any character
             kind, text = match.lastgroup or "", match[0]
             end = self._comment_end(offset) if kind == "comment" else match.end()
-            self._lexed.starts.append((self._length, offset))
-            self._emit(kind, text, offset)
+            if kind not in ("space", "comment"):
+                self._add(kind, text, offset, end)
             offset = end
         if self._open:
-            raise self._error("the parenthesis that opens here is not closed", self._open[-1])
-        self._lexed.sql = "".join(self._tokens)
-        return self._lexed
+            what, where = self._open[-1]
+            raise self._error(f"the {'parenthesis' if what == '(' else 'bracket'} that opens here is not closed", where)
+        self._tokens.append(Token("end", "", len(self._sql), len(self._sql)))
+        return self._tokens
 
-    def _emit(self, kind: str, text: str, offset: int) -> None:
-        if kind in ("space", "comment"):
-            self._put(text if text.isspace() else " ")
+    def _add(self, kind: str, text: str, start: int, end: int) -> None:
+        if text == ";":
+            if self._sql[end:].strip(" \t\r\n;"):
+                raise self._error("a filter is one condition, not several statements", start)
             return
-        if kind == "other" and text == ";":
-            if self._sql[offset + 1 :].strip():
-                raise self._error("a filter is one condition, not several statements", offset)
-            return
-        self._guard(kind, text, offset)
-        adjacent, self._after_string = self._after_string, kind in ("string", "raw")
-        if adjacent and self._after_string:
-            raise self._error(
-                "two strings in a row, which Spark's versions read differently",
-                offset,
-                r"Write a quote inside a string as \'.",
-            )
-        if kind in ("string", "raw", "hex", "exact"):
-            self._put(f"'{_MARK}{len(self._lexed.literals)}'")
-            self._lexed.literals.append(Literal(self._value(kind, text, offset)))
-            self._lexed.sources.append(text)
+        self._guard(text if kind in ("word", "operator") else "", start)
+        if kind == "string":
+            body = text[1:-1].replace(text[0] * 2, text[0]) if "\\" not in text else _undoubled(text)
+            value = _paired(_ESCAPE.sub(lambda match: self._unescaped(match, start), body))
+            self._tokens.append(Token("string", text, start, end, value))
+        elif kind == "raw":
+            self._tokens.append(Token("string", text, start, end, _paired(text[2:-1])))
+        elif kind == "name":
+            self._tokens.append(Token("name", text[1:-1].replace("``", "`"), start, end))
         elif kind == "other" and text in "'\"`":
-            raise self._error(f"the {'name' if text == '`' else 'string'} that opens here has no end", offset)
+            raise self._error(f"the {'name' if text == '`' else 'string'} that opens here has no end", start)
         else:
-            self._put(text)
+            self._tokens.append(Token("operator" if kind == "other" else kind, text, start, end))
 
-    def _put(self, text: str) -> None:
-        self._tokens.append(text)
-        self._length += len(text)
-
-    def _guard(self, kind: str, text: str, offset: int) -> None:
-        if kind == "open":
-            self._open.append(offset)
-        elif kind == "close" and not self._open:
-            raise self._error("the parenthesis that closes here was not opened", offset)
-        elif kind == "close":
+    def _guard(self, text: str, offset: int) -> None:
+        word = text.upper()
+        if word in ("(", "["):
+            self._open.append((word, offset))
+        elif word in (")", "]"):
+            if not self._open or self._open[-1][0] != "(["[word == "]"]:
+                what = "parenthesis" if word == ")" else "bracket"
+                raise self._error(f"the {what} that closes here was not opened", offset)
             self._open.pop()
-        elif text.upper() in _PREFIX_OPERATORS:
+        elif word in _PREFIX_OPERATORS:
             self._prefixes += 1
         else:
             self._prefixes = 0
@@ -158,22 +184,6 @@ class _Lexer:
             raise self._error(
                 f"the filter nests deeper than {MAX_NESTING} levels", offset, "Write it with flat AND, OR and IN."
             )
-
-    def _value(self, kind: str, text: str, offset: int) -> str | bytes | decimal.Decimal:
-        if kind == "string":
-            return _ESCAPE.sub(lambda match: self._unescaped(match, offset), text[1:-1])
-        if kind == "raw":
-            return text[2:-1]
-        if kind == "hex":
-            digits = text[2:-1]
-            try:
-                return bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0"))
-            except ValueError:
-                raise self._error(f"{text} is not hexadecimal", offset) from None
-        number = decimal.Decimal(text[:-2])
-        if len(number.as_tuple().digits) > MAX_DIGITS or abs(number.adjusted()) > MAX_DIGITS:
-            raise self._error(f"a number of more than {MAX_DIGITS} digits", offset)
-        return number
 
     def _unescaped(self, match: re.Match[str], offset: int) -> str:
         octal, short, long, character = match.groups()
@@ -195,3 +205,17 @@ class _Lexer:
 
     def _error(self, message: str, offset: int, hint: str | None = None) -> InvalidPredicateError:
         return InvalidPredicateError(f"{message}, at {position(self._sql, offset)} of the filter", hint=hint)
+
+
+def _undoubled(text: str) -> str:
+    """The inside of a string with escapes, with one quote for each two. An escaped quote is no half of a pair."""
+    quote = text[0]
+    return re.sub(rf"(\\.)|{quote}{quote}", lambda match: match[1] or quote, text[1:-1], flags=re.DOTALL)
+
+
+def _paired(text: str) -> str:
+    """``text`` with pairs of surrogates joined. Java encodes a lone surrogate as ``?``."""
+    if not any("\ud800" <= c <= "\udfff" for c in text):
+        return text
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return "".join("?" if "\ud800" <= c <= "\udfff" else c for c in joined)

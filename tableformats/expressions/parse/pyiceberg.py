@@ -1,7 +1,8 @@
 """Parse filters that are unbound expressions of PyIceberg: ``EqualTo("a", 1) & IsNull("b")``.
 
-They follow SQL's three-valued logic, as all predicates here: ``NotEqualTo`` and ``NotStartsWith`` do not hold for NULL.
-A literal is compared with a float column as a double. Source: pyiceberg.expressions.
+They mean what the same SQL means to Spark, as all filters here: ``NotEqualTo``, ``NotIn`` and ``NotStartsWith`` do not
+hold for NULL, NaN is greater than every number, and a literal is compared with a float column as a double.
+docs/correctness.md says where PyIceberg answers otherwise, and why. Source: pyiceberg.expressions.
 """
 
 from __future__ import annotations

@@ -1,110 +1,55 @@
-"""Parse SQL conditions in Spark's dialect, with sqlglot.
+"""Parse SQL conditions as Spark does: what may follow WHERE, without subqueries, aggregates and window functions.
 
-Supported are comparisons of a column with a constant or another column (``= == <=> != <> < <= > >=`` in both
-directions, ``IS [NOT] DISTINCT FROM``), AND, OR, NOT, IN, BETWEEN, IS [NOT] NULL, IS [NOT] TRUE or FALSE, a boolean
-column alone, LIKE with ESCAPE, startswith(), isnan(), isnull(), isnotnull(); constants with signs, suffixes, type names
-(DATE '2024-01-31') and exact casts. Everything else raises an error that names it.
+A recursive descent along Spark's grammar, so that operators bind as in Spark: ``a | b & c`` is ``a | (b & c)``,
+``a = b IS NULL`` is ``(a = b) IS NULL``, and ``'x' || 1 + 2`` is ``('x' || 1) + 2``. Conditions on plain columns become
+leaves, which prune; see ``predicates.py``. Everything that is not read here is an error that names it and its place.
 
-sqlglot's nodes are recognized by their class name. A node with an argument that this parser does not know is refused,
-so that a new version of sqlglot cannot change what a filter means.
+Source: Spark's ``SqlBaseParser.g4`` (booleanExpression, predicate, valueExpression, primaryExpression).
 """
 
 from __future__ import annotations
 
-import decimal
-import math
-import operator
 import re
-from collections.abc import Callable
-from typing import Any
 
-from ...errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
-from ...schema import DecimalType, Type, is_numeric, primitive
-from ..casts import cast
-from ..literals import normalized
-from ..tree import (
-    And,
-    Comparison,
-    Constant,
-    Expression,
-    In,
-    IsNaN,
-    IsNull,
-    Like,
-    Literal,
-    Not,
-    Or,
-    Reference,
-    StartsWith,
-)
-from .lexing import MAX_DIGITS, Lexed, lex, position
+from ...errors import InvalidPredicateError
+from ...schema import Type
+from ..tree import And, Expression, Function, Literal, Not, Or, Reference, Value
+from . import constants, predicates
+from .cursor import Cursor
+from .functions import call, escape_character, extract, refusal_of
+from .lexing import Token, number
+from .predicates import Operand, Row, comparison, condition_of, value_of
 
 __all__ = ["parse_sql"]
 
-Operand = Reference | Literal
-
-_COMPARISONS = {
-    "EQ": "=",
-    "NullSafeEQ": "<=>",
-    "NEQ": "!=",
-    "LT": "<",
-    "LTE": "<=",
-    "GT": ">",
-    "GTE": ">=",
-    "NullSafeNEQ": "<=>",
+# How strongly the operators between two values bind; those of one level group to the left.
+_COMPARISON, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT = range(7)
+_LEVELS = {
+    **dict.fromkeys(("=", "==", "<=>", "<>", "!=", "<", "<=", "!>", ">", ">=", "!<"), _COMPARISON),
+    "|": _BIT_OR,
+    "^": _BIT_XOR,
+    "&": _BIT_AND,
+    **dict.fromkeys(("<<", ">>", ">>>"), _SHIFT),
+    **dict.fromkeys(("+", "-", "||"), _SUM),
+    **dict.fromkeys(("*", "/", "%", "DIV"), _PRODUCT),
 }
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_PYTHON = {
-    "=": operator.eq,
-    "<=>": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_CASTS = {
-    "TINYINT": "byte",
-    "SMALLINT": "short",
-    "INT": "int",
-    "BIGINT": "long",
-    "FLOAT": "float",
-    "DOUBLE": "double",
-    "TEXT": "string",
-    "BOOLEAN": "boolean",
-    "BINARY": "binary",
-    "VARBINARY": "binary",
-    "DATE": "date",
-    "TIME": "time",
-    "TIMESTAMP": "timestamp",
-    "TIMESTAMPTZ": "timestamp",
-    "TIMESTAMPLTZ": "timestamp",
-    "TIMESTAMPNTZ": "timestamp_ntz",
-    "UUID": "uuid",
-}
-_SUPPORTED = (
-    "A filter compares columns with constants or columns (=, <=>, !=, <, <=, >, >=, IN, BETWEEN, LIKE, IS NULL, "
-    "startswith, isnan), combined by AND, OR and NOT; filter the rest after reading."
+_COMPARISONS = {"==": "=", "<>": "!=", "!>": "<=", "!<": ">="}
+_FUNCTIONS = {"<<": "shiftleft", ">>": "shiftright", ">>>": "shiftrightunsigned", "DIV": "div"}
+_STATEMENTS = re.compile(
+    "ALTER|ANALYZE|CREATE|DELETE|DESCRIBE|DROP|EXPLAIN|FROM|INSERT|MERGE|REFRESH|SELECT|SET|SHOW|TABLE|TRUNCATE|UPDATE"
+    "|USE|VALUES|WITH"
 )
-_QUOTING = "Names that are words of SQL need backticks."
-_STATEMENTS = (
-    "Alter",
-    "Command",
-    "Create",
-    "Delete",
-    "Describe",
-    "Drop",
-    "Insert",
-    "Merge",
-    "Select",
-    "Set",
-    "Subquery",
-    "Table",
-    "Union",
-    "Update",
-    "Use",
-    "Values",
-)
+_QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+_TESTS = ("IS", "IN", "NOT", "LIKE", "ILIKE", "RLIKE", "REGEXP", "BETWEEN", "AND", "OR")
+_RESERVED = (*_TESTS, "NULL", "TRUE", "FALSE", "UNION", "EXCEPT", "INTERSECT", "SELECT", "DIV")
+"""Words that are no column's name without backticks."""
+_CASE_WORDS = ("WHEN", "THEN", "ELSE", "END")
+_CURRENT = {
+    "CURRENT_DATE": "current_date",
+    "CURRENT_TIMESTAMP": "current_timestamp",
+    "LOCALTIMESTAMP": "localtimestamp",
+}
+_TRIMS = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}
 
 
 def parse_sql(sql: str, ansi: bool = True) -> Expression:
@@ -113,7 +58,7 @@ def parse_sql(sql: str, ansi: bool = True) -> Expression:
     Parameters
     ----------
     ansi : bool
-        Whether a cast that cannot be done is an error, as in Spark's ANSI mode. False: it is NULL.
+        Whether what cannot be computed is an error, as in Spark's ANSI mode. False: it is NULL.
 
     Raises
     ------
@@ -122,298 +67,469 @@ def parse_sql(sql: str, ansi: bool = True) -> Expression:
     UnsupportedFeatureError
         It uses an operation that is not supported. The message quotes it.
     """
-    lexed = lex(sql)
-    if not lexed.sql.strip():
-        raise InvalidPredicateError("the filter is empty", hint="Leave it out to read everything.")
     try:
-        return _Translator(lexed, ansi).predicate(_parse(lexed))
+        return _Parser(sql, ansi).filter()
     except RecursionError:
         raise InvalidPredicateError(
             "the filter nests too deeply to parse", hint="Write it with flat AND, OR and IN."
         ) from None
 
 
-def _parse(lexed: Lexed) -> Any:
-    import sqlglot
-    from sqlglot.errors import ParseError, SqlglotError
+class _Parser(Cursor):
+    """Each method reads what its name says from the next token on, and takes it."""
 
-    try:  # in parentheses, so that a column may have a statement's name: comment, range, list
-        statements = sqlglot.parse(f"({lexed.sql}\n)", dialect="spark")
-    except ParseError as error:
-        raise _parse_error(error, lexed) from None
-    except (SqlglotError, ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
-        raise InvalidPredicateError(f"the filter does not parse: {lexed.restore(_clean(str(error)))}") from None
-    if len(statements) != 1 or statements[0] is None:
-        raise InvalidPredicateError("a filter is one condition, not several statements")
-    return statements[0]
-
-
-def _parse_error(error: Any, lexed: Lexed) -> InvalidPredicateError:
-    details = error.errors[0] if error.errors else {}
-    message = _clean(details.get("description") or str(error).splitlines()[0])
-    near = details.get("highlight") or ""
-    if not details.get("line"):
-        return InvalidPredicateError(f"the filter does not parse: {message}", hint=_QUOTING)
-    offset = lexed.offset(details["line"], details["col"] - max(len(near), 1) + (details["line"] > 1))
-    missing = re.match(r"Required keyword: '\w+' missing for (\w+)", message)
-    if missing and missing[1] != "Paren":
-        message = f"{missing[1].upper()} lacks an operand"
-    elif offset >= len(lexed.original.rstrip()):
-        message = f"it ends too early, after {lexed.original[-20:]!r}"
-    elif missing or message.startswith(("Expecting", "Invalid expression")):
-        message = f"{lexed.restore(near)!r} is not expected here"
-    where = position(lexed.original, offset)
-    return InvalidPredicateError(f"the filter does not parse at {where}: {message}", hint=_QUOTING)
-
-
-def _clean(message: str) -> str:
-    """A message of sqlglot without terminal codes and Python class names."""
-    message = re.sub(r"\x1b\[[0-9;]*m", "", message)
-    return re.sub(r"<class '[\w.]*?(\w+)'>", r"\1", message).strip().rstrip(".")
-
-
-class _Translator:
-    """Translates sqlglot's nodes into ours: :meth:`predicate` into nodes, :meth:`operand` into columns and literals."""
-
-    def __init__(self, lexed: Lexed, ansi: bool) -> None:
-        self._lexed = lexed
+    def __init__(self, sql: str, ansi: bool) -> None:
+        super().__init__(sql)
         self._ansi = ansi
-        self._readers: dict[str, tuple[Callable[[Any], Expression], tuple[str, ...]]] = {
-            "Paren": (lambda node: self.predicate(node.this), ("this",)),
-            "Not": (lambda node: Not(self.predicate(node.this)), ("this",)),
-            "And": (lambda node: And(self._chain(node)), ("this", "expression")),
-            "Or": (lambda node: Or(self._chain(node)), ("this", "expression")),
-            "Between": (self._between, ("this", "low", "high")),
-            "In": (self._in, ("this", "expressions")),
-            "Is": (self._is, ("this", "expression")),
-            "Like": (lambda node: self._like(node, "\\"), ("this", "expression")),
-            "Escape": (self._escape, ("this", "expression")),
-            "StartsWith": (self._startswith, ("this", "expression")),
-            "IsNan": (lambda node: IsNaN(self._column(node.this)), ("this",)),
-            "Anonymous": (self._function, ("this", "expressions")),
-            "Boolean": (lambda node: Constant(bool(node.this)), ("this",)),
-            "Null": (lambda node: Constant(None), ()),
-        }
+        self._cases = 0
 
-    def predicate(self, node: Any) -> Expression:
-        name = type(node).__name__
-        if name in _COMPARISONS:
-            self._check(node, ("this", "expression"))
-            found = self._compare(_COMPARISONS[name], self.operand(node.this), self.operand(node.expression), node)
-            found = Not(found) if name == "NullSafeNEQ" else found
-        elif name in ("Column", "Dot"):
-            return Comparison("=", self._column(node), Literal(True))
-        elif name in self._readers:
-            read, arguments = self._readers[name]
-            self._check(node, arguments)
-            found = read(node)
+    def filter(self) -> Expression:
+        first = self.next
+        if first.kind == "end":
+            raise InvalidPredicateError("the filter is empty", hint="Leave it out to read everything.")
+        if self._begins_statement():
+            raise self.invalid(f"{first.text} begins a statement, not a condition", first)
+        found = self.condition()
+        if self.next.kind != "end":
+            self.fail_here()
+        with self.located(first):
+            return condition_of(found)
+
+    def _begins_statement(self) -> bool:
+        """Whether a statement's word stands before another word, as it does not where it names a column."""
+        following = self.ahead()
+        if not _STATEMENTS.fullmatch(self.next.word) or following.kind not in ("word", "name", "number"):
+            return False
+        return self._level(1) is None and following.word not in _TESTS
+
+    def condition(self) -> Operand:
+        """Conditions combined by OR and AND; without these, any value."""
+        start, terms = self.next, [self._conjunction()]
+        while self.take_if("OR"):
+            terms.append(self._conjunction())
+        return self._joined(Or, terms, start)
+
+    def _conjunction(self) -> Operand:
+        start, terms = self.next, [self._negation()]
+        while self.take_if("AND"):
+            terms.append(self._negation())
+        return self._joined(And, terms, start)
+
+    def _joined(self, kind: type[And] | type[Or], terms: list[Operand], start: Token) -> Operand:
+        if len(terms) == 1:
+            return terms[0]
+        with self.located(start):
+            return kind(tuple(map(condition_of, terms)))
+
+    def _negation(self) -> Operand:
+        start, negations = self.next, 0
+        while self.take_if("NOT", "!"):
+            negations += 1
+        found = self._predicate()
+        if not negations:
+            return found
+        with self.located(start):
+            found = condition_of(found)
+        for _ in range(negations):
+            found = Not(found)
+        return found
+
+    def _predicate(self) -> Operand:
+        """A value, and a test of it: IS, BETWEEN, IN, LIKE, RLIKE."""
+        start = self.next
+        value = self._value(_COMPARISON)
+        if self.take_if("IS"):
+            return self._is(value, start)
+        negated = self.at("NOT") and self.take() is not None
+        test = self.take_if("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
+        if test is None:
+            return value if not negated else self._refused_here()
+        if test.word == "BETWEEN":
+            low = self._value(_COMPARISON)
+            self.expect("AND")
+            high = self._value(_COMPARISON)
+            with self.located(start):
+                found = predicates.between(value, low, high, self._ansi)
+        elif test.word == "IN":
+            found = self._in(value, start)
+        elif test.word in ("RLIKE", "REGEXP"):
+            pattern = self._value(_COMPARISON)
+            with self.located(start):
+                found = condition_of(call("rlike", (value, pattern), self._ansi))
         else:
-            raise self._refusal(node)
-        return Not(found) if node.args.get("negate") else found
+            return self._like(value, test, start, negated)
+        return Not(found) if negated else found
 
-    def operand(self, node: Any) -> Operand:
-        name = type(node).__name__
-        if name in ("Column", "Dot"):
-            return self._column(node)
-        if name == "Paren":
-            return self.operand(node.this)
-        if name == "Literal":
-            return self._lexed.literal(node.this) if node.args.get("is_string") else self._number(node)
-        if name == "Boolean":
-            return Literal(bool(node.this))
-        if name == "Null":
-            return Literal(None)
-        if name == "Neg":
-            return self._negative(node)
-        if name in ("Cast", "TryCast"):
-            return self._cast(node)
-        raise self._refusal(node)
+    def _refused_here(self) -> Operand:
+        self.fail_here()
+        raise AssertionError
 
-    def _check(self, node: Any, arguments: tuple[str, ...]) -> None:
-        unknown = [key for key, value in node.args.items() if value and key not in (*arguments, "negate")]
-        if unknown:
-            raise self._unsupported(node, f"with {', '.join(unknown)}")
+    def _is(self, value: Operand, start: Token) -> Expression:
+        negated = self.take_if("NOT") is not None
+        word = self.next.word
+        if self.take_all("DISTINCT", "FROM"):
+            right = self._value(_COMPARISON)
+            with self.located(start):
+                same = comparison("<=>", value, right, self._ansi)
+            return same if negated else Not(same)
+        if not self.take_if("NULL", "TRUE", "FALSE", "UNKNOWN"):
+            self.fail_here("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM is missing after IS, before")
+        with self.located(start):
+            is_null = word in ("NULL", "UNKNOWN")
+            found = predicates.is_null(value) if is_null else predicates.is_true(value, word == "TRUE")
+        return Not(found) if negated else found
 
-    def _chain(self, node: Any) -> tuple[Expression, ...]:
-        """The terms of a chain of ANDs or ORs. sqlglot nests it to the left; this does not recurse into it."""
-        kind, terms = type(node), []
-        while type(node) is kind:
-            self._check(node, ("this", "expression"))
-            terms.append(node.expression)
-            node = node.this
-        return tuple(self.predicate(term) for term in (node, *reversed(terms)))
+    def _in(self, value: Operand, start: Token) -> Expression:
+        self._refuse_query("a subquery")
+        self.expect("(")
+        if self.at(")"):
+            raise self.invalid(f"{self.since(start)!r} has nothing in its list", start)
+        items = self._list()
+        with self.located(start):
+            return predicates.is_in(value, items, self._ansi)
 
-    def _compare(self, op: str, left: Operand, right: Operand, node: Any) -> Expression:
-        if isinstance(left, Reference):
-            return Comparison(op, left, right)
-        if isinstance(right, Reference):
-            return Comparison(_FLIPPED.get(op, op), right, left)
-        return self._constant(op, left, right, node)
+    def _like(self, value: Operand, like: Token, start: Token, negated: bool) -> Expression:
+        folds = like.word == "ILIKE"
+        quantifier = self.take_if("ANY", "SOME", "ALL") if self.ahead().word == "(" else None
+        if quantifier is not None:
+            self.expect("(")
+            patterns = self._list()
+            with self.located(start):
+                parts = [predicates.like(value, p, folds=folds, ansi=self._ansi) for p in patterns]
+            tests = tuple(Not(part) if negated else part for part in parts)
+            return tests[0] if len(tests) == 1 else And(tests) if quantifier.word == "ALL" else Or(tests)
+        pattern, escape = self._value(_COMPARISON), "\\"
+        if self.take_if("ESCAPE"):
+            if self.next.kind != "string":
+                self.fail_here("one character in quotes is missing after ESCAPE, before")
+            with self.located(start):
+                escape = escape_character(self._string())
+        with self.located(start):
+            found = predicates.like(value, pattern, escape, folds, self._ansi)
+        return Not(found) if negated else found
 
-    def _constant(self, op: str, left: Literal, right: Literal, node: Any) -> Expression:
-        """A comparison of two constants, such as ``1 = 1`` in generated SQL."""
-        a, b = normalized(left), normalized(right)
-        if a.value is None or b.value is None:
-            return Constant(a.value is b.value) if op == "<=>" else Constant(None)
-        if a.type != b.type and not (is_numeric(a.type) and is_numeric(b.type)):
-            raise InvalidPredicateError(f"{self._text(node)!r} compares constants of two types")
-        first, second = (
-            (math.isnan(v), 0 if math.isnan(v) else v) if is_numeric(x.type) else v
-            for x, v in ((a, a.value), (b, b.value))
-        )
-        return Constant(bool(_PYTHON[op](first, second)))
+    def _value(self, level: int) -> Operand:
+        """Values and the operators between them that bind at least as strongly as ``level``."""
+        start, count = self.next, 0
+        left = self._signed()
+        while True:
+            found = self._level(0)
+            if found is None or found < level:
+                return left
+            operator = self.take().word
+            right = self._value(found + 1)
+            count += operator != "||"
+            self.check_length(count, start)
+            with self.located(start):
+                left = self._binary(operator, found, left, right)
 
-    def _between(self, node: Any) -> Expression:
-        value, low, high = (self.operand(node.args[key]) for key in ("this", "low", "high"))
-        return And((self._compare(">=", value, low, node), self._compare("<=", value, high, node)))
+    def _level(self, ahead: int) -> int | None:
+        """The level of the operator that follows, if one does."""
+        return _LEVELS.get(self.ahead(ahead).word)
 
-    def _in(self, node: Any) -> Expression:
-        value = self.operand(node.this)
-        listed = [self.operand(item) for item in node.expressions]
-        if not listed:
-            raise InvalidPredicateError(f"{self._text(node)!r} has nothing in its list")
-        literals = tuple(item for item in listed if isinstance(item, Literal))
-        if isinstance(value, Reference) and len(literals) == len(listed):
-            return In(value, literals)
-        return Or(tuple(self._compare("=", value, item, node) for item in listed))
+    def _binary(self, operator: str, level: int, left: Operand, right: Operand) -> Operand:
+        if level == _COMPARISON:
+            return comparison(_COMPARISONS.get(operator, operator), left, right, self._ansi)
+        first, second = value_of(left), value_of(right)
+        if operator == "||":
+            firsts = first.arguments if isinstance(first, Function) and first.name == "concat" else (first,)
+            return Function("concat", (*firsts, second), ansi=self._ansi)
+        return Function(_FUNCTIONS.get(operator, operator), (first, second), ansi=self._ansi)
 
-    def _is(self, node: Any) -> Expression:
-        column, right = self._column(node.this), type(node.expression).__name__
-        if right == "Null":
-            return IsNull(column)
-        if right == "Boolean":
-            return Comparison("<=>", column, Literal(bool(node.expression.this)))
-        raise self._unsupported(node, "after IS")
+    def _signed(self) -> Operand:
+        """A primary value and the signs before it. A minus right before a number belongs to it."""
+        start, signs = self.next, []
+        while self.at("-", "+", "~"):
+            signs.append(self.take().word)
+        if signs and signs[-1] == "-" and self.next.kind == "number":
+            signs.pop()
+            found = self._primary(minus=True)
+        else:
+            found = self._primary()
+        if not signs:
+            return found
+        with self.located(start):
+            value = value_of(found)
+            for sign in reversed(signs):
+                if sign == "-":
+                    value = constants.negative(value, self._ansi)
+                elif sign == "~":
+                    value = Function("bit_not", (value,), ansi=self._ansi)
+            return value
 
-    def _escape(self, node: Any) -> Expression:
-        character = self.operand(node.expression)
-        if type(node.this).__name__ != "Like" or not isinstance(character, Literal):
-            raise self._unsupported(node, "with ESCAPE")
-        if not isinstance(character.value, str) or len(character.value) != 1:
-            raise InvalidPredicateError(f"in {self._text(node)!r} ESCAPE needs one character")
-        self._check(node.this, ("this", "expression"))
-        like = self._like(node.this, character.value)
-        return Not(like) if node.this.args.get("negate") else like
-
-    def _like(self, node: Any, escape: str) -> Expression:
-        column, pattern = self._column(node.this), self._string(node.expression, node)
-        return Constant(None) if pattern is None else Like(column, self._with_backslash(pattern, escape))
-
-    def _with_backslash(self, pattern: str, escape: str) -> str:
-        """The pattern with a backslash in place of another escape character."""
-        if escape == "\\":
-            return pattern
-        rewritten, characters = [], iter(pattern)
-        for c in characters:
-            if c == escape:
-                following = next(characters, "")
-                if following not in ("%", "_", escape):
-                    raise InvalidPredicateError(
-                        f"in the LIKE pattern {pattern!r} the escape {escape!r} precedes {following or 'nothing'!r}",
-                        hint="It may precede %, _ and itself.",
-                    )
-                rewritten.append(("\\" if following in "%_\\" else "") + following)
+    def _primary(self, minus: bool = False) -> Operand:
+        """A constant, column, call, CASE, cast or parenthesis, and what follows it: ``.b``, ``[0]``, ``::int``."""
+        start, count = self.next, 0
+        found = self._atom(minus)
+        while self.at(".", "[", "::", ":", "COLLATE"):
+            count += 1
+            self.check_length(count, start)
+            if self.take_if("::"):
+                target = self._type()
+                with self.located(start):
+                    found = constants.cast_value(value_of(found), target, False, self._ansi)
+            elif self.take_if("["):
+                index = self.condition()
+                self.expect("]")
+                with self.located(start):
+                    found = Function("[]", (value_of(found), value_of(index)), ansi=self._ansi)
+            elif self.at(":", "COLLATE"):
+                what = "a path into a VARIANT" if self.take().text == ":" else "a collation"
+                raise self.unsupported(f"filters do not evaluate {what}", start)
             else:
-                rewritten.append("\\\\" if c == "\\" else c)
-        return "".join(rewritten)
+                found = self._member(found, start)
+        return found
 
-    def _startswith(self, node: Any) -> Expression:
-        column, prefix = self._column(node.this), self._string(node.expression, node)
-        return Constant(None) if prefix is None else StartsWith(column, prefix)
-
-    def _function(self, node: Any) -> Expression:
-        name = str(node.this).lower()
-        if name in ("isnull", "isnotnull") and len(node.expressions) == 1:
-            null = IsNull(self._column(node.expressions[0]))
-            return null if name == "isnull" else Not(null)
-        raise self._refusal(node)
-
-    def _string(self, node: Any, parent: Any) -> str | None:
-        value = self.operand(node)
-        if isinstance(value, Literal) and (value.value is None or isinstance(value.value, str)):
-            return value.value
-        raise self._unsupported(parent, "with anything but a constant string")
-
-    def _column(self, node: Any) -> Reference:
-        original, parts = node, []
-        while type(node).__name__ == "Paren":
-            node = node.this
-        while type(node).__name__ == "Dot":
-            parts.append(node.expression)
-            node = node.this
-        if type(node).__name__ != "Column":
-            raise self._refusal(original)
-        self._check(node, ("this", "table", "db", "catalog"))
-        parts += [node.args[key] for key in ("this", "table", "db", "catalog") if node.args.get(key)]
-        if any(type(part).__name__ != "Identifier" for part in parts):
-            raise self._refusal(original)
-        return Reference(tuple(part.this for part in reversed(parts)))
-
-    def _number(self, node: Any) -> Literal:
-        text = str(node.this)
-        try:
-            number = decimal.Decimal(text)
-        except decimal.InvalidOperation:
-            raise self._refusal(node) from None
-        if "e" in text.lower():
-            if math.isinf(float(number)):
-                raise InvalidPredicateError(f"the number {text} is out of the range of doubles")
-            return Literal(float(number))
-        if len(number.as_tuple().digits) > MAX_DIGITS:
-            raise InvalidPredicateError(f"the number {text[:60]} has more than {MAX_DIGITS} digits")
-        return Literal(number if "." in text else int(number))
-
-    def _negative(self, node: Any) -> Literal:
-        value = self.operand(node.this)
-        if isinstance(value, Literal) and value.type is None and is_numeric(normalized(value).type):
-            number = value.value
-            return Literal(number.copy_negate() if isinstance(number, decimal.Decimal) else -number)
-        raise self._unsupported(node, "on anything but a number")
-
-    def _cast(self, node: Any) -> Literal:
-        self._check(node, ("this", "to", "safe", "_type"))
-        value = self.operand(node.this)
+    def _member(self, value: Operand, start: Token) -> Operand:
+        self.expect(".")
+        if self.next.kind not in ("word", "name"):
+            self.fail_here("a name is missing after the dot, before")
+        name = self.take().text
         if isinstance(value, Reference):
-            raise self._unsupported(node, "of a column")
-        target = self._cast_type(node)
-        is_try = bool(node.args.get("safe"))  # sqlglot calls Spark's CAST a TryCast, too
-        try:
-            found = cast(value, target, self._ansi or is_try)
-        except InvalidPredicateError as error:
-            if is_try:
-                return Literal(None, target)
-            raise InvalidPredicateError(f"{self._text(node)!r}: {error.message}", hint=error.hint) from None
-        keeps_type = not is_numeric(target) and not isinstance(found.value, (str, bool))
-        return found if keeps_type or str(target) == "float" else Literal(found.value)
+            if self.at("("):
+                raise self.unsupported("filters call no functions of a catalog", start, ".".join((*value.parts, name)))
+            return Reference((*value.parts, name))
+        with self.located(start):
+            return Function(".", (value_of(value), Literal(name)), ansi=self._ansi)
 
-    def _cast_type(self, node: Any) -> Type:
-        to = node.args["to"]
-        name = getattr(to.this, "name", str(to.this))
-        sizes = [int(p.name) for p in to.expressions if p.name.isdigit()]
-        if name == "DECIMAL" and len(sizes) == len(to.expressions) <= 2:
-            precision, scale = (sizes + [10, 0][len(sizes) :]) if sizes else (10, 0)
-            if 1 <= precision <= MAX_DIGITS and scale <= precision:
-                return DecimalType(precision, scale)
-        if name not in _CASTS or to.expressions:
-            raise self._unsupported(node, "to that type")
-        return primitive(_CASTS[name])
+    def _atom(self, minus: bool) -> Operand:
+        token = self.next
+        if token.kind == "number":
+            self.take()
+            with self.located(token):
+                return number(token.text, minus)
+        if token.kind == "string":
+            return Literal(self._string())
+        if token.word == "(":
+            return self._parenthesis()
+        if token.word in ("?", ":"):
+            raise self.invalid(f"{token.text!r} cannot stand here: a filter has no parameters", token)
+        if token.kind not in ("word", "name"):
+            self.fail_here()
+        return self._word()
 
-    def _text(self, node: Any) -> str:
-        """The SQL of a node, shortened for a message."""
-        try:
-            text = self._lexed.restore(node.sql(dialect="spark"))
-        except (RecursionError, ValueError):
-            text = type(node).__name__
-        return text if len(text) <= 80 else text[:77] + "..."
+    def _string(self) -> str:
+        """One string, and those right behind it, which Spark joins."""
+        text = []
+        while self.next.kind == "string":
+            text.append(self.take().value or "")
+        return "".join(text)
 
-    def _unsupported(self, node: Any, what: str) -> UnsupportedFeatureError:
-        name = type(node).__name__.removeprefix("Try").upper()
-        return UnsupportedFeatureError(f"{self._text(node)!r}: {name} {what}", field=name, hint=_SUPPORTED)
+    def _parenthesis(self) -> Operand:
+        self._refuse_query("a subquery")
+        self.expect("(")
+        values = self._list()
+        return values[0] if len(values) == 1 else Row(values)
 
-    def _refusal(self, node: Any) -> TableFormatsError:
-        name = type(node).__name__
-        if name in _STATEMENTS:
-            return InvalidPredicateError(f"{self._text(node)!r} is a statement, not a condition", hint=_SUPPORTED)
-        if name in ("Literal", "Alias", "Tuple", "Star", "Placeholder", "Parameter", "HexString"):
-            return InvalidPredicateError(f"{self._text(node)!r} cannot stand here in a filter", hint=_SUPPORTED)
-        return UnsupportedFeatureError(f"a filter cannot use {self._text(node)!r}", field=name, hint=_SUPPORTED)
+    def _list(self) -> tuple[Operand, ...]:
+        """Values up to the parenthesis that closes, which is taken."""
+        values = [self.condition()]
+        while self.take_if(","):
+            values.append(self.condition())
+        self.expect(")")
+        return tuple(values)
+
+    def _refuse_query(self, what: str, start: Token | None = None) -> None:
+        """Raise an error if a query in parentheses follows. ``start`` begins what the error quotes."""
+        following = self.ahead(2)
+        is_query = self.ahead().word in _QUERIES and following.kind in ("word", "name", "number", "string")
+        if not self.at("(") or not (is_query or self.ahead().word == "SELECT"):
+            return
+        if following.word not in (*_RESERVED, *_LEVELS) or self.ahead().word == "SELECT":
+            first = start or self.next
+            self.skip_parenthesis()
+            raise self.unsupported(f"{what} cannot stand in a filter, which tests one row", first, "subquery")
+
+    def _word(self) -> Operand:
+        """What begins with a word: a constant, a form of its own syntax, a call, or a column."""
+        token, following = self.next, self.ahead()
+        word = token.word
+        if following.kind == "string" and word in (*constants.TYPED_LITERALS, "X"):
+            self.take()
+            return self._typed(token, self.take())
+        if word == "INTERVAL" and (following.kind in ("string", "number") or following.word in ("-", "+")):
+            if following.kind in ("string", "number") or self.ahead(2).kind in ("string", "number"):
+                return self._interval()
+        if word == "CASE" and following.word not in (*_LEVELS, ".", ",", ")") and following.kind != "end":
+            return self._case()
+        if following.word == "(":
+            return self._call(self.take())
+        if word in ("TRUE", "FALSE", "NULL"):
+            self.take()
+            return Literal(None if word == "NULL" else word == "TRUE")
+        if word in _RESERVED or (self._cases and word in _CASE_WORDS):
+            self.fail_here()
+        self.take()
+        if word in _CURRENT and following.word != ".":
+            return Function(_CURRENT[word], (), ansi=self._ansi)
+        return Reference((token.text,))
+
+    def _typed(self, word: Token, text: Token) -> Value:
+        with self.located(word):
+            if word.word != "X":
+                return constants.typed(word.word, text.value or "", self._ansi)
+            digits = text.value or ""
+            try:
+                return Literal(bytes.fromhex(digits.rjust(len(digits) + len(digits) % 2, "0")))
+            except ValueError:
+                raise InvalidPredicateError(f"{digits!r} is not hexadecimal") from None
+
+    def _interval(self) -> Function:
+        start = self.take()
+        text = self.next
+        if text.kind == "string" and self.ahead().word not in constants.UNITS:
+            self.take()
+            with self.located(start):
+                return constants.interval(constants.interval_text(text.value or ""), self._ansi)
+        parts: list[tuple[str, str]] = []
+        while self.next.kind in ("string", "number") or (parts == [] and self.at("-", "+")):
+            sign = self.take().text if self.at("-", "+") else ""
+            amount = self.take()
+            body = (amount.value if amount.kind == "string" else amount.text) or ""
+            if self.next.word not in constants.UNITS:
+                self.fail_here("a unit is missing before")
+            unit = self.take().word
+            if self.take_if("TO"):
+                last = self.take().word
+                with self.located(start):
+                    found = constants.interval_fields(body, unit, last, self._ansi)
+                    return found if sign != "-" else self._negated(found)
+            opposite = body.strip()[1:] if body.strip()[:1] == "-" else "-" + body.strip().lstrip("+")
+            parts.append((opposite if sign == "-" else body, unit))
+        with self.located(start):
+            return constants.interval(parts, self._ansi)
+
+    def _negated(self, interval: Function) -> Function:
+        found = constants.negative(interval, self._ansi)
+        assert isinstance(found, Function)
+        return found
+
+    def _case(self) -> Function:
+        start = self.take()
+        self._cases += 1
+        self.check_length(2 * self._cases, start)
+        subject = None if self.at("WHEN") else self.condition()
+        pairs: list[tuple[Operand, Operand]] = []
+        while self.take_if("WHEN"):
+            tested = self.condition()
+            self.expect("THEN")
+            with self.located(start):
+                condition = tested if subject is None else comparison("=", subject, tested, self._ansi)
+            pairs.append((condition, self.condition()))
+        if not pairs:
+            self.fail_here("WHEN is missing before")
+        otherwise = self.condition() if self.take_if("ELSE") else Literal(None)
+        self.expect("END")
+        self._cases -= 1
+        with self.located(start):
+            return predicates.choice(pairs, otherwise, self._ansi)
+
+    def _call(self, name: Token) -> Operand:
+        """A call, whose name was taken."""
+        word = name.word
+        if word in ("CAST", "TRY_CAST"):
+            return self._cast(name)
+        if word in ("EXISTS", "ANY", "SOME", "ALL"):
+            self._refuse_query(f"{word} of a subquery", name)
+        refusal = refusal_of(name.text.lower())
+        if refusal is not None:
+            self.skip_parenthesis()
+            raise self.unsupported(f"{name.text} {refusal}", name)
+        if word in ("AND", "OR", "NOT", "IN"):
+            self._index -= 1
+            self.fail_here()
+        self.expect("(")
+        if word in ("EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "POSITION"):
+            found = self._call_with_words(name)
+            if found is not None:
+                return found
+        arguments = self._arguments(name)
+        if self.at("OVER", "FILTER", "WITHIN", "IGNORE", "RESPECT"):
+            raise self.unsupported(f"{self.next.text.upper()} needs other rows, which a filter does not have", name)
+        with self.located(name):
+            return call(name.text, arguments, self._ansi)
+
+    def _arguments(self, name: Token) -> tuple[Operand, ...]:
+        if self.take_if(")"):
+            return ()
+        if self.at("DISTINCT", "*"):
+            raise self.unsupported("only aggregate functions have these arguments", name)
+        values: list[Operand] = []
+        while True:
+            if self.ahead().word in ("->", "=>"):
+                what = "a lambda function" if self.ahead().word == "->" else "an argument by name"
+                raise self.unsupported(f"filters do not have {what}", name)
+            values.append(self.condition())
+            if not self.take_if(","):
+                break
+        self.expect(")")
+        return tuple(values)
+
+    def _call_with_words(self, name: Token) -> Operand | None:
+        """``EXTRACT(YEAR FROM x)`` and such. None where the arguments are a plain list."""
+        word = name.word
+        if word == "EXTRACT" and self.next.kind == "word" and self.ahead().word == "FROM":
+            field = self.take().text
+            self.take()
+            source = self.condition()
+            self.expect(")")
+            with self.located(name):
+                return extract(field, value_of(source), self._ansi)
+        if word == "TRIM":
+            return self._trim(name)
+        mark = self._index
+        if word == "POSITION":
+            values = [self._value(_COMPARISON)]
+            if self.take_if("IN"):
+                values.append(self._value(_COMPARISON))
+                self.expect(")")
+                with self.located(name):
+                    return call("locate", tuple(values), self._ansi)
+        elif word in ("SUBSTRING", "SUBSTR"):
+            values = [self._value(_COMPARISON)]
+            if self.take_if("FROM"):
+                values.append(self._value(_COMPARISON))
+                if self.take_if("FOR"):
+                    values.append(self._value(_COMPARISON))
+                self.expect(")")
+                with self.located(name):
+                    return call("substring", tuple(values), self._ansi)
+        self._index = mark
+        return None
+
+    def _trim(self, name: Token) -> Operand | None:
+        """``TRIM([BOTH | LEADING | TRAILING] [characters] FROM text)``. None for a plain list."""
+        mark = self._index
+        side = self.take_if(*_TRIMS) if self.ahead().word not in (",", ")", ".", *_LEVELS) else None
+        characters = None if side is not None and self.at("FROM") else self._value(_COMPARISON)
+        if not self.take_if("FROM"):
+            self._index = mark
+            return None
+        text = self._value(_COMPARISON)
+        self.expect(")")
+        arguments = (text,) if characters is None else (text, characters)
+        with self.located(name):
+            values = tuple(map(value_of, arguments))
+            return Function(_TRIMS[side.word] if side else "trim", values, ansi=self._ansi)
+
+    def _cast(self, name: Token) -> Value:
+        self.expect("(")
+        value = self.condition()
+        self.expect("AS")
+        target = self._type()
+        self.expect(")")
+        with self.located(name):
+            return constants.cast_value(value_of(value), target, name.word == "TRY_CAST", self._ansi)
+
+    def _type(self) -> Type:
+        token = self.take() if self.next.kind == "word" else self.fail_here("a type is missing before")
+        sizes: list[int] = []
+        if self.take_if("("):
+            while True:
+                size = self.take() if self.next.text.isdecimal() else self.fail_here("a number is missing before")
+                sizes.append(int(size.text[:9]))
+                if not self.take_if(","):
+                    break
+            self.expect(")")
+        with self.located(token):
+            return constants.type_named(token.text, tuple(sizes))

@@ -245,7 +245,9 @@ class DeltaChanges(FormatChanges):
         self, actions: pa.RecordBatch, fields: Mapping[int, Field], versions: np.ndarray, report: ScanReport
     ) -> pa.StructArray:
         """The partition values of ``actions`` of ``versions`` (int64[n]). Raises CorruptMetadataError."""
-        partition, bad = partition_struct(actions.column("partition_values"), fields, report)
+        partition, bad = partition_struct(
+            actions.column("partition_values"), fields, report, self.snapshot.partition_time_zone
+        )
         if bad:
             first = int(bad[0].rows[0])
             paths = {commit.file.version: commit.file.path for commit in self._commits}

@@ -81,9 +81,9 @@ def parse_date(text: str) -> int:
     return days
 
 
-def parse_instant(text: str) -> tuple[int, bool]:
-    """Parse a timestamp as microseconds since the epoch, and say whether it names a zone; without one it is UTC."""
-    parsed = datetimes.parse_timestamp(text)
+def parse_instant(text: str, zone: str = "UTC") -> tuple[int, bool]:
+    """Parse a timestamp as microseconds since the epoch, and say whether it names a zone; else it is of ``zone``."""
+    parsed = datetimes.parse_timestamp(text, zone)
     if parsed is None or parsed[0] // 1000 not in INT_RANGES["long"]:
         raise ValueError(text)
     return parsed[0] // 1000, parsed[1]

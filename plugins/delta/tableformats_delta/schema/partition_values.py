@@ -100,7 +100,7 @@ class PartitionColumn:
     bad : int64[k]
         The rows whose text is no value of the type.
     without_zone : bool
-        Whether a timestamp without a zone was read as UTC.
+        Whether a timestamp has no zone.
     """
 
     values: pa.Array
@@ -109,7 +109,7 @@ class PartitionColumn:
 
 
 def partition_struct(
-    values: pa.MapArray, fields: Mapping[int, Field], report: ScanReport
+    values: pa.MapArray, fields: Mapping[int, Field], report: ScanReport, zone: str | None = None
 ) -> tuple[pa.StructArray, list[BadRows]]:
     """Parse the partition values of a batch of files.
 
@@ -120,7 +120,9 @@ def partition_struct(
     fields : mapping of int to Field
         The partition columns by partition field id.
     report : ScanReport
-        Gets a note where timestamps have no zone.
+        Gets a note where timestamps have no zone, and ``zone`` is None.
+    zone : str, optional
+        The writer's time zone, which timestamps without one are of. None: UTC.
 
     Returns
     -------
@@ -142,9 +144,9 @@ def partition_struct(
     arrays = []
     for field in fields.values():
         texts = _texts_of(values, field.stored_name)
-        column = parse_partition_values(texts, field)
+        column = parse_partition_values(texts, field, zone or "UTC")
         bad.append(BadRows(column.bad, texts, field))
-        if column.without_zone:
+        if column.without_zone and zone is None:
             report.note(f"Timestamps of partition column {field.name!r} have no zone and are read as UTC")
         arrays.append(column.values)
     members = [pa.field(str(field_id), arrow_type(f.type)) for field_id, f in fields.items()]
@@ -176,7 +178,7 @@ def _texts_of(values: pa.MapArray, name: str) -> pa.Array:
     return pc.take(values.items, to_arrow(found, valid=~absent))
 
 
-def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
+def parse_partition_values(texts: pa.Array, field: Field, zone: str = "UTC") -> PartitionColumn:
     """Parse the texts of one partition column.
 
     Parameters
@@ -185,6 +187,8 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
         Null and "" are NULL. Values of CHAR(n) are padded.
     field : Field
         The partition column.
+    zone : str
+        The zone of timestamps without one.
 
     Raises
     ------
@@ -200,7 +204,7 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
     if field.char_length is not None:
         distinct = tuple(text and text.ljust(field.char_length) for text in distinct)
     parse = _parsed if len(distinct) <= _MAX_CACHED_TEXTS else _parsed.__wrapped__
-    values, failed, without_zone = parse(distinct, field.type, field.name)
+    values, failed, without_zone = parse(distinct, field.type, field.name, zone)
     bad = np.empty(0, np.int64)
     if failed:
         wrong = pc.is_in(encoded.indices, array_of(failed, encoded.indices.type))
@@ -209,12 +213,12 @@ def parse_partition_values(texts: pa.Array, field: Field) -> PartitionColumn:
 
 
 @lru_cache(maxsize=16)
-def _parsed(texts: tuple[str | None, ...], kind: Type, name: str) -> tuple[pa.Array, list[int], bool]:
+def _parsed(texts: tuple[str | None, ...], kind: Type, name: str, zone: str) -> tuple[pa.Array, list[int], bool]:
     """The values of distinct texts, the indices of invalid ones, and whether a timestamp has no zone.
 
     The cache pays because the batches of a row group share one dictionary.
     """
-    parse = _parser(kind, name)
+    parse = _parser(kind, name, zone)
     parsed: list[Any] = []
     failed: list[int] = []
     for i, text in enumerate(texts):
@@ -230,7 +234,7 @@ def _parsed(texts: tuple[str | None, ...], kind: Type, name: str) -> tuple[pa.Ar
     return array_of(parsed, arrow_type(kind)), failed, without_zone
 
 
-def _parser(kind: Type, column: str) -> Callable[[str], Any]:
+def _parser(kind: Type, column: str, zone: str) -> Callable[[str], Any]:
     """What parses one text; a timestamp as :func:`parse_instant` does, with whether it names a zone."""
     if isinstance(kind, DecimalType):
         precision, scale = kind.precision, kind.scale
@@ -245,7 +249,7 @@ def _parser(kind: Type, column: str) -> Callable[[str], Any]:
         "string": lambda text: text,
         "binary": lambda text: text.encode(),
         "date": parse_date,
-        "timestamp": _instant,
+        "timestamp": lambda text: parse_instant(text, zone),
         "timestamp_ntz": parse_local,
         "unknown": lambda text: None,
     }
@@ -259,8 +263,3 @@ def _boolean(text: str) -> bool:
     if value is None:
         raise ValueError(text)
     return value
-
-
-def _instant(text: str) -> tuple[int, bool]:
-    micros, has_zone = parse_instant(text)
-    return micros, has_zone

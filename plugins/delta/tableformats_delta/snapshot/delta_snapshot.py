@@ -82,8 +82,10 @@ class DeltaSnapshot(FormatSnapshot):
         state: TableState,
         timestamp_ms: int | None,
         cache: MetadataCache | None = None,
+        partition_time_zone: str | None = None,
     ) -> None:
         self._storage = storage
+        self.partition_time_zone = partition_time_zone
         self._cache = cache or MetadataCache(0)
         self.segment = segment
         self.state = state
@@ -102,7 +104,7 @@ class DeltaSnapshot(FormatSnapshot):
         self.metadata_columns = (*POSITION_COLUMNS, *tracked)
         self._row_columns = ROW_TRACKING_FIELDS if tracked else ()
         # What is decoded of a part depends on these, beside the types of the columns.
-        self._key = (*self._row_columns, *char_lengths(self.schema.fields))
+        self._key = (*self._row_columns, *char_lengths(self.schema.fields), *_zone_key(partition_time_zone))
 
     def __getstate__(self) -> dict[str, Any]:
         """See :meth:`tableformats.plugin.FormatSnapshot.__getstate__`."""
@@ -207,7 +209,9 @@ class DeltaSnapshot(FormatSnapshot):
         partitioned = [field.id for field in self._partition_fields.values()]
         with_vector = has_vector(actions.column("deletion_vector"))
         statistics = LogStatistics(self.schema, rows.statistics, with_vector, partitioned)
-        partition, bad = partition_struct(actions.column("partition_values"), self._partition_fields, report)
+        partition, bad = partition_struct(
+            actions.column("partition_values"), self._partition_fields, report, self.partition_time_zone
+        )
         columns = {
             "path": actions.column("path"),
             "size_bytes": pc.fill_null(actions.column("size"), ZERO),
@@ -321,3 +325,7 @@ def _runs(commits: Sequence[Commit]) -> list[list[Commit]]:
     """
     oldest_first = runs(reversed(commits), lambda c: c.adds.num_rows + c.removes.num_rows, _RUN_ROWS)
     return [run[::-1] for run in oldest_first][::-1]
+
+
+def _zone_key(zone: str | None) -> tuple[str, ...]:
+    return () if zone is None else (f"zone {zone}",)

@@ -17,8 +17,7 @@ from tableformats.plugin import FileBatch, PartitionSpec, ReusableBuffer, ScanRe
 from ..avro.container import Header, decodes_at_once, read_header
 from .entries import (
     Entries,
-    check_counts,
-    check_length,
+    check_against_list,
     manifest_spec_id,
     read_entries_of_manifests,
     with_entry_positions,
@@ -183,8 +182,7 @@ class DecodedManifest(NamedTuple):
     def count_in(self, manifest: Manifest, report: ScanReport) -> None:
         """Count it as read, and note what the manifest list contradicts. Raises CorruptMetadataError: it was cut."""
         report.count_metadata(self.size)
-        check_length(self.size, self.path, manifest, report)
-        check_counts(manifest, self.stop - self.start, self.path, report)
+        check_against_list(self.size, self.stop - self.start, self.path, manifest, report)
 
 
 class DecodedManifests(NamedTuple):

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Entries",
     "EntriesRequest",
-    "check_counts",
-    "check_length",
+    "check_against_list",
     "entry_positions",
     "file_formats",
     "manifest_spec_id",
@@ -236,7 +235,17 @@ def read_entries(
     LimitExceededError
         See :func:`tableformats_iceberg.avro.container.read_columns`.
     """
-    check_length(len(data), path, manifest, report)
+    try:
+        return _read_entries(data, path, manifest, request, report)
+    except CorruptMetadataError as error:
+        if is_cut(len(data), manifest) and error.field != "manifest_length":
+            raise cut_error(len(data), path, manifest) from error
+        raise
+
+
+def _read_entries(
+    data: bytes | memoryview, path: str, manifest: Manifest, request: EntriesRequest, report: ScanReport | None
+) -> Entries:
     header = read_header(data, path)
     spec_id = manifest_spec_id(header, manifest, request.default_spec_id)
     if spec_id not in request.specs:
@@ -254,9 +263,9 @@ def read_entries(
         limits=request.limits,
         threads=request.threads,
     )
-    if not request.all_statuses:
-        check_counts(manifest, raw.rows, path, report)
     files = _files(raw, _Inherited([manifest], [raw.rows]), spec, path)
+    live = np.count_nonzero(raw[(0,)].values != DELETED) if request.all_statuses else raw.rows
+    check_against_list(len(data), int(live), path, manifest, report)
     return Entries(spec_id, files, raw, manifest.added_snapshot_id)
 
 
@@ -351,27 +360,42 @@ def _wants(spec: PartitionSpec, content: int) -> tuple[Want, ...]:
     )
 
 
-def check_length(size: int, path: str, manifest: Manifest, report: ScanReport | None) -> None:
-    """Compare the length with the manifest list's. A manifest cut at a block boundary is valid Avro, so only the length
-    tells. Raises CorruptMetadataError."""
-    if manifest.length < 0 or size == manifest.length:
+def is_cut(size: int, manifest: Manifest) -> bool:
+    """Whether a manifest of ``size`` bytes is shorter than the manifest list says."""
+    return size < manifest.length
+
+
+def cut_error(size: int, path: str, manifest: Manifest) -> CorruptMetadataError:
+    """What is wrong with a manifest that is shorter than its list says, and does not have the entries to explain it."""
+    return CorruptMetadataError(
+        f"the manifest has {size} bytes, its list says {manifest.length}",
+        path=path,
+        offset=size,
+        field="manifest_length",
+        hint="The file was cut; restore it",
+    )
+
+
+def check_against_list(size: int, live: int, path: str, manifest: Manifest, report: ScanReport | None) -> None:
+    """Compare the length of a manifest that was decoded to its end, and its number of live files, with the list's.
+
+    A manifest that was cut at a block boundary is valid Avro, so only length and counts tell. One that is shorter than
+    the list says, but has all live files that the list counts, was not cut: the list has another file's length, or the
+    manifest was rewritten. What differs is noted in ``report``.
+
+    Raises
+    ------
+    CorruptMetadataError
+        It is shorter, and has other counts, or the list has none.
+    """
+    is_counted = manifest.added_files >= 0 and manifest.existing_files >= 0
+    if is_cut(size, manifest) and not (is_counted and live == manifest.live_files):
+        raise cut_error(size, path, manifest)
+    if report is None:
         return
-    if size < manifest.length:
-        raise CorruptMetadataError(
-            f"the manifest has {size} bytes, its list says {manifest.length}",
-            path=path,
-            offset=size,
-            field="manifest_length",
-            hint="The file was cut; restore it",
-        )
-    if report is not None:
-        report.note(f"the manifest {path!r} is longer than its list says")
-
-
-def check_counts(manifest: Manifest, live: int, path: str, report: ScanReport | None) -> None:
-    """Note in ``report`` where the manifest list has another number of live files."""
-    known = manifest.added_files >= 0 and manifest.existing_files >= 0
-    if known and live != manifest.added_files + manifest.existing_files and report is not None:
+    if manifest.length >= 0 and size != manifest.length:
+        report.note(f"the manifest {path!r} has {size} bytes, its list says {manifest.length}")
+    if is_counted and live != manifest.live_files:
         report.note(f"the manifest {path!r} has {live} live files, its list says {manifest.live_files}")
 
 

@@ -1,0 +1,83 @@
+"""Every function gives Spark's value on every row, or an error where Spark has one, with and without ANSI mode.
+
+Spark's answers are stored (tests/golden/function_answers.json); tests/spark/test_functions.py asks Spark again.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
+from tableformats.expressions import Function, Holds, Value, casts
+from tableformats.expressions.binding import bound_value
+from tableformats.expressions.evaluation import computed
+from tableformats.expressions.functions.coercion import type_of
+from tableformats.expressions.functions.vectors import python_values
+from tableformats.expressions.parse import parse_filter
+from tableformats.schema import Schema
+from tests.support import function_cases
+
+ANSWERS: dict[str, Any] = json.loads(function_cases.ANSWERS.read_text("utf-8"))
+TABLE = function_cases.table().combine_chunks()
+SCHEMA = Schema.from_arrow(TABLE.schema)
+_JAVA = "Java before 19 prints more digits of a FLOAT than it needs; ours is the text of later versions"
+_FLOATS = ("CAST(d AS FLOAT)", "CAST(l AS FLOAT)", "CAST(i AS FLOAT)")
+DIFFERENT: dict[tuple[str, str], str] = {(text, mode): _JAVA for text in _FLOATS for mode in ("ansi", "legacy")}
+"""What differs from Spark, by expression and mode, and why."""
+
+
+def value_of(text: str, ansi: bool) -> Value:
+    """An expression bound to the rows' columns."""
+    parsed = parse_filter(f"coalesce({text}, NULL) IS NULL", ansi)
+    assert isinstance(parsed, Holds)
+    (given,) = parsed.value.arguments
+    assert isinstance(given, Function)
+    return bound_value(given.arguments[0], SCHEMA, ansi=ansi)
+
+
+def our_answers(text: str, ansi: bool) -> tuple[str, list[Any]]:
+    """The type and the texts of our values, as the stored answers have them."""
+    value = value_of(text, ansi)
+    batch = TABLE.to_batches()[0]
+    found = computed(value, lambda column: batch.column(column.field.name), batch.num_rows)
+    kind = type_of(value)
+    texts: list[Any] = [_text(v, kind, ansi) for v in python_values(found.values, kind)]
+    for failure in found.failures:
+        for row in failure.rows.nonzero()[0]:
+            texts[row] = False
+    return str(kind), texts
+
+
+def _text(value: Any, kind: Any, ansi: bool) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, bytes):
+        return value.hex().upper()
+    return casts.printed(value, kind, ansi)
+
+
+@pytest.mark.parametrize("mode", ["ansi", "legacy"])
+@pytest.mark.parametrize("text", list(ANSWERS))
+def test_values_are_those_of_spark(text: str, mode: str) -> None:
+    expected = ANSWERS[text][mode]
+    try:
+        kind, texts = our_answers(text, mode == "ansi")
+    except UnsupportedFeatureError:
+        assert (text, mode) in DIFFERENT, "Arrow refuses it"
+        return
+    except InvalidPredicateError:
+        assert expected is False or False in expected
+        return
+    if (text, mode) in DIFFERENT:
+        assert texts != expected, "it does not differ any more"
+        return
+    assert texts == expected
+    assert kind == ANSWERS[text][f"{mode}_type"]
+
+
+def test_stored_answers_are_those_of_these_expressions() -> None:
+    assert list(ANSWERS) == function_cases.EXPRESSIONS
+    assert isinstance(value_of("i + 1", True), Function)

@@ -1,0 +1,190 @@
+"""What parts of a filter dropped: the counts add up, and agree with brute force over the files' own statistics."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import tableformats as tf
+from tableformats.planning.attribution import Reason
+from tests.support.delta_log import DeltaLog, add, field, stats
+
+Bound = tuple[int, int] | None
+
+FILE = st.tuples(
+    st.integers(0, 2), *[st.none() | st.tuples(st.integers(0, 5), st.integers(0, 5)).map(sorted) for _ in "ab"]
+)
+CONDITIONS = st.lists(
+    st.tuples(st.sampled_from("pab"), st.sampled_from("<>="), st.integers(0, 5)), min_size=1, max_size=4
+)
+
+
+def table_of(files: list[tuple[int, Bound, Bound]], root: Path) -> tf.Table:
+    log = DeltaLog(root)
+    actions = []
+    for i, (p, *bounds) in enumerate(files):
+        known = {name: bound for name, bound in zip("ab", bounds, strict=True) if bound is not None}
+        sides = {side: {n: bound[j] for n, bound in known.items()} for j, side in enumerate(("minValues", "maxValues"))}
+        nulls = {name: 0 for name in known}
+        actions.append(add(f"f{i}", partitionValues={"p": str(p)}, stats=stats(3, nullCount=nulls, **sides)))
+    log.start(*(field(name, "integer") for name in "pab"), partition=("p",)).commit(1, *actions)
+    return tf.open_table(log.root)
+
+
+def excludes(bound: Bound, op: str, value: int) -> bool:
+    """Whether no value within the bounds matches."""
+    if bound is None:
+        return False
+    low, high = bound
+    return {"<": low >= value, ">": high <= value, "=": not low <= value <= high}[op]
+
+
+def includes(bound: Bound, op: str, value: int) -> bool:
+    """Whether every value within the bounds matches."""
+    if bound is None:
+        return False
+    low, high = bound
+    return {"<": high < value, ">": low > value, "=": low == high == value}[op]
+
+
+@settings(deadline=None, max_examples=80)
+@given(st.lists(FILE, min_size=1, max_size=8), CONDITIONS)
+def test_counts_agree_with_brute_force(files, conditions):
+    for column in "pab":  # contradictions are dropped without a look at bounds
+        assume(any(all(includes((v, v), op, w) for c, op, w in conditions if c == column) for v in range(-1, 7)))
+    known = [{"p": (p, p), "a": a, "b": b} for p, a, b in files]
+    with tempfile.TemporaryDirectory() as root:
+        plan = table_of(files, Path(root) / "t").scan([(c, op, v) for c, op, v in conditions]).plan()
+        found = plan.attribution
+        verdicts = plan.verdicts().to_pylist()
+    conditions = list(dict.fromkeys(conditions))
+    assert [part.filter for part in found.parts] == [f"{c} {op} {v}" for c, op, v in conditions]
+    assert found.files == len(files) == found.dropped + found.dropped_together + found.planned
+    assert found.planned == plan.report.files_planned
+    on_partition = [any(excludes(of["p"], op, v) for c, op, v in conditions if c == "p") for of in known]
+    # Bounds of files that partition values exclude are not read.
+    wanted = [
+        {i for i, (c, op, v) in enumerate(conditions) if (c == "p" or not early) and excludes(of[c], op, v)}
+        for of, early in zip(known, on_partition, strict=True)
+    ]
+    for i, (part, (c, op, v)) in enumerate(zip(found.parts, conditions, strict=True)):
+        assert part.dropped == sum(i in dropped for dropped in wanted)
+        assert part.dropped_alone == sum(dropped == {i} for dropped in wanted)
+        assert part.dropped + part.not_compared + sum(part.kept.values()) == found.files
+        assert part.not_compared == sum(early and i not in d for early, d in zip(on_partition, wanted, strict=True))
+        reasons = Counter(
+            Reason.ALL_ROWS_MATCH
+            if includes(of[c], op, v)
+            else Reason.NO_STATISTICS
+            if of[c] is None
+            else Reason.WITHIN_BOUNDS
+            for of, early, dropped in zip(known, on_partition, wanted, strict=True)
+            if not early and i not in dropped
+        )
+        assert part.kept == dict(reasons)
+    for row, of, early in zip(verdicts, known, on_partition, strict=True):
+        assert row["dropped_by"] == [f"{c} {op} {v}" for c, op, v in conditions if excludes(of[c], op, v)]
+        assert (row["verdict"] == "dropped by partition") == early or not row["dropped_by"]
+    assert sum(row["verdict"] == "planned" for row in verdicts) == len(plan)
+
+
+def test_a_contradiction_is_dropped_together(tmp_path):
+    plan = table_of([(0, (0, 5), None), (1, (0, 5), (0, 5))], tmp_path / "t").scan("a < 2 AND a > 3 AND b > 1").plan()
+    found = plan.attribution
+    assert (found.files, found.dropped, found.dropped_together, found.planned) == (2, 0, 2, 0)
+    assert "2 files dropped by several parts together, by none of them alone" in plan.explain()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> tf.Table:
+    """Files whose statistics fail a filter in each of the ways that there are."""
+    log = DeltaLog(tmp_path / "t")
+    names = {"i": "integer", "x": "double", "s": "string"}
+    wide = stats(
+        9,
+        minValues={"i": 1, "x": 1.0, "s": "a"},
+        maxValues={"i": 9, "x": 2.0, "s": "b"},
+        nullCount={"i": 2, "x": 0, "s": 0},
+    )
+    cut = stats(
+        9, minValues={"i": 1, "s": "b" * 32}, maxValues={"i": 9, "s": "b" * 32 + "c"}, nullCount={"i": 0, "s": 0}
+    )
+    log.start(*(field(name, kind) for name, kind in names.items())).commit(
+        1, add("wide", stats=wide), add("cut", stats=cut), add("none")
+    )
+    return tf.open_table(log.root)
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("i = 4", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
+        ("i < 10", {"wide": "WITHIN_BOUNDS", "cut": "ALL_ROWS_MATCH", "none": "NO_STATISTICS"}),
+        ("i IS NULL", {"wide": "NULLS_AND_VALUES", "none": "NULLS_AND_VALUES"}),
+        ("x > 4", {"wide": "NAN", "cut": "NO_STATISTICS", "none": "NO_STATISTICS"}),
+        (f"s > '{'b' * 40}'", {"cut": "CUT_BOUNDS", "none": "NO_STATISTICS"}),
+        ("s LIKE '%b'", {"wide": "CANNOT_PRUNE", "cut": "CANNOT_PRUNE", "none": "CANNOT_PRUNE"}),
+        ("i > 100 OR s LIKE '%b'", {"wide": "MIXED_OR", "cut": "MIXED_OR", "none": "MIXED_OR"}),
+        ("i > 100 OR s = 'a'", {"wide": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
+        ("NOT (i > 4)", {"wide": "WITHIN_BOUNDS", "cut": "WITHIN_BOUNDS", "none": "NO_STATISTICS"}),
+        ("i = x", {"wide": "CANNOT_PRUNE", "cut": "CANNOT_PRUNE", "none": "CANNOT_PRUNE"}),
+    ],
+)
+def test_each_file_is_kept_for_its_reason(table, condition, kept):
+    plan = table.scan(condition).plan()
+    found = {}
+    for name in ("wide", "cut", "none"):
+        (part,) = plan.why(name).parts
+        if part.reason is not None:
+            found[name] = part.reason.name
+    assert found == kept
+    assert plan.attribution.parts[0].kept == Counter(Reason[reason] for reason in kept.values())
+    assert {Path(uri).name for uri in plan.file_uris()} == kept.keys()
+
+
+def test_only_columns_that_lack_statistics_are_blamed(table):
+    (part,) = table.scan("i > 100 OR x = 1.5").plan().attribution.parts
+    assert part.kept_by == {Reason.NO_STATISTICS: ("i", "x"), Reason.WITHIN_BOUNDS: ("x",)}
+
+
+def test_nan_absent_drops_what_a_nan_kept(table):
+    assert table.scan("x > 4", nan="absent").plan().attribution.parts[0].dropped == 1
+
+
+def test_the_bounds_that_decided_are_shown(table):
+    (known,) = table.scan("i = 4").plan().why("wide").parts[0].known
+    assert (known.column, known.source, known.lower, known.upper) == ("i", "bounds", 1, 9)
+    assert known.may_be_null and not known.may_be_nan
+
+
+def test_asking_does_not_change_later_plans(table):
+    """Bounds that one question reads are right for all others."""
+    before = table.scan("i > 100").plan()
+    before.why("wide"), before.verdicts(), before.attribution
+    assert [table.scan(f).plan().report.files_dropped_by_bounds for f in ("i > 100", "s > 'x'", "x < 0")] == [2, 2, 1]
+
+
+def test_files_that_are_not_there(table):
+    plan = table.scan("i = 4").plan()
+    with pytest.raises(tf.InvalidPredicateError, match="no such data file"):
+        plan.why("ide")
+
+
+def test_without_a_filter_there_are_no_parts(table):
+    plan = table.scan().plan()
+    assert plan.attribution.parts == [] and plan.attribution.planned == 3
+    assert plan.verdicts()["verdict"].to_pylist() == ["planned"] * 3
+    assert plan.why("cut").parts == ()
+
+
+def test_planning_pays_nothing(table, monkeypatch):
+    import tableformats.planning.attribution as attribution
+
+    monkeypatch.setattr(attribution, "attribute", None)
+    plan = table.scan("i = 4").plan()
+    assert "Parts of the filter" not in plan.explain(why=False)
