@@ -204,6 +204,8 @@ class FormatSnapshot(ABC):
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
         """The positions, from 0 on, of the deleted rows of one data file.
 
+        Called on any thread, for several data files at a time, as is :meth:`equality_deletes` for one at a time.
+
         Parameters
         ----------
         path : str

@@ -107,9 +107,9 @@ class Scan(ScanRequest):
         """The rows as one table, in the order of ``plan.files``."""
         return self.to_arrow_batch_reader().read_all()
 
-    def to_arrow_batch_reader(self) -> pa.RecordBatchReader:
-        """The rows as a stream of record batches; files are opened as the stream reaches them."""
-        return self.plan().to_arrow_batch_reader()
+    def to_arrow_batch_reader(self, *, ordered: bool = True, memory_bytes: int | None = None) -> pa.RecordBatchReader:
+        """The rows as a stream of record batches, see :meth:`ScanPlan.to_arrow_batch_reader`."""
+        return self.plan().to_arrow_batch_reader(ordered=ordered, memory_bytes=memory_bytes)
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """The rows as a pandas DataFrame; ``options`` are those of ``pyarrow.Table.to_pandas``."""
@@ -226,11 +226,32 @@ class ScanPlan(FilePlan):
         """The rows of some of :meth:`tasks` or :meth:`splits` as one table, in their order; None: of all files."""
         return self.to_arrow_batch_reader(tasks).read_all()
 
-    def to_arrow_batch_reader(self, tasks: Iterable[ScanTask] | None = None) -> pa.RecordBatchReader:
-        """As :meth:`to_arrow`, as a stream of record batches. No stream has more rows than the scan's limit."""
-        from ..engines.arrow import read_batches
+    def to_arrow_batch_reader(
+        self, tasks: Iterable[ScanTask] | None = None, *, ordered: bool = True, memory_bytes: int | None = None
+    ) -> pa.RecordBatchReader:
+        """As :meth:`to_arrow`, as a stream of record batches. No stream has more rows than the scan's limit.
 
-        return read_batches(self, tasks)
+        Files and row groups are read at the same time, ahead of the stream. Closing the stream, or an error, ends that.
+
+        Parameters
+        ----------
+        tasks : iterable of ScanTask, optional
+        ordered : bool
+            False: batches in the order in which they are made.
+        memory_bytes : int, optional
+            About how much memory the stream may hold; None: 512 MB.
+
+        Raises
+        ------
+        ValueError
+            ``memory_bytes`` is no positive number.
+        """
+        from ..engines.arrow import ReadOptions, read_batches
+
+        options = ReadOptions(ordered=ordered)
+        if memory_bytes is not None:
+            options = ReadOptions(memory_bytes, ordered)
+        return read_batches(self, tasks, options)
 
     def explain(self, why: bool = True) -> str:
         """The funnel as text: what was read, what was dropped and why, what is planned.

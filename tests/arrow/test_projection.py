@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tableformats.engines.arrow.file_rows import identity_values
 from tableformats.engines.arrow.files.column_tree import Selection, file_tree
 from tableformats.engines.arrow.files.opening import open_data_file
 from tableformats.engines.arrow.projection import Resolver
-from tableformats.engines.arrow.reader import identity_values
 from tableformats.errors import LimitExceededError
 from tableformats.limits import DEFAULT_LIMITS
 from tableformats.plugin import NameMapping, PartitionField, PartitionSpec

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def deleted_positions(snapshot: FormatSnapshot, task: ScanTask, num_rows: int) -
     CorruptMetadataError
         The metadata's record count is not ``num_rows``; a position is past the file's end.
     """
-    deletes = _positional_deletes(task)
+    deletes = _positional_deletes(task) if task.deletes.num_rows else task.deletes
     if not deletes.num_rows:
         return BitMap64()
     if task.record_count is not None and task.record_count != num_rows:
@@ -112,19 +113,24 @@ class EqualityFilter:
 
 
 class DeleteLoader:
-    """Loads the equality deletes of one plan."""
+    """Loads the equality deletes of one plan. Several threads may use it; each delete file is read by one of them."""
 
     def __init__(self, snapshot: FormatSnapshot, schema: Schema) -> None:
         self._snapshot = snapshot
         self._schema = schema
         self._tables: dict[tuple[Any, Any], pa.Table] = {}
         self._last: tuple[Any, dict[pa.Schema, KeySet]] = (None, {})
+        self._lock = Lock()
 
     def equality_filters(self, task: ScanTask, resolver: Resolver) -> list[EqualityFilter]:
         """The equality deletes of ``task``, one filter for each set of key columns."""
+        if not task.deletes.num_rows:
+            return []
         found = _equality_deletes(task).to_pylist()
         filters = []
-        for schema, keys in self._key_sets(found).items():
+        with self._lock:
+            key_sets = self._key_sets(found)
+        for schema, keys in key_sets.items():
             chains = [self._field(column, resolver.root) for column in schema]
             projection = resolver.project([chain[0] for chain in chains])
             filters.append(EqualityFilter(keys, projection, tuple((0,) * (len(chain) - 1) for chain in chains)))

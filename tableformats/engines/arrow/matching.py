@@ -10,10 +10,10 @@ from ...planning.tasks import ScanTask
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Schema
 from .deletes import DeleteLoader
+from .file_rows import identity_values
 from .files.data_file import typed_errors
 from .files.opening import open_data_file
 from .projection import Resolver
-from .reader import identity_values
 
 __all__ = ["KeyMatcher"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, TypedDict, cast
 
 import numpy as np
@@ -24,6 +25,7 @@ from tableformats.plugin import (
     Type,
     UnsupportedFeatureError,
     arrow_type,
+    free_after_fork,
     missing_file,
     primitive,
     strings,
@@ -81,6 +83,8 @@ class _Delete(TypedDict):
 class DeleteReader:
     """Reads the delete files of one snapshot. Caches decoded position delete files, up to ``MAX_CACHED_BYTES``.
 
+    Several threads may use it; each delete file is read by one of them.
+
     Parameters
     ----------
     files : TableFiles
@@ -93,6 +97,12 @@ class DeleteReader:
         self._limits = files.storage.limits
         self._find_field = find_field
         self._cache: OrderedDict[str, _Positions] = OrderedDict()
+        self._lock = Lock()
+        free_after_fork(self)
+
+    def after_fork(self) -> None:
+        """Forget what another thread of the parent may have been changing."""
+        self._cache = OrderedDict()
 
     # ---- positions ----------------------------------------------------------------------------------------------
 
@@ -145,15 +155,17 @@ class DeleteReader:
 
     def _load(self, row: _Delete) -> _Positions:
         path = self._files.locate(row["path"])
-        if path in self._cache:
-            self._cache.move_to_end(path)
-            return self._cache[path]
-        columns = self._read(path, row["file_format"], [_PATH_COLUMN, _POS_COLUMN])
-        loaded = _group_by_path(columns[0], columns[1], path)
-        self._cache[path] = loaded
-        while len(self._cache) > 1 and sum(p.nbytes for p in self._cache.values()) > MAX_CACHED_BYTES:
-            self._cache.popitem(last=False)
-        return loaded
+        # Data files that are read at the same time mostly share their delete files, so one thread loads for all.
+        with self._lock:
+            if path in self._cache:
+                self._cache.move_to_end(path)
+                return self._cache[path]
+            columns = self._read(path, row["file_format"], [_PATH_COLUMN, _POS_COLUMN])
+            loaded = _group_by_path(columns[0], columns[1], path)
+            self._cache[path] = loaded
+            while len(self._cache) > 1 and sum(p.nbytes for p in self._cache.values()) > MAX_CACHED_BYTES:
+                self._cache.popitem(last=False)
+            return loaded
 
     # ---- equality -----------------------------------------------------------------------------------------------
 

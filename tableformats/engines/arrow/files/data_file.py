@@ -19,6 +19,7 @@ __all__ = [
     "WHOLE_FILE",
     "ByteRange",
     "DataFile",
+    "FilePart",
     "counted_rows",
     "empty_rows",
     "typed_errors",
@@ -47,6 +48,28 @@ class ByteRange:
 WHOLE_FILE = ByteRange()
 
 
+@dataclass(frozen=True)
+class FilePart:
+    """Consecutive rows of a file that are read together; parts of one file are read at the same time.
+
+    Attributes
+    ----------
+    first : int
+        The position of the first row.
+    num_rows : int
+        As the footer counts them.
+    weight : int
+        About how many bytes reading holds, beside the batches that it gives.
+    row_groups : tuple[int, ...]
+        The row groups of a Parquet file; empty for other formats.
+    """
+
+    first: int
+    num_rows: int
+    weight: int = 0
+    row_groups: tuple[int, ...] = ()
+
+
 class DataFile(ABC):
     """An open data file.
 
@@ -70,6 +93,25 @@ class DataFile(ABC):
     def select(self, leaves: frozenset[int]) -> Selection:
         """The selection that holds at least ``leaves``."""
         return Selection(self.root, leaves)
+
+    def parts(self, selection: Selection) -> list[FilePart]:
+        """The parts of ``byte_range``, in order. A format that is read as a whole has one.
+
+        Raises
+        ------
+        CorruptMetadataError
+            The footer contradicts itself.
+        """
+        return [FilePart(0, self.num_rows)]
+
+    def part_rows(
+        self, part: FilePart, selection: Selection, is_alone: bool = True
+    ) -> Iterator[tuple[int, pa.StructArray]]:
+        """The rows of one of :meth:`parts`; called on any thread, for several parts at a time.
+
+        ``is_alone``: no other part is read meanwhile, so Arrow may use its threads. Otherwise as :meth:`rows`.
+        """
+        return self.rows(selection)
 
     @abstractmethod
     def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:

@@ -1,4 +1,4 @@
-"""Parquet data files, read one row group at a time."""
+"""Parquet data files: parts are row groups, which are read at the same time."""
 
 from __future__ import annotations
 
@@ -10,12 +10,21 @@ import pyarrow.parquet as pq
 
 from ....errors import CorruptMetadataError
 from ....limits import Limits
+from ....runtime.threads import runs
 from ..values.calendars import OldCalendars
 from ..values.casts import without_views
 from .column_tree import Selection, file_tree
-from .data_file import BATCH_ROWS, WHOLE_FILE, DataFile, counted_rows, typed_errors, with_typed_errors
+from .data_file import BATCH_ROWS, WHOLE_FILE, DataFile, FilePart, counted_rows, typed_errors, with_typed_errors
 
 __all__ = ["ParquetFile"]
+
+
+_MOST_BUFFERED = 128 << 20
+"""Of a part with more compressed bytes than these, only pieces are in memory at a time."""
+_PIECES = 64 << 20
+"""The bytes of these pieces, of all columns together."""
+_BATCH_BYTES = 32 << 20
+"""About how many bytes a batch has at most; rows of many or of long values make batches of fewer rows."""
 
 
 class ParquetFile(DataFile):
@@ -23,40 +32,85 @@ class ParquetFile(DataFile):
 
     def __init__(self, path: str, source: pa.NativeFile, limits: Limits) -> None:
         self.path = path
-        # int96 values as nanoseconds would wrap around outside of the years 1677 to 2262.
-        self._file = pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=True)
-        self.root = file_tree(self._file.schema_arrow, b"PARQUET:field_id", path, limits)
-        self.num_rows = self._file.metadata.num_rows
-        if self.root.leaves.stop != len(self._file.schema):
+        self._source = source
+        file = _open(source)
+        self._metadata = file.metadata
+        self.root = file_tree(file.schema_arrow, b"PARQUET:field_id", path, limits)
+        self.num_rows = self._metadata.num_rows
+        if self.root.leaves.stop != len(file.schema):
             raise CorruptMetadataError(
                 "the Arrow schema in the file does not describe its columns", path=path, hint="Rewrite the file"
             )
-        old, columns = OldCalendars.of(self._file.metadata.metadata), self._file.schema
+        old, columns = OldCalendars.of(self._metadata.metadata), file.schema
         if old is not None and self.root.children:
             self.root = self.root.with_calendars(lambda i, kind: old.of_column(columns.column(i).physical_type, kind))
 
-    def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
-        first, metadata = 0, self._file.metadata
-        for number in range(metadata.num_row_groups):
-            with typed_errors(self.path):
-                group = metadata.row_group(number)
-                is_chosen = self.byte_range == WHOLE_FILE or self.byte_range.contains(_middle(group))
-            if is_chosen:
-                yield from counted_rows(self._row_group(number, selection), first, group.num_rows, self.path)
-            first += group.num_rows
+    def parts(self, selection: Selection) -> list[FilePart]:
+        """Row groups; small neighbours are one part."""
+        first, found = 0, []
+        with typed_errors(self.path):
+            for number in range(self._metadata.num_row_groups):
+                group = self._metadata.row_group(number)
+                if self.byte_range == WHOLE_FILE or self.byte_range.contains(_middle(group)):
+                    weight = sum(group.column(leaf).total_compressed_size for leaf in selection.leaves)
+                    found.append(FilePart(first, group.num_rows, max(weight, 0), (number,)))
+                first += group.num_rows
         if first != self.num_rows:
             raise CorruptMetadataError(
                 f"the file holds {first} rows where its footer counts {self.num_rows}",
                 path=self.path,
                 hint="Restore the file",
             )
+        return [_joined(run) for run in runs(found, lambda part: part.num_rows, BATCH_ROWS)]
 
-    def _row_group(self, number: int, selection: Selection) -> Iterator[pa.StructArray]:
-        # One row group per call: Arrow then buffers the column chunks of only one.
-        batches = self._file.reader.iter_batches(
-            BATCH_ROWS, row_groups=[number], column_indices=selection.leaves, use_threads=True
-        )
-        yield from with_typed_errors((without_views(batch.to_struct_array()) for batch in batches), self.path)
+    def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
+        for part in self.parts(selection):
+            yield from self.part_rows(part, selection)
+
+    def part_rows(
+        self, part: FilePart, selection: Selection, is_alone: bool = True
+    ) -> Iterator[tuple[int, pa.StructArray]]:
+        with typed_errors(self.path):
+            # A reader of its own: Arrow's are not made for several threads.
+            piece = max(_PIECES // max(len(selection.leaves), 1), 1 << 16) if part.weight > _MOST_BUFFERED else 0
+            file = _open(self._source, self._metadata, piece)
+        first = part.first
+        for number in part.row_groups:
+            count = self._metadata.row_group(number).num_rows
+            # One row group per call: Arrow then buffers the column chunks of only one.
+            batches = file.reader.iter_batches(
+                self._batch_rows(number, selection),
+                row_groups=[number],
+                column_indices=selection.leaves,
+                use_threads=is_alone,
+            )
+            rows = with_typed_errors((without_views(batch.to_struct_array()) for batch in batches), self.path)
+            yield from counted_rows(rows, first, count, self.path)
+            first += count
+
+    def _batch_rows(self, number: int, selection: Selection) -> int:
+        """The rows of a batch, by the bytes that the row group's values have before compression."""
+        group = self._metadata.row_group(number)
+        size = sum(group.column(leaf).total_uncompressed_size for leaf in selection.leaves)
+        if size <= _BATCH_BYTES or group.num_rows <= 0:
+            return BATCH_ROWS
+        return max(1, min(BATCH_ROWS, group.num_rows * _BATCH_BYTES // size))
+
+
+def _open(source: pa.NativeFile, metadata: Any = None, piece: int = 0) -> pq.ParquetFile:
+    """Open a file; without reading its footer, if that is given. ``piece``: read columns in pieces of so many bytes."""
+    # int96 values as nanoseconds would wrap around outside of the years 1677 to 2262.
+    return pq.ParquetFile(
+        source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=not piece, buffer_size=piece
+    )
+
+
+def _joined(run: list[FilePart]) -> FilePart:
+    if len(run) == 1:
+        return run[0]
+    numbers = tuple(number for part in run for number in part.row_groups)
+    weight = max(part.weight for part in run)
+    return FilePart(run[0].first, sum(part.num_rows for part in run), weight, numbers)
 
 
 def _middle(group: Any) -> int:

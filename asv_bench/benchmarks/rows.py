@@ -1,0 +1,200 @@
+"""Rows with Arrow beside the peers, over the same data files: ``python -m benchmarks.rows --write`` in ``asv_bench``.
+
+A ratio is our time over theirs: below 1 we are faster. All are run in turns in one process, warm; the fastest round
+counts. The rows that each returns are counted, and another number fails the run. Times are seconds of the clock, with
+seconds of the processor behind them, which a busy machine changes less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from . import QUICK
+from .spark_tables import ROWS_A_FILE, RowTables, row_tables
+from .table_text import markdown, write
+
+PAGE = "rows.md"
+FILES = 1 if QUICK else 10
+ROUNDS = 2 if QUICK else 5
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query in SQL, and for readers of Arrow's datasets."""
+
+    name: str
+    columns: tuple[str, ...] | None = None
+    sql: str | None = None
+    arrow: ds.Expression | None = None
+
+
+QUESTIONS = (
+    Question("all columns"),
+    Question("two columns", ("id", "amount")),
+    Question("half of the rows", None, "amount > 5000", ds.field("amount") > 5000),
+    Question("a tenth of the rows", None, "amount > 9000", ds.field("amount") > 9000),
+    Question("one row", None, "id = 500000", ds.field("id") == 500_000),
+)
+READERS = ("ours, Delta", "ours, Iceberg", "pyarrow.dataset", "duckdb", "polars")
+DELETED = ("ours, Delta, 1 % deleted", "ours, Iceberg, 1 % deleted")
+
+
+def reader(name: str, tables: RowTables) -> Callable[[Question], int] | None:
+    """A function that runs a question and returns the number of rows; None where the reader is not installed."""
+    if name.startswith("ours"):
+        import tableformats as tf
+
+        kinds = tables.deleted if "deleted" in name else tables.clean
+        table = tf.open_table(kinds["delta" if "Delta" in name else "iceberg"])
+        return lambda q: table.scan(q.sql, columns=q.columns).to_arrow().num_rows
+    if name == "pyarrow.dataset":
+        return lambda q: _of_dataset(ds.dataset(tables.data), q)
+    if importlib.util.find_spec(name) is None:
+        return None
+    return {"duckdb": _duckdb, "polars": _polars}[name](tables)
+
+
+def _of_dataset(dataset: ds.Dataset, question: Question) -> int:
+    columns = None if question.columns is None else list(question.columns)
+    return int(dataset.to_table(columns=columns, filter=question.arrow).num_rows)
+
+
+def _duckdb(tables: RowTables) -> Callable[[Question], int]:
+    import duckdb
+
+    def run(question: Question) -> int:
+        found = duckdb.read_parquet(tables.data)
+        if question.sql is not None:
+            found = found.filter(question.sql)
+        if question.columns is not None:
+            found = found.project(", ".join(question.columns))
+        return int(found.to_arrow_table().num_rows)
+
+    return run
+
+
+def _polars(tables: RowTables) -> Callable[[Question], int]:
+    import polars as pl
+
+    def run(question: Question) -> int:
+        frame = pl.scan_parquet(tables.data)
+        if question.columns is not None:
+            frame = frame.select(question.columns)
+        if question.sql is not None:
+            frame = frame.filter(pl.sql_expr(question.sql))
+        return int(frame.collect().height)
+
+    return run
+
+
+@dataclass
+class Measurement:
+    """The fastest round: seconds of the clock and of the processor."""
+
+    clock: float = float("inf")
+    processor: float = float("inf")
+    rows: int = -1
+
+    def add(self, run: Callable[[Question], int], question: Question) -> None:
+        clock, processor = time.perf_counter(), time.process_time()
+        self.rows = run(question)
+        self.clock = min(self.clock, time.perf_counter() - clock)
+        self.processor = min(self.processor, time.process_time() - processor)
+
+
+def measure(
+    tables: RowTables, question: Question, names: Sequence[str], rounds: int = ROUNDS
+) -> dict[str, Measurement]:
+    """All readers in turns. Raises ValueError where readers of the same rows return different numbers of them."""
+    runs = {name: run for name in names if (run := reader(name, tables)) is not None}
+    found = {name: Measurement() for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            found[name].add(run, question)
+    for group in (DELETED, READERS):
+        counted = {name: m.rows for name, m in found.items() if name in group}
+        if len(set(counted.values())) > 1:
+            raise ValueError(f"{question.name}: readers return different numbers of rows: {counted}")
+    return found
+
+
+class RowsBesideDataset:
+    """Decoding Parquet dominates; our time over that of ``pyarrow.dataset`` over the same files."""
+
+    params = [[q.name for q in QUESTIONS], [*READERS[:2], *DELETED]]
+    param_names = ["question", "reader"]
+    timeout = 600
+
+    def setup(self, question: str, reader: str) -> None:
+        self.tables = row_tables(FILES * ROWS_A_FILE)
+        self.question = next(q for q in QUESTIONS if q.name == question)
+
+    def track_ratio_vs_dataset(self, question: str, reader: str) -> float:
+        found = measure(self.tables, self.question, [reader, "pyarrow.dataset"])
+        return found[reader].clock / found["pyarrow.dataset"].clock
+
+    def track_processor_ratio_vs_dataset(self, question: str, reader: str) -> float:
+        found = measure(self.tables, self.question, [reader, "pyarrow.dataset"])
+        return found[reader].processor / found["pyarrow.dataset"].processor
+
+
+class RowsInMemory:
+    """The peak of a stream whose batches are dropped, over the size of the table: it must not grow with it."""
+
+    params = [[1] if QUICK else [1, 10, 20]]
+    param_names = ["files"]
+    timeout = 600
+
+    def setup(self, files: int) -> None:
+        self.path = row_tables(files * ROWS_A_FILE).clean["delta"]
+
+    def peakmem_stream(self, files: int) -> None:
+        import tableformats as tf
+
+        for batch in tf.open_table(self.path).scan().to_arrow_batch_reader(memory_bytes=64 << 20):
+            assert batch.num_rows
+
+
+def text(results: dict[str, dict[str, Measurement]], files: int, rounds: int) -> str:
+    """The page's table; each cell has seconds of the clock and of the processor, and both as ratios."""
+    names = [name for name in (*READERS, *DELETED) if all(name in found for found in results.values())]
+    rows = []
+    for question, found in results.items():
+        base = found["pyarrow.dataset"]
+        for name in names:
+            m = found[name]
+            ratios = [f"{m.clock / base.clock:.2f}x", f"{m.processor / base.processor:.2f}x"]
+            rows.append([question, name, f"{m.rows:,}", f"{m.clock:.3f}", f"{m.processor:.3f}", *ratios])
+    load = ", ".join(f"{part:.1f}" for part in os.getloadavg())
+    head = ["query", "reader", "rows", "clock s", "processor s", "clock / dataset", "processor / dataset"]
+    what = (
+        f"Measured {time.strftime('%Y-%m-%d')}: {files * ROWS_A_FILE:,} rows of five columns in {files} files, "
+        f"{os.cpu_count()} processors, load {load}, pyarrow {pa.__version__}, {rounds} rounds."
+    )
+    return f"{what}\n\n{markdown(head, rows)}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE}")
+    parser.add_argument("--files", type=int, default=FILES)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parsed = parser.parse_args(arguments)
+    tables, names = row_tables(parsed.files * ROWS_A_FILE), (*READERS, *DELETED)
+    results = {question.name: measure(tables, question, names, parsed.rounds) for question in QUESTIONS}
+    page = text(results, parsed.files, parsed.rounds)
+    print(page)
+    if parsed.write:
+        write(PAGE, page)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The rows of one data file: exactly the live rows for which the filter is TRUE, as the table's columns.
+
+A batch starts with the file's own columns. Positional deletes, then equality deletes, then the filter remove rows; only
+the rows that are left are converted to the table's columns. Columns that only one of these steps needs are read and
+not returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap64
+
+from ...expressions import tree as ex
+from ...planning.request import ScanRequest
+from ...planning.tasks import ScanTask
+from ...plugin.partitions import PartitionSpec
+from ...plugin.snapshot import FormatSnapshot
+from ...schema import Field, StructType, arrow_field
+from .deletes import DeleteLoader, deleted_positions, positions_within
+from .files.data_file import DataFile, FilePart, typed_errors
+from .filters import evaluate
+from .metadata_columns import MetadataReader, with_positions
+from .projection import Resolver
+
+__all__ = ["FileRows", "identity_values"]
+
+
+class FileRows:
+    """Reads parts of one open file, on several threads.
+
+    Parameters
+    ----------
+    file : DataFile
+    task : ScanTask
+        The file's metadata.
+    scan : ScanRequest
+        What is read.
+    fields : Sequence[Field]
+        The columns to return.
+    deletes : DeleteLoader
+        Of the plan.
+
+    Attributes
+    ----------
+    selection : Selection
+        The leaf columns that are read.
+    """
+
+    def __init__(
+        self, file: DataFile, task: ScanTask, scan: ScanRequest, fields: Sequence[Field], deletes: DeleteLoader
+    ) -> None:
+        snapshot = scan.snapshot.format_snapshot
+        self._file, self._task, self._fields = file, task, fields
+        self._metadata_columns = {c.field.id: c for c in scan.metadata_columns if c.field in fields}
+        resolver = Resolver(file.root, snapshot.name_mapping, identity_values(snapshot, task), task.path)
+        self._wanted = resolver.project([f for f in fields if f.id not in self._metadata_columns])
+        self._metadata = MetadataReader(list(self._metadata_columns.values()), file.root, task)
+        self._keys = deletes.equality_filters(task, resolver)
+        self._tested = resolver.project(_residual_fields(task.residual, scan.snapshot.schema.fields))
+        key_leaves = (f.projection.leaves for f in self._keys)
+        leaves = self._wanted.leaves.union(self._metadata.leaves, self._tested.leaves, *key_leaves)
+        self._positions = deleted_positions(snapshot, task, file.num_rows)
+        self.selection = file.select(leaves)
+
+    def read(self, part: FilePart, is_alone: bool) -> Iterator[pa.RecordBatch]:
+        """The rows of ``part``; ``is_alone`` as of :meth:`DataFile.part_rows`. Raises as reading a plan does."""
+        stored = self._file.part_rows(part, self.selection, is_alone)
+        residual, selection = self._task.residual, self.selection
+        for rows in _without(self._positions, with_positions(stored) if self._metadata.needs_positions else stored):
+            with typed_errors(self._task.path):
+                for keys in self._keys:
+                    rows = rows.filter(pa.array(keys.keep(rows, selection)))
+                if residual != ex.TRUE:
+                    rows = rows.filter(evaluate(residual, self._tested.read(rows, selection)))
+                batch = self._wanted.read(rows, selection)
+                if self._metadata_columns:
+                    batch = self._with_metadata(batch, self._metadata.read(rows, selection))
+            if batch.num_rows:
+                yield batch
+
+    def _with_metadata(self, batch: pa.RecordBatch, values: Sequence[pa.Array]) -> pa.RecordBatch:
+        """``batch`` and the metadata columns ``values``, in the order of ``self._fields``."""
+        table_columns, by_id = iter(batch.columns), dict(zip(self._metadata_columns, values, strict=True))
+        columns = [by_id[f.id] if f.id in by_id else next(table_columns) for f in self._fields]
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema([arrow_field(f) for f in self._fields]))
+
+
+def _residual_fields(residual: ex.Expression, fields: Sequence[Field]) -> list[Field]:
+    """The columns that ``residual`` names; of structs only the members that it names."""
+    paths = [c.path for c in ex.columns_of(residual) if isinstance(c, ex.BoundColumn)]
+    return _narrowed(fields, {path[-1].id for path in paths})
+
+
+def identity_values(snapshot: FormatSnapshot, task: ScanTask) -> dict[int, pa.Scalar]:
+    """The partition values of ``task`` that equal the value of a column, by that column's id."""
+    spec = snapshot.specs.get(task.spec_id, PartitionSpec(task.spec_id, ()))
+    return {
+        f.source_id: task.partition[f.id]
+        for f in spec.fields
+        if f.transform.name == "identity" and f.id in task.partition
+    }
+
+
+def _narrowed(fields: Iterable[Field], ids: set[int]) -> list[Field]:
+    """The fields with one of these ids, whole, and the structs above them without their other members."""
+    found = []
+    for f in fields:
+        if f.id in ids:
+            found.append(f)
+        elif isinstance(f.type, StructType):
+            members = _narrowed(f.type.fields, ids)
+            if members:
+                found.append(replace(f, type=StructType(tuple(members))))
+    return found
+
+
+def _without(positions: BitMap64, batches: Iterable[tuple[int, pa.StructArray]]) -> Iterator[pa.StructArray]:
+    """The rows of a file without those at ``positions``; each batch comes with the position of its first row."""
+    for first, rows in batches:
+        deleted = positions.range_cardinality(first, first + len(rows)) if positions else 0
+        if deleted == len(rows):
+            continue
+        if deleted:
+            keep = np.ones(len(rows), bool)
+            keep[(positions_within(positions, first, first + len(rows)) - np.uint64(first)).astype(np.int64)] = False
+            rows = rows.filter(pa.array(keep))
+        yield rows
