@@ -51,7 +51,6 @@ OPTIONAL: dict[str, tuple[set[str], set[str]]] = {
     "rich": ({"tableformats.cli"}, {"tableformats.cli"}),
     "pyspark": (SUBCLASSES_SPARK, {"tableformats.spark", "tableformats.engines.spark", "tableformats.cli.demo"}),
     "py4j": (set(), {"tableformats.engines.spark"}),
-    "sqlglot": (set(), {"tableformats.expressions.parse.sql"}),
     "pandas": (set(), {ANYWHERE}),
     "polars": (set(), {"tableformats.table.scan"}),
     "duckdb": (set(), {"tableformats.table.scan"}),

@@ -7,7 +7,7 @@ from tests.mutants.mutant import Mutant
 _BINDING = "test_binding.py"
 _ANSWERS = "test_spark_answers.py"
 _PAIRS = "test_column_pairs.py"
-_COMPUTED = "test_computed_pruning.py"
+_COMPUTED = "test_computed_conditions.py"
 _REWRITES = "test_rewrites.py"
 
 MUTANTS = (

@@ -14,7 +14,6 @@ SLOW = [
     "pyarrow",
     "pandas",
     "pyspark",
-    "sqlglot",
     "pyroaring",
     "fastavro",
     "click",

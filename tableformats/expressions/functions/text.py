@@ -67,10 +67,14 @@ def _fast(
     return kernel
 
 
+_NEWER_CASE = "\u019b\u0264\ua7d3\ua7d5"
+"""Old characters to which Unicode 15 and 16 gave a capital letter. All others agree, one by one."""
+
+
 def _known(text: str) -> str:
     """``text``, if this Python knows all its characters, so that it changes their case as Spark does."""
     for c in text:
-        if not c.isascii() and unicodedata.category(c) == "Cn":
+        if not c.isascii() and (c in _NEWER_CASE or unicodedata.category(c) == "Cn"):
             raise UnsupportedFeatureError(
                 f"the case of the character U+{ord(c):04X}, which is newer than Python's Unicode "
                 f"{unicodedata.unidata_version}",
