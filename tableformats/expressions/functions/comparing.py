@@ -7,6 +7,7 @@ dates and timestamps compare as integers, and nothing is rounded. Source: Spark 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from .intervals import IntervalType
 
 __all__ = ["comparable", "compare", "compare_columns", "is_in", "like", "scalar_of"]
 
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _OPERATORS: dict[str, Callable[[Any, Any], pa.Array]] = {
     "=": pc.equal,
     "!=": pc.not_equal,
@@ -130,6 +132,7 @@ def is_in(values: pa.Array, kind: Type, literals: Sequence[Literal]) -> pa.Boole
 
 
 def like(values: pa.Array, pattern: str) -> pa.BooleanArray:
+    """Whether each text matches a LIKE pattern, where a backslash is the escape character."""
     pieces = []
     for character, is_wildcard in like_parts(pattern):
         if is_wildcard:
@@ -137,8 +140,23 @@ def like(values: pa.Array, pattern: str) -> pa.BooleanArray:
         else:
             pieces.append(character if character.isalnum() else f"\\x{{{ord(character):x}}}")
     try:
-        return pc.match_substring_regex(values, pattern=rf"(?s)\A{''.join(pieces)}\z")
+        return pc.match_substring_regex(_as_java_decodes(values), pattern=rf"(?s)\A{''.join(pieces)}\z")
     except pa.ArrowInvalid:
         raise InvalidPredicateError(
             f"the LIKE pattern {pattern[:40]!r}... of {len(pattern)} characters is too long"
         ) from None
+
+
+def _as_java_decodes(texts: pa.Array) -> pa.Array:
+    """The texts with U+FFFD where their bytes are not UTF-8: what wildcards match in Spark. RE2 matches none there."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        stored = texts.cast(pa.large_binary()).to_pylist()
+        return pa.array([None if text is None else _java_text(text) for text in stored], texts.type)
+    return texts
+
+
+def _java_text(text: bytes) -> str:
+    """As Python decodes, but for an encoded surrogate, whole or cut: one character to Java, one per byte to Python."""
+    return _SURROGATE.sub("\ufffd".encode(), text).decode("utf-8", "replace")

@@ -1,0 +1,42 @@
+"""LIKE over strings whose bytes are not UTF-8: wildcards match what Java decodes these bytes to.
+
+The answers are those of Spark 4.3, each by ``SELECT CAST(X'..' AS STRING) LIKE '..'``.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from tableformats.expressions.functions.comparing import like
+
+CHARACTERS = {  # bytes, and how many U+FFFD Java makes of them
+    b"\xff": 1,
+    b"\xc3": 1,
+    b"\xc0\x80": 2,
+    b"\xe0\x80\x80": 3,
+    b"\xe2\x82": 1,
+    b"\xed\xa0\x80": 1,
+    b"\xed\xa0": 1,
+    b"\xf0\x9f\x98": 1,
+    b"\xf4\x90\x80\x80": 4,
+    b"\x80\x80": 2,
+}
+
+
+def texts(*values: bytes | None) -> pa.Array:
+    return pa.array(values, pa.binary()).view(pa.string())
+
+
+@pytest.mark.parametrize(("damaged", "length"), CHARACTERS.items())
+def test_underscores_count_as_java_does(damaged: bytes, length: int) -> None:
+    values = texts(b"a" + damaged + b"b", None)
+    for number in range(6):
+        assert like(values, f"a{'_' * number}b").to_pylist() == [number == length, None], number
+
+
+def test_percent_matches_bytes_that_are_not_utf8() -> None:
+    values = texts(b"a\xffb", b"ab", b"a\xff", None)
+    assert like(values, "a%b").to_pylist() == [True, True, False, None]
+    assert like(values, "%b").to_pylist() == [True, True, False, None]
+    assert like(values.cast(pa.large_binary()).view(pa.large_string()), "_%_").to_pylist() == [True, True, True, None]
