@@ -78,7 +78,8 @@ def _version(snapshot: SnapshotHandle) -> str:
 
 def _read(report: ScanReport) -> Iterator[tuple[str, str]]:
     yield "filter", "none" if report.filter is None else report.filter
-    yield "data", f"{bytes_text(report.bytes_planned)} of {bytes_text(report.bytes_total)}"
+    total = "an unknown total" if report.bytes_total is None else bytes_text(report.bytes_total)
+    yield "data", f"{bytes_text(report.bytes_planned)} of {total}"
     yield "metadata", f"{_files(report.metadata_files_read)}, {bytes_text(report.metadata_bytes_read)}"
     yield "time", f"{report.seconds.get('total', 0.0) * 1000:.1f} ms"
 

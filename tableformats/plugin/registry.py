@@ -154,18 +154,18 @@ class PluginHost:
             )
         if claims:
             return claims[0]
-        formats = ", ".join(sorted(self.formats))
+        names_of_all = ", ".join(sorted(self.formats))
         broken = [r.name for r in self.plugins if r.error is not None]
         if broken:
             raise UnknownFormatError(
-                f"the location is no table of a known format ({formats or 'none is installed'})",
+                f"the location is no table of a known format ({names_of_all or 'none is installed'})",
                 path=storage.root,
                 hint=f"Plugins that could not be loaded: {', '.join(broken)}; see 'tableformats plugins'",
             )
         raise unknown_location(
             storage,
             lambda other: [f.name for f in self.formats.values() if self._claims(f, other, options)],
-            formats,
+            names_of_all,
         )
 
     def _claims(self, format: TableFormat, storage: Storage, options: OpenOptions) -> bool:
