@@ -96,7 +96,7 @@ class PartReasons:
         if is_or and not all(child._cannot_prune for child in self._below):
             found[cannot] = Reason.MIXED_OR
         # Children that are decided one by one may still leave their combination undecided.
-        return np.maximum(found, Reason.WITHIN_BOUNDS)
+        return np.maximum(found, np.uint8(Reason.WITHIN_BOUNDS))
 
     def _of_leaf(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray) -> np.ndarray:
         n = sources[0].n
