@@ -12,7 +12,19 @@ from typing import Any
 import pytest
 
 from tableformats.errors import UnsupportedFeatureError
-from tableformats.expressions import And, BoundColumn, Comparison, Expression, In, IsNull, Literal, Not, Or, col
+from tableformats.expressions import (
+    And,
+    BoundColumn,
+    Comparison,
+    Expression,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Or,
+    Reference,
+    col,
+)
 from tableformats.expressions.binding import bind
 from tableformats.expressions.parse import parse_filter
 from tableformats.schema import DecimalType, Field, Schema, StructType, primitive
@@ -89,7 +101,7 @@ def _leaves() -> Iterator[Expression]:
     numbers = ["tiny", "i", "big", "f", "d", "price", "j"]
     pairs = [*itertools.combinations(numbers, 2), ("huge", "i"), *itertools.permutations(["day", "ts", "ntz"], 2)]
     for (a, b), op in itertools.product(pairs, ["=", "<=>", "<", ">="]):
-        yield bind(Comparison(op, col(a)._reference, col(b)._reference), SCHEMA)
+        yield bind(Comparison(op, Reference((a,)), Reference((b,))), SCHEMA)
     for pattern in ("a%", "a%b", "_", "%\\%%", "%\n%", "%", "it's %", "%\\\\"):
         yield bind(col("s").like(pattern), SCHEMA)
     yield bind(col("d").is_nan(), SCHEMA)
