@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...columnar import compute as pc
-from ...columnar.arrays import FALSE, to_numpy
+from ...columnar.arrays import FALSE, distinct, to_numpy
 from ...expressions import BoundColumn, Expression
 from ...expressions import tree as ex
 from ...pruning.column_ranges import Range, RangeSource, is_null
@@ -109,7 +109,7 @@ class PartReasons:
                 found[:] = Reason.NULLS_AND_VALUES
             elif range_ is not None:
                 of_column = _of_bounds(range_)
-                self._blamed.update((Reason(i), str(column)) for i in np.unique(of_column[verdicts == SOME]).tolist())
+                self._blamed.update((Reason(i), str(column)) for i in distinct(of_column[verdicts == SOME]))
                 np.maximum(found, of_column, out=found)
             elif not any(source.ranges(column) for source in sources):
                 self._blamed.add((Reason.NO_STATISTICS, str(column)))
