@@ -232,7 +232,7 @@ class RangeEvaluator:
         if nans.any():  # what a function makes of NaN is any number, or an error
             lower, upper = (pc.if_else(to_arrow(nans), scalar(None, side.type), side) for side in (lower, upper))
             fails = fails | nans
-        may_nan = found.range.may_nan & (nans | fails)
+        may_nan = np.where(nans | fails, found.range.may_nan, np.uint8(0))
         found = replace(found, range=replace(found.range, lower=lower, upper=upper, may_nan=may_nan))
         return found.with_flags(fails, fails) if node.ansi and node.name != "try_cast" else found.with_flags(fails)
 

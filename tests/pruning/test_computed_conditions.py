@@ -20,7 +20,7 @@ from tests.support.strategies import to_array
 
 GREATEST = 2**31 - 1
 DAY = 86_400_000_000
-KINDS = {"a": "int", "b": "int", "d": "date", "ts": "timestamp", "x": "double", "s": "string"}
+KINDS = {"a": "int", "b": "int", "d": "date", "ts": "timestamp", "x": "double", "s": "string", "f": "float"}
 SCHEMA = Schema(tuple(Field(i, name, primitive(kind)) for i, (name, kind) in enumerate(KINDS.items(), 1)))
 IDS = {f.name: f.id for f in SCHEMA}
 
@@ -31,14 +31,14 @@ def compiled(text: str, ansi: bool = True) -> CompiledPredicate:
     return CompiledPredicate(bind(parsed, SCHEMA, ansi=ansi))
 
 
-def verdict(text: str, ansi: bool = True, nulls: int = 0, **sides: tuple[Any, Any]) -> int:
+def verdict(text: str, ansi: bool = True, nulls: int = 0, nans: int | None = 0, **sides: tuple[Any, Any]) -> int:
     """The verdict for a file of nine rows with these bounds of its columns."""
     bounds = Bounds()
     for name, (low, high) in sides.items():
         i, kind = IDS[name], primitive(KINDS[name])
         bounds.lower[i], bounds.upper[i] = to_array([low], kind), to_array([high], kind)
         bounds.null_count[i], bounds.value_count[i] = pa.array([nulls]), pa.array([9])
-        bounds.nan_count[i] = pa.array([0])
+        bounds.nan_count[i] = pa.array([nans], pa.int64())
     nothing = pa.array([{}], pa.struct([]))
     return int(compiled(text, ansi).verdicts(PartitionSpec(0, ()), nothing, bounds, pa.array([9]))[0])
 
@@ -88,6 +88,13 @@ def test_ranges_decide(text: str, sides: dict[str, tuple[Any, Any]], wanted: int
     if wanted == ALL:
         assert verdict(f"NOT ({text})", **sides) == NONE
         assert verdict(text, nulls=1, **sides) == SOME
+
+
+@pytest.mark.parametrize("nans", [None, 2])
+def test_a_nan_beside_the_bounds_stays_one_in_a_cast(nans: int | None) -> None:
+    for text in ("isnan(CAST(f AS DOUBLE))", "isnan(abs(f))", "abs(f) > 1e30", "abs(f) = double('NaN')"):
+        assert verdict(text, nans=nans, f=(1.0, 2.0)) == SOME
+        assert verdict(text, nans=0, f=(1.0, 2.0)) == NONE
 
 
 def test_null_where_another_value_stands_in() -> None:
