@@ -6,7 +6,7 @@
 #ifndef TF_JSON_VALUES_H
 #define TF_JSON_VALUES_H
 
-#include "tf_json.h"
+#include "tf_json_span.h"
 
 /* The result of converting a cell. */
 typedef enum { TF_CELL_NULL = 0, TF_CELL_VALUE = 1, TF_CELL_LEFT = 2 /* for the caller to convert */ } tf_cell;

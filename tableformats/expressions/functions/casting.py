@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InvalidPredicateError
-from ...schema import INTEGER_RANGES, DecimalType, Type, is_floating, is_integer, is_numeric
+from ...schema import INTEGER_RANGES, DecimalType, Type, is_floating, is_integer
 from ...schema.datetimes import DAY_US
 from .. import casts
 from ..tree import Function, Literal
@@ -22,6 +22,7 @@ from .coercion import (
     NTZ,
     STRING,
     TIMESTAMP,
+    has_cast,
     is_instant,
     is_void,
     name_of,
@@ -42,7 +43,7 @@ def _bind_cast(node: Function) -> Function:
     if source != target and not is_void(source):
         refuse_unusual(source)
         refuse_unusual(target)
-        if not _has_cast(source, target, node.ansi or node.name == "try_cast"):
+        if not has_cast(source, target, node.ansi or node.name == "try_cast"):
             raise InvalidPredicateError(
                 f"{node}: a {source} has no cast to {target}",
                 field=str(node),
@@ -51,20 +52,6 @@ def _bind_cast(node: Function) -> Function:
                 else None,
             )
     return node
-
-
-def _has_cast(source: Type, target: Type, ansi: bool) -> bool:
-    if isinstance(source, IntervalType) and isinstance(target, IntervalType):
-        return source.unit == "day" and target.unit == "microsecond"
-    if source.is_nested or target.is_nested or isinstance(source, IntervalType) or isinstance(target, IntervalType):
-        return False
-    if target == STRING or (source == STRING and str(target) != "variant"):
-        return True
-    if is_numeric(source) or source == BOOLEAN:
-        return is_numeric(target) or target in (BOOLEAN, TIMESTAMP)
-    if source == TIMESTAMP and is_numeric(target):
-        return True
-    return is_instant(source) and is_instant(target)
 
 
 def _cast(node: Function, arguments: Sequence[Vector], n: int) -> Computed:

@@ -27,6 +27,7 @@ __all__ = [
     "as_kind",
     "comparison_kinds",
     "decimal_of",
+    "has_cast",
     "implicit",
     "is_instant",
     "is_text",
@@ -46,6 +47,8 @@ BINARY, NTZ, VOID = (primitive(name) for name in ("binary", "timestamp_ntz", "un
 
 _DIGITS = {"byte": 3, "short": 5, "int": 10, "long": 20}
 _INTEGERS = ("byte", "short", "int", "long")
+_UNUSUAL = ("time", "timestamp_ns", "timestamp_ntz_ns", "variant")
+"""Types that functions do not take."""
 
 
 def type_of(value: Value) -> Type:
@@ -105,11 +108,30 @@ def implicit(function: Function, position: int, kind: Type) -> Value:
     raise InvalidPredicateError(
         f"argument {position + 1} of {function.name} is {value}, of type {given}, where a {kind} is needed",
         field=str(function),
-        hint=f"Cast it: CAST({value} AS {str(kind).upper()}).",
+        hint=f"Cast it: CAST({value} AS {str(kind).upper()})." if has_cast(given, kind, function.ansi) else None,
     )
 
 
+def has_cast(source: Type, target: Type, ansi: bool) -> bool:
+    """Whether Spark casts from one type to another, and we do. Source: Spark SQL reference, "ANSI Compliance", Cast."""
+    if str(source) in _UNUSUAL or str(target) in _UNUSUAL:
+        return False
+    if isinstance(source, IntervalType) and isinstance(target, IntervalType):
+        return source.unit == "day" and target.unit == "microsecond"
+    if source.is_nested or target.is_nested or isinstance(source, IntervalType) or isinstance(target, IntervalType):
+        return False
+    if target == STRING or source == STRING:
+        return True
+    if is_numeric(source) or source == BOOLEAN:
+        return is_numeric(target) or target in (BOOLEAN, TIMESTAMP)
+    if source == TIMESTAMP and is_numeric(target):
+        return True
+    return is_instant(source) and is_instant(target)
+
+
 def _converts(given: Type, kind: Type) -> bool:
+    if str(given) == "variant":
+        return False
     refuse_unusual(given)
     if kind == STRING:
         return not given.is_nested and not isinstance(given, IntervalType)
@@ -122,7 +144,7 @@ def _converts(given: Type, kind: Type) -> bool:
 
 def refuse_unusual(kind: Type) -> None:
     """Raise UnsupportedFeatureError for types that functions do not take."""
-    if str(kind) in ("time", "timestamp_ns", "timestamp_ntz_ns", "variant"):
+    if str(kind) in _UNUSUAL:
         raise UnsupportedFeatureError(
             f"a function of a value of type {kind}",
             field=str(kind),

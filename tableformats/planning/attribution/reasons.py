@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...columnar import compute as pc
-from ...columnar.arrays import FALSE, distinct, to_numpy
+from ...columnar.arrays import FALSE, array_of, distinct, to_numpy
 from ...expressions import BoundColumn, Expression
 from ...expressions import tree as ex
 from ...pruning.column_ranges import Range, RangeSource, is_null
@@ -161,17 +161,18 @@ def _of_bounds(range_: Range) -> np.ndarray:
     """uint8[n]: what is wrong with the bounds, of files that have values."""
     no_lower, no_upper = is_null(range_.lower), is_null(range_.upper)
     found = np.full(len(no_lower), Reason.WITHIN_BOUNDS, np.uint8)
-    cut = no_lower | no_upper | _has_length(range_.lower, _USUAL_CUTS) | _has_length(range_.upper, _USUAL_CUTS)
+    cut = no_lower | no_upper | _is_cut(range_.lower) | _is_cut(range_.upper)
     found[cut] = Reason.CUT_BOUNDS
     found[no_lower & no_upper] = Reason.NO_STATISTICS
     return range_.expand(found)
 
 
-def _has_length(values: pa.Array, lengths: Sequence[int]) -> np.ndarray:
+def _is_cut(values: pa.Array) -> np.ndarray:
+    """bool[n]: whether a text is as long as writers cut them."""
     if pa.types.is_string(values.type):
-        found = pc.utf8_length(values)
+        lengths = pc.utf8_length(values)
     elif pa.types.is_binary(values.type):
-        found = pc.binary_length(values)
+        lengths = pc.binary_length(values)
     else:
         return np.zeros(len(values), bool)
-    return to_numpy(pc.fill_null(pc.is_in(found, pa.array(lengths, found.type)), FALSE))
+    return to_numpy(pc.fill_null(pc.is_in(lengths, array_of(_USUAL_CUTS, lengths.type)), FALSE))
