@@ -470,8 +470,10 @@ def test_a_length_that_the_list_has_wrong(tmp_path: Path) -> None:
         plan = tf.open_table(folder, relocate=True).scan().plan()
         assert len(plan) == 2 and plan.report.notes == report.notes
         assert len(tf.open_table(folder, relocate=True).inspect.entries()) == 3
+    # A count that is missing is not one that is zero.
+    data = manifest_bytes([entry("a")])
     for wrong in ({"added_files_count": 2}, {"existing_files_count": None}, {"added_files_count": None}):
-        folder = table_with(tmp_path, (data, {"manifest_length": len(data) + 34, **counts, **wrong}))
+        folder = table_with(tmp_path, (data, {"manifest_length": len(data) + 34, "added_files_count": 1, **wrong}))
         for read in (read_files, lambda folder: tf.open_table(folder, relocate=True).inspect.entries()):
             with pytest.raises(CorruptMetadataError, match="its list says") as caught:
                 read(folder)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyiceberg.catalog.memory import InMemoryCatalog
+from pyiceberg.io import pyarrow as pyarrow_io
 
 import tableformats as tf
 from tableformats.engines.spark import pushdown
@@ -204,6 +206,45 @@ def test_members_of_structs(spark: Any, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(pushdown, "keep_mask", lambda plan, f: asked.append(str(f)) or np.ones(len(plan), bool))
     frame.where("s.x > 1 AND s.in.y < 2").collect()
     assert asked == ["s.x > 1.0 AND s.`in`.y < 2.0"]
+
+
+def test_members_of_iceberg_structs(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Members that were renamed, which Spark casts by their positions; as many files are read as a scan plans."""
+
+    def bounded(collector: Any, kind: Any) -> list[pyarrow_io.StatisticsCollector]:
+        """PyIceberg writes no bounds of members by itself."""
+        mode = pyarrow_io.MetricsMode(pyarrow_io.MetricModeTypes.FULL)
+        name = collector._schema.find_column_name(collector._field_id)
+        return [pyarrow_io.StatisticsCollector(collector._field_id, kind, mode, name)]
+
+    monkeypatch.setattr(pyarrow_io.PyArrowStatisticsCollector, "primitive", bounded)
+    kind = pa.struct([("k", pa.int32()), ("in", pa.struct([("s", pa.string()), ("f", pa.float64())]))])
+    catalog = InMemoryCatalog("c", warehouse=str(tmp_path))
+    catalog.create_namespace("d")
+    table = catalog.create_table("d.t", pa.schema([("id", pa.int32()), ("st", kind)]))
+    for i in range(6):
+        st = None if i == 5 else {"k": i, "in": {"s": f"v{i}", "f": float(i)}}
+        table.append(pa.Table.from_pylist([{"id": i, "st": st}], schema=table.schema().as_arrow()))
+    for renamed in (False, True):
+        if renamed:
+            with table.update_schema() as update:
+                update.rename_column("st.k", "key").rename_column("st.in.s", "k")
+        scan = tf.open_table(table.metadata_location).scan()
+        k, s = ("st.key", "st.in.k") if renamed else ("st.k", "st.in.s")
+        for condition, ids, count in (
+            (f"{k} = 3", [3], 1),
+            (f"{s} = 'v2'", [2], 1),
+            (f"{s} IN ('v0', 'v4') OR {k} > 3", [0, 4], 2),
+            ("st.in.f <= 0", [0], 1),
+            (f"{k} IS NULL", [5], 1),
+            (f"NOT ({k} <= 3)", [4], 1),
+            ("st IS NULL", [5], 6),
+            (f"{k} = id AND {s} < 'v1'", [0], 1),
+        ):
+            frame = scan.to_spark(spark).where(condition)
+            assert sorted(row.id for row in frame.collect()) == ids, condition
+            planned = len(scan.where(condition).plan())
+            assert (files_read(frame), planned) == (count, count), condition
 
 
 def test_a_self_join_prunes_each_side(view: Any) -> None:

@@ -6,6 +6,7 @@ import java.util.List;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.CaseWhen;
+import org.apache.spark.sql.catalyst.expressions.Cast;
 import org.apache.spark.sql.catalyst.expressions.Coalesce;
 import org.apache.spark.sql.catalyst.expressions.EqualNullSafe;
 import org.apache.spark.sql.catalyst.expressions.EqualTo;
@@ -32,6 +33,7 @@ import org.apache.spark.sql.catalyst.expressions.StringRPad;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
 /**
@@ -233,14 +235,58 @@ public class CatalystFilters {
             return padded((StringRPad) e);
         }
         if (e instanceof GetStructField) {
-            GetStructField member = (GetStructField) e;
-            List parent = column(member.child());
-            if (parent != null) {
-                parent.add(((StructType) member.child().dataType()).fields()[member.ordinal()].name());
-            }
-            return parent;
+            return member((GetStructField) e);
         }
-        return null;
+        if (e instanceof If) {
+            return memberUnlessNull((If) e);
+        }
+        // Columns whose members have other names in files are cast to the names of the table.
+        return renamed(e) == null ? null : column(renamed(e));
+    }
+
+    /** A member has the name that the relation reads it under, and must have the type that it is read with. */
+    private static List member(GetStructField e) {
+        StructField stored = stored(e);
+        List parent = stored == null ? null : column(e.child());
+        boolean areStructs = parent != null && stored.dataType() instanceof StructType
+                && e.dataType() instanceof StructType;
+        if (parent == null || !areStructs && !stored.dataType().equals(e.dataType())) {
+            return null;
+        }
+        parent.add(stored.name());
+        return parent;
+    }
+
+    /** Spark writes a member of a rebuilt struct as IF(struct IS NULL, NULL, struct.member), which is the member. */
+    private static List memberUnlessNull(If e) {
+        boolean isNullThen = e.trueValue() instanceof Literal && ((Literal) e.trueValue()).value() == null;
+        List struct = isNullThen && e.predicate() instanceof IsNull
+                ? column(((IsNull) e.predicate()).child()) : null;
+        List member = struct == null ? null : column(e.falseValue());
+        boolean isOfStruct = member != null && member.size() > struct.size()
+                && member.subList(0, struct.size()).equals(struct);
+        return isOfStruct ? member : null;
+    }
+
+    /** What is cast, where that only changes the members of structs: a cast of structs goes by their positions. */
+    private static Expression renamed(Expression e) {
+        boolean isOfStructs = e instanceof Cast && e.dataType() instanceof StructType
+                && ((Cast) e).child().dataType() instanceof StructType;
+        return isOfStructs ? ((Cast) e).child() : null;
+    }
+
+    /** The member as the relation reads it, before casts; null if it is no member of a column. */
+    private static StructField stored(GetStructField e) {
+        Expression parent = e.child();
+        while (renamed(parent) != null) {
+            parent = renamed(parent);
+        }
+        DataType type = parent.dataType();
+        if (parent instanceof GetStructField) {
+            StructField field = stored((GetStructField) parent);
+            type = field == null ? null : field.dataType();
+        }
+        return type instanceof StructType ? ((StructType) type).fields()[e.ordinal()] : null;
     }
 
     /** How values of CHAR(n) are given to Spark: rpad(c, greatest(length(c), n), ' '). */
