@@ -112,10 +112,16 @@ class FilePlan(Portable):
         return ex.TRUE if decided or not len(self) else self.scan.filter
 
     @cached_property
-    def paths(self) -> pa.StringArray:
-        """string[n]: the absolute paths of the files. Planning has checked them against the policy of paths."""
+    def path_chunks(self) -> list[pa.StringArray]:
+        """The absolute paths of the files, in the chunks of the survivors. Planning has checked them against the policy
+        of paths."""
         resolve = self.snapshot.format_snapshot.resolve_paths
-        return flat(pa.chunked_array([resolve(paths) for paths in self.survivors["path"].chunks], pa.string()))
+        return [resolve(paths) for paths in self.survivors["path"].chunks]
+
+    @cached_property
+    def paths(self) -> pa.StringArray:
+        """string[n]: :attr:`path_chunks` as one array."""
+        return flat(pa.chunked_array(self.path_chunks, pa.string()))
 
     @property
     def record_counts(self) -> pa.Int64Array:

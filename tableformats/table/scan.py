@@ -182,7 +182,10 @@ class ScanPlan(FilePlan):
 
     def file_uris(self) -> list[str]:
         """The paths of :attr:`files` as a list."""
-        return list(self.paths.to_pylist())
+        uris: list[str] = []
+        for paths in self.path_chunks:
+            uris.extend(paths.to_pylist())
+        return uris
 
     def keep_mask(self, filter: Any) -> np.ndarray:
         """bool[n]: which of this plan's files a further ``filter`` would keep. Raises InvalidPredicateError."""

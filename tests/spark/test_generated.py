@@ -45,7 +45,7 @@ def test_tables_that_live(spark: Any, laboratory: type[Lab], data: st.DataObject
         assert spark_rows(filtered.to_spark(spark)) == rows(version.to_arrow(kept)), filtered.filter
 
 
-@pytest.mark.parametrize("kind", [kind for kind in VALUES if kind != "time"])  # Spark has no such type
+@pytest.mark.parametrize("kind", [kind for kind in VALUES if kind != "time"])  # behind a setting, see test_times.py
 def test_every_transform_on_a_type(spark: Any, catalog: Any, kind: str) -> None:
     table, times = evolving(catalog, kind)
     table.delete("id = 0")

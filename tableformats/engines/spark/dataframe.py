@@ -65,7 +65,7 @@ def frame_of(plan: FilePlan, reader: RelationReader) -> DataFrame:
     wanted = _wanted_columns(plan)
     check_metadata_columns(plan.metadata_columns)
     for f in wanted:
-        check_readable(f, reader.version)
+        check_readable(f, reader.version, reader.has_time)
     frame = _FrameBuilder(plan, reader, wanted).frame()
     if plan.residual != ex.TRUE:
         frame = frame.where(to_spark_column(plan.residual))
@@ -199,6 +199,8 @@ class _FrameBuilder:
 
 def _readable(values: pa.Array) -> pa.Array:
     """The same values in a type that Spark's Arrow vectors read."""
+    if pa.types.is_time64(values.type):
+        return values.cast(pa.time64("ns"))
     return values.cast(pa.binary()) if pa.types.is_fixed_size_binary(values.type) else values
 
 

@@ -6,6 +6,7 @@ and its parser have no influence. Only ``pyspark.sql.functions`` is used, which 
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -57,7 +58,7 @@ def to_spark_column(expression: Expression) -> Column:
     Raises
     ------
     UnsupportedFeatureError
-        The predicate uses a type that Spark lacks (time, nanoseconds).
+        The predicate uses a type that Spark lacks (nanoseconds).
     """
     return _Translator().predicate(expression)
 
@@ -181,6 +182,9 @@ class _Translator:
             return functions.timestamp_micros(functions.lit(literal.value).cast("bigint"))
         if name == "timestamp_ntz":
             return functions.lit(format_timestamp(literal.value)).cast("timestamp_ntz")
+        if name == "time":
+            moment = dt.datetime.min + dt.timedelta(microseconds=literal.value)
+            return functions.lit(moment.time().isoformat("microseconds")).cast("time(6)")
         if name == "uuid":
             return functions.lit(str(uuid.UUID(bytes=literal.value)))
         if name == "binary" or isinstance(kind, FixedType):

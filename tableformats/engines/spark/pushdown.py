@@ -129,7 +129,15 @@ _LITERALS: Mapping[str, Callable[[str], Any]] = {
     "date": int,
     "timestamp": int,
     "timestamp_ntz": int,
+    "time": lambda text: _microseconds(int(text)),
 }
+
+
+def _microseconds(nanoseconds: int) -> int:
+    """Catalyst counts times in nanoseconds, whatever their precision."""
+    if nanoseconds % 1000:
+        raise ValueError("more precise than the column")
+    return nanoseconds // 1000
 
 
 def _conjuncts(expression: ex.Expression) -> tuple[ex.Expression, ...]:

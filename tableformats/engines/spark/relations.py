@@ -169,9 +169,12 @@ class RelationReader(ABC):
     ----------
     version : tuple[int, int]
         Spark's, major and minor.
+    has_time : bool
+        Whether the session has columns of type TIME: from Spark 4.1 on, where a setting turns them on.
     """
 
     version: tuple[int, int]
+    has_time: bool = False
 
     @abstractmethod
     def relation_frame(self, relation: Relation, output: Sequence[StoredColumn] | None = None) -> DataFrame:

@@ -174,8 +174,8 @@ class _ResultColumns:
 
 
 def _bound_value(values: pa.Array) -> Any:
-    """The value of an array of length 1 as bound literals have it: dates and timestamps as integers."""
-    kinds = {pa.types.is_date32: pa.int32(), pa.types.is_timestamp: pa.int64()}
+    """The value of an array of length 1 as bound literals have it: dates, times and timestamps as integers."""
+    kinds = {pa.types.is_date32: pa.int32(), pa.types.is_timestamp: pa.int64(), pa.types.is_time64: pa.int64()}
     target = next((kind for test, kind in kinds.items() if test(values.type)), None)
     return (values if target is None else values.cast(target))[0].as_py()
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,10 @@ from .generator import Generator, Predicate
 from .oracle import Answer, Oracle
 from .tables import Case
 
-Values = list[str]
+LONGS = "Spark makes a comparison of an integer with a constant beyond BIGINT TRUE or FALSE for NULL, too"
+DOUBLES = "Spark rounds exact numbers to doubles, and tells apart those up to 2**53 alone"
+_LONG = re.compile(r"(?<![\w.'])(\d{19,})(?![\w.'])")
+_DOUBLES = re.compile(r"\b[xf]\b|\d[eE]\d|\d[DdFf]\b|double|float|DOUBLE|FLOAT|/")
 
 
 @dataclass
@@ -26,6 +30,7 @@ class Difference:
     predicate: str
     what: str
     smallest: str = ""
+    rule: str = ""
 
 
 @dataclass
@@ -42,6 +47,7 @@ class Outcome:
     refused: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
+    documented: list[Difference] = field(default_factory=list)
 
 
 class Comparison:
@@ -53,6 +59,8 @@ class Comparison:
         table = oracle.rows()
         self._names = table.schema.names
         self._rows = dict(zip(table["rid"].to_pylist(), _canonical(table, self._names), strict=True))
+        exact = {n: table[n].to_pylist() for n in ("i", "l", "e", "w")}
+        self._numbers = {r: {n: exact[n][at] for n in exact} for at, r in enumerate(table["rid"].to_pylist())}
         self._files = len(self._snapshot.scan().plan())
 
     def run(self, seed: int, number: int) -> Outcome:
@@ -67,7 +75,9 @@ class Comparison:
             what = self._judge(predicate, answer, outcome)
             if what:
                 smallest = self._smallest(predicate)
-                outcome.differences.append(Difference(self._case.name, predicate, what, smallest))
+                rule = self._rule(smallest)
+                listed = outcome.documented if rule else outcome.differences
+                listed.append(Difference(self._case.name, predicate, what, smallest, rule))
         return outcome
 
     def _judge(self, predicate: str, answer: Answer, outcome: Outcome) -> str:
@@ -115,6 +125,25 @@ class Comparison:
         if any(rid not in wanted for rid, name in self._oracle.file_of.items() if name in named):
             return "a file is marked as fully matched that is not"
         return ""
+
+    def _rule(self, predicate: str) -> str:
+        """The documented rule by which the rows differ, or nothing."""
+        expected = self._oracle.answers([predicate])[0].rows
+        if expected is None:
+            return ""
+        found = frozenset(self._snapshot.scan(predicate).to_arrow()["rid"].to_pylist())
+        otherwise = _LONG.sub(r"CAST('\1' AS DECIMAL(20, 0))", predicate)  # Spark's rule is of literals alone
+        if otherwise != predicate and found == self._oracle.answers([otherwise])[0].rows:
+            return LONGS
+        if _DOUBLES.search(predicate) and all(self._rounds(rid, predicate) for rid in found ^ expected):
+            return DOUBLES
+        return ""
+
+    def _rounds(self, rid: int, predicate: str) -> bool:
+        """Whether the row has a number in a column of the predicate that no double holds."""
+        row = self._numbers[rid]
+        named = [name for name in row if re.search(rf"\b{name}\b", predicate)]
+        return any(row[name] is not None and Decimal(row[name]) != Decimal(float(row[name])) for name in named)
 
     def _smallest(self, predicate: Predicate) -> str:
         for part in predicate.parts:

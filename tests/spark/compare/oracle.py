@@ -79,20 +79,6 @@ class Oracle:
         known = [self._known[predicate] for predicate in predicates]
         return [Answer(None, k) if isinstance(k, str) else Answer(frozenset(k)) for k in known]
 
-    def unoptimized(self, predicate: str) -> Answer:
-        """The answer without the rule of Spark's optimizer that moves casts from columns to constants."""
-        spark, key = self._spark(), "spark.sql.optimizer.excludedRules"
-        rule = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
-        stored = self._known.pop(predicate, None)
-        spark.conf.set(key, rule)
-        try:
-            return self.answers([predicate])[0]
-        finally:
-            spark.conf.unset(key)
-            self._known.pop(predicate, None)
-            if stored is not None:
-                self._known[predicate] = stored
-
     def _ask(self, predicates: list[str]) -> None:
         """All at once; if one of them fails, each half."""
         columns = ", ".join(f"({predicate}\n) AS c{i}" for i, predicate in enumerate(predicates))

@@ -17,6 +17,7 @@ def text(outcomes: list[Outcome], seed: int) -> str:
     examples = {reason: example for o in reversed(outcomes) for reason, example in o.examples.items()}
     alone = [line for o in outcomes for line in o.answered_alone]
     differences = [d for o in outcomes for d in o.differences]
+    documented = [d for o in outcomes for d in o.documented]
     selective = sum(o.selective for o in outcomes)
     files, dropped = sum(o.files for o in outcomes), sum(o.files_dropped for o in outcomes)
     total = compared + refused.total() + errors.total() + sum("Error:" in d.what for d in differences)
@@ -36,6 +37,7 @@ def text(outcomes: list[Outcome], seed: int) -> str:
         f"| compared | {compared} |",
         f"| of these, some rows match and others do not | {selective} |",
         f"| different | {len(differences)} |",
+        f"| different by a documented rule | {len(documented)} |",
         f"| refused by us | {refused.total()} |",
         f"| refused by Spark | {errors.total()} |",
         f"| of these, answered by us | {len(alone)} |",
@@ -54,6 +56,9 @@ def text(outcomes: list[Outcome], seed: int) -> str:
     if differences:
         lines += ["", "## Differences", "", "| Table | Predicate | What differs |", "|-|-|-|"]
         lines += [f"| {d.table} | {_code(d.smallest)} | {d.what} |" for d in differences]
+    if documented:
+        lines += ["", "## Documented differences", "", "| Table | Predicate | What differs | Rule |", "|-|-|-|-|"]
+        lines += [f"| {d.table} | {_code(d.smallest)} | {d.what} | {d.rule} |" for d in documented]
     if refused:
         lines += ["", "## Refused by us", "", "| Reason | Times | Example |", "|-|-|-|"]
         lines += [f"| {_plain(r)} | {n} | {_code(examples[r])} |" for r, n in refused.most_common(SHOWN)]

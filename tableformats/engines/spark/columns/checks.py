@@ -2,21 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from ....errors import UnsupportedFeatureError
 from ....schema import Field, ListType, MapType, PrimitiveType
 from .naming import HIDDEN, ROW_INDEX, struct_paths
 from .spark_types import COLLATION
 
-__all__ = ["check_collation", "check_readable"]
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
-_REFUSED = ("time", "timestamp_ns", "timestamp_ntz_ns")
+__all__ = ["check_collation", "check_readable", "check_times", "has_time"]
+
+_REFUSED = ("timestamp_ns", "timestamp_ntz_ns")
+_HAS_TIME = (4, 1)
+_TIME_SETTING = "spark.sql.timeType.enabled"
 _HAS_VARIANT = (4, 0)
 _HAS_COLLATIONS = (4, 0)
 
 
-def check_readable(f: Field, version: tuple[int, int] = (3, 5)) -> None:
+def has_time(spark: SparkSession, version: tuple[int, int]) -> bool:
+    """Whether a session of that Spark has the type TIME, which a setting turns on."""
+    return version >= _HAS_TIME and str(spark.conf.get(_TIME_SETTING, "false")).lower() == "true"
+
+
+def check_times(fields: Iterable[Field], spark: SparkSession) -> None:
+    """Check that a session of Spark 4.1 or later reads those of the columns that are of type TIME, at any depth.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        The setting that turns the type on is off; ``field`` names the column.
+    """
+    for f in fields:
+        for path in struct_paths([f], ()):
+            if any(str(leaf.type) == "time" for leaf in _leaves(path[-1])) and not has_time(spark, _HAS_TIME):
+                raise _no_times(".".join(part.name for part in path))
+
+
+def _no_times(name: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        "the session reads no columns of type TIME",
+        field=name,
+        hint=f"Set {_TIME_SETTING} to true, leave the column out with columns=[...], or read with to_arrow()",
+    )
+
+
+def check_readable(f: Field, version: tuple[int, int] = (3, 5), with_time: bool = False) -> None:
     """Check that Spark's file readers can read a column and all columns inside of it.
 
     Parameters
@@ -25,6 +58,8 @@ def check_readable(f: Field, version: tuple[int, int] = (3, 5)) -> None:
         A top-level column.
     version : tuple[int, int]
         Of the session's Spark. From 4.0 on it has variants, shredded ones too, and collations.
+    with_time : bool
+        Whether the session has the type TIME.
 
     Raises
     ------
@@ -40,7 +75,10 @@ def check_readable(f: Field, version: tuple[int, int] = (3, 5)) -> None:
         for leaf in _leaves(path[-1]):
             kind = str(leaf.type)
             check_collation(leaf, name, version)
-            if kind in _REFUSED or (kind == "variant" and version < _HAS_VARIANT):
+            if kind == "time" and not with_time and version >= _HAS_TIME:
+                raise _no_times(name)
+            is_time = kind == "time" and not with_time
+            if kind in _REFUSED or is_time or (kind == "variant" and version < _HAS_VARIANT):
                 raise UnsupportedFeatureError(
                     f"columns of type {kind} are not read with Spark yet",
                     field=name,

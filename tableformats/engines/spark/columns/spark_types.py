@@ -95,4 +95,4 @@ def _spark_type(f: Field, member: _SparkField, is_logical: bool) -> Any:
     if is_logical and f.collation is not None and (known := COLLATION.fullmatch(f.collation)):
         return f"string collate {known[1]}"
     uuid = "string" if is_logical else "binary"
-    return {"int": "integer", "uuid": uuid, "unknown": "void"}.get(kind.name, kind.name)
+    return {"int": "integer", "uuid": uuid, "unknown": "void", "time": "time(6)"}.get(kind.name, kind.name)

@@ -20,6 +20,7 @@ import numpy as np
 
 from ....columnar.arrays import flat, text_buffers, to_numpy
 from ....errors import UnsupportedFeatureError
+from ..columns.checks import has_time
 from ..columns.naming import ROW_INDEX, StoredColumn
 from ..deletes.positions import ADDRESS, ADDRESS_FIELD, in_pieces
 from ..hadoop_paths import hadoop_schemes
@@ -89,6 +90,7 @@ class Bridge(RelationReader):
     def __init__(self, spark: SparkSession) -> None:
         major, minor = spark.version.split(".")[:2]
         self.version = (int(major), int(minor))
+        self.has_time = has_time(spark, self.version)
         self._spark = spark
         try:
             self._session = spark._jsparkSession

@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 
 from ....errors import TableFormatsError, UnsupportedFeatureError
 from ....io.storage import Storage
+from ..columns.checks import has_time
 from ..columns.naming import HIDDEN, ROW_INDEX, StoredColumn, quoted
 from ..columns.spark_types import nullable_field, spark_struct
 from ..deletes.positions import WORDS_FIELDS, as_lists, is_live
@@ -77,6 +78,7 @@ class StagedFiles(RelationReader):
     def __init__(self, spark: SparkSession, staging: Storage) -> None:
         major, minor = spark.version.split(".")[:2]
         self.version = (int(major), int(minor))
+        self.has_time = has_time(spark, self.version)
         self._spark = spark
         self._staging = staging
 

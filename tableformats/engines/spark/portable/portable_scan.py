@@ -17,6 +17,7 @@ from ....errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatu
 from ....expressions import tree as ex
 from ....limits import DEFAULT_LIMITS
 from ....planning.planner import plan_scan
+from ..columns.checks import check_times
 from ..columns.naming import quoted
 from ..dataframe import frame_of
 from ..filters import to_spark_column
@@ -89,6 +90,7 @@ def _check_version(spark: SparkSession) -> None:
 
 def _by_data_source(scan: ScanRequest, spark: SparkSession) -> DataFrame:
     wanted = spark_schema_json(scan.schema)
+    check_times(scan.schema.fields, spark)
     try:
         frame = spark.read.format("tableformats").options(**_options(scan)).load(scan.snapshot.storage.root)
         # This asks a Connect session, so its errors are raised here; load() has already asked a classic one.

@@ -19,7 +19,7 @@ from ..columns.spark_types import char_metadata, logical_type
 
 __all__ = ["SparkBatches", "spark_schema_json"]
 
-_NO_SPARK_TYPE = ("time", "timestamp_ns", "timestamp_ntz_ns")
+_NO_SPARK_TYPE = ("timestamp_ns", "timestamp_ntz_ns")
 _SPARK = (4, 0)
 """The first version with Python data sources."""
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
@@ -46,7 +46,7 @@ def spark_schema_json(schema: Schema) -> dict[str, Any]:
 
 
 def _check(f: Field, name: str) -> None:
-    if str(f.type) in _NO_SPARK_TYPE:
+    if str(f.type) in _NO_SPARK_TYPE or (str(f.type) == "time" and not _has_time_type()):
         raise UnsupportedFeatureError(
             f"Spark's Python data sources have no columns of type {f.type}",
             field=name,
@@ -55,6 +55,13 @@ def _check(f: Field, name: str) -> None:
     check_collation(f, name, _SPARK)
     for member in f.type.members:
         _check(member, f"{name}.{member.name}")
+
+
+def _has_time_type() -> bool:
+    """Whether this PySpark has the type TIME. Whether the session takes it is for the session to say."""
+    from pyspark.sql import types
+
+    return hasattr(types, "TimeType")
 
 
 class SparkBatches:
@@ -83,6 +90,8 @@ def _spark_arrow_type(kind: Type) -> pa.DataType:
         return pa.struct([pa.field("value", pa.binary(), nullable=False), metadata])
     if str(kind) == "uuid":
         return pa.string()
+    if str(kind) == "time":
+        return pa.time64("ns")
     found = arrow_type(kind)
     return pa.binary() if pa.types.is_fixed_size_binary(found) else found
 
