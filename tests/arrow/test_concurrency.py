@@ -109,6 +109,31 @@ def test_a_file_that_is_shorter_than_its_footer_says(tmp_path: Path, nothing_is_
     assert caught.value.path == str(cut)
 
 
+def test_other_columns_are_read_only_of_row_groups_with_a_matching_row(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, [300])
+    broken = tmp_path / "000.parquet"
+    group = pq.ParquetFile(broken).metadata.row_group(1).column(1)
+    data = bytearray(broken.read_bytes())
+    begin = group.dictionary_page_offset or group.data_page_offset
+    data[begin : begin + group.total_compressed_size] = b"\xff" * group.total_compressed_size
+    broken.write_bytes(data)
+    rows = found.scan("id < 50 OR id >= 250").to_arrow()
+    assert rows["id"].to_pylist() == [*range(50), *range(250, 300)]
+    assert rows.select(["name"]).equals(pa.concat_tables([table_of(0, 50), table_of(250, 50)]).select(["name"]))
+    with pytest.raises(CorruptMetadataError):
+        found.scan("id = 150").to_arrow()
+
+
+@pytest.mark.parametrize("filter", ["id % 50000 = 49999", "id >= 130000 AND id < 132000", "id = 299999", "id < 0"])
+def test_columns_that_are_read_later_stay_with_their_rows(tmp_path: Path, filter: str) -> None:
+    found = snapshot(tmp_path, [300_000], 300_000)
+    both = found.scan(filter).to_arrow()
+    ids = both["id"].to_pylist()
+    assert len(ids) == {"id % 50000 = 49999": 6, "id >= 130000 AND id < 132000": 2000, "id = 299999": 1}.get(filter, 0)
+    assert both["name"].to_pylist() == [None if i % 7 == 0 else f"name {i % 5}" for i in ids]
+    assert found.scan(filter, columns=["name"]).to_arrow()["name"].equals(both["name"])
+
+
 @pytest.mark.parametrize("memory", [0, -1, True, "1"])
 def test_memory_is_a_positive_number_of_bytes(tmp_path: Path, memory: int) -> None:
     with pytest.raises(ValueError, match="memory_bytes"):

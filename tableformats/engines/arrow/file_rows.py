@@ -2,7 +2,8 @@
 
 A batch starts with the file's own columns. Positional deletes, then equality deletes, then the filter remove rows; only
 the rows that are left are converted to the table's columns. Columns that only one of these steps needs are read and
-not returned.
+not returned. Where a file has no deletes, the columns that the filter names are read first, and the others of a row
+group only from its first row that matches on.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ...plugin.partitions import PartitionSpec
 from ...plugin.snapshot import FormatSnapshot
 from ...schema import Field, StructType, arrow_field
 from .deletes import DeleteLoader, deleted_positions, positions_within
+from .files.column_tree import Selection
 from .files.data_file import DataFile, FilePart, typed_errors
 from .filters import evaluate
 from .metadata_columns import MetadataReader, with_positions
@@ -65,9 +67,14 @@ class FileRows:
         leaves = self._wanted.leaves.union(self._metadata.leaves, self._tested.leaves, *key_leaves)
         self._positions = deleted_positions(snapshot, task, file.num_rows)
         self.selection = file.select(leaves)
+        self._apart = self._columns_apart(leaves)
 
     def read(self, part: FilePart, is_alone: bool) -> Iterator[pa.RecordBatch]:
         """The rows of ``part``; ``is_alone`` as of :meth:`DataFile.part_rows`. Raises as reading a plan does."""
+        if self._apart is not None:
+            for group in self._file.smallest_parts(part):
+                yield from self._filter_first(group, *self._apart, is_alone)
+            return
         stored = self._file.part_rows(part, self.selection, is_alone)
         residual, selection = self._task.residual, self.selection
         for rows in _without(self._positions, with_positions(stored) if self._metadata.needs_positions else stored):
@@ -76,17 +83,87 @@ class FileRows:
                     rows = rows.filter(pa.array(keys.keep(rows, selection)))
                 if residual != ex.TRUE:
                     rows = rows.filter(evaluate(residual, self._tested.read(rows, selection)))
-                batch = self._wanted.read(rows, selection)
-                if self._metadata_columns:
-                    batch = self._with_metadata(batch, self._metadata.read(rows, selection))
+                batch = self._converted(rows)
             if batch.num_rows:
                 yield batch
+
+    def _columns_apart(self, leaves: frozenset[int]) -> tuple[Selection, Selection] | None:
+        """The columns of the filter and the others; None where they are read together.
+
+        Rows are deleted before the filter sees them, so files with deletes are read together.
+        """
+        tested, others = self._tested.leaves, leaves - self._tested.leaves
+        if self._positions or self._keys or self._metadata.needs_positions or not self._file.reads_columns_apart:
+            return None
+        if not tested or not others:
+            return None
+        apart = self._file.select(tested), self._file.select(others)
+        columns = [set(selection.columns(self._file.root)) for selection in apart]
+        return None if columns[0] & columns[1] else apart
+
+    def _filter_first(
+        self, part: FilePart, tested: Selection, others: Selection, is_alone: bool
+    ) -> Iterator[pa.RecordBatch]:
+        """The matching rows of ``part``. Nothing is read of ``others`` before a row matches."""
+        rest = _Cursor(self._file.part_rows(part, others, is_alone))
+        for first, rows in self._file.part_rows(part, tested, is_alone):
+            with typed_errors(self._task.path):
+                matches = evaluate(self._task.residual, self._tested.read(rows, tested))
+            if not matches.true_count:
+                continue
+            for start, found in rest.between(first, first + len(rows)):
+                with typed_errors(self._task.path):
+                    both = self._joined(rows.slice(start - first, len(found)), tested, found, others)
+                    batch = self._converted(both.filter(matches.slice(start - first, len(found))))
+                if batch.num_rows:
+                    yield batch
+
+    def _joined(
+        self, left: pa.StructArray, tested: Selection, right: pa.StructArray, others: Selection
+    ) -> pa.StructArray:
+        """The columns of both, as :attr:`selection` has them."""
+        in_left = set(tested.columns(self._file.root))
+        columns, fields = [], []
+        for node in self.selection.columns(self._file.root):
+            rows, selection = (left, tested) if node in in_left else (right, others)
+            columns.append(rows.field(selection.position(node)))
+            fields.append(pa.field(node.name, columns[-1].type))
+        return pa.StructArray.from_arrays(columns, fields=fields)
+
+    def _converted(self, rows: pa.StructArray) -> pa.RecordBatch:
+        """Rows of :attr:`selection` as the table's columns."""
+        batch = self._wanted.read(rows, self.selection)
+        if self._metadata_columns:
+            batch = self._with_metadata(batch, self._metadata.read(rows, self.selection))
+        return batch
 
     def _with_metadata(self, batch: pa.RecordBatch, values: Sequence[pa.Array]) -> pa.RecordBatch:
         """``batch`` and the metadata columns ``values``, in the order of ``self._fields``."""
         table_columns, by_id = iter(batch.columns), dict(zip(self._metadata_columns, values, strict=True))
         columns = [by_id[f.id] if f.id in by_id else next(table_columns) for f in self._fields]
         return pa.RecordBatch.from_arrays(columns, schema=pa.schema([arrow_field(f) for f in self._fields]))
+
+
+class _Cursor:
+    """Finds rows by their positions, ascending, in batches that come with the position of their first row."""
+
+    def __init__(self, batches: Iterator[tuple[int, pa.StructArray]]) -> None:
+        self._batches = batches
+        self._first, self._stop = 0, 0
+        self._rows: pa.StructArray | None = None
+
+    def between(self, start: int, stop: int) -> Iterator[tuple[int, pa.StructArray]]:
+        """The rows from ``start`` to below ``stop``, in one piece or several, each with its first position."""
+        while start < stop:
+            while self._rows is None or self._stop <= start:
+                found = next(self._batches, None)
+                if found is None:  # the filter's columns have more rows than the footer counts; refused at their end
+                    return
+                self._first, self._rows = found
+                self._stop = self._first + len(self._rows)
+            count = min(stop, self._stop) - start
+            yield start, self._rows.slice(start - self._first, count)
+            start += count
 
 
 def _residual_fields(residual: ex.Expression, fields: Sequence[Field]) -> list[Field]:

@@ -89,6 +89,8 @@ class DataFile(ABC):
     root: FileNode
     num_rows: int
     byte_range: ByteRange = WHOLE_FILE
+    reads_columns_apart = False
+    """Whether a part's columns can be read one after the other, each once."""
 
     def select(self, leaves: frozenset[int]) -> Selection:
         """The selection that holds at least ``leaves``."""
@@ -103,6 +105,10 @@ class DataFile(ABC):
             The footer contradicts itself.
         """
         return [FilePart(0, self.num_rows)]
+
+    def smallest_parts(self, part: FilePart) -> list[FilePart]:
+        """What ``part`` was joined from, in order."""
+        return [part]
 
     def part_rows(
         self, part: FilePart, selection: Selection, is_alone: bool = True

@@ -30,6 +30,8 @@ _BATCH_BYTES = 32 << 20
 class ParquetFile(DataFile):
     """A Parquet file. Only the selected leaf columns are read."""
 
+    reads_columns_apart = True
+
     def __init__(self, path: str, source: pa.NativeFile, limits: Limits) -> None:
         self.path = path
         self._source = source
@@ -62,6 +64,14 @@ class ParquetFile(DataFile):
                 hint="Restore the file",
             )
         return [_joined(run) for run in runs(found, lambda part: part.num_rows, BATCH_ROWS)]
+
+    def smallest_parts(self, part: FilePart) -> list[FilePart]:
+        """The row groups of ``part``."""
+        first, found = part.first, []
+        for number in part.row_groups:
+            found.append(FilePart(first, self._metadata.row_group(number).num_rows, part.weight, (number,)))
+            first += found[-1].num_rows
+        return found
 
     def rows(self, selection: Selection) -> Iterator[tuple[int, pa.StructArray]]:
         for part in self.parts(selection):
