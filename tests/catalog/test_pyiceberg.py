@@ -11,6 +11,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.catalog.pyiceberg import find_table
+from tests.support.s3_stub import S3Stub
 
 pytest.importorskip("sqlalchemy")
 sql = pytest.importorskip("pyiceberg.catalog.sql")
@@ -75,3 +76,19 @@ def test_a_view_is_refused_by_name() -> None:
         find_table(catalog, ("n", "v"))
     with pytest.raises(tf.TableNotFoundError):
         find_table(catalog, ("n", "w"))
+
+
+def test_a_table_in_a_store_is_read_with_what_the_catalog_vends(properties: dict[str, str], tmp_path: Path) -> None:
+    metadata = max((tmp_path / "n" / "t" / "metadata").glob("*.metadata.json"))
+    with S3Stub() as stub:
+        stub.upload(tmp_path / "n", "n")
+        vended = {
+            "s3.endpoint": stub.endpoint,
+            "s3.region": "us-east-1",
+            "s3.access-key-id": "AKIASTUB",
+            "s3.secret-access-key": "st0bSecretKey",
+        }
+        catalog = loaded(f"s3://bucket/n/t/metadata/{metadata.name}", vended=vended)
+        table = tf.open_table("n.t", catalog=catalog, relocate=True)
+        assert table.scan().to_arrow()["x"].to_pylist() == [1, 2]
+        assert stub.requests and all(request.is_signed for request in stub.requests)
