@@ -54,15 +54,16 @@ def open_table(
     Parameters
     ----------
     location : str, path or table of another library
-        A directory, an Iceberg ``metadata.json``, or, with ``catalog``, an identifier (``"db.table"``). Or a
-        ``deltalake.DeltaTable`` or a PyIceberg ``Table``: what is at their ``table_uri`` or ``metadata_location`` is
-        opened. Their credentials and selected version are not taken over.
+        A directory, an Iceberg ``metadata.json``, or, with ``catalog``, an identifier: ``"db.table"``, or the tuple
+        ``("db", "table")``. Or a ``deltalake.DeltaTable`` or a PyIceberg ``Table``: what is at their ``table_uri`` or
+        ``metadata_location`` is opened. Their credentials and selected version are not taken over.
     format : str, optional
         "delta", "iceberg", ...; None finds out. Needed where one directory holds two formats (UniForm).
-    catalog : PyIceberg catalog or str, optional
-        A catalog, or the name of one that PyIceberg's configuration knows.
+    catalog : PyIceberg catalog, str or mapping, optional
+        A catalog, the name of one that PyIceberg's configuration knows, or its properties.
     storage_options : mapping, optional
         Options of the store, in any spelling of docs/stores.md. ``filesystem``: a file system of fsspec or pyarrow.
+        None: those that the catalog has or vends for the table.
     relocate : bool or mapping of old prefix to new prefix, optional
         The metadata names other locations: the table was moved or copied.
     allow_paths : str or sequence of str, optional
@@ -110,11 +111,13 @@ def open_table(
     from ..plugin.registry import host
 
     _check_types(relocate=relocate, cache=cache, limits=limits, format_options=format_options)
-    location = _location_of(location)
+    if catalog is None or not isinstance(location, tuple):
+        location = _location_of(location)
     if catalog is not None:
-        from ..catalog.pyiceberg import metadata_location
+        from ..catalog.pyiceberg import find_table
 
-        location = metadata_location(catalog, os.fspath(location))
+        found_table = find_table(catalog, location if isinstance(location, tuple) else os.fspath(location))
+        location, storage_options = found_table.location, storage_options or found_table.storage_options
     storage = Storage(location, storage_options, allow_paths, limits)
     if isinstance(cache, bool):
         own_cache = MetadataCache() if cache else MetadataCache(0)

@@ -268,4 +268,12 @@ MUTANTS = (
         "the offset of a timestamp's zone goes the wrong way",
         ("test_datetimes.py",),
     ),
+    Mutant(
+        "own-properties-open-stores",
+        "core:_storage_options",
+        "for name, value in file_io.items() if name not in own",
+        "for name, value in file_io.items()",
+        "a table's own properties name the endpoint that gets the credentials",
+        ("catalog/test_pyiceberg.py",),
+    ),
 )
