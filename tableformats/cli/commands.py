@@ -270,7 +270,7 @@ def health(as_json: bool, **chosen: Any) -> None:
     snapshot = opened_snapshot(chosen)
     found = examine(snapshot)
     if as_json:
-        print_json({**_identity(snapshot), "findings": [vars(f) for f in found]})
+        print_json({**_identity(snapshot), "findings": [f.as_dict() for f in found]})
     else:
         print_table(["what", "figure", "advice"], [(f.subject, f.figure, f.advice) for f in found])
 

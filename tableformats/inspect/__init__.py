@@ -4,5 +4,8 @@
 and :mod:`health` gives figures with advice. :mod:`files` lists all files of a snapshot for them. :mod:`text` formats
 figures and untrusted strings for people; the command (:mod:`tableformats.cli`) uses it too.
 
+:mod:`detail`, :mod:`clustering` and :mod:`diagnose` say what a table is, how its files overlap and what would help one
+query; :mod:`file_ranges` gives them the ranges of columns in every file.
+
 Only metadata is read here, never a data file.
 """

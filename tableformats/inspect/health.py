@@ -1,13 +1,14 @@
 """Find what makes a table slow to plan or to read, from its metadata alone: file sizes, deletes, the metadata itself.
 
-Each finding is a figure, with advice if it is past a threshold. The thresholds are the constants below.
+Each finding is a figure. Those of :data:`CHECKS` have a value and a threshold, and give advice where the value is above
+it, so that a pipeline can fail on them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from ..display import grid, page
 from .files import plan_of
@@ -19,18 +20,28 @@ if TYPE_CHECKING:
     from ..planning.handle import SnapshotHandle
     from ..plugin.report import ScanReport
 
-__all__ = ["Finding", "health"]
+__all__ = ["CHECKS", "Finding", "Findings", "health"]
 
 TARGET_BYTES = 128_000_000
 """Size of a file that compaction would write, about Spark's ``spark.sql.files.maxPartitionBytes``."""
 SMALL_BYTES = TARGET_BYTES // 4
 """Compaction merges files below this size."""
-REWRITE_SHARE = 0.1
-"""The share of files or rows from which a rewrite pays."""
-LONG_LOG = 100
-"""Commits since the last checkpoint; Delta writers write one every 10 to 100 commits."""
-SMALL_MANIFEST = 100
-"""Average number of files of a manifest below which merging manifests pays, if there are at least ten."""
+CHECKS = {
+    "small-files": 0.1,
+    "files-with-deletes": 0.1,
+    "deleted-rows": 0.1,
+    "uncounted-files": 0.0,
+    "commits": 100.0,
+    "manifests": 10.0,
+}
+"""The checks, and the value above which each gives advice.
+
+``small-files``: the share of files that compaction would save. ``files-with-deletes`` and ``deleted-rows``: shares of
+all files and rows. ``uncounted-files``: files that do not say how many rows they have. ``commits``: commits behind the
+checkpoint, of which Delta writers write one every 10 to 100 commits. ``manifests``: manifests for 1,000 files, if there
+are at least ten.
+"""
+_FEW_MANIFESTS = 10
 
 
 @dataclass(frozen=True)
@@ -45,50 +56,136 @@ class Finding:
         The figure as text.
     advice : str or None
         What to do about it; None if the figure is fine.
+    check : str or None
+        Which of :data:`CHECKS` it is; None: a figure to know.
+    value, threshold : float or None
+        What was compared. There is advice where the value is above the threshold.
     """
 
     subject: str
     figure: str
     advice: str | None = None
+    check: str | None = None
+    value: float | None = None
+    threshold: float | None = None
+
+    def __repr__(self) -> str:
+        advice = f" -> {self.advice}" if self.advice else ""
+        return f"Finding({self.subject}: {self.figure}{advice})"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
 
 
 class Findings(list[Finding]):
     """Findings, which a notebook shows as a table."""
+
+    @property
+    def failed(self) -> list[str]:
+        """The names of the checks that give advice, in order."""
+        return [finding.check for finding in self if finding.check is not None and finding.advice]
 
     def _repr_html_(self) -> str:
         rows = [(f.subject, f.figure, f.advice or "") for f in self]
         return page("Health", "", grid(["what", "figure", "advice"], rows))
 
 
-def health(snapshot: SnapshotHandle) -> Findings:
-    """The findings about ``snapshot``. No data file is opened. Raises the errors of planning."""
+def health(snapshot: SnapshotHandle, thresholds: Mapping[str, float] | None = None) -> Findings:
+    """The findings about ``snapshot``. No data file is opened.
+
+    Parameters
+    ----------
+    snapshot : SnapshotHandle
+    thresholds : mapping, optional
+        Other thresholds than those of :data:`CHECKS`, by name.
+
+    Raises
+    ------
+    ValueError
+        There is no such check.
+    CorruptMetadataError, UnsupportedFeatureError
+        As the metadata is read.
+    """
     from ..planning.public_files import public_files
 
+    limits = {**CHECKS, **(thresholds or {})}
+    unknown = sorted(limits.keys() - CHECKS.keys())
+    if unknown:
+        raise ValueError(f"there is no check {unknown[0]!r}; the checks are {', '.join(CHECKS)}")
     plan = plan_of(snapshot)
-    files, report = public_files(plan), plan.report
-    return Findings([*_sizes(files), *_deletes(files, report), *_counts(files), *_metadata(report)])
+    return _Examination(public_files(plan), plan.report, limits).findings()
 
 
-def _sizes(files: pa.Table) -> Iterator[Finding]:
-    import pyarrow.compute as pc
+class _Examination:
+    """Makes the findings of the files of one plan."""
 
-    count = files.num_rows
-    total = pc.sum(files["size_bytes"]).as_py() or 0
-    yield Finding("files", f"{count_text(count)}, {bytes_text(total)}")
-    if not count:
-        return
-    median = pc.quantile(files["size_bytes"], 0.5)[0].as_py()
-    small = pc.sum(pc.less(files["size_bytes"], SMALL_BYTES)).as_py()
-    yield Finding("median size of a file", bytes_text(int(median)))
-    after = _compacted(files)
-    yield Finding(
-        f"files below {bytes_text(SMALL_BYTES)}",
-        _share(small, count),
-        f"compact: {count_text(after)} files would do" if after < count * (1 - REWRITE_SHARE) else None,
-    )
+    def __init__(self, files: pa.Table, report: ScanReport, thresholds: Mapping[str, float]) -> None:
+        self._files = files
+        self._report = report
+        self._thresholds = thresholds
+
+    def findings(self) -> Findings:
+        return Findings([*self._sizes(), *self._deletes(), *self._counts(), *self._metadata()])
+
+    def _checked(self, check: str, subject: str, figure: str, value: float, advice: str) -> Finding:
+        threshold = float(self._thresholds[check])
+        return Finding(subject, figure, advice if value > threshold else None, check, value, threshold)
+
+    def _sizes(self) -> Iterator[Finding]:
+        import pyarrow.compute as pc
+
+        files = self._files
+        count = files.num_rows
+        total = pc.sum(files["size_bytes"]).as_py() or 0
+        yield Finding("files", f"{count_text(count)}, {bytes_text(total)}")
+        if not count:
+            return
+        median = pc.quantile(files["size_bytes"], 0.5)[0].as_py()
+        small = pc.sum(pc.less(files["size_bytes"], SMALL_BYTES)).as_py()
+        yield Finding("median size of a file", bytes_text(int(median)))
+        after = compacted_count(files)
+        subject, figure = f"files below {bytes_text(SMALL_BYTES)}", _share(small, count)
+        advice = f"compact: {count_text(after)} files would do"
+        yield self._checked("small-files", subject, figure, 1 - after / count, advice)
+
+    def _deletes(self) -> Iterator[Finding]:
+        import pyarrow.compute as pc
+
+        some, planned = self._report.files_with_deletes, self._report.files_planned
+        advice = "rewrite them, so that readers need not merge"
+        share = some / planned if planned else 0.0
+        yield self._checked("files-with-deletes", "files with deletes", _share(some, planned), share, advice)
+        vectors = pc.list_flatten(self._files["deletes"])
+        deleted = pc.sum(pc.struct_field(vectors, "cardinality")).as_py() or 0
+        rows = pc.sum(self._files["record_count"]).as_py() or 0
+        if deleted:
+            advice = "rewrite: these rows are still stored"
+            share = deleted / rows if rows else 1.0
+            yield self._checked("deleted-rows", "rows deleted by position", _share(deleted, rows), share, advice)
+
+    def _counts(self) -> Iterator[Finding]:
+        unknown = self._files["record_count"].null_count
+        if unknown:
+            subject, advice = "files that do not say their rows", "rewrite them with statistics"
+            yield self._checked("uncounted-files", subject, count_text(unknown), unknown, advice)
+
+    def _metadata(self) -> Iterator[Finding]:
+        report = self._report
+        read = f"{count_text(report.metadata_files_read)} files, {bytes_text(report.metadata_bytes_read)}"
+        yield Finding("metadata read", read)
+        commits, manifests = report.log_files_read, report.manifests_total
+        if commits:
+            subject, advice = "commits behind the checkpoint", "write a checkpoint"
+            yield self._checked("commits", subject, count_text(commits), commits, advice)
+        if manifests:
+            per_file = 1000 * manifests / max(report.files_total, 1) if manifests >= _FEW_MANIFESTS else 0.0
+            yield self._checked("manifests", "manifests", count_text(manifests), per_file, "merge them")
+        for note in report.notes:
+            yield Finding("note", note)
 
 
-def _compacted(files: pa.Table) -> int:
+def compacted_count(files: pa.Table) -> int:
     """The number of files after those below SMALL_BYTES are merged within their partitions."""
     import numpy as np
     import pyarrow as pa
@@ -100,46 +197,6 @@ def _compacted(files: pa.Table) -> int:
     grouped = pa.table([*keys, small["size_bytes"]], [*names, "bytes"]).group_by(names)
     sizes = grouped.aggregate([("bytes", "sum")])["bytes_sum"].to_numpy()
     return int(np.ceil(sizes / TARGET_BYTES).clip(min=1).sum()) + files.num_rows - small.num_rows
-
-
-def _deletes(files: pa.Table, report: ScanReport) -> Iterator[Finding]:
-    import pyarrow.compute as pc
-
-    some, planned = report.files_with_deletes, report.files_planned
-    yield Finding(
-        "files with deletes",
-        _share(some, planned),
-        "rewrite them, so that readers need not merge" if some and some >= REWRITE_SHARE * planned else None,
-    )
-    vectors = pc.list_flatten(files["deletes"])
-    deleted = pc.sum(pc.struct_field(vectors, "cardinality")).as_py() or 0
-    rows = pc.sum(files["record_count"]).as_py() or 0
-    if deleted:
-        yield Finding(
-            "rows deleted by position",
-            _share(deleted, rows),
-            "rewrite: these rows are still stored" if deleted >= REWRITE_SHARE * rows else None,
-        )
-
-
-def _counts(files: pa.Table) -> Iterator[Finding]:
-    unknown = files["record_count"].null_count
-    if unknown:
-        yield Finding("files that do not say their rows", count_text(unknown), "rewrite them with statistics")
-
-
-def _metadata(report: ScanReport) -> Iterator[Finding]:
-    read = f"{count_text(report.metadata_files_read)} files, {bytes_text(report.metadata_bytes_read)}"
-    yield Finding("metadata read", read)
-    commits, manifests = report.log_files_read, report.manifests_total
-    if commits:
-        advice = "write a checkpoint" if commits > LONG_LOG else None
-        yield Finding("commits behind the checkpoint", count_text(commits), advice)
-    if manifests:
-        many = manifests >= 10 and report.files_total < SMALL_MANIFEST * manifests
-        yield Finding("manifests", count_text(manifests), "merge them" if many else None)
-    for note in report.notes:
-        yield Finding("note", note)
 
 
 def _share(part: int, whole: int) -> str:

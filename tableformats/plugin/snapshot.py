@@ -91,6 +91,9 @@ class FormatSnapshot(ABC):
         What a scan may select beside the schema's columns.
     extra_columns : tuple of str
         Columns of ``FileBatch.files`` that ``plan.files`` shows after the fixed ones.
+    features : tuple of str
+        What the format says of its own version and of the features that a reader or a writer needs, for people, like
+        ``reader version 3`` and ``deletionVectors``.
     own_metadata_tables : frozenset of str
         Those of the metadata tables files, history, partitions and snapshots that the format defines itself;
         :meth:`inspect` gives them.
@@ -107,6 +110,7 @@ class FormatSnapshot(ABC):
     schema_history_is_complete: bool = False
     metadata_columns: tuple[MetadataColumn, ...] = ()
     extra_columns: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
     own_metadata_tables: frozenset[str] = frozenset()
 
     def __getstate__(self) -> dict[str, object]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyspark.sql
 
+    from ..inspect.diagnose import Diagnosis
     from ..planning.attribution import Attribution, FileVerdict
 
 __all__ = ["Scan", "ScanPlan"]
@@ -96,6 +97,20 @@ class Scan(ScanRequest):
         return ScanPlan.of(plan_scan(request, Executors(engine)))
 
     plan_files = plan
+
+    def diagnose(self) -> Diagnosis:
+        """What would make this query read fewer or better files, with evidence: columns without statistics, files that
+        overlap, partitioning that the filter does not use, small files, deletes. Empty where nothing can be gained.
+
+        No data file is opened. Raises as planning does.
+
+        >>> import tableformats as tf
+        >>> tf.open_table("events").scan("day = 1 AND id = 1").diagnose()
+        []
+        """
+        from ..inspect.diagnose import diagnose
+
+        return diagnose(self.plan())
 
     def count(self) -> int:
         """The number of rows, from metadata where that is exact, otherwise by reading the files that need it."""

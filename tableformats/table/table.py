@@ -18,6 +18,7 @@ from ..limits import DEFAULT_LIMITS, Limits
 from ..planning.handle import SnapshotHandle
 from ..runtime.pickling import Portable
 from ..schema.datetimes import DATETIME_MS
+from .checks import SnapshotChecks
 from .verbs import ScanVerbs
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ def _frozen(options: Any) -> Any:
     return tuple(sorted((str(k), repr(v)) for k, v in options.items())) if isinstance(options, Mapping) else options
 
 
-class Table(Portable, ScanVerbs):
+class Table(Portable, ScanVerbs, SnapshotChecks):
     """An opened table. ``format`` is the plugin's name for it, ``location`` its absolute root.
 
     >>> import tableformats as tf
@@ -358,6 +359,9 @@ class Table(Portable, ScanVerbs):
         """See :meth:`tableformats.plugin.FormatTable.update`; :meth:`Snapshot.update` is for users."""
         return self._opened.update(snapshot)
 
+    def _checked_snapshot(self) -> Snapshot:
+        return self.snapshot()
+
     @property
     def inspect(self) -> Inspector:
         """Metadata tables: ``table.inspect.files()``, ``.snapshots()``, ``.manifests()``, ..."""
@@ -366,7 +370,7 @@ class Table(Portable, ScanVerbs):
         return Inspector(self)
 
 
-class Snapshot(SnapshotHandle, ScanVerbs):
+class Snapshot(SnapshotHandle, ScanVerbs, SnapshotChecks):
     """One version of a table: immutable.
 
     A pickled one reads the files of plans that were made elsewhere; asked for a plan, it is selected again.
@@ -424,6 +428,9 @@ class Snapshot(SnapshotHandle, ScanVerbs):
             return self.table._appends(**self.selection)
         found = self.table.snapshot(**self.selection)
         return found if found.version == self.version else self.table.snapshot(self.version)
+
+    def _checked_snapshot(self) -> Snapshot:
+        return self
 
     def has_schema_of_version(self) -> bool:
         """See :meth:`SnapshotHandle.has_schema_of_version`: the current schema may be newer than the version's."""

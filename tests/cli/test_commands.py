@@ -179,7 +179,14 @@ def test_health_counts(shell: Shell, location: Path) -> None:
     report = opened(location).scan().plan().report
     findings = {f["subject"]: f for f in shell.json("health", location, "--relocate")["findings"]}
     assert findings["files"]["figure"].startswith(f"{report.files_planned}, ")
-    assert findings["files with deletes"] == {"subject": "files with deletes", "figure": "0 (0.0 %)", "advice": None}
+    assert findings["files with deletes"] == {
+        "subject": "files with deletes",
+        "figure": "0 (0.0 %)",
+        "advice": None,
+        "check": "files-with-deletes",
+        "value": 0.0,
+        "threshold": 0.1,
+    }
     assert not findings["files below 32.0 MB"]["advice"], "one file a partition is as few as can be"
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.delta_log import DeltaLog, add, field, stats
 
-MODULES = ["", ".table.table", ".table.scan", ".table.verbs", ".expressions.columns"]
+MODULES = ["", ".table.table", ".table.scan", ".table.verbs", ".table.checks", ".expressions.columns"]
 
 
 @pytest.fixture

@@ -76,6 +76,7 @@ class IcebergSnapshot(FormatSnapshot):
         self.specs = metadata.specs
         self.default_spec_id = metadata.default_spec_id
         self.properties = metadata.properties
+        self.features = (f"format version {metadata.format_version}",)
         undropped = schema if metadata.dropped_nothing_from(schema) else None
         mapping = parse_name_mapping(metadata.properties, metadata.path, files.storage.limits)
         self.name_mapping = replace(mapping, undropped=undropped)

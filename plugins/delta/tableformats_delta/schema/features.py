@@ -13,7 +13,7 @@ from typing import Any
 
 from tableformats.plugin import CorruptMetadataError, UnsupportedFeatureError
 
-__all__ = ["READER_FEATURES", "WRITER_FEATURES", "Feature", "check_protocol"]
+__all__ = ["READER_FEATURES", "WRITER_FEATURES", "Feature", "check_protocol", "feature_texts"]
 
 _MAX_READER_VERSION = 3
 _HINT = "Read the table with an engine that has the feature, or a version from before it was enabled"
@@ -137,3 +137,13 @@ def check_protocol(protocol: Mapping[str, Any], path: str) -> None:
             raise UnsupportedFeatureError(
                 f"the table needs the reader feature {name!r}: {why}", path=path, field=name, hint=hint
             )
+
+
+def feature_texts(protocol: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a ``protocol`` action asks of readers and writers, for people: its versions, then its features by name."""
+    names = ("minReaderVersion", "minWriterVersion")
+    known = [(kind, name) for kind, name in zip(("reader", "writer"), names, strict=True) if name in protocol]
+    versions = [f"{kind} version {protocol[name]}" for kind, name in known]
+    lists = [protocol.get(name) for name in ("readerFeatures", "writerFeatures")]
+    features = {str(name) for found in lists if isinstance(found, (list, tuple)) for name in found}
+    return (*versions, *sorted(features))

@@ -36,6 +36,7 @@ from ..log.file_keys import file_keys
 from ..log.listing import LogSegment
 from ..schema.char_types import char_lengths
 from ..schema.column_mapping import name_mapping
+from ..schema.features import feature_texts
 from ..schema.partition_values import PartitionValueErrors, partition_struct
 from ..schema.row_tracking import POSITION_COLUMNS, ROW_TRACKING_FIELDS, row_tracking_columns
 from ..statistics.log_statistics import LogStatistics, TextStatistics
@@ -92,6 +93,7 @@ class DeltaSnapshot(FormatSnapshot):
         self.version = segment.version
         self.timestamp_ms = timestamp_ms
         self.protocol = state.protocol
+        self.features = feature_texts(state.protocol)
         self.table_metadata = metadata = state.table_metadata
         self.properties = metadata.properties
         self.schema = metadata.schema

@@ -1,0 +1,138 @@
+"""``detail``, ``clustering``, ``health`` and ``diagnose``: figures against brute force, advice only with evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tableformats as tf
+from tableformats.inspect.clustering import overlap_depths
+from tableformats.inspect.health import CHECKS
+from tests.support.delta_log import DeltaLog, add, field, stats
+from tests.support.golden import TABLES
+
+VALUES = {
+    pa.int64(): st.integers(-5, 5),
+    pa.string(): st.text("ab\u00e9", max_size=2),
+    pa.float64(): st.sampled_from([-1.5, 0.0, 2.25, float("inf")]),
+    pa.bool_(): st.booleans(),
+}
+
+
+@given(st.data())
+def test_depths_against_brute_force(data: Any) -> None:
+    kind = data.draw(st.sampled_from(list(VALUES)))
+    pairs = data.draw(st.lists(st.tuples(VALUES[kind], VALUES[kind]), max_size=30))
+    # Texts are compared by UTF-8 bytes, which is the order of code points.
+    pairs = [(min(pair), max(pair)) for pair in pairs]
+    # The most intervals that share a value share the lower bound of one of them.
+    wanted = [
+        max(sum(a <= v <= b for a, b in pairs) for v, _ in pairs if low <= v <= high) if pairs else 0
+        for low, high in pairs
+    ]
+    lower, upper = (pa.array([pair[i] for pair in pairs], kind) for i in (0, 1))
+    assert overlap_depths(lower, upper).tolist() == wanted
+
+
+def table_of(root: Path, *files: dict[str, Any], partition: tuple[str, ...] = ("p",)) -> tf.Table:
+    log = DeltaLog(root / "t").start(
+        field("p", "integer"), field("i", "integer"), field("x", "double"), partition=partition
+    )
+    actions = []
+    for number, file in enumerate(files):
+        own: dict[str, Any] = {"size": file.get("size", 10**9)}
+        if "i" in file:
+            low, high = file["i"]
+            own["stats"] = stats(9, minValues={"i": low}, maxValues={"i": high}, nullCount={"i": 0})
+        actions.append(add(f"f{number}", partitionValues={"p": str(file.get("p", 1))}, **own))
+    if actions:
+        log.commit(1, *actions)
+    return tf.open_table(log.root)
+
+
+def test_clustering_counts_every_file_once(tmp_path: Path) -> None:
+    table = table_of(tmp_path, {"i": (1, 5)}, {"i": (4, 9)}, {"i": (20, 30)}, {}, {"p": 2})
+    (found,) = table.clustering("i")
+    assert (found.files, found.files_without_bounds, found.files_without_values) == (5, 2, 0)
+    assert (found.max_depth, found.average_depth) == (2, pytest.approx(5 / 3))
+    assert found.histogram.to_pylist() == [
+        {"depth_from": 1, "depth_to": 1, "files": 1},
+        {"depth_from": 2, "depth_to": 2, "files": 2},
+    ]
+    (by_partition,) = table.clustering(["p"])
+    assert by_partition.depths.tolist() == [1, 4, 4, 4, 4]
+    assert [c.column for c in table.clustering()] == ["p", "i", "x"]
+    assert "up to" not in table.clustering("x")[0]._repr_html_()
+
+
+def test_clustering_of_an_unknown_column_names_near_ones(tmp_path: Path) -> None:
+    with pytest.raises(tf.InvalidPredicateError, match="no column 'ii'") as error:
+        table_of(tmp_path, {}).clustering("ii")
+    assert "i" in str(error.value.hint)
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in TABLES.iterdir() if (path / "table").is_dir()))
+def test_checks_of_golden_tables_add_up(name: str) -> None:
+    table = tf.open_table(TABLES / name / "table", relocate=True)
+    plan, detail = table.plan(), table.detail()
+    assert (detail.files, detail.size_bytes) == (len(plan), plan.report.bytes_planned)
+    assert detail.features and detail.partitions <= max(detail.files, 1)
+    for one in table.clustering():
+        histogram = one.histogram["files"].to_pylist()
+        assert one.files == one.files_without_bounds + one.files_without_values + sum(histogram) == len(plan)
+        assert one.max_depth <= len(one.depths)
+    assert table.health().failed == [f.check for f in table.health() if f.check and f.advice]
+    assert len(repr(detail)) < 200
+
+
+def test_a_table_without_files_has_a_detail_and_no_advice(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    detail = table.detail()
+    assert (detail.files, detail.rows, detail.deleted_rows, detail.partitions) == (0, 0, 0, 0)
+    assert table.clustering("i")[0].average_depth == 0
+    assert table.scan("i = 1").diagnose() == []
+    assert table.health().failed == []
+
+
+def test_thresholds_decide_what_fails(tmp_path: Path) -> None:
+    table = table_of(tmp_path, *[{"size": 1000, "i": (1, 2)}] * 4)
+    assert table.health().failed == ["small-files"]
+    assert table.health({"small-files": 0.75}).failed == []
+    assert table.health({"small-files": 0.74}).failed == ["small-files"]
+    assert {f.check for f in table.health() if f.check} <= CHECKS.keys()
+    with pytest.raises(ValueError, match="no check 'smal-files'; the checks are small-files"):
+        table.health({"smal-files": 1})
+
+
+def kinds(scan: tf.scan.Scan) -> dict[str, int]:
+    return {advice.kind: advice.files for advice in scan.diagnose()}
+
+
+def test_each_kind_of_advice_has_its_evidence(tmp_path: Path) -> None:
+    files = [{"i": (1, 100), "p": 1 + n % 2} for n in range(8)] + [{}, {}]
+    table = table_of(tmp_path, *files)
+    assert kinds(table.scan("i = 5")) == {"no statistics": 2, "overlap": 8, "partitioning": 10}
+    assert kinds(table.scan("i = 5 AND p = 1")) == {"no statistics": 2, "overlap": 4}
+    assert kinds(table.scan("p = 1")) == {}
+    evidence = {a.kind: a.evidence for a in table.scan("i = 5").diagnose()}
+    assert evidence["no statistics"] == "2 of 10 files (20.0 %) have no statistics for i"
+    assert evidence["overlap"].startswith("a value of i may be in up to 8 of 8 files (100.0 %), 8.0 on average")
+    assert evidence["partitioning"] == "10 planned files are in 2 partitions of p"
+
+
+def test_partitioning_that_the_filter_almost_uses(tmp_path: Path) -> None:
+    table = table_of(tmp_path, {"p": 1, "i": (1, 2)}, {"p": 2, "i": (1, 2)})
+    (advice,) = table.scan("p = 1 OR regexp_replace(CAST(x AS STRING), 'a', 'b') = 'c'").diagnose()
+    assert (advice.kind, advice.files) == ("partitioning", 1)
+    assert "though the table is partitioned by p" in advice.evidence
+
+
+def test_small_files_are_advised_for_planned_files_alone(tmp_path: Path) -> None:
+    table = table_of(tmp_path, *[{"p": 1, "size": 1000}] * 5, {"p": 2})
+    assert kinds(table.scan("p = 1")) == {"small files": 5}
+    assert kinds(table.scan("p = 2")) == {}
