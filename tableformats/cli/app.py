@@ -1,7 +1,8 @@
 """The group of all commands, and how errors are reported.
 
 Output goes to standard output. An error goes to standard error as one line, followed by a hint in a second line. The
-exit code is 0, 2 for wrong arguments or a wrong filter, 1 for all other errors. Tracebacks are shown with ``--debug``.
+exit code is 0, 2 for wrong arguments or a wrong filter, 3 for a failed check, 1 for all other errors. Tracebacks are
+shown with ``--debug``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,9 @@ Each calls the library once and writes the result. ``--json`` writes all of it; 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,6 +39,8 @@ __all__ = ["COMMANDS"]
 _SHOWN_FILES = 20
 _SHOWN_ROWS = 20
 _SHOWN_VERSIONS = 20
+_CHECK_FAILED = 3
+"""The exit code where a check of ``health --fail-on`` fails."""
 
 all_option = click.option("--all", "show_all", is_flag=True, help=f"List all files, not only {_SHOWN_FILES}.")
 
@@ -263,16 +267,52 @@ def diff(as_json: bool, show_all: bool, first: str, last: str | None, **chosen: 
 @table_options
 @snapshot_options
 @output_options
-def health(as_json: bool, **chosen: Any) -> None:
+@click.option(
+    "--fail-on",
+    multiple=True,
+    metavar="CHECK[=VALUE]",
+    help="Exit with 3 if this check gives advice; above VALUE, where one is given. 'all': any check. Repeatable.",
+)
+def health(as_json: bool, fail_on: tuple[str, ...], **chosen: Any) -> int:
     """Show what makes a table slow to plan or to read, with advice."""
+    from ..inspect.health import CHECKS
     from ..inspect.health import health as examine
 
+    thresholds = _thresholds(fail_on, CHECKS)
     snapshot = opened_snapshot(chosen)
-    found = examine(snapshot)
+    found = examine(snapshot, {name: value for name, value in thresholds.items() if value is not None})
+    failed = [name for name in found.failed if name in thresholds]
     if as_json:
-        print_json({**_identity(snapshot), "findings": [f.as_dict() for f in found]})
+        print_json({**_identity(snapshot), "findings": [f.as_dict() for f in found], "failed": failed})
     else:
         print_table(["what", "figure", "advice"], [(f.subject, f.figure, f.advice) for f in found])
+        if failed:
+            click.echo(f"Failed: {', '.join(failed)}", err=True)
+    return _CHECK_FAILED if failed else 0
+
+
+def _thresholds(fail_on: Sequence[str], checks: Mapping[str, float]) -> dict[str, float | None]:
+    """The checks that fail the command, with their thresholds; None: the usual one."""
+    found: dict[str, float | None] = {}
+    for text in fail_on:
+        name, given, value = text.partition("=")
+        if name == "all" and not given:
+            found = {**dict.fromkeys(checks), **found}
+        elif name not in checks:
+            raise click.BadParameter(f"there is no check {name!r}; the checks are {', '.join(checks)}, all")
+        else:
+            found[name] = _threshold(text, value) if given else None
+    return found
+
+
+def _threshold(text: str, value: str) -> float:
+    try:
+        found = float(value)
+    except ValueError:
+        found = nan
+    if isnan(found):
+        raise click.BadParameter(f"{text!r} has no number behind '='")
+    return found
 
 
 @click.command()

@@ -191,6 +191,22 @@ def test_health_counts(shell: Shell, location: Path) -> None:
 
 
 @BOTH
+def test_health_fails_on_chosen_checks(shell: Shell, location: Path) -> None:
+    health = ("health", location, "--relocate")
+    assert shell.run(*health, "--fail-on", "files-with-deletes")[0] == 0
+    code, out, err = shell.run(*health, "--fail-on", "files-with-deletes=-1", "--fail-on", "small-files=0.99")
+    assert (code, err) == (3, "Failed: files-with-deletes\n")
+    assert "files with deletes" in out
+    code, out, err = shell.run(*health, "--fail-on", "small-files=-1", "--fail-on", "all", "--json")
+    assert (code, err) == (3, "")
+    assert strict_json(out)["failed"] == ["small-files"], "a threshold that is given stays"
+    assert shell.json(*health)["failed"] == []
+    assert "the checks are small-files" in shell.fails(2, *health, "--fail-on", "small")
+    assert "no number" in shell.fails(2, *health, "--fail-on", "small-files=many")
+    assert "no number" in shell.fails(2, *health, "--fail-on", "small-files=nan")
+
+
+@BOTH
 def test_versions_are_selected(shell: Shell, location: Path) -> None:
     table = opened(location)
     for version in table.history()["version"].to_pylist():

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
 from tableformats.expressions import Function, Holds, Value, casts
-from tableformats.expressions.binding import bound_value
+from tableformats.expressions.binding import bind, bound_value
 from tableformats.expressions.evaluation import computed
 from tableformats.expressions.functions.coercion import type_of
 from tableformats.expressions.functions.vectors import python_values
@@ -81,3 +82,13 @@ def test_values_are_those_of_spark(text: str, mode: str) -> None:
 def test_stored_answers_are_those_of_these_expressions() -> None:
     assert list(ANSWERS) == function_cases.EXPRESSIONS
     assert isinstance(value_of("i + 1", True), Function)
+
+
+def test_the_hint_is_a_cast_that_there_is() -> None:
+    schema = Schema.from_arrow(pa.schema([("day", pa.date32()), ("flag", pa.bool_())]))
+    hints = []
+    for text in ("isnan(day)", "isnan(flag)"):
+        with pytest.raises(InvalidPredicateError, match="where a double is needed") as caught:
+            bind(parse_filter(text), schema)
+        hints.append(caught.value.hint)
+    assert hints == [None, "Cast it: CAST(flag AS DOUBLE)."], "Spark casts no date to a number"
