@@ -206,4 +206,12 @@ MUTANTS = (
         "date_trunc('day', ts) >= t is true of the day that t is within",
         (_REWRITES,),
     ),
+    Mutant(
+        "computed-nan-by-shared-bits",
+        "core:RangeEvaluator._in_order",
+        "np.where(nans | fails, found.range.may_nan, np.uint8(0))",
+        "found.range.may_nan & (nans | fails)",
+        "a function of a column that may hold NaN never gives NaN",
+        ("pruning/test_computed_conditions.py",),
+    ),
 )

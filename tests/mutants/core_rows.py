@@ -276,4 +276,30 @@ MUTANTS = (
         "a table's own properties name the endpoint that gets the credentials",
         ("catalog/test_pyiceberg.py",),
     ),
+    # ---- columns of a filter first ----------------------------------------------------------------------------------
+    Mutant(
+        "late-columns-from-their-first-row",
+        "core:_Cursor.between",
+        "self._rows.slice(start - self._first, count)",
+        "self._rows.slice(0, count)",
+        "the other columns of a match are those of the first rows of their batch",
+        ("arrow/test_concurrency.py",),
+    ),
+    Mutant(
+        "late-matches-from-their-first-row",
+        "core:FileRows._filter_first",
+        "both.filter(matches.slice(start - first, len(found)))",
+        "both.filter(matches.slice(0, len(found)))",
+        "a second piece of rows is filtered by the matches of the first",
+        ("arrow/test_concurrency.py",),
+    ),
+    # ---- how files overlap ------------------------------------------------------------------------------------------
+    Mutant(
+        "touching-files-do-not-overlap",
+        "core:overlap_depths",
+        "np.cumsum(starts) - np.concatenate([[0], np.cumsum(ends)[:-1]])",
+        "np.cumsum(starts) - np.cumsum(ends)",
+        "files that share one bound do not overlap",
+        ("inspect/test_checks.py",),
+    ),
 )

@@ -192,6 +192,10 @@ SCAN: list[Case] = [
     ("Scan.plan", lambda t: t.no_manifests.scan().plan(), CORRUPT, "is missing"),
     ("Scan.plan", lambda t: t.delta.scan().plan("spark"), TypeError, "SparkSession"),  # type: ignore[arg-type]
     ("Scan.plan_files", lambda t: t.no_manifests.scan().plan_files(), CORRUPT, "is missing"),
+    ("Scan.diagnose", lambda t: t.no_manifests.scan().diagnose(), CORRUPT, "is missing"),
+    ("Table.detail", lambda t: t.no_manifests.detail(), CORRUPT, "is missing"),
+    ("Table.clustering", lambda t: t.delta.clustering("x"), REFUSED, "no column 'x'"),
+    ("Table.health", lambda t: t.delta.health({"x": 1}), ValueError, "no check 'x'"),
     ("Scan.reattached", lambda t: away(t.delta.snapshot(), 99).scan().reattached(), MISSING, "no version 99"),
     ("Scan.count", lambda t: t.no_manifests.scan().count(), CORRUPT, "is missing"),
     ("Scan.to_arrow", lambda t: t.no_data.scan().to_arrow(), CORRUPT, "is missing"),
