@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tableformats.engines.arrow.files import parquet
 from tableformats.engines.arrow.reader import ReadOptions, read_batches
 from tableformats.errors import CorruptMetadataError
 from tableformats.schema import Field, primitive
@@ -132,6 +133,20 @@ def test_columns_that_are_read_later_stay_with_their_rows(tmp_path: Path, filter
     assert len(ids) == {"id % 50000 = 49999": 6, "id >= 130000 AND id < 132000": 2000, "id = 299999": 1}.get(filter, 0)
     assert both["name"].to_pylist() == [None if i % 7 == 0 else f"name {i % 5}" for i in ids]
     assert found.scan(filter, columns=["name"]).to_arrow()["name"].equals(both["name"])
+
+
+@pytest.mark.parametrize("batch_bytes", [100_000, 1_000_000])
+@pytest.mark.parametrize("filter", ["id % 1000 = 999", "name = 'name 3'"])
+def test_columns_whose_batches_end_at_other_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filter: str, batch_bytes: int
+) -> None:
+    """Batches are cut by bytes, so those of the filter's columns and of the others begin at other rows."""
+    found = snapshot(tmp_path, [300_000], 300_000)
+    monkeypatch.setattr(parquet, "_BATCH_BYTES", batch_bytes)
+    rows = found.scan(filter).to_arrow()
+    expected = table_of(0, 300_000)
+    keep = [i % 1000 == 999 if "id" in filter else i % 5 == 3 and i % 7 != 0 for i in range(300_000)]
+    assert rows.cast(expected.schema).equals(expected.filter(pa.array(keep)))
 
 
 @pytest.mark.parametrize("memory", [0, -1, True, "1"])
