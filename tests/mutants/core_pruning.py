@@ -194,7 +194,7 @@ MUTANTS = (
         "undecided.get(column, False) | need",
         "need",
         "a column is not looked at where one part of the predicate does not need it",
-        (f"{_BOUNDS}::test_bounds_that_are_not_needed_change_no_verdict",),
+        ("pruning/test_combined_leaves.py",),
     ),
     Mutant(
         "certain-parts-need-more",

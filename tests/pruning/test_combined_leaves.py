@@ -315,3 +315,16 @@ def test_combined_codes_match_what_the_members_match(data):
     for value in [*DOMAIN, -5.0, 0.5, 1.5, 2.5, 7.0]:
         each = [matches(codes, value) != negated for codes, negated in members]
         assert matches(combined, value) == (all(each) if of_all else any(each)), value
+
+
+def test_a_column_that_one_alternative_needs_is_undecided() -> None:
+    """The other alternative is decided by the partition value, and needs no column."""
+    fields = (Field(1, "p", primitive("int")), Field(2, "a", primitive("int")))
+    parsed = parse_filter("(p = 1 AND a > 5) OR (p = 2 AND a > 3)")
+    assert parsed is not None
+    program = CompiledPredicate(bind(parsed, Schema(fields)))
+    spec = PartitionSpec(0, (PartitionField(1000, "p", 1, parse_transform("identity"), primitive("int")),))
+    partition = pa.StructArray.from_arrays([pa.array([1, 2, 3], pa.int32())], names=["1000"])
+    decision = program.decide(program.range_sources(spec, partition))
+    assert decision.verdicts.tolist() == [SOME, SOME, NONE]
+    assert decision.undecided_columns[2].tolist() == [True, True, False]
