@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "tf_json.h"
 #include "tf_json_values.h"
 
 enum { ROWS = 64 };
