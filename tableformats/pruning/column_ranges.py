@@ -22,7 +22,7 @@ from ..columnar.packed import Column, pack, unpack
 from ..expressions import BoundColumn
 from ..schema import Field, arrow_type
 from .literal_codes import MatchingCodes, locate, validity_of
-from .replaced_text import widened_texts
+from .replaced_text import widened_extremes, widened_texts
 
 if TYPE_CHECKING:
     from ..plugin.partitions import ImpliedBounds, PartitionField, PartitionSpec
@@ -351,7 +351,10 @@ class PartitionRangeSource(RangeSource):
         lower = field.transform.preimage(stored.lower, column.type)[0]
         upper = field.transform.preimage(stored.upper, column.type)[1]
         if pa.types.is_string(stored.lower.type):
-            lower, upper = widened_texts(lower, upper, (stored.lower, stored.upper))
+            if is_constant:
+                lower, upper = widened_texts(lower, upper, (stored.lower, stored.upper))
+            else:
+                lower, upper = widened_extremes(lower, upper)
         overflowed = field.transform.may_have_overflowed(stored.upper)
         if overflowed is not None:
             lower = pc.if_else(overflowed, scalar(None, lower.type), lower)

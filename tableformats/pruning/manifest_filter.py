@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from .column_ranges import (
     without_nan,
 )
 from .compiled_predicate import CompiledPredicate
+from .replaced_text import widened_extremes
 
 __all__ = ["PredicateManifestFilter"]
 
@@ -49,7 +51,8 @@ class PredicateManifestFilter(ManifestFilter):
         ranges = {i: self._range(lower[i], upper[i], contains_null[i], contains_nan[i]) for i in lower}
         sources: list[RangeSource] = [PartitionRangeSource(self._specs[spec_id], n, ranges)]
         if bounds is not None:
-            sources.append(BoundsRangeSource(ranges_of(bounds, pa.nulls(n, pa.int64()), self._predicate.columns), n))
+            found = ranges_of(_over_texts(bounds), pa.nulls(n, pa.int64()), self._predicate.columns)
+            sources.append(BoundsRangeSource(found, n))
         return self._predicate.decide(sources)
 
     @staticmethod
@@ -69,3 +72,12 @@ class PredicateManifestFilter(ManifestFilter):
         # A summary without a value, a NULL and a NaN contradicts itself and proves nothing.
         is_empty = (may_value | may_null) == 0
         return Range(lower, upper, may_value | is_empty, may_null | is_empty, may_nan)
+
+
+def _over_texts(bounds: Bounds) -> Bounds:
+    """The bounds, which are extremes of many files' bounds; those of strings are widened to bounds of their values."""
+    lower, upper = dict(bounds.lower), dict(bounds.upper)
+    for i in lower.keys() & upper.keys():
+        if pa.types.is_string(lower[i].type):
+            lower[i], upper[i] = widened_extremes(lower[i], upper[i])
+    return replace(bounds, lower=lower, upper=upper)

@@ -5,6 +5,9 @@ what is not UTF-8. Such a bound is neither a value nor in the order of the value
 greater than ``a\\ufffd`` (``61 EF BF BD``). Sure is what stands before the first U+FFFD: every value that was
 written as ``ab\\ufffd...`` begins with ``ab``, so it lies from ``ab`` to ``ac``. Whether the value really held U+FFFD
 cannot be told.
+
+The least and the greatest of many such bounds need not hold U+FFFD themselves: ``a\\u00e9`` (``61 C3 A9``) is below
+``a\\ufffd``, which may stand for ``61 80``.
 """
 
 from __future__ import annotations
@@ -15,10 +18,11 @@ import pyarrow as pa
 from ..columnar import compute as pc
 from ..columnar.arrays import FALSE, text_buffers
 
-__all__ = ["widened_texts"]
+__all__ = ["widened_extremes", "widened_texts"]
 
 _REPLACEMENT = "\ufffd"
 _FIRST_BYTE = _REPLACEMENT.encode()[0]
+_NOT_BELOW_REPLACEMENT = r"[\x{fffd}-\x{10ffff}]"
 _WITHOUT_SUCCESSOR = r"[^\x00-\x7e]+\z"
 """The end of a text from which on no character is ASCII with an ASCII successor."""
 
@@ -46,15 +50,43 @@ def widened_texts(
     return lower, upper
 
 
+def widened_extremes(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Bounds of texts, widened to bounds of values, where each text may hold U+FFFD in place of any bytes.
+
+    What U+FFFD stands for begins with a byte above ASCII. So a lower bound is sure up to its first character above
+    ASCII, and an upper bound up to its first one that is not below U+FFFD.
+
+    Parameters
+    ----------
+    lower, upper : pyarrow.StringArray
+        [n]: bounds of the texts of many values, such as those of all files of a manifest; null means unknown.
+    """
+    if _greatest_byte(lower) > 0x7F:
+        lower = pc.replace_substring_regex(lower, pattern=r"(?s)[^\x00-\x7f].*", replacement="")
+    if _greatest_byte(upper) >= _FIRST_BYTE:
+        suspect = pc.fill_null(pc.match_substring_regex(upper, pattern=_NOT_BELOW_REPLACEMENT), FALSE)
+        if suspect.true_count:
+            sure = pc.replace_substring_regex(
+                pc.filter(upper, suspect), pattern=f"(?s){_NOT_BELOW_REPLACEMENT}.*", replacement=""
+            )
+            upper = pc.replace_with_mask(upper, suspect, _behind(sure))
+    return lower, upper
+
+
+def _greatest_byte(values: pa.Array) -> int:
+    """The greatest byte of all texts; 0 where there is none."""
+    if values.null_count == len(values):
+        return 0
+    offsets, data = text_buffers(values)
+    return int(data[offsets[0] : offsets[-1]].max(initial=0))
+
+
 def _holds_replacement(values: pa.Array) -> pa.Array | None:
     """bool[n] without nulls: where strings hold U+FFFD. None: nowhere.
 
     Texts of ASCII, Latin, Greek, Cyrillic, Hebrew, Arabic or CJK cost one pass over their bytes.
     """
-    if values.null_count == len(values):
-        return None
-    offsets, data = text_buffers(values)
-    if data[offsets[0] : offsets[-1]].max(initial=0) < _FIRST_BYTE:
+    if _greatest_byte(values) < _FIRST_BYTE:
         return None
     found = pc.fill_null(pc.match_substring(values, pattern=_REPLACEMENT), FALSE)
     return found if found.true_count else None

@@ -24,6 +24,7 @@ from tableformats_delta.statistics import stats_json
 
 from tableformats import open_table
 from tableformats.plugin import Bounds
+from tableformats.pruning.replaced_text import widened_texts
 from tableformats.schema import Schema
 from tests.support.delta_log import (
     WITH_VECTORS,
@@ -201,7 +202,7 @@ def test_dates(tmp_path: Path, beside: list[str]) -> None:
     ("high", "upper"),
     [
         ("z" * 32 + "\u007f", "z" * 32 + "\u007f"),
-        ("z" * 32 + "\ufffd", "z" * 32 + "\U0010ffff"),
+        ("z" * 32 + "\ufffd", "z" * 32 + "\ufffd"),  # widened with all bounds that hold U+FFFD
         ("z" * 32 + "\U0010ffff", "z" * 32 + "\U0010ffff"),
         ("z" * 31 + "?\ufffd", None),
         ("z" * 31, "z" * 31),
@@ -221,8 +222,20 @@ def test_strings(tmp_path: Path, beside: list[str], high: str, upper: str | None
 def test_old_tie_break_is_above_every_character(tmp_path: Path) -> None:
     """The value that the old writer cut stands above its bound in UTF-8."""
     value = "z" * 32 + "\U0001f600" + "tail"
-    _, upper = pair_of(tmp_path, "string", '"a"', json.dumps("z" * 32 + "\ufffd"), [])
+    low, high = pair_of(tmp_path, "string", '"a"', json.dumps("z" * 32 + "\ufffd"), [])
+    (upper,) = widened_texts(pa.array([low]), pa.array([high]))[1].to_pylist()
     assert ("z" * 32 + "\ufffd").encode() < value.encode() <= upper.encode()
+
+
+def test_replaced_texts_contradict_nothing(tmp_path: Path) -> None:
+    """The values may be ``61 80 00`` and ``61 FF``."""
+    assert pair_of(tmp_path, "string", json.dumps("a\ufffd\0"), json.dumps("a\ufffd"), []) == ("a\ufffd\0", "a\ufffd")
+
+
+def test_a_maximum_that_ends_with_a_replacement_may_be_any_bytes(tmp_path: Path) -> None:
+    """The value ``61 FF`` is above all texts that begin with ``a``."""
+    low, high = pair_of(tmp_path, "string", json.dumps("a\ufffd"), json.dumps("a\ufffd"), [])
+    assert [side.to_pylist() for side in widened_texts(pa.array([low]), pa.array([high]))] == [["a"], ["b"]]
 
 
 def test_strings_compare_by_bytes(tmp_path: Path) -> None:

@@ -98,11 +98,11 @@ MUTANTS = (
         _STATISTICS,
     ),
     Mutant(
-        "old-tie-break-is-highest",
-        "delta:_widen_cut",
-        'high = pc.replace_substring_regex(high, "\\ufffd$", "\\U0010ffff")',
+        "replaced-texts-contradict",
+        "delta:bound_pair",
+        "crossed = pc.and_not(crossed, _holds_replacement(low, high))",
         "pass",
-        "U+FFFD stands above all characters",
+        "a minimum above its maximum is wrong even where both hold U+FFFD",
         _STATISTICS,
     ),
     Mutant(
@@ -124,7 +124,7 @@ MUTANTS = (
     Mutant(
         "crossed-statistics-believed",
         "delta:bound_pair",
-        "crossed = pc.greater(low, high)",
+        "crossed = pc.fill_null(pc.greater(low, high), FALSE)",
         "crossed = pc.and_(pc.is_null(low), pc.is_valid(low))",
         "a minimum above its maximum is believed",
         _STATISTICS,

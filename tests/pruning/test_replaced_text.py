@@ -16,7 +16,7 @@ from tableformats.expressions.parse import parse_filter
 from tableformats.plugin import Bounds, PartitionField, PartitionSpec
 from tableformats.pruning.compiled_predicate import ALL, NONE, SOME, CompiledPredicate
 from tableformats.pruning.manifest_filter import PredicateManifestFilter
-from tableformats.pruning.replaced_text import widened_texts
+from tableformats.pruning.replaced_text import widened_extremes, widened_texts
 from tableformats.schema import Field, Schema, primitive
 from tableformats.schema.transforms import parse_transform
 
@@ -132,9 +132,32 @@ def test_no_truncated_partition_of_any_bytes_is_dropped(leaf, values, width):
     for verdict, value in zip(program.decide(program.range_sources(spec, tuples)).verdicts, values, strict=True):
         assert verdict != NONE or not truth(leaf, value)
         assert verdict != ALL or truth(leaf, value)
-    # The order of summaries is that of the partition values, which are what was written.
+    # Summaries are in the order of the partition values, which are what was written.
     sides = [{1000: pa.array([side(cut, key=str.encode)])} for side in (min, max)]
     flags = {1000: pa.array([False])}
-    if all("\ufffd" not in text for text in cut) or len(cut) == 1:
-        decision = PredicateManifestFilter(program, {0: spec}).decide(0, *sides, flags, flags)
-        assert decision.keep[0] or not any(truth(leaf, value) for value in values)
+    decision = PredicateManifestFilter(program, {0: spec}).decide(0, *sides, flags, flags)
+    assert decision.keep[0] or not any(truth(leaf, value) for value in values)
+
+
+@given(LEAVES, st.lists(st.lists(RAW.map(b"".join), min_size=1, max_size=2), min_size=1, max_size=3))
+@example(ex.Comparison("<", X, Literal("aé")), [[b"a\x80"], ["aé".encode()]])  # less than the least text
+@example(ex.Comparison(">", X, Literal("a\U0001f600")), [[b"a\xff"], ["a\U0001f600".encode()]])  # greater than all
+def test_no_group_of_files_of_any_bytes_is_dropped(leaf, files):
+    """The footers of checkpoints have extremes of the files' bounds, in the order of what was written."""
+    low = min((written(min(values)) for values in files), key=str.encode)
+    high = max((written(max(values)) for values in files), key=str.encode)
+    bounds = Bounds({1: pa.array([low])}, {1: pa.array([high])}, {1: pa.array([0])})
+    decision = PredicateManifestFilter(CompiledPredicate(bind(leaf, SCHEMA)), {0: NO_SPEC}).decide(
+        0, {}, {}, {}, {}, bounds
+    )
+    assert decision.keep[0] or not any(truth(leaf, value) for values in files for value in values)
+
+
+def test_extremes_are_cut_where_a_replacement_may_hide():
+    lower = pa.array(["ab", "aéb", None, "\ufffd", "z\x7f"])
+    upper = pa.array(["aé", "b\U0001f600", None, "é\ufffd", "z\uffff"])
+    low, high = widened_extremes(lower, upper)
+    assert low.to_pylist() == ["ab", "a", None, "", "z\x7f"]
+    assert high.to_pylist() == ["aé", "c", None, None, "{"]
+    plain = pa.array(["a", None])
+    assert widened_extremes(plain, plain) == (plain, plain)

@@ -5,14 +5,14 @@
 * Typed dates and timestamps (of ``stats_parsed``) may be in the hybrid calendar of old Java classes, where days before
   1582-10-15 and instants before 1900 differ: both bounds move out by the difference.
 * Strings are truncated to 32 characters. A truncated minimum is still a lower bound. A truncated maximum has a
-  tie-break character appended. Old writers append U+FFFD, which half of Unicode exceeds in UTF-8, so it is replaced by
-  U+10FFFF. The protocol does not demand a tie-break character, so U+10FFFF is appended to a maximum of just 32
-  characters.
+  tie-break character appended. Old writers append U+FFFD, which half of Unicode exceeds in UTF-8: it is left for the
+  core, which widens every bound that holds it. The protocol does not demand a tie-break character, so U+10FFFF is
+  appended to a maximum of just 32 characters.
 * Values of CHAR(n) columns are padded when they are read, and bounds are of values as they are stored. A lower bound
   stays below the padded value; see :func:`pad_upper` for the upper one.
 * Decimals of more than 15 digits may have passed through a double: both bounds move out by more than a double loses.
   (delta-rs 1.6 divides doubles. It writes decimals of scale 0 through an int64, whose ends then mean "or beyond".)
-* NaN is no bound. A minimum above its maximum makes both unknown.
+* NaN is no bound. A minimum above its maximum makes both unknown, unless texts hold U+FFFD.
 
 Sources: Delta PROTOCOL.md, "Per-file Statistics"; Spark, ``RebaseDateTime``.
 """
@@ -63,7 +63,8 @@ FIRST_SURE_INSTANT = _YEAR_1900_US + 4 * DAY_US
 """Microseconds since the epoch. Widening an older instant never reaches this one."""
 _YEAR_1 = days_from_civil(1, 1, 1) - 2
 """Days since the epoch: 0001-01-01 of the hybrid calendar. Before it the two calendars differ by more days."""
-_TIE_BREAKS = ("\u007f", "\ufffd", "\U0010ffff")  # what writers append to a truncated maximum
+_REPLACEMENT = "\ufffd"
+_TIE_BREAKS = ("\u007f", _REPLACEMENT, "\U0010ffff")  # what writers append to a truncated maximum
 # A '?' before the tie-break may be half of a surrogate pair that the writer could not encode.
 _LOST_CHARACTER = f"(?s)^.{{15,31}}\\?.*[{''.join(_TIE_BREAKS)}]$"
 
@@ -86,9 +87,11 @@ def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, 
     if convert is None:
         return pa.nulls(len(lower), target), pa.nulls(len(upper), target)
     low, high = convert(lower), convert(upper)
-    crossed = pc.greater(low, high)
+    crossed = pc.fill_null(pc.greater(low, high), FALSE)
     if crossed.true_count:
-        crossed, unknown = pc.fill_null(crossed, FALSE), scalar(None, target)
+        if pa.types.is_string(target):
+            crossed = pc.and_not(crossed, _holds_replacement(low, high))
+        unknown = scalar(None, target)
         low, high = pc.if_else(crossed, unknown, low), pc.if_else(crossed, unknown, high)
     if not pa.types.is_string(lower.type):
         low, high = in_either_calendar(low, high)
@@ -309,13 +312,18 @@ def _suspects(high: pa.StringArray) -> np.ndarray:
     return reduce(or_, (last == mark.encode()[-1] for mark in _TIE_BREAKS), np.diff(offsets) >= _CUT_CHARACTERS)
 
 
+def _holds_replacement(low: pa.StringArray, high: pa.StringArray) -> pa.BooleanArray:
+    """Where a bound holds U+FFFD. Its text is not in the order of the values, so it contradicts nothing."""
+    found = pc.or_(*(pc.match_substring(side, pattern=_REPLACEMENT) for side in (low, high)))
+    return pc.fill_null(found, FALSE)
+
+
 def _widen_cut(high: pa.StringArray) -> pa.StringArray:
     import pyarrow as pa
 
     lost = pc.match_substring_regex(high, _LOST_CHARACTER)
     nothing, greatest, between = (scalar(text, pa.string()) for text in (None, "\U0010ffff", ""))
     high = pc.if_else(lost, nothing, high)
-    high = pc.replace_substring_regex(high, "\ufffd$", "\U0010ffff")
     cut = pc.equal(pc.utf8_length(high), scalar(_CUT_CHARACTERS, pa.int32()))
     return pc.if_else(cut, pc.binary_join_element_wise(high, greatest, between), high)
 
