@@ -1,14 +1,15 @@
 """Open and plan tables in a store that takes 40 ms for each request: ours beside other readers, in one run.
 
-    python -m benchmarks.stores
+    python -m benchmarks.stores [--write]
 
 The store is the stub of the tests (``tests/support/s3_stub.py``), in a process of its own. Each reader plans cold, in a
-process of its own that has planned a small local table before, five times. The table has the median time, and the
-requests of one run.
+process of its own that has planned a small local table before, five times; the readers take turns. The table has the
+median time, and the requests of one run. ``--write`` puts it into ``docs/measured/stores.md``.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import subprocess
@@ -18,7 +19,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from pyarrow.fs import LocalFileSystem
+from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
+
+from .report import machine, versions
+from .table_text import document_with, markdown
+
 ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "measured" / "stores.md"
+BUCKET = "s3://bucket/"
 DELAY = 0.04
 ROUNDS = 5
 
@@ -42,16 +51,31 @@ with S3Stub(delay=0.0) as stub:
         print("ok", flush=True)
 """
 
+PYICEBERG = """
+from pyiceberg.table import StaticTable
+given = {} if options is None else {
+    "s3.endpoint": options["aws_endpoint"], "s3.region": "us-east-1",
+    "s3.access-key-id": options["aws_access_key_id"], "s3.secret-access-key": options["aws_secret_access_key"],
+}
+n = len(list(StaticTable.from_metadata(location, given).scan().plan_files()))
+"""
 READERS = {
     "delta": {
         "tableformats": "import tableformats as tf; "
         "n = len(tf.open_table(location, storage_options=options).scan().plan())",
+        'tableformats, format="delta"': "import tableformats as tf; "
+        "n = len(tf.open_table(location, storage_options=options, format='delta').scan().plan())",
         "deltalake": "import deltalake; n = len(deltalake.DeltaTable(location, storage_options=options).file_uris())",
         "polars": "import polars as pl; n = len(pl.scan_delta(location, storage_options=options).explain())",
     },
-    "iceberg": {
+    "directory": {
         "tableformats": "import tableformats as tf; "
-        "n = len(tf.open_table(location, storage_options=options, relocate=True).scan().plan())",
+        "n = len(tf.open_table(location, storage_options=options).scan().plan())",
+    },
+    "metadata.json": {
+        "tableformats": "import tableformats as tf; "
+        "n = len(tf.open_table(location, storage_options=options).scan().plan())",
+        "pyiceberg": PYICEBERG,
     },
 }
 
@@ -110,59 +134,137 @@ def write_commits(root: Path, count: int, checkpoint_at: int | None = None) -> N
         log.commit(version, add(f"f{version}.parquet", stats='{"numRecords": 1}'))
 
 
+def write_old_commits(root: Path, old: int) -> None:
+    """A log of ``old`` commits that nobody needs, a checkpoint after them, and 10 commits."""
+    write_commits(root, 30, checkpoint_at=20)
+    log = root / "_delta_log"
+    for path in sorted(log.glob("0*"), reverse=True):
+        path.rename(log / f"{int(path.name[:20]) + old:020d}{path.name[20:]}")
+    hint = json.loads((log / "_last_checkpoint").read_text())
+    (log / "_last_checkpoint").write_text(json.dumps({**hint, "version": hint["version"] + old}))
+    for version in range(old):
+        (log / f"{version:020d}.json").write_text("{}")
+
+
+class MappedFileIO(PyArrowFileIO):
+    """Files of ``s3://bucket/`` in the directory of the property ``directory``, for PyIceberg to write."""
+
+    def new_input(self, location: str) -> PyArrowFile:
+        """See :class:`pyiceberg.io.FileIO`."""
+        path = Path(self.properties["directory"], location.removeprefix(BUCKET))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return PyArrowFile(location=location, path=str(path), fs=LocalFileSystem())
+
+    new_output = new_input
+
+
 def write_manifests(root: Path, count: int) -> Path:
-    """An Iceberg table of ``count`` manifests; its directory."""
+    """An Iceberg table of ``count`` manifests, whose metadata say that it is in the bucket; its local directory."""
+    import pyarrow as pa
+    from pyiceberg.catalog.memory import InMemoryCatalog
+
+    implementation = {"py-io-impl": f"{__spec__.name if __spec__ else __name__}.MappedFileIO", "directory": str(root)}
+    catalog = InMemoryCatalog("local", warehouse=BUCKET, **implementation)
+    catalog.create_namespace("n")
+    schema = pa.schema([("x", pa.int64())])
+    properties = {"commit.manifest-merge.enabled": "false"}
+    table = catalog.create_table("n.t", schema, f"{BUCKET}manifests{count}", properties=properties)
+    with table.transaction() as transaction:
+        for i in range(count):
+            transaction.append(pa.table({"x": [i]}))
+    return root / f"manifests{count}"
+
+
+def measure(server: Server, location: str, small: str, code: str) -> tuple[float, int, int]:
+    """Seconds, requests and the longest chain of one run, as the server saw them."""
+    argument = json.dumps([location, small, server.options, code])
+    server.tell(f"start {DELAY}")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, argument], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    requests, chain = server.tell("stop")
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip().splitlines()[-1])
+    time.sleep(0.1)
+    return float(done.stdout.strip().splitlines()[-1]), requests, chain
+
+
+def measured(server: Server, name: str, location: str, small: str, readers: dict[str, str]) -> list[list[str]]:
+    """The rows of one table: the readers take turns."""
+    runs: dict[str, list[tuple[float, int, int]]] = {reader: [] for reader in readers}
+    refused: dict[str, str] = {}
+    for _ in range(ROUNDS):
+        for reader, code in readers.items():
+            try:
+                if reader not in refused:
+                    runs[reader].append(measure(server, location, small, code))
+            except RuntimeError as error:
+                refused[reader] = str(error)
+                print(f"{name}: {reader} refuses: {error}", file=sys.stderr)
+    medians = {reader: statistics.median(run[0] for run in found) for reader, found in runs.items() if found}
+    peers = [seconds for reader, seconds in medians.items() if not reader.startswith("tableformats")]
+    rows = []
+    for reader, seconds in medians.items():
+        is_ours = reader.startswith("tableformats")
+        share = f"{100 * seconds / min(peers):.0f} %" if peers and is_ours else "–"
+        rows.append([name, reader, f"{seconds:.3f}", share, *map(str, runs[reader][-1][1:])])
+    return rows
+
+
+def tables(root: Path) -> list[tuple[str, str, str, dict[str, str]]]:
+    """What is measured: its name, location, and a small local table for the same code; and the readers."""
+    write_commits(root / "commits205", 205)
+    write_commits(root / "checkpoint200", 205, checkpoint_at=200)
+    write_old_commits(root / "old4500", 4500)
+    write_commits(root / "small", 12, checkpoint_at=10)
+    write_manifests(root, 50)
+    local = write_local_manifests(root / "local")
+    found = [
+        (name, BUCKET + folder, str(root / "small"), READERS["delta"])
+        for name, folder in [
+            ("Delta, 205 commits", "commits205"),
+            ("Delta, 200 commits, a checkpoint, 5 commits", "checkpoint200"),
+            ("Delta, 4,500 old commits, a checkpoint, 10 commits", "old4500"),
+        ]
+    ]
+    newest = max((root / "manifests50" / "metadata").glob("*.metadata.json")).name
+    file = f"{BUCKET}manifests50/metadata/{newest}"
+    found.append(("Iceberg, 50 manifests, by directory", f"{BUCKET}manifests50", local, READERS["directory"]))
+    small = str(max(Path(local, "metadata").glob("*.metadata.json")))
+    return [*found, ("Iceberg, 50 manifests, by metadata.json", file, small, READERS["metadata.json"])]
+
+
+def write_local_manifests(root: Path) -> str:
+    """A small Iceberg table that is where its metadata say."""
     import pyarrow as pa
     from pyiceberg.catalog.memory import InMemoryCatalog
 
     catalog = InMemoryCatalog("local", warehouse=str(root))
     catalog.create_namespace("n")
-    schema = pa.schema([("x", pa.int64())])
-    table = catalog.create_table("n.t", schema, properties={"commit.manifest-merge.enabled": "false"})
-    with table.transaction() as transaction:
-        for i in range(count):
-            transaction.append(pa.table({"x": [i]}))
-    return Path(table.location().removeprefix("file://"))
-
-
-def measure(server: Server, location: str, small: Path, code: str) -> tuple[float, int, int]:
-    """Median seconds, and the requests and the longest chain of the last run, as the server saw them."""
-    argument = json.dumps([location, str(small), server.options, code])
-    seconds = []
-    for _ in range(ROUNDS):
-        server.tell(f"start {DELAY}")
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, argument], cwd=ROOT, capture_output=True, text=True, check=False
-        )
-        requests, chain = server.tell("stop")
-        if done.returncode:
-            raise RuntimeError(done.stderr.strip().splitlines()[-1])
-        seconds.append(float(done.stdout.strip().splitlines()[-1]))
-        time.sleep(0.1)
-    return statistics.median(seconds), requests, chain
+    table = catalog.create_table("n.t", pa.schema([("x", pa.int64())]))
+    table.append(pa.table({"x": [1]}))
+    return table.location().removeprefix("file://")
 
 
 def main() -> None:
-    """Print a table of all cases."""
+    """Print a table of all cases, and write it where asked to."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the figures into docs/measured/stores.md")
+    arguments = parser.parse_args()
     server = Server()
+    rows = []
     with tempfile.TemporaryDirectory() as directory:
-        root = Path(directory)
-        write_commits(root / "commits205", 205)
-        write_commits(root / "checkpoint200", 201, checkpoint_at=190)
-        iceberg = write_manifests(root / "warehouse", 50)
-        write_commits(root / "small", 12, checkpoint_at=10)
-        small = {"delta": root / "small", "iceberg": iceberg}
-        cases = [("delta", root / "commits205"), ("delta", root / "checkpoint200"), ("iceberg", iceberg)]
-        print("| Table | Reader | seconds | requests | longest chain |\n|-|-|--:|--:|--:|")
-        for kind, folder in cases:
-            server.tell(f"upload {folder}")
-            for reader, code in READERS[kind].items():
-                try:
-                    found = measure(server, f"s3://bucket/{folder.name}", small[kind], code)
-                    print(f"| {folder.name} | {reader} | {found[0]:.2f} | {found[1]} | {found[2]} |", flush=True)
-                except RuntimeError as error:
-                    print(f"| {folder.name} | {reader} | {error} | | |", flush=True)
+        cases = tables(Path(directory))
+        for folder in ("commits205", "checkpoint200", "old4500", "manifests50"):
+            server.tell(f"upload {Path(directory) / folder}")
+        for name, location, small, readers in cases:
+            rows += measured(server, name, location, small, readers)
     server.close()
+    head = ["Table", "Reader", "seconds", "of the best peer", "requests", "longest chain"]
+    text = f"Measured {time.strftime('%Y-%m-%d')}, {machine()}. {versions()}\n\n{markdown(head, rows)}"
+    print(text)
+    if arguments.write:
+        PAGE.write_text(document_with(PAGE.read_text("utf-8"), text), "utf-8")
 
 
 if __name__ == "__main__":

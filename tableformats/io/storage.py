@@ -196,19 +196,6 @@ class Storage(Portable):
             self.limits.check("metadata_bytes", wanted, "bytes", path=path)
             return bytes(source.read_at(wanted, offset))
 
-    def read_if_there(self, path: str) -> bytes | None:
-        """:meth:`read_bytes` of a whole remote file; None where there is no such file. Asked once while opening."""
-
-        def read() -> bytes | None:
-            waited_for = self.meter.chain
-            try:
-                return self.read_bytes(path)
-            except FileNotFoundError:
-                self.meter.count(waited_for, 0)
-                return None
-
-        return self._asked_once("bytes", path, read)
-
     def read_into(self, path: str, allocate: Callable[[int], memoryview]) -> memoryview:
         """The bytes of an absolute path, in memory that the caller gives.
 
@@ -304,7 +291,8 @@ class Storage(Portable):
     ) -> Iterator[None]:
         """Within this context remote files are being read before they are asked for, all together.
 
-        Nothing happens for local files. A file that nobody asks for was read in vain.
+        Nothing happens for local files, nor for what a context around this one reads already. A file that nobody asks
+        for was read in vain.
 
         Parameters
         ----------
@@ -330,8 +318,12 @@ class Storage(Portable):
                     wanted[file.path] = file.size, partial(self._request, file.path, 0, None, base)
             elif (*key, "tail") not in self._recent:
                 wanted[file.path, "tail"] = TAIL_BYTES, partial(self._request_tail, file.path, base)
-        wanted = {key: work for key, work in wanted.items() if scheme_of(key if isinstance(key, str) else key[0])}  # type: ignore[index]
-        ahead = ReadAhead(wanted, self.store_of(self.root).max_concurrency)
+        for name in list(wanted):
+            is_local = scheme_of(name if isinstance(name, str) else name[0]) is None  # type: ignore[index]
+            if is_local or any(name in ahead for ahead in self._ahead):
+                del wanted[name]
+        most = self.store_of(self.root).concurrency
+        ahead = ReadAhead(wanted, most.large, most.small)
         self._ahead = (*self._ahead, ahead)
         try:
             yield
@@ -414,6 +406,10 @@ class Storage(Portable):
             self.meter.count(waited_for, 0)
             yield page or ()
             waited_for, is_first = self.meter.chain, False
+
+    def first_page(self, path: str) -> Sequence[FileInfo]:
+        """The first of :meth:`pages`; all files of a local directory. Asked once while a table is opened."""
+        return self._asked_once("page", path, lambda: next(iter(self.pages(path)), ()))
 
     def is_file(self, path: str) -> bool:
         """Whether a file is at an absolute path."""

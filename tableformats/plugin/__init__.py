@@ -46,7 +46,6 @@ from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_t
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
 from ..limits import DEFAULT_LIMITS, Limits
 from ..runtime.concurrency import cached_property, free_after_fork
-from ..runtime.io_threads import both
 from ..runtime.threads import ahead, bundles, in_order, runs, thread_count
 from ..schema import (
     EXACT,
@@ -157,7 +156,6 @@ __all__ = [
     "arrow_field",
     "arrow_type",
     "bundles",
-    "both",
     "cached_property",
     "common_move",
     "compute",

@@ -13,14 +13,15 @@ from typing import Generic, TypeVar
 
 from .concurrency import free_after_fork
 
-__all__ = ["ReadAhead", "at_once", "both"]
+__all__ = ["ReadAhead", "at_once"]
 
 Answer = TypeVar("Answer")
-Other = TypeVar("Other")
 Request = tuple[int, Callable[[], Answer]]
 """About how many bytes an answer has, and what asks for it."""
 MAX_BYTES_AHEAD = 256 << 20
 """Answers that wait to be taken have about so many bytes at most; a single one may have more."""
+SMALL_BYTES = 128 << 10
+"""Requests for at most so many bytes take the time of a round trip, not of the bytes: more of them run at once."""
 
 
 class _Pools:
@@ -54,6 +55,8 @@ class ReadAhead(Generic[Answer]):
         What is asked for, by key.
     concurrency : int
         The most requests at once.
+    small_concurrency : int
+        The most at once where all are of at most :data:`SMALL_BYTES`. In a mixture each request takes its share.
     most_bytes : int
         No request is sent while the answers that were not taken have so many bytes.
     """
@@ -62,14 +65,16 @@ class ReadAhead(Generic[Answer]):
         self,
         requests: Mapping[Hashable, Request[Answer]],
         concurrency: int,
+        small_concurrency: int = 0,
         most_bytes: int = MAX_BYTES_AHEAD,
     ) -> None:
         self._lock = Lock()
         self._waiting = dict(requests)
         self._sent: dict[Hashable, tuple[int, Future[Answer]]] = {}
-        self._running = 0
         self._bytes = 0
-        self._concurrency = concurrency
+        # Shares are whole numbers: a small request takes one for each large request that may run.
+        self._small, self._large = concurrency, max(concurrency, small_concurrency)
+        self._free = self._small * self._large
         self._most_bytes = most_bytes
         free_after_fork(self)
         with self._lock:
@@ -78,6 +83,10 @@ class ReadAhead(Generic[Answer]):
     def after_fork(self) -> None:
         """Forget everything: the threads that were to answer are the parent's."""
         self._waiting, self._sent = {}, {}
+
+    def __contains__(self, key: Hashable) -> bool:
+        with self._lock:
+            return key in self._waiting or key in self._sent
 
     def take(self, key: Hashable) -> Future[Answer] | None:
         """The answer of ``key``, once. None: it was not asked for, or not yet; then nobody will."""
@@ -99,18 +108,19 @@ class ReadAhead(Generic[Answer]):
 
     def _send(self) -> None:
         """Send what may be sent; the lock is held."""
-        while self._waiting and self._running < self._concurrency:
+        while self._waiting:
             key, (size, work) = next(iter(self._waiting.items()))
-            if self._bytes and self._bytes + size > self._most_bytes:
+            share = self._small if size <= SMALL_BYTES else self._large
+            if share > self._free or (self._bytes and self._bytes + size > self._most_bytes):
                 return
             del self._waiting[key]
-            self._running += 1
+            self._free -= share
             self._bytes += size
             future: Future[Answer] = Future()
             self._sent[key] = size, future
-            _POOLS.of(self._concurrency).submit(self._answer, future, work)
+            _POOLS.of(self._large).submit(self._answer, future, work, share)
 
-    def _answer(self, future: Future[Answer], work: Callable[[], Answer]) -> None:
+    def _answer(self, future: Future[Answer], work: Callable[[], Answer], share: int) -> None:
         """Runs on a thread of the pool."""
         try:
             if future.set_running_or_notify_cancel():
@@ -120,7 +130,7 @@ class ReadAhead(Generic[Answer]):
                     future.set_exception(error)
         finally:
             with self._lock:
-                self._running -= 1
+                self._free += share
                 self._send()
 
 
@@ -130,10 +140,3 @@ def at_once(calls: Sequence[Callable[[], Answer]], on_threads: bool = True) -> l
         return [call() for call in calls]
     with ThreadPoolExecutor(len(calls), thread_name_prefix="tableformats") as pool:
         return [future.result() for future in [pool.submit(call) for call in calls]]
-
-
-def both(first: Callable[[], Answer], second: Callable[[], Other]) -> tuple[Answer, Other]:
-    """The results of two calls that run at once. The first error is raised."""
-    with ThreadPoolExecutor(1, thread_name_prefix="tableformats") as pool:
-        other = pool.submit(second)
-        return first(), other.result()

@@ -14,7 +14,7 @@ MUTANTS = (
     # ---- log discovery ----------------------------------------------------------------------------------------------
     Mutant(
         "part-of-a-checkpoint-is-one",
-        "delta:_listing_of",
+        "delta:listing_of",
         "len(found) == count and min(found) == 1 and max(found) == count",
         "found",
         "an incomplete multi-part checkpoint is taken",
@@ -22,7 +22,7 @@ MUTANTS = (
     ),
     Mutant(
         "empty-files-count",
-        "delta:_listing_of",
+        "delta:listing_of",
         "elif info.size == 0:",
         "elif info.size < 0:",
         "a checkpoint of 0 bytes is taken",

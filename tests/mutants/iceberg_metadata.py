@@ -327,7 +327,7 @@ MUTANTS = (
     ),
     Mutant(
         "stale-hints-are-final",
-        "iceberg:_choose",
+        "iceberg:_newest",
         "while newest + 1 in by_number: newest += 1",
         "",
         "a version hint that is behind is final",

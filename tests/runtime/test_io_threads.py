@@ -6,10 +6,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Hashable
+from functools import partial
 
 import pytest
 
-from tableformats.runtime.io_threads import ReadAhead, at_once, both
+from tableformats.runtime.io_threads import SMALL_BYTES, ReadAhead, at_once
 
 
 def requests(count: int, work: Callable[[int], int], size: int = 1) -> dict[Hashable, tuple[int, Callable[[], int]]]:
@@ -44,6 +45,28 @@ def test_no_more_requests_at_once_than_allowed() -> None:
     while done < 30 and time.monotonic() < deadline:
         time.sleep(0.01)
     assert done == 30 and 1 < most <= 5
+
+
+@pytest.mark.parametrize("sizes", [[1] * 30, [SMALL_BYTES] * 30, [SMALL_BYTES + 1] * 30, [1, 1 << 20] * 15])
+def test_more_small_requests_than_large_ones_run_at_once(sizes: list[int]) -> None:
+    lock, running, most, done = threading.Lock(), 0.0, 0.0, 0
+
+    def work(share: float) -> None:
+        nonlocal running, most, done
+        with lock:
+            running += share
+            most = max(most, running)
+        time.sleep(0.01)
+        with lock:
+            running -= share
+            done += 1
+
+    wanted = {i: (size, partial(work, 1 / 8 if size <= SMALL_BYTES else 1 / 2)) for i, size in enumerate(sizes)}
+    ReadAhead(wanted, 2, 8)
+    deadline = time.monotonic() + 20
+    while done < len(sizes) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert done == len(sizes) and 0.5 < most <= 1 + 1e-9
 
 
 def test_answers_that_nobody_takes_hold_the_next_requests_back() -> None:
@@ -98,4 +121,3 @@ def test_calls_at_once() -> None:
     barrier = threading.Barrier(2)
     assert len(at_once([lambda: barrier.wait(5), lambda: barrier.wait(5)])) == 2
     assert at_once([lambda: 1, lambda: 2], on_threads=False) == [1, 2]
-    assert both(lambda: barrier.wait(5) >= 0, lambda: barrier.wait(5) >= 0) == (True, True)

@@ -24,8 +24,9 @@ class DeltaFormat(TableFormat):
     option_names = frozenset({"partition_time_zone"})
 
     def detect(self, storage: Storage, options: OpenOptions) -> bool:
-        """Whether the directory has a ``_delta_log``."""
-        return storage.is_dir(storage.join(LOG_DIRECTORY))
+        """Whether the directory has a ``_delta_log``; in a remote store, whether files are in it."""
+        log = storage.join(LOG_DIRECTORY)
+        return storage.is_dir(log) if storage.is_local else bool(storage.first_page(log))
 
     def open(self, storage: Storage, options: OpenOptions) -> DeltaTable:
         """Open the table at ``storage.root``. The log is listed when a snapshot is requested.
@@ -46,7 +47,9 @@ class DeltaFormat(TableFormat):
                 storage.relocate(old, new)
         from .table import DeltaTable
 
-        return DeltaTable(storage, options.cache, _zone(options.format_options.get("partition_time_zone")))
+        zone = _zone(options.format_options.get("partition_time_zone"))
+        first_page = () if storage.is_local else storage.first_page(storage.join(LOG_DIRECTORY))
+        return DeltaTable(storage, options.cache, zone, first_page)
 
 
 def _zone(name: object) -> str | None:

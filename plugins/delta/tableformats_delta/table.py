@@ -5,7 +5,8 @@ Source: Delta PROTOCOL.md, "Delta Table Specification", "In-Commit Timestamps".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,14 +14,15 @@ from typing import TYPE_CHECKING, Any
 from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, SnapshotSelector, TableNotFoundError
 
 from .log.history import CommitTimes, history_table
-from .log.listing import Checkpoint, LogListing, LogSegment, list_log, list_newest
+from .log.listing import Checkpoint, LogListing, LogSegment, list_log
+from .log.remote_log import RemoteLog
 from .snapshot.delta_snapshot import DeltaSnapshot
-from .snapshot.table_state import TableState, load_state
+from .snapshot.table_state import TableState, load_state, reading_state_ahead
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import Storage
+    from tableformats.plugin import FileInfo, Storage
 
     from .changes.change_batches import DeltaChanges
 
@@ -38,20 +40,30 @@ class DeltaTable(FormatTable):
         Keeps decoded commits and checkpoints.
     partition_time_zone : str, optional
         The zone of partition values that are timestamps without one. None: UTC.
+    first_page : sequence of FileInfo
+        The first page of a listing of a remote log; see :class:`RemoteLog`.
     """
 
     format = "delta"
 
-    def __init__(self, storage: Storage, cache: MetadataCache, partition_time_zone: str | None = None) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        cache: MetadataCache,
+        partition_time_zone: str | None = None,
+        first_page: Sequence[FileInfo] = (),
+    ) -> None:
         self._storage = storage
         self._cache = cache
         self.location = storage.root
         self._partition_time_zone = partition_time_zone
+        self._remote_log = None if storage.is_local else RemoteLog(storage, first_page)
 
     def snapshot(self, selector: SnapshotSelector) -> DeltaSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.snapshot`."""
-        is_newest = selector == SnapshotSelector()
-        listing = self._checked(list_newest(self._storage)) if is_newest else self._listing()
+        if selector == SnapshotSelector() and self._remote_log is not None:
+            return self._newest(self._remote_log)
+        listing = self._listing()
         if selector.branch is not None or selector.tag is not None:
             raise listing.not_found("Delta tables have no branches and no tags")
         if selector.timestamp_ms is not None:
@@ -61,6 +73,18 @@ class DeltaTable(FormatTable):
         else:
             version = listing.latest
         return self._at(listing, version)
+
+    def _newest(self, log: RemoteLog) -> DeltaSnapshot:
+        """The newest version. What it was made of when the log was listed last is read while the log is listed."""
+        with ExitStack() as reading:
+            expected = log.expected
+            if expected is not None:
+                reading.enter_context(reading_state_ahead(self._storage, expected, self._cache))
+            listing = self._checked(log.newest())
+            segment = listing.segment(listing.latest)
+            if expected is not None and not segment.extends(expected):  # the files may be others of the same names
+                reading.close()
+            return self._snapshot(listing, segment)
 
     def update(self, snapshot: FormatSnapshot) -> FormatSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.update`: reads only the commits after ``snapshot``."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tableformats.plugin import OpenOptions, TableFormat
 
-from .metadata.locate import is_metadata_name, list_metadata
+from .metadata.locate import is_metadata_name
 
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
@@ -28,7 +28,7 @@ class IcebergFormat(TableFormat):
         """Whether the root is a metadata file (``*.metadata.json`` or its gzip names), or has one in ``metadata/``."""
         if is_metadata_name(storage.root):
             return not storage.is_local or storage.is_file(storage.root)  # reading a remote file says if it is there
-        return any(is_metadata_name(info.name) for info in list_metadata(storage)[0])
+        return any(is_metadata_name(info.name) for info in storage.list(storage.join("metadata")))
 
     def open(self, storage: Storage, options: OpenOptions) -> IcebergTable:
         """See :meth:`tableformats.plugin.TableFormat.open`."""

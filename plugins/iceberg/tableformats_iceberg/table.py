@@ -17,7 +17,7 @@ from tableformats.plugin import (
 
 from .files.table_files import TableFiles
 from .metadata.lineage import is_parent_expired, snapshots_after, snapshots_from
-from .metadata.locate import locate
+from .metadata.locate import locate, reading_newest_ahead
 from .metadata.table_metadata import Reference, Snapshot, TableMetadata, read_metadata
 from .snapshot import IcebergSnapshot
 
@@ -47,8 +47,9 @@ class IcebergTable(FormatTable):
     @classmethod
     def at(cls, storage: Storage, options: OpenOptions) -> IcebergTable:
         """Open the table at ``storage.root``. Raises as :meth:`tableformats.plugin.TableFormat.open` does."""
-        located = locate(storage)
-        metadata = read_metadata(storage, located.metadata_path)
+        with reading_newest_ahead(storage):
+            located = locate(storage)
+            metadata = read_metadata(storage, located.metadata_path)
         return cls(TableFiles(storage, metadata.location, located.directory, options.relocate, options.cache), metadata)
 
     def snapshot(self, selector: SnapshotSelector) -> IcebergSnapshot:

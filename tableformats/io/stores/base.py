@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["FileInfo", "ObjectStore", "PutOutcome"]
+__all__ = ["Concurrency", "FileInfo", "ObjectStore", "PutOutcome"]
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,14 @@ class FileInfo:
     path: str
     size: int
     mtime_ms: int
+
+
+@dataclass(frozen=True)
+class Concurrency:
+    """The most requests that are sent to a store at once: of those for many bytes, and where all are for few bytes."""
+
+    large: int = 32
+    small: int = 128
 
 
 class PutOutcome(Enum):
@@ -38,7 +46,7 @@ class ObjectStore(ABC):
     the store fails or refuses.
     """
 
-    max_concurrency: int = 32
+    concurrency = Concurrency()
     """The most requests that are sent to the store at once."""
 
     @abstractmethod

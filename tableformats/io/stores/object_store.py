@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import StoreConnectionError, StoreError, StoreTimeoutError, TableFormatsError, UnsupportedFeatureError
 from ..redaction import Redactor
 from .addresses import Address
-from .base import FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
+from .base import Concurrency, FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
 from .faults import fault_of
 from .options import StoreOptions, parse_options
 from .profiles import profile_settings
@@ -48,7 +48,7 @@ def open_object_store(address: Address, given: Mapping[str, Any], redactor: Reda
             path=address.root,
             hint="Check storage_options; docs/stores.md lists them",
         ) from None
-    return ObstoreStore(client, address, redactor, options.max_concurrency)
+    return ObstoreStore(client, address, redactor, options.concurrency)
 
 
 def _with_profile(options: StoreOptions, path: str) -> Any:
@@ -98,11 +98,11 @@ def _client(address: Address, options: StoreOptions, provider: Any) -> Client:
 class ObstoreStore(ObjectStore):
     """One bucket, container or host, through an obstore client. It is safe in several threads."""
 
-    def __init__(self, client: Client, address: Address, redactor: Redactor, max_concurrency: int) -> None:
+    def __init__(self, client: Client, address: Address, redactor: Redactor, concurrency: Concurrency) -> None:
         self._client = client
         self._address = address
         self._redactor = redactor
-        self.max_concurrency = max_concurrency
+        self.concurrency = concurrency
 
     def __repr__(self) -> str:
         return f"ObstoreStore({self._address.root!r})"

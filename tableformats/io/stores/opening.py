@@ -41,5 +41,5 @@ def open_store(uri: str, options: Mapping[str, Any], redactor: Redactor) -> Obje
         store = store_of_object(filesystem, address.root if address else uri, redactor)
     else:
         store = open_file_system(uri, others, redactor)
-    store.max_concurrency = concurrency_of(options, uri)
+    store.concurrency = concurrency_of(options, uri)
     return store

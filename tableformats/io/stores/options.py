@@ -15,11 +15,11 @@ from datetime import timedelta
 from typing import Any
 
 from ...errors import TableFormatsError, UnsupportedFeatureError
+from .base import Concurrency
 from .option_names import ALIASES, CLIENT, IGNORED, NATIVE, PREFIXES, RETRY, is_of_another_service
 
-__all__ = ["DEFAULT_CONCURRENCY", "OWN_OPTIONS", "StoreOptions", "concurrency_of", "parse_options"]
+__all__ = ["OWN_OPTIONS", "StoreOptions", "concurrency_of", "parse_options"]
 
-DEFAULT_CONCURRENCY = 32
 MAX_CONCURRENCY = 1024
 OWN_OPTIONS = frozenset(("max_concurrency", "filesystem"))
 """Options that are ours, for stores of every kind."""
@@ -41,7 +41,7 @@ class StoreOptions:
     ----------
     profile : str or None
         The AWS profile to take credentials from.
-    max_concurrency : int
+    concurrency : Concurrency
         The most requests at once.
     """
 
@@ -49,7 +49,7 @@ class StoreOptions:
     client: dict[str, Any] = field(default_factory=dict, repr=False)
     retry: dict[str, Any] = field(default_factory=dict)
     profile: str | None = None
-    max_concurrency: int = DEFAULT_CONCURRENCY
+    concurrency: Concurrency = field(default_factory=Concurrency)
 
 
 def parse_options(service: str, given: Mapping[str, Any], path: str) -> StoreOptions:
@@ -79,9 +79,11 @@ def parse_options(service: str, given: Mapping[str, Any], path: str) -> StoreOpt
         raise TableFormatsError(f"a storage option has a wrong value: {error}", path=path) from None
 
 
-def concurrency_of(given: Mapping[str, Any], path: str) -> int:
-    """The option ``max_concurrency``. Raises TableFormatsError."""
-    value = given.get("max_concurrency", DEFAULT_CONCURRENCY)
+def concurrency_of(given: Mapping[str, Any], path: str) -> Concurrency:
+    """The option ``max_concurrency``, which holds for requests of any size. Raises TableFormatsError."""
+    value = given.get("max_concurrency")
+    if value is None:
+        return Concurrency()
     try:
         count = int(value)
     except (ValueError, TypeError):
@@ -90,7 +92,7 @@ def concurrency_of(given: Mapping[str, Any], path: str) -> int:
         raise TableFormatsError(
             f"max_concurrency is a number from 1 to {MAX_CONCURRENCY}", path=path, field="max_concurrency"
         )
-    return count
+    return Concurrency(count, count)
 
 
 def _flat(given: Mapping[str, Any], service: str, path: str) -> Iterator[tuple[str, Any]]:
@@ -148,7 +150,7 @@ def _unknown(service: str, name: str, path: str) -> TableFormatsError:
 
 
 def _settled(service: str, found: dict[str, Any], given: Mapping[str, Any]) -> StoreOptions:
-    options = StoreOptions(max_concurrency=concurrency_of(given, ""))
+    options = StoreOptions(concurrency=concurrency_of(given, ""))
     _special(service, found, options)
     for name, value in found.items():
         if name in _DURATIONS:

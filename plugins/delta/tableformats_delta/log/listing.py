@@ -1,23 +1,20 @@
 """Lists the log: its commits, complete checkpoints and other files, and which of them make a version.
 
-The hint ``_last_checkpoint`` only shortens the listing of a long remote log (:func:`list_newest`), so it cannot
-mislead. Names that do not match exactly (``.tmp``, staged commits, ``.x.json.crc``) are ignored. Source: Delta
+Names that do not match exactly (``.tmp``, staged commits, ``.x.json.crc``) are ignored. Source: Delta
 PROTOCOL.md, "Delta Log Entries", "Checkpoints", "Log Compaction Files", "Version Checksum File", "Last Checkpoint
 File".
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from tableformats.plugin import CorruptMetadataError, SnapshotNotFoundError, cached_property, missing_file
 
-from .names import LAST_CHECKPOINT, LOG_DIRECTORY
+from .names import LOG_DIRECTORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,19 +22,18 @@ if TYPE_CHECKING:
     from tableformats.plugin import FileInfo, Storage
 
 __all__ = [
+    "MAX_VERSION",
     "Checkpoint",
     "LogFile",
     "LogListing",
     "LogSegment",
     "list_log",
-    "list_newest",
+    "listing_of",
     "read_log_file",
     "read_log_file_into",
 ]
 
-_MAX_VERSION = 2**63 - 1
-_LONG_LOG = 900
-"""A page of a listing with fewer files is the only one; stores give up to 1,000 keys, also of other files."""
+MAX_VERSION = 2**63 - 1
 _MAX_TAIL_FILES = 128
 """An update with more files after its checkpoint than this starts again, from a newer checkpoint where there is one."""
 
@@ -268,40 +264,7 @@ def list_log(storage: Storage, since: int | None = None) -> LogListing:
         Only files of this version and newer ones.
     """
     after = None if since is None else f"{since:020d}"
-    return _listing_of(storage, (info for page in _log_pages(storage, after) for info in page))
-
-
-def list_newest(storage: Storage) -> LogListing:
-    """List what the newest version needs, and maybe more.
-
-    A long remote log is listed in pages, one after the other. So the hint ``_last_checkpoint`` is read beside the first
-    page, and the other pages before the checkpoint that it names are left out. The hint decides nothing else: unless
-    there is a complete checkpoint from that version on, the whole log is listed.
-    """
-    if storage.is_local:
-        return list_log(storage)
-    hint = f"{storage.join(LOG_DIRECTORY)}/{LAST_CHECKPOINT}"
-    with storage.reading_ahead([(hint, 1)]):
-        pages = _log_pages(storage, None)
-        first = next(pages, ())
-        last = first[-1].name if len(first) >= _LONG_LOG else ""
-        version = _hinted_version(storage, hint) if last else None
-    if version is not None and last < f"{version:020d}":
-        listing = list_log(storage, version)
-        if any(found >= version for found in listing.checkpoints):
-            return listing
-    return _listing_of(storage, chain(first, (info for page in pages for info in page)))
-
-
-def _hinted_version(storage: Storage, path: str) -> int | None:
-    """The version of the hint; None where it is absent, damaged or cannot be read."""
-    try:
-        content = json.loads(storage.read_bytes(path))
-    except (OSError, ValueError, RecursionError):  # a fault of the store will show in the listing too
-        return None
-    version = content.get("version") if isinstance(content, dict) else None
-    is_version = isinstance(version, int) and not isinstance(version, bool) and 0 <= version <= _MAX_VERSION
-    return version if is_version else None
+    return listing_of(storage, (info for page in _log_pages(storage, after) for info in page))
 
 
 def _log_pages(storage: Storage, after: str | None) -> Iterator[Sequence[FileInfo]]:
@@ -312,7 +275,8 @@ def _log_pages(storage: Storage, after: str | None) -> Iterator[Sequence[FileInf
             return
 
 
-def _listing_of(storage: Storage, infos: Iterable[FileInfo]) -> LogListing:
+def listing_of(storage: Storage, infos: Iterable[FileInfo]) -> LogListing:
+    """The files of the log among ``infos``; see :func:`list_log`."""
     listing = LogListing(storage.join(LOG_DIRECTORY))
     parts: dict[tuple[int, int], dict[int, LogFile]] = {}
     v2: dict[int, Checkpoint] = {}
@@ -347,7 +311,7 @@ def _listing_of(storage: Storage, infos: Iterable[FileInfo]) -> LogListing:
 
 def _log_file(info: FileInfo, match: re.Match[str], group: int = 1) -> LogFile | None:
     version = int(match.group(group))
-    return LogFile(version, info.path, info.size, info.mtime_ms) if version <= _MAX_VERSION else None
+    return LogFile(version, info.path, info.size, info.mtime_ms) if version <= MAX_VERSION else None
 
 
 def read_log_file(storage: Storage, path: str) -> bytes:

@@ -8,6 +8,7 @@ Metadata", "Protocol Evolution", "Version Checksum File".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from ..schema.table_metadata import TableMetadata
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
 
-__all__ = ["TableState", "load_state"]
+__all__ = ["TableState", "load_state", "reading_state_ahead"]
 
 _RUN_BYTES = 4 << 20
 _RUN_FILES = 64
@@ -85,12 +86,22 @@ def load_state(
         The log or the schema exceeds a limit.
     """
     cache = cache or MetadataCache(0)
-    if storage.is_local:
+    with reading_state_ahead(storage, segment, cache, older):
         return _loaded(storage, segment, cache, older)
+
+
+@contextmanager
+def reading_state_ahead(
+    storage: Storage, segment: LogSegment, cache: MetadataCache, older: TableState | None = None
+) -> Iterator[None]:
+    """Within this context a remote store is being asked for what :func:`load_state` needs, all at once."""
+    if storage.is_local:
+        yield
+        return
     is_known = segment.checkpoint is None or older is not None or cache.find(segment.checkpoint) is not None
     checkpoint = () if is_known else segment.checkpoint.files  # type: ignore[union-attr]
     with reading_checkpoint_ahead(storage, checkpoint, _files_ahead(segment, cache, older)):
-        return _loaded(storage, segment, cache, older)
+        yield
 
 
 def _files_ahead(segment: LogSegment, cache: MetadataCache, older: TableState | None) -> list[tuple[str, int]]:

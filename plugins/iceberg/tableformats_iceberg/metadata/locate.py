@@ -10,15 +10,17 @@ JSON files".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CorruptMetadataError, TableNotFoundError, both
+from tableformats.plugin import CorruptMetadataError, TableNotFoundError
 
 if TYPE_CHECKING:
     from tableformats.plugin import FileInfo, Storage
 
-__all__ = ["Located", "is_metadata_name", "list_metadata", "locate"]
+__all__ = ["Located", "is_metadata_name", "locate", "reading_newest_ahead"]
 
 HINT = "version-hint.text"
 MAX_HINT_BYTES = 1024
@@ -50,12 +52,11 @@ def locate(storage: Storage) -> Located:
         Several files have the newest version, and no hint decides.
     """
     root = storage.root
-    # A remote file is read without a look if it is there, and a directory is listed without one.
-    if storage.is_file(root) if storage.is_local else is_metadata_name(root):
+    if _is_metadata_file(storage):
         return _at_file(root)
     if storage.is_local:
         storage.require_root()
-    files, hint = list_metadata(storage)
+    files = storage.list(storage.join("metadata"))
     candidates = [info for info in files if is_metadata_name(info.name)]
     if not candidates:
         if not storage.is_local and storage.is_file(root):
@@ -63,7 +64,12 @@ def locate(storage: Storage) -> Located:
         raise TableNotFoundError(
             "the directory holds no Iceberg table: no metadata/*.metadata.json", path=root, hint="Check the path"
         )
-    return Located(_choose(candidates, hint, root).path, root)
+    return Located(_choose(candidates, _hint_in(storage, files), root).path, root)
+
+
+def _is_metadata_file(storage: Storage) -> bool:
+    """A remote file is read without a look if it is there, and a directory is listed without one."""
+    return storage.is_file(storage.root) if storage.is_local else is_metadata_name(storage.root)
 
 
 def _at_file(path: str) -> Located:
@@ -72,47 +78,55 @@ def _at_file(path: str) -> Located:
     return Located(path, parent.rpartition("/")[0] if in_metadata else parent)
 
 
-def list_metadata(storage: Storage) -> tuple[list[FileInfo], str]:
-    """The files of the directory ``metadata``, and the text of the hint file.
-
-    The text is empty where there is no such file, or it is empty or too large. From a remote store it is read while
-    the directory is listed; a hint that is older than the listing is followed upwards.
-    """
-    folder = storage.join("metadata")
-    path = f"{folder}/{HINT}"
-    if not storage.is_local:
-        files, text = both(lambda: storage.list(folder), lambda: storage.read_if_there(path))
-        return files, "" if text is None or len(text) > MAX_HINT_BYTES else _text(text)
-    files = storage.list(folder)
+def _hint_in(storage: Storage, files: list[FileInfo]) -> str:
+    """The text of the hint file; empty where there is none, or it is empty or too large."""
     hint = next((info for info in files if info.name == HINT), None)
     if hint is None or not 0 < hint.size <= MAX_HINT_BYTES:
-        return files, ""
-    return files, _text(storage.read_bytes(path))
+        return ""
+    return storage.read_bytes(hint.path).decode(errors="replace").strip()
 
 
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace").strip()
+@contextmanager
+def reading_newest_ahead(storage: Storage) -> Iterator[None]:
+    """While a remote table is opened: its hint is being read, and the file that is the newest if there is no hint."""
+    if storage.is_local or _is_metadata_file(storage):
+        yield
+        return
+    files = storage.list(storage.join("metadata"))  # asked once while a table is opened
+    newest = _newest([info for info in files if is_metadata_name(info.name)], "")
+    hint = [info for info in files if info.name == HINT and 0 < info.size <= MAX_HINT_BYTES]
+    with storage.reading_ahead((info.path, info.size) for info in (*hint, *newest[:1])):
+        yield
 
 
 def _choose(candidates: list[FileInfo], hint: str, root: str) -> FileInfo:
     for info in candidates:
         if hint and hint in (info.name, _NAME.sub("", info.name), _NAME.sub("", info.name).removesuffix(".gz")):
             return info
-    by_number: dict[int, list[FileInfo]] = {}
-    for info in candidates:
-        match = _VERSION.match(info.name)
-        number = int(match.group(1) or match.group(2)) if match else -1
-        by_number.setdefault(number, []).append(info)
-    newest = max(by_number)
-    if hint.isascii() and hint.isdigit() and len(hint) < 19 and int(hint) in by_number:
-        newest = int(hint)
-        while newest + 1 in by_number:
-            newest += 1
-    found = by_number[newest]
+    found = _newest(candidates, hint)
     if len(found) > 1:
         raise CorruptMetadataError(
-            f"the directory is ambiguous: {len(found)} metadata files of version {newest}, and no hint that decides",
+            f"the directory is ambiguous: {len(found)} metadata files of version {_version(found[0])}, "
+            "and no hint that decides",
             path=root,
             hint=f"Open one of the files instead: {', '.join(info.name for info in found[:4])}",
         )
     return found[0]
+
+
+def _newest(candidates: list[FileInfo], hint: str) -> list[FileInfo]:
+    """The files of the newest version: of the hint's, and those that follow it without a gap, if it names one."""
+    by_number: dict[int, list[FileInfo]] = {}
+    for info in candidates:
+        by_number.setdefault(_version(info), []).append(info)
+    newest = max(by_number, default=-1)
+    if hint.isascii() and hint.isdigit() and len(hint) < 19 and int(hint) in by_number:
+        newest = int(hint)
+        while newest + 1 in by_number:
+            newest += 1
+    return by_number.get(newest, [])
+
+
+def _version(info: FileInfo) -> int:
+    match = _VERSION.match(info.name)
+    return int(match.group(1) or match.group(2)) if match else -1
