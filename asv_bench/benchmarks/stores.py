@@ -60,6 +60,14 @@ given = {} if options is None else {
 n = len(list(StaticTable.from_metadata(location, given).scan().plan_files()))
 """
 READERS = {
+    "rows": {
+        "tableformats": "import tableformats as tf; "
+        "n = tf.open_table(location, storage_options=options).scan(columns=['x', 'y']).to_arrow().num_rows",
+        "deltalake": "import deltalake; n = deltalake.DeltaTable(location, storage_options=options)"
+        ".to_pyarrow_table(columns=['x', 'y']).num_rows",
+        "polars": "import polars as pl; "
+        "n = pl.scan_delta(location, storage_options=options).select('x', 'y').collect().height",
+    },
     "delta": {
         "tableformats": "import tableformats as tf; "
         "n = len(tf.open_table(location, storage_options=options).scan().plan())",
@@ -80,7 +88,7 @@ READERS = {
 }
 
 PROGRAM = """
-import json, sys, time
+import json, os, sys, time
 location, small, stored, code = json.loads(sys.argv[1])
 location, remote, options = small, location, None
 exec(code)  # of a small local table: every library loads what it loads when it is first used
@@ -89,7 +97,8 @@ if "tableformats" in code:
 location, options = remote, stored
 start = time.perf_counter()
 exec(code)
-print(time.perf_counter() - start)
+print(time.perf_counter() - start, flush=True)
+os._exit(0)  # deltalake's threads may end a process with an error when it exits
 """
 
 
@@ -175,6 +184,20 @@ def write_manifests(root: Path, count: int) -> Path:
     return root / f"manifests{count}"
 
 
+def write_rows(root: Path, files: int, rows: int) -> None:
+    """A Delta table of ``files`` files of ``rows`` rows: two columns of numbers, and a wide one between them."""
+    import deltalake
+    import numpy as np
+    import pyarrow as pa
+
+    random = np.random.default_rng(1)
+    for i in range(files):
+        numbers = {name: random.integers(0, 1 << 62, rows) for name in ("x", "y")}
+        wide = pa.array([random.bytes(100) for _ in range(rows)])
+        data = pa.table({"x": numbers["x"], "wide": wide, "y": numbers["y"]})
+        deltalake.write_deltalake(root, data, mode="append" if i else "error")
+
+
 def measure(server: Server, location: str, small: str, code: str) -> tuple[float, int, int]:
     """Seconds, requests and the longest chain of one run, as the server saw them."""
     argument = json.dumps([location, small, server.options, code])
@@ -217,6 +240,8 @@ def tables(root: Path) -> list[tuple[str, str, str, dict[str, str]]]:
     write_commits(root / "checkpoint200", 205, checkpoint_at=200)
     write_old_commits(root / "old4500", 4500)
     write_commits(root / "small", 12, checkpoint_at=10)
+    write_rows(root / "rows", 40, 30_000)
+    write_rows(root / "few_rows", 2, 1000)
     write_manifests(root, 50)
     local = write_local_manifests(root / "local")
     found = [
@@ -227,6 +252,8 @@ def tables(root: Path) -> list[tuple[str, str, str, dict[str, str]]]:
             ("Delta, 4,500 old commits, a checkpoint, 10 commits", "old4500"),
         ]
     ]
+    rows = "Delta, rows of two of three columns, 40 files of 3.5 MB"
+    found.append((rows, f"{BUCKET}rows", str(root / "few_rows"), READERS["rows"]))
     newest = max((root / "manifests50" / "metadata").glob("*.metadata.json")).name
     file = f"{BUCKET}manifests50/metadata/{newest}"
     found.append(("Iceberg, 50 manifests, by directory", f"{BUCKET}manifests50", local, READERS["directory"]))
@@ -255,7 +282,7 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as directory:
         cases = tables(Path(directory))
-        for folder in ("commits205", "checkpoint200", "old4500", "manifests50"):
+        for folder in ("commits205", "checkpoint200", "old4500", "rows", "manifests50"):
             server.tell(f"upload {Path(directory) / folder}")
         for name, location, small, readers in cases:
             rows += measured(server, name, location, small, readers)

@@ -29,7 +29,7 @@ from .request_meter import RequestMeter
 from .stores.base import FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
 from .stores.file_system import open_file_system, store_of_object
 from .stores.opening import open_store
-from .stores.remote_file import TAIL_BYTES, RemoteFile
+from .stores.remote_file import TAIL_BYTES, RemoteFile, tail_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -236,24 +236,27 @@ class Storage(Portable):
         self.meter.count(waited_for, len(data))
         return data
 
-    def _request_tail(self, path: str, waited_for: int) -> tuple[memoryview, int]:
-        found = self.store_of(path).tail(path, TAIL_BYTES)
+    def _request_tail(self, path: str, waited_for: int, length: int = TAIL_BYTES) -> tuple[memoryview, int]:
+        found = self.store_of(path).tail(path, length)
         self.meter.count(waited_for, len(found[0]))
         return found
 
-    def open_file(self, path: str) -> pa.NativeFile:
-        """A random-access file over an absolute path. Raises FileNotFoundError, StoreError; OSError if it is local."""
+    def open_file(self, path: str, size: int = 0) -> pa.NativeFile:
+        """A random-access file over an absolute path. Raises FileNotFoundError, StoreError; OSError if it is local.
 
+        ``size`` is what the metadata say that the file has, 0 where they do not: a small remote file is read at once.
+        """
         if scheme_of(path) is None:
             filesystem, inner = self.filesystem_path(path)
             return filesystem.open_input_file(inner)
-        return self._open_remote(path, lambda: self._request_tail(path, self.meter.chain))
+        return self._open_remote(path, lambda: self._request_tail(path, self.meter.chain, tail_bytes(size)))
 
     def _open_remote(self, path: str, tail: Callable[[], tuple[memoryview, int]]) -> pa.NativeFile:
-        import pyarrow as pa
+        from .stores.remote_source import RemoteSource
 
         meter = self.meter
-        return pa.PythonFile(RemoteFile(self.store_of(path), path, tail(), lambda n: meter.count(meter.chain, n)), "r")
+        file = RemoteFile(self.store_of(path), path, tail(), lambda n: meter.count(meter.chain, n))
+        return RemoteSource(file)
 
     def open_immutable(self, path: str, size: int, mtime_ms: int, whole: bool = True) -> pa.NativeFile:
         """:meth:`open_file` for a file whose content never changes, and that is opened several times.

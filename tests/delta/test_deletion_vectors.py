@@ -302,7 +302,7 @@ class _MemoryStorage:
     def resolve_one(self, path: str, *, encoded: bool) -> str:
         return path
 
-    def open_file(self, path: str) -> Any:
+    def open_file(self, path: str, size: int = 0) -> Any:
         return pa.BufferReader(self._content)
 
 

@@ -49,9 +49,9 @@ class CountingStorage(Storage):
         self.opened: Names = []
         self.listings = 0
 
-    def open_file(self, path: str) -> pa.NativeFile:
+    def open_file(self, path: str, size: int = 0) -> pa.NativeFile:
         self.opened.append(Path(path).name)
-        return super().open_file(path)
+        return super().open_file(path, size)
 
     def list(self, path: str) -> Listing:
         self.listings += 1

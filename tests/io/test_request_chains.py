@@ -8,6 +8,7 @@ more connections than there are requests.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -190,6 +191,69 @@ def test_a_log_that_lost_its_files_after_opening(stub: S3Stub, tmp_path: Path) -
         del stub.objects[key]
     with pytest.raises(tf.TableNotFoundError):
         table.snapshot()
+
+
+# ---- rows -----------------------------------------------------------------------------------------------------------
+
+
+def rows_table(root: Path, files: int, rows: int) -> pa.Table:
+    """A table of ``files`` files with two row groups each; the columns are ``x``, ``unused`` and ``y``."""
+    parts = [
+        pa.table(
+            {"x": range(i * rows, (i + 1) * rows), "unused": [os.urandom(400) for _ in range(rows)], "y": [i] * rows}
+        )
+        for i in range(files)
+    ]
+    properties = deltalake.WriterProperties(max_row_group_size=rows // 2, compression="UNCOMPRESSED")
+    for part in parts:
+        deltalake.write_deltalake(root, part, mode="append", writer_properties=properties)
+    return pa.concat_tables(parts).select(["x", "y"])
+
+
+def ranges_of(stub: S3Stub) -> list[str | None]:
+    return [request.range for request in stub.requests if request.path.endswith(".parquet")]
+
+
+@pytest.mark.thread_unsafe
+def test_footers_then_column_chunks_of_all_files_are_read_together(stub: S3Stub, tmp_path: Path) -> None:
+    expected = rows_table(tmp_path, 6, 20_000)
+    stub.upload(tmp_path, "t")
+    plan = tf.open_table("s3://bucket/t", storage_options=stub.options).scan(columns=["x", "y"]).plan()
+    stub.requests.clear()
+    stub.delay = DELAY
+    found = plan.to_arrow()
+    stub.delay = 0
+    assert found.sort_by("x").equals(expected.sort_by("x").cast(found.schema))
+    # Of each file the end, in which the last ``y`` is; the first ``x``; and the first ``y`` with the second ``x``.
+    assert len(ranges_of(stub)) == 6 * 3 and ranges_of(stub).count("bytes=-65536") == 6
+    assert stub.longest_chain <= 3
+    size = sum(len(data) for key, (data, _) in stub.objects.items() if key.endswith(".parquet"))
+    assert sum(spanned(found) for found in ranges_of(stub)) < size / 2
+
+
+def spanned(text: str | None) -> int:
+    first, _, last = (text or "").removeprefix("bytes=").partition("-")
+    return int(last) - int(first) + 1 if first else int(last)
+
+
+def test_small_files_are_read_by_one_request(stub: S3Stub, tmp_path: Path) -> None:
+    expected = rows_table(tmp_path, 3, 1000)
+    stub.upload(tmp_path, "t")
+    plan = tf.open_table("s3://bucket/t", storage_options=stub.options).scan(columns=["x", "y"]).plan()
+    stub.requests.clear()
+    assert plan.to_arrow().num_rows == expected.num_rows
+    assert len(ranges_of(stub)) == 3
+
+
+def test_a_fault_while_columns_are_read(stub: S3Stub, tmp_path: Path) -> None:
+    rows_table(tmp_path, 2, 20_000)
+    stub.upload(tmp_path, "t")
+    plan = tf.open_table("s3://bucket/t", storage_options=stub.options).scan(columns=["x", "y"]).plan()
+    stub.fault = "403"
+    stub.faulty = lambda request: request.range is not None and not request.range.startswith("bytes=-")
+    with pytest.raises(tf.StorePermissionError) as caught:
+        plan.to_arrow()
+    assert caught.value.status == 403 and (caught.value.path or "").endswith(".parquet")
 
 
 # ---- Iceberg --------------------------------------------------------------------------------------------------------

@@ -6,16 +6,21 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import fsspec
 import pytest
 from fsspec.implementations.dirfs import DirFileSystem
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyarrow import fs
 
 import tableformats as tf
 from tableformats.errors import LimitExceededError, StoreError, TableFormatsError, UnsupportedFeatureError
 from tableformats.io.storage import PutOutcome, Storage
-from tableformats.io.stores.remote_file import BLOCK_BYTES, TAIL_BYTES
+from tableformats.io.stores import remote_file
+from tableformats.io.stores.base import ObjectStore
+from tableformats.io.stores.remote_file import BLOCK_BYTES, TAIL_BYTES, RemoteFile
 from tableformats.limits import Limits
 from tests.support.s3_stub import S3Stub
 
@@ -190,6 +195,55 @@ def test_a_large_file_is_read_by_ranges(stub: S3Stub) -> None:
         assert stub.requests[-1].range == f"bytes=1500-{1499 + BLOCK_BYTES}" and len(stub.requests) == 3
         source.seek(0)
         assert source.read() == data
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-5, 220), st.integers(-5, 90)), max_size=8),
+    st.lists(st.tuples(st.integers(0, 199), st.integers(0, 200)), max_size=6),
+    st.integers(0, 60),
+)
+def test_ranges_that_are_read_ahead_give_the_same_bytes(
+    ranges: list[tuple[int, int]], reads: list[tuple[int, int]], tail: int
+) -> None:
+    data = bytes(range(200))
+    with mock.patch.multiple("tableformats.io.stores.remote_file", HOLE_BYTES=4, PIECE_BYTES=16, BLOCK_BYTES=8):
+        end = memoryview(data)[len(data) - tail :], len(data)
+        with RemoteFile(OneObject(data), "s3://b/x", end, lambda size: None).with_ranges(ranges) as file:
+            for offset, length in reads:
+                file.seek(offset)
+                assert file.read(length) == data[offset : offset + length]
+
+
+class OneObject(ObjectStore):
+    """A store whose every file has the same bytes. Nothing else may be asked for."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def get(self, path: str, offset: int = 0, length: int | None = None, limit: int | None = None) -> memoryview:
+        assert length and offset + length <= len(self._data)
+        return memoryview(self._data)[offset : offset + length]
+
+    pages = get_ranges = tail = head = has_files_below = put = put_if_absent = delete = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "pieces"),
+    [
+        ([], []),
+        ([(0, 10), (14, 2), (21, 1)], [(0, 16), (21, 22)]),
+        ([(30, 40)], [(30, 46), (46, 62), (62, 70)]),
+        ([(20, 5), (0, 5), (2, 30)], [(0, 16), (16, 32)]),
+        ([(95, 50), (-3, 9), (7, -1), (120, 4)], [(95, 100)]),
+    ],
+)
+def test_ranges_are_joined_over_holes_and_cut(
+    ranges: list[tuple[int, int]], pieces: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_file, "HOLE_BYTES", 4)
+    monkeypatch.setattr(remote_file, "PIECE_BYTES", 16)
+    assert remote_file._pieces(ranges, 100) == pieces
 
 
 def test_listings_come_in_pages_from_a_name_on(stub: S3Stub, monkeypatch: pytest.MonkeyPatch) -> None:

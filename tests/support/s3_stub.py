@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import formatdate
+from functools import lru_cache
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -116,6 +117,11 @@ class S3Stub:
         return longest
 
 
+@lru_cache(8192)
+def _digest(data: bytes) -> str:
+    return md5(data).hexdigest()
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
@@ -195,7 +201,7 @@ def _handler_of(stub: S3Stub) -> type[BaseHTTPRequestHandler]:
 
         def _headers(self, key: str) -> dict[str, str]:
             data, at = stub.objects[key]
-            return {"Last-Modified": formatdate(at, usegmt=True), "ETag": f'"{md5(data).hexdigest()}"'}
+            return {"Last-Modified": formatdate(at, usegmt=True), "ETag": f'"{_digest(data)}"'}
 
         def _get(self, request: Request, key: str, body: bytes, half: bool) -> None:
             if key not in stub.objects:
@@ -249,7 +255,7 @@ def _handler_of(stub: S3Stub) -> type[BaseHTTPRequestHandler]:
                 data, at = stub.objects[name]
                 stamp = datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
                 text += f"<Contents><Key>{escape(name)}</Key><LastModified>{stamp}</LastModified>"
-                text += f"<ETag>&quot;{md5(data).hexdigest()}&quot;</ETag><Size>{len(data)}</Size></Contents>"
+                text += f"<ETag>&quot;{_digest(data)}&quot;</ETag><Size>{len(data)}</Size></Contents>"
             if more:
                 text += f"<NextContinuationToken>{escape(names[-1])}</NextContinuationToken>"
             text += f"<IsTruncated>{str(more).lower()}</IsTruncated></ListBucketResult>"

@@ -27,7 +27,7 @@ from .files.opening import open_data_file
 __all__ = ["ReadOptions", "count_rows", "read_batches", "read_tasks"]
 
 MEMORY_BYTES = 512 << 20
-_STORE_THREADS = 8
+_STORE_THREADS = 32
 """The fewest threads for a store: they mostly wait for it."""
 
 

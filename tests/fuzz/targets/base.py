@@ -100,8 +100,8 @@ class Memory(Storage):
             raise OSError("the range passes the end of the file")
         return data[offset : offset + wanted]
 
-    def open_file(self, path: str) -> pa.NativeFile:
-        return pa.BufferReader(self.files[path]) if path in self.files else super().open_file(path)
+    def open_file(self, path: str, size: int = 0) -> pa.NativeFile:
+        return pa.BufferReader(self.files[path]) if path in self.files else super().open_file(path, size)
 
     def list(self, path: str) -> list[FileInfo]:
         inside = [name for name in self.files if name.rpartition("/")[0] == path]

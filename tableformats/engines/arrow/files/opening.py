@@ -60,7 +60,7 @@ def open_data_file(storage: Storage, task: ScanTask, mapping: NameMapping) -> It
         The store refuses it.
     """
     reader = _reader_of(task)
-    with open_stored(storage, task.path) as source:
+    with open_stored(storage, task.path, task.size_bytes) as source:
         with typed_errors(task.path):
             file = reader(task.path, source, storage.limits)
         end = task.start + task.length
@@ -76,8 +76,8 @@ def _with_mapped_ids(root: FileNode, mapping: NameMapping) -> FileNode:
     return root if mapping.undropped is None else numbered_as(root, mapping.undropped) or root
 
 
-def open_stored(storage: Storage, path: str) -> pa.NativeFile:
-    """Open a data file without reading from it.
+def open_stored(storage: Storage, path: str, size: int = 0) -> pa.NativeFile:
+    """Open a data file that has ``size`` bytes, as the metadata say (0: they do not).
 
     Raises
     ------
@@ -87,7 +87,7 @@ def open_stored(storage: Storage, path: str) -> pa.NativeFile:
         The store refuses it.
     """
     try:
-        return storage.open_file(path)
+        return storage.open_file(path, size)
     except FileNotFoundError as error:
         raise missing_file("a data file that the table names", path) from error
     except StoreError:

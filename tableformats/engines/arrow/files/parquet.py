@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ....errors import CorruptMetadataError
+from ....io.stores.remote_source import RemoteSource
 from ....limits import Limits
 from ....runtime.threads import runs
 from ..values.calendars import OldCalendars
@@ -80,10 +82,19 @@ class ParquetFile(DataFile):
     def part_rows(
         self, part: FilePart, selection: Selection, is_alone: bool = True
     ) -> Iterator[tuple[int, pa.StructArray]]:
-        with typed_errors(self.path):
-            # A reader of its own: Arrow's are not made for several threads.
-            piece = max(_PIECES // max(len(selection.leaves), 1), 1 << 16) if part.weight > _MOST_BUFFERED else 0
-            file = _open(self._source, self._metadata, piece)
+        piece = max(_PIECES // max(len(selection.leaves), 1), 1 << 16) if part.weight > _MOST_BUFFERED else 0
+        with ExitStack() as stack:
+            with typed_errors(self.path):
+                source = self._source
+                if isinstance(source, RemoteSource) and not piece:
+                    source = stack.enter_context(source.with_ranges(self._chunks(part, selection)))
+                # A reader of its own: Arrow's are not made for several threads.
+                file = _open(source, self._metadata, piece, is_buffered=source is not self._source)
+            yield from self._rows_of(file, part, selection, is_alone)
+
+    def _rows_of(
+        self, file: pq.ParquetFile, part: FilePart, selection: Selection, is_alone: bool
+    ) -> Iterator[tuple[int, pa.StructArray]]:
         first = part.first
         for number in part.row_groups:
             count = self._metadata.row_group(number).num_rows
@@ -98,6 +109,14 @@ class ParquetFile(DataFile):
             yield from counted_rows(rows, first, count, self.path)
             first += count
 
+    def _chunks(self, part: FilePart, selection: Selection) -> Iterator[tuple[int, int]]:
+        """The offset and length of the column chunks of a part."""
+        for number in part.row_groups:
+            group = self._metadata.row_group(number)
+            for column in map(group.column, selection.leaves):
+                offsets = (column.dictionary_page_offset, column.data_page_offset)
+                yield min((offset for offset in offsets if offset), default=-1), column.total_compressed_size
+
     def _batch_rows(self, number: int, selection: Selection) -> int:
         """The rows of a batch, by the bytes that the row group's values have before compression."""
         group = self._metadata.row_group(number)
@@ -107,11 +126,23 @@ class ParquetFile(DataFile):
         return max(1, min(BATCH_ROWS, group.num_rows * _BATCH_BYTES // size))
 
 
-def _open(source: pa.NativeFile, metadata: Any = None, piece: int = 0) -> pq.ParquetFile:
-    """Open a file; without reading its footer, if that is given. ``piece``: read columns in pieces of so many bytes."""
+def _open(source: pa.NativeFile, metadata: Any = None, piece: int = 0, is_buffered: bool = False) -> pq.ParquetFile:
+    """Open a file; without reading its footer, if that is given.
+
+    Parameters
+    ----------
+    piece : int
+        Read columns in pieces of so many bytes; 0: whole.
+    is_buffered : bool
+        The source has the column chunks already, so Arrow need not.
+    """
     # int96 values as nanoseconds would wrap around outside of the years 1677 to 2262.
     return pq.ParquetFile(
-        source, metadata=metadata, coerce_int96_timestamp_unit="us", pre_buffer=not piece, buffer_size=piece
+        source,
+        metadata=metadata,
+        coerce_int96_timestamp_unit="us",
+        pre_buffer=not piece and not is_buffered,
+        buffer_size=piece,
     )
 
 
