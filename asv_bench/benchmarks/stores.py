@@ -44,8 +44,11 @@ with S3Stub(delay=0.0) as stub:
         elif command == "start":
             stub.requests.clear()
             stub.delay = float(argument)
+        elif command == "fault":
+            stub.requests.clear()
+            stub.fault = argument
         elif command == "stop":
-            stub.delay = 0.0
+            stub.delay, stub.fault = 0.0, ""
             print(json.dumps([len(stub.requests), stub.longest_chain]), flush=True)
             continue
         print("ok", flush=True)
@@ -99,6 +102,31 @@ start = time.perf_counter()
 exec(code)
 print(time.perf_counter() - start, flush=True)
 os._exit(0)  # deltalake's threads may end a process with an error when it exits
+"""
+
+
+FAULTS = {
+    "403": "403",
+    "404, no such bucket": "404:NoSuchBucket",
+    "429": "429",
+    "500": "500",
+    "503": "503",
+    "the connection is reset": "reset",
+    "half a body": "half",
+    "no answer": "hang",
+    "a clock that is off": "403:RequestTimeTooSkewed",
+    "an expired token": "400:ExpiredToken",
+}
+FAULT_PROGRAM = """
+import json, sys, time
+import obstore.store
+import tableformats as tf
+location, options = json.loads(sys.argv[1])
+start = time.perf_counter()
+try:
+    tf.open_table(location, storage_options=options, format="delta").snapshot()
+except Exception as error:
+    print(type(error).__name__, getattr(error, "status", ""), getattr(error, "code", ""), time.perf_counter() - start, sep="|")
 """
 
 
@@ -273,6 +301,27 @@ def write_local_manifests(root: Path) -> str:
     return table.location().removeprefix("file://")
 
 
+def faults(server: Server) -> list[list[str]]:
+    """What comes of each fault, and after how long, with the time limits that hold where none are given."""
+    rows = []
+    for name, fault in FAULTS.items():
+        server.tell(f"fault {fault}")
+        argument = json.dumps([f"{BUCKET}commits205", server.options])
+        done = subprocess.run([sys.executable, "-c", FAULT_PROGRAM, argument], cwd=ROOT, capture_output=True, text=True)
+        requests, _ = server.tell("stop")
+        kind, status, code, seconds = done.stdout.strip().split("|")
+        rows.append(
+            [
+                name,
+                f"`{kind}`",
+                f"{status} {code}".replace("None", "").strip() or "–",
+                str(requests),
+                f"{float(seconds):.1f}",
+            ]
+        )
+    return rows
+
+
 def main() -> None:
     """Print a table of all cases, and write it where asked to."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -286,9 +335,12 @@ def main() -> None:
             server.tell(f"upload {Path(directory) / folder}")
         for name, location, small, readers in cases:
             rows += measured(server, name, location, small, readers)
+        failed = faults(server)
     server.close()
     head = ["Table", "Reader", "seconds", "of the best peer", "requests", "longest chain"]
-    text = f"Measured {time.strftime('%Y-%m-%d')}, {machine()}. {versions()}\n\n{markdown(head, rows)}"
+    text = f"Measured {time.strftime('%Y-%m-%d')}, {machine()}. {versions()}\n\n{markdown(head, rows)}\n\n"
+    text += "A store that answers every request with a fault; the requests until the error include retries:"
+    text += f"\n\n{markdown(['Fault', 'Error', 'Status', 'requests', 'seconds'], failed)}"
     print(text)
     if arguments.write:
         PAGE.write_text(document_with(PAGE.read_text("utf-8"), text), "utf-8")

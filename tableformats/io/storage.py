@@ -28,7 +28,7 @@ from .redaction import HiddenOptions, Redactor, without_credentials
 from .request_meter import RequestMeter
 from .stores.base import FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
 from .stores.file_system import open_file_system, store_of_object
-from .stores.opening import open_store
+from .stores.opening import no_bucket, open_store
 from .stores.remote_file import TAIL_BYTES, RemoteFile, tail_bytes
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ class Storage(Portable):
             text = os.path.abspath(os.path.expanduser(text))
         self._uri = text
         self.root = strip_trailing(without_credentials(text))
+        if scheme_of(text) != scheme_of(self.root):
+            raise no_bucket(text)
         self._options = dict(storage_options or {})
         self._redactor = Redactor(self._options, [text, *allowed])
         self._paths = PathPolicy(self.root, allowed)

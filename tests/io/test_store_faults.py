@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tableformats as tf
-from tests.support.s3_stub import S3Stub
+from tests.support.s3_stub import Request, S3Stub
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "tables"
 LIMITS = {"connect_timeout": "1s", "read_timeout": "300ms", "timeout": "2s", "max_retries": 2, "retry_timeout": 3}
@@ -152,26 +155,144 @@ def test_a_scheme_that_nobody_knows() -> None:
         tf.open_table("nonesuch://bucket/t")
 
 
-def codes(stub: S3Stub, status: int, code: str, monkeypatch: pytest.MonkeyPatch) -> tf.StoreError:
-    monkeypatch.setattr("tests.support.s3_stub._CODES", {status: code})
-    stub.fault = str(status)
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        ("403:RequestTimeTooSkewed", tf.StorePermissionError, "clock"),
+        ("400:ExpiredToken", tf.StorePermissionError, "expired"),
+        ("403:InvalidAccessKeyId", tf.StorePermissionError, "access key"),
+        ("403:SignatureDoesNotMatch", tf.StorePermissionError, "secret"),
+        ("400:AuthorizationHeaderMalformed", tf.StoreError, "AWS_REGION"),
+        ("301:PermanentRedirect", tf.StoreError, "AWS_REGION"),
+    ],
+)
+def test_codes_say_what_to_do(stub: S3Stub, fault: str, kind: type[tf.StoreError], words: str) -> None:
+    stub.fault = fault
     with pytest.raises(tf.StoreError) as caught:
         opened(stub, "delta")
-    return caught.value
+    error = caught.value
+    status, _, code = fault.partition(":")
+    assert type(error) is kind and words in str(error) and f"s3://{error.bucket}/delta" in str(error)
+    if status != "301":  # a redirect that names no address comes without its answer
+        assert (error.status, error.code, error.request_id) == (int(status), code, "REQ1234")
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "kind", "words"),
-    [
-        (403, "RequestTimeTooSkewed", tf.StorePermissionError, "clock"),
-        (400, "ExpiredToken", tf.StorePermissionError, "expired"),
-        (403, "InvalidAccessKeyId", tf.StorePermissionError, "access key"),
-        (403, "SignatureDoesNotMatch", tf.StorePermissionError, "secret"),
-        (400, "AuthorizationHeaderMalformed", tf.StoreError, "region"),
-    ],
+    ("fault", "words"), [("400:ExpiredToken", "have expired"), ("403:RequestTimeTooSkewed", "Set the clock")]
 )
-def test_codes_say_what_to_do(
-    stub: S3Stub, monkeypatch: pytest.MonkeyPatch, status: int, code: str, kind: type[tf.StoreError], words: str
-) -> None:
-    error = codes(stub, status, code, monkeypatch)
-    assert type(error) is kind and words in str(error) and (error.status, error.code) == (status, code)
+def test_credentials_that_expire_while_rows_are_read(stub: S3Stub, fault: str, words: str) -> None:
+    """What was read before comes; then the error, at once; and with new credentials the same plan is read."""
+    plan = opened(stub, "delta").scan().plan()
+    expected = repr(plan.to_arrow().to_pylist())
+    answered = 0
+
+    def is_late(request: Request) -> bool:
+        nonlocal answered
+        answered += request.path.endswith(".parquet")
+        return request.path.endswith(".parquet") and answered > 1
+
+    stub.fault, stub.faulty = fault, is_late
+    before = time.monotonic()
+    with pytest.raises(tf.StorePermissionError, match=words) as caught:
+        plan.to_arrow()
+    assert time.monotonic() - before < 1.0, "it is not retried"
+    error = caught.value
+    assert error.bucket == "bucket" and error.request_id == "REQ1234" and (error.path or "").endswith(".parquet")
+    assert not any(secret in str(error) for secret in SECRETS)
+    stub.fault = ""
+    assert repr(plan.to_arrow().to_pylist()) == expected
+
+
+def test_a_private_bucket_without_credentials(stub: S3Stub) -> None:
+    stub.fault = "403"
+    options = {"aws_endpoint": stub.endpoint, "aws_region": "us-east-1", **LIMITS}
+    with pytest.raises(tf.StorePermissionError, match=r"does not let everyone read.*give credentials"):
+        tf.open_table("s3://bucket/t", storage_options={**options, "anon": True})
+    with pytest.raises(tf.StorePermissionError, match="refused the request"):
+        opened(stub, "delta")
+
+
+def test_no_region_is_a_region(stub: S3Stub) -> None:
+    """Stores beside Amazon's have none; Amazon's says which one is wrong."""
+    options = {name: value for name, value in stub.options.items() if "region" not in name}
+    assert len(tf.open_table("s3://bucket/delta", storage_options=options).scan().plan())
+
+
+@pytest.mark.parametrize(
+    "location", ["s3://", "s3:///t", "s3:/bucket/t", "gs:///t", "az:///t", "abfss://account.dfs.core.windows.net/t"]
+)
+def test_a_location_without_a_bucket(location: str) -> None:
+    with pytest.raises(tf.TableNotFoundError, match=r"names no bucket or container.*abfss://container@account"):
+        tf.open_table(location)
+
+
+def test_a_location_without_a_host() -> None:
+    with pytest.raises(tf.TableNotFoundError, match="names no host"):
+        tf.open_table("https://")
+
+
+@pytest.mark.parametrize("location", ["az://container/t", "abfss://container/t"])
+def test_azure_without_an_account(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_NAME", raising=False)
+    with pytest.raises(tf.TableFormatsError, match=r"nothing names the Azure account.*give account_name"):
+        tf.open_table(location)
+
+
+@pytest.mark.parametrize("location", ["abfss://c@account/t", "abfss://c@account.dfs.core.windows.net/t/"])
+def test_an_account_in_the_location(location: str) -> None:
+    options = {"account_key": "a2V5", "max_retries": 0, "connect_timeout": 1, "retry_timeout": 1}
+    # The proxy is nobody's: the name of the host that is asked for does not matter, the container does.
+    with pytest.raises(tf.StoreConnectionError) as caught:
+        tf.open_table(location, storage_options={**options, "proxy_url": "http://127.0.0.1:9"})
+    assert (caught.value.bucket or "").startswith("c@account")
+    assert caught.value.path is not None and caught.value.path.endswith("/t/_delta_log")
+
+
+def test_the_bucket_itself_is_no_file(stub: S3Stub) -> None:
+    stub.objects.clear()
+    with pytest.raises(tf.TableNotFoundError, match="nothing is at the location"):
+        tf.open_table("s3://bucket", storage_options=stub.options)
+
+
+def test_an_endpoint_without_a_scheme() -> None:
+    with pytest.raises(tf.TableFormatsError, match="'minio:9000' does not begin with http"):
+        tf.open_table("s3://bucket/t", storage_options={"endpoint_url": "minio:9000", "key": "k", "secret": "s"})
+
+
+def test_an_endpoint_without_tls() -> None:
+    options = {**LIMITS, "endpoint_url": "http://minio.invalid", "key": "k", "secret": "s3cr", "region": "eu"}
+    with pytest.raises(tf.StoreError, match=r"the endpoint has no TLS \(.*allow_http=true"):
+        tf.open_table("s3://bucket/t", storage_options=options)
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_an_endpoint_that_is_a_web_server(status: int) -> None:
+    with web_server(status) as url:
+        options = {**LIMITS, "endpoint_url": url, "key": "k", "secret": "s3cr", "region": "eu"}
+        with pytest.raises(tf.StoreError, match=r"does not answer as a store does.*Check the endpoint"):
+            tf.open_table("s3://bucket/t", storage_options=options)
+
+
+def test_a_web_server_that_lists_no_folders() -> None:
+    with web_server(405) as url, pytest.raises(tf.StoreError, match=r"lists no folders.*metadata\.json"):
+        tf.open_table(f"{url}/t", storage_options=LIMITS)
+
+
+@contextmanager
+def web_server(status: int) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(status)
+
+        do_PROPFIND = do_HEAD = do_GET
+
+        def log_message(self, *arguments: object) -> None:
+            return None
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -52,7 +52,8 @@ class S3Stub:
     delay : float
         Seconds that each request waits before it is answered.
     fault : str or callable
-        Empty, a status ("403"), "reset", "half" (half a body) or "hang", for every request that ``faulty`` accepts.
+        Empty, a status ("403") or a status with its code ("400:ExpiredToken"), "reset", "half" (half a body) or "hang",
+        for every request that ``faulty`` accepts.
     faulty : callable
         Takes a request.
     fault_count : int or None
@@ -163,8 +164,9 @@ def _handler_of(stub: S3Stub) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
             elif fault == "reset":
                 self._reset()
-            elif fault.isdigit():
-                self._error(int(fault))
+            elif fault[:1].isdigit():
+                status, _, code = fault.partition(":")
+                self._error(int(status), code or None)
             else:
                 bucket, _, key = request.path.lstrip("/").partition("/")
                 if bucket != stub.bucket:

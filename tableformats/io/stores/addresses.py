@@ -49,6 +49,13 @@ class Address:
     account: str = ""
     host: str = ""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the URI names a bucket; and an account, where one belongs to it (``container@account``)."""
+        name = self.bucket.partition("://")[2] if self.service == "http" else self.bucket
+        is_host = self.service == "azure" and not self.host and ".core.windows.net" in name
+        return bool(name) and not is_host and ("@" not in self.root or self.service != "azure" or bool(self.host))
+
     def key(self, path: str) -> str:
         """The key of an absolute path of this store."""
         return path[len(self.root) :].strip("/")

@@ -47,6 +47,11 @@ _BY_CODE: dict[str, tuple[type[StoreError], str, str]] = {
 }
 _ANONYMOUS = "No credentials were found: give them in storage_options or the environment, or read a public bucket with "
 _ANONYMOUS += "aws_skip_signature=true (google_skip_signature, azure_skip_signature)"
+_NOT_PUBLIC = "Leave out the option that signs no requests (skip_signature, anon), and give credentials"
+_ENDPOINT = "Check the endpoint: host and port are those of the store's API, not of its web pages"
+_NO_FOLDERS = "Open a file instead, such as a metadata.json, or a server that answers PROPFIND"
+_REFUSED = "the store refused the request"
+_FAILED = "the store failed"
 _HTTP = "The endpoint is http: allow that with allow_http=true, or give an https endpoint"
 
 
@@ -55,7 +60,9 @@ def is_missing(error: BaseException) -> bool:
     return isinstance(error, FileNotFoundError) and _code_of(error) not in ("NoSuchBucket", "ContainerNotFound")
 
 
-def fault_of(error: BaseException, path: str, redactor: Redactor | None = None) -> Exception:
+def fault_of(
+    error: BaseException, path: str, redactor: Redactor | None = None, is_anonymous: bool = False
+) -> Exception:
     """The error to raise in place of what a client of a store raised.
 
     Parameters
@@ -66,6 +73,8 @@ def fault_of(error: BaseException, path: str, redactor: Redactor | None = None) 
         What was asked for: absolute, without credentials.
     redactor : Redactor, optional
         Replaces what is secret in a message of the store.
+    is_anonymous : bool
+        Whether the request was sent without credentials because the options say so.
     """
     if isinstance(error, TableFormatsError):
         return error
@@ -73,11 +82,15 @@ def fault_of(error: BaseException, path: str, redactor: Redactor | None = None) 
         return FileNotFoundError(2, "There is no such file", path)
     status, code = _status_of(error), _code_of(error)
     kind, what, hint = _judged(error, status, code)
+    if is_anonymous and what == _REFUSED:
+        what, hint = "the store does not let everyone read this", _NOT_PUBLIC
     named = " ".join(str(part) for part in (status, code) if part)
+    if hint == _ENDPOINT and path.startswith("http"):
+        what, hint = "the web server lists no folders", _NO_FOLDERS
     request_id = _request_id_of(error)
     told = f" (request {request_id})" if request_id else ""
     message = f"{what}: {named}{told}" if named else f"{what}{told}"
-    if kind is StoreError and not named:
+    if what == _FAILED and not named:
         message += f": {_first_line(error, redactor)}"
     bucket = authority_of(path) or None
     return kind(message, path=path, hint=hint, bucket=bucket, status=status, code=code, request_id=request_id)
@@ -92,13 +105,17 @@ def _judged(error: BaseException, status: int | None, code: str | None) -> tuple
     if code in _BY_CODE:
         return _BY_CODE[code]
     if status in (401, 403) or isinstance(error, PermissionError):
-        return StorePermissionError, "the store refused the request", None
+        return StorePermissionError, _REFUSED, None
     if status in (429, 503) or code in ("SlowDown", "SLOW_DOWN", "ServerBusy"):
         return StoreThrottledError, "the store asked for fewer requests", None
+    if "redirect without LOCATION" in text:  # how Amazon's store answers for a bucket of another region
+        return _BY_CODE["PermanentRedirect"]
     if status in (301, 307, 308):
         return StoreError, "the store is at another address", _REGION
+    if status in (404, 405, 501) and code is None:
+        return StoreError, "the endpoint does not answer as a store does", _ENDPOINT
     if status is not None and status not in (408, 504):
-        return StoreError, "the store failed", None
+        return StoreError, _FAILED, None
     if status is not None or isinstance(error, TimeoutError) or kinds & {"Timeout", "TimedOut"}:
         return StoreTimeoutError, "the store did not answer in time", None
     if "BadScheme" in kinds:
@@ -107,7 +124,7 @@ def _judged(error: BaseException, status: int | None, code: str | None) -> tuple
         return StoreConnectionError, "the store cannot be reached", None
     if isinstance(error, ConnectionError) or kinds or "connection" in text.lower():
         return StoreConnectionError, "the connection to the store broke", None
-    return StoreError, "the store failed", None
+    return StoreError, _FAILED, None
 
 
 def _status_of(error: BaseException) -> int | None:

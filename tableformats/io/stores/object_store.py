@@ -39,16 +39,26 @@ def open_object_store(address: Address, given: Mapping[str, Any], redactor: Reda
         provider = _with_profile(options, address.root)
     elif address.service == "azure":
         _with_account(options, address)
+    elif address.root.startswith("http://"):  # as the location says
+        options.client["allow_http"] = "true"
     try:
         client = _client(address, options, provider)
     except Exception as error:
+        if "Account must be specified" in str(error):
+            raise TableFormatsError(
+                "nothing names the Azure account",
+                path=address.root,
+                field="account_name",
+                hint="Write abfss://container@account.dfs.core.windows.net/path, or give account_name",
+            ) from None
         redactor.redact_error(error)
         raise TableFormatsError(
             f"the store cannot be opened: {str(error).splitlines()[0]}",
             path=address.root,
             hint="Check storage_options; docs/stores.md lists them",
         ) from None
-    return ObstoreStore(client, address, redactor, options.concurrency)
+    is_anonymous = options.config.get("skip_signature") == "true"
+    return ObstoreStore(client, address, redactor, options.concurrency, is_anonymous)
 
 
 def _with_profile(options: StoreOptions, path: str) -> Any:
@@ -73,7 +83,7 @@ def _with_account(options: StoreOptions, address: Address) -> None:
         options.config.setdefault("account_name", address.account)
     if address.host.endswith("fabric.microsoft.com"):
         options.config.setdefault("use_fabric_endpoint", "true")
-    elif address.host and not address.host.endswith(".core.windows.net"):
+    elif "." in address.host and not address.host.endswith(".core.windows.net"):
         options.config.setdefault("endpoint", f"https://{address.host.replace('.dfs.', '.blob.')}")
 
 
@@ -98,11 +108,19 @@ def _client(address: Address, options: StoreOptions, provider: Any) -> Client:
 class ObstoreStore(ObjectStore):
     """One bucket, container or host, through an obstore client. It is safe in several threads."""
 
-    def __init__(self, client: Client, address: Address, redactor: Redactor, concurrency: Concurrency) -> None:
+    def __init__(
+        self,
+        client: Client,
+        address: Address,
+        redactor: Redactor,
+        concurrency: Concurrency,
+        is_anonymous: bool = False,
+    ) -> None:
         self._client = client
         self._address = address
         self._redactor = redactor
         self.concurrency = concurrency
+        self._is_anonymous = is_anonymous
 
     def __repr__(self) -> str:
         return f"ObstoreStore({self._address.root!r})"
@@ -111,7 +129,7 @@ class ObstoreStore(ObjectStore):
         raise TypeError("a store may hold credentials and is not pickled")
 
     def _fault(self, error: Exception, path: str) -> Exception:
-        return fault_of(error, path, self._redactor)
+        return fault_of(error, path, self._redactor, self._is_anonymous)
 
     def pages(self, directory: str, start_after: str | None = None) -> Iterator[list[FileInfo]]:
         """See :meth:`ObjectStore.pages`."""
@@ -200,6 +218,8 @@ class ObstoreStore(ObjectStore):
         """See :meth:`ObjectStore.head`."""
         import obstore
 
+        if not self._address.key(path):  # the bucket itself, which stores answer for
+            raise FileNotFoundError(2, "There is no such file", path)
         try:
             return self._info(obstore.head(self._client, self._address.key(path)))
         except Exception as error:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..redaction import Redactor
-from .addresses import address_of, credentials_of
+from ...errors import TableNotFoundError
+from ..paths import scheme_of
+from ..redaction import Redactor, without_credentials
+from .addresses import SERVICES, address_of, credentials_of
 from .base import ObjectStore
 from .options import OWN_OPTIONS, concurrency_of
 
-__all__ = ["open_store"]
+__all__ = ["no_bucket", "open_store"]
 
 
 def open_store(uri: str, options: Mapping[str, Any], redactor: Redactor) -> ObjectStore:
@@ -27,9 +29,13 @@ def open_store(uri: str, options: Mapping[str, Any], redactor: Redactor) -> Obje
     ------
     TableFormatsError
         An option is unknown or wrong, or there is no store for the scheme.
+    TableNotFoundError
+        The URI names no bucket.
     """
     filesystem = options.get("filesystem")
     address = address_of(uri.partition("?")[0])
+    if filesystem is None and (scheme_of(uri) or "") in SERVICES and (address is None or not address.is_complete):
+        raise no_bucket(uri)
     if filesystem is None and address is not None:
         from .object_store import open_object_store
 
@@ -43,3 +49,14 @@ def open_store(uri: str, options: Mapping[str, Any], redactor: Redactor) -> Obje
         store = open_file_system(uri, others, redactor)
     store.concurrency = concurrency_of(options, uri)
     return store
+
+
+def no_bucket(uri: str) -> TableNotFoundError:
+    """The error for a location that names no bucket."""
+    is_web = uri.lower().startswith("http")
+    return TableNotFoundError(
+        f"the location names no {'host' if is_web else 'bucket or container'}",
+        path=without_credentials(uri),
+        hint="Write s3://bucket/path, gs://bucket/path, az://container/path, https://host/path or "
+        "abfss://container@account.dfs.core.windows.net/path",
+    )

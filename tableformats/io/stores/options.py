@@ -167,6 +167,8 @@ def _settled(service: str, found: dict[str, Any], given: Mapping[str, Any]) -> S
     if service == "s3":  # files are deleted one by one, which every compatible store can do
         options.config.setdefault("disable_bulk_delete", "true")
     endpoints = [str(options.config.get("endpoint", options.config.get("base_url", "")))]
+    if endpoints[0] and not _URL.match(endpoints[0]):
+        raise ValueError(f"the endpoint {endpoints[0]!r} does not begin with http:// or https://")
     if service == "s3":  # the client's options hide what the environment says of the client
         endpoints += [os.environ.get(name, "") for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT")]
         options.client.setdefault("allow_http", os.environ.get("AWS_ALLOW_HTTP", "false").lower())
@@ -250,6 +252,9 @@ def _boolean(value: Any) -> bool:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_URL = re.compile(r"https?://[^/\s]")
 
 
 def _is_loopback(url: str) -> bool:
