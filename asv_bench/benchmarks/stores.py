@@ -126,7 +126,8 @@ start = time.perf_counter()
 try:
     tf.open_table(location, storage_options=options, format="delta").snapshot()
 except Exception as error:
-    print(type(error).__name__, getattr(error, "status", ""), getattr(error, "code", ""), time.perf_counter() - start, sep="|")
+    seconds = time.perf_counter() - start
+    print(type(error).__name__, getattr(error, "status", ""), getattr(error, "code", ""), seconds, sep="|")
 """
 
 
