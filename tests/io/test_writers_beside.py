@@ -1,0 +1,231 @@
+"""A writer in another process beside readers: what it was told is written, every later call of a reader sees.
+
+Each store is a fixture that starts a server on the loopback, or skips with a reason where the server is not installed.
+``AZURITE`` and ``FAKE_GCS_SERVER`` may name the programs of these servers where they are not on the path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+
+import tableformats as tf
+from tableformats.io.storage import PutOutcome, Storage
+from tests.support.delta_log import DeltaLog
+from tests.support.s3_stub import S3Stub
+
+Store = tuple[str, dict[str, Any]]
+UPLOAD = "/upload/storage/v1/b/bucket/o?uploadType=media&name="
+COMMITS = 12
+WRITER = """
+import json, sys, urllib.request
+from tableformats.io.storage import PutOutcome, Storage
+location, options, commits, upload = json.loads(sys.argv[1])
+storage = Storage(location, options)
+for version in range(1, commits + 1):
+    add = {"path": f"f{version}", "partitionValues": {}, "size": 1, "modificationTime": 0, "dataChange": True}
+    path = storage.join("_delta_log", f"{version:020d}.json")
+    data = json.dumps({"add": add}).encode()
+    if upload:
+        urllib.request.urlopen(upload + path.removeprefix("gs://bucket/"), data).close()
+    else:
+        assert storage.put_if_absent(path, data) is PutOutcome.WON
+    print(version, flush=True)
+    sys.stdin.readline()
+"""
+AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+
+
+@pytest.fixture(scope="module")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """Azurite, Microsoft's emulator of Azure Blob Storage (``npm install -g azurite``)."""
+    program = os.environ.get("AZURITE") or shutil.which("azurite-blob")
+    if program is None:
+        pytest.skip("Azurite is not installed: npm install -g azurite, or name azurite-blob in AZURITE")
+    port = free_port()
+    place = str(tmp_path_factory.mktemp("azurite"))
+    command = [program, "--silent", "--skipApiVersionCheck", "--blobPort", str(port), "--location", place]
+    endpoint = f"http://127.0.0.1:{port}/devstoreaccount1"
+    options = {"account_name": "devstoreaccount1", "account_key": AZURITE_KEY, "endpoint": endpoint}
+    with running(command, endpoint):
+        make_azure_container(endpoint)
+        yield "az://bucket", options
+
+
+@pytest.fixture(scope="module")
+def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """fake-gcs-server, an emulator of Google Cloud Storage in Go. It takes files by the JSON API alone."""
+    program = os.environ.get("FAKE_GCS_SERVER") or shutil.which("fake-gcs-server")
+    if program is None:
+        pytest.skip("fake-gcs-server is not installed: go install github.com/fsouza/fake-gcs-server@latest")
+    port = free_port()
+    endpoint = f"http://127.0.0.1:{port}"
+    command = [program, "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory"]
+    with running(
+        [*command, "-external-url", endpoint, "-public-host", f"127.0.0.1:{port}"], f"{endpoint}/storage/v1/b"
+    ):
+        body = json.dumps({"name": "bucket"}).encode()
+        request = urllib.request.Request(f"{endpoint}/storage/v1/b", body, {"Content-Type": "application/json"})
+        urllib.request.urlopen(request, timeout=10).close()
+        yield "gs://bucket", {"base_url": endpoint, "bearer_token": "anybody"}
+
+
+class running:
+    """A server in a process of its own, from when it answers at ``url``."""
+
+    def __init__(self, command: list[str], url: str) -> None:
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self._url = url
+
+    def __enter__(self) -> None:
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline and self._process.poll() is None:
+            try:
+                urllib.request.urlopen(self._url, timeout=2).close()
+                return
+            except urllib.error.HTTPError:
+                return
+            except OSError:
+                time.sleep(0.1)
+        self.__exit__()
+        pytest.skip(f"{self._url} does not answer")
+
+    def __exit__(self, *error: object) -> None:
+        self._process.terminate()
+        self._process.wait(20)
+
+
+def free_port() -> int:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
+
+
+def make_azure_container(endpoint: str) -> None:
+    """Send ``Create Container``, signed as "Authorize with Shared Key" says."""
+    import base64
+    import hashlib
+    import hmac
+    from email.utils import formatdate
+
+    date, version = formatdate(usegmt=True), "2020-10-02"
+    resource = "/devstoreaccount1/devstoreaccount1/bucket\nrestype:container"
+    text = "PUT" + "\n" * 12 + f"x-ms-date:{date}\nx-ms-version:{version}\n{resource}"
+    digest = hmac.new(base64.b64decode(AZURITE_KEY), text.encode(), hashlib.sha256).digest()
+    headers = {
+        "x-ms-date": date,
+        "x-ms-version": version,
+        "Authorization": f"SharedKey devstoreaccount1:{base64.b64encode(digest).decode()}",
+    }
+    request = urllib.request.Request(f"{endpoint}/bucket?restype=container", headers=headers, method="PUT")
+    urllib.request.urlopen(request, timeout=10).close()
+
+
+@pytest.fixture
+def s3_stub() -> Iterator[Store]:
+    with S3Stub() as server:
+        yield "s3://bucket", server.options
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Store:
+    return str(tmp_path), {}
+
+
+@pytest.fixture(params=["local", "s3_stub", "azurite", "gcs"])
+def store(request: pytest.FixtureRequest) -> Store:
+    found: Store = request.getfixturevalue(request.param)
+    return found
+
+
+def first_commit(root: Path, put: Callable[[str, bytes], Any]) -> None:
+    DeltaLog(root).start()
+    name = f"_delta_log/{0:020d}.json"
+    put(name, (root / name).read_bytes())
+
+
+def test_readers_see_what_another_process_has_written(store: Store, tmp_path: Path) -> None:
+    location, options = f"{store[0]}/beside", store[1]
+    storage = Storage(location, options)
+    upload = f"{options['base_url']}{UPLOAD}" if location.startswith("gs:") else ""
+
+    def put(name: str, data: bytes) -> None:
+        if upload:
+            urllib.request.urlopen(f"{upload}beside/{name}", data, timeout=10).close()
+        else:
+            storage.put(storage.join(name), data)
+
+    first_commit(tmp_path / "first", put)
+    table = tf.open_table(location, storage_options=options)
+    updated = table.snapshot()
+    uncached = tf.open_table(location, storage_options=options, cache=False)
+    argument = json.dumps([location, options, COMMITS, upload])
+    command = [sys.executable, "-c", WRITER, argument]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdin is not None and writer.stdout is not None
+        for line in writer.stdout:
+            version = int(line)
+            assert table.snapshot().version == version
+            updated = updated.update()
+            assert updated.version == version and len(updated.scan().plan()) == version
+            assert tf.open_table(location, storage_options=options).snapshot().version == version
+            assert len(uncached.scan().plan()) == version
+            assert table.history().num_rows == version + 1
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+    assert writer.returncode == 0 and updated.version == COMMITS
+
+
+def test_one_of_two_writers_wins_and_both_readers_agree(store: Store, tmp_path: Path) -> None:
+    location, options = f"{store[0]}/race", store[1]
+    if location.startswith("gs:"):
+        pytest.skip("fake-gcs-server takes no conditional puts by the XML API, which obstore uses")
+    storages = [Storage(location, options) for _ in range(4)]
+    first_commit(tmp_path / "first", lambda name, data: storages[0].put(storages[0].join(name), data))
+    path = storages[0].join("_delta_log", f"{1:020d}.json")
+    outcomes: list[tuple[PutOutcome, int]] = []
+
+    def write(i: int) -> None:
+        data = json.dumps({"commitInfo": {"timestamp": i}}).encode()
+        outcomes.append((storages[i].put_if_absent(path, data), i))
+
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    (winner,) = [i for outcome, i in outcomes if outcome is PutOutcome.WON]
+    assert [outcome for outcome, _ in outcomes].count(PutOutcome.LOST) == 3
+    assert json.loads(storages[0].read_bytes(path))["commitInfo"]["timestamp"] == winner
+
+
+def test_a_file_system_of_this_process(tmp_path: Path) -> None:
+    """Memory is of one process, so the writer is a thread, with a file system object of its own."""
+    place = f"/beside-{os.getpid()}"
+    made = fsspec.filesystem("memory", skip_instance_cache=True)
+    first_commit(tmp_path, lambda name, data: made.pipe_file(f"{place}/{name}", data))
+    table = tf.open_table(f"memory:/{place}")
+    snapshot = table.snapshot()
+    for version in range(1, COMMITS + 1):
+        data = b'{"commitInfo":{"timestamp":1}}'
+        writer = threading.Thread(target=made.pipe_file, args=(f"{place}/_delta_log/{version:020d}.json", data))
+        writer.start()
+        writer.join(10)
+        snapshot = snapshot.update()
+        assert snapshot.version == table.snapshot().version == version
+        assert tf.open_table(f"memory:/{place}").snapshot().version == version
+    made.rm(place, recursive=True)
