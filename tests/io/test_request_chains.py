@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import pytest
 
 import tableformats as tf
 from tests.support.delta_log import DeltaLog, add
-from tests.support.s3_stub import S3Stub
+from tests.support.s3_stub import Request, S3Stub
 
 deltalake = pytest.importorskip("deltalake")
 DELAY = 0.3
@@ -161,6 +162,7 @@ def test_an_update_lists_and_reads_what_is_new(stub: S3Stub, tmp_path: Path) -> 
     stub.requests.clear()
     assert snapshot.update().version == 23
     assert len(stub.requests) == 2 and names(stub) == [f"{23:020d}.json"]
+    assert stub.requests[0].query["start-after"].endswith(f"_delta_log/{19:020d}"), "nothing older is listed"
 
 
 def add_line(name: str) -> bytes:
@@ -178,6 +180,28 @@ def test_a_log_that_was_replaced_is_read_anew(stub: S3Stub, tmp_path: Path, repl
     plan = table.scan().plan()
     expected = ["f1"] if b"add" not in replaced else ["f1", "other"]
     assert sorted(plan.paths.to_pylist()) == [f"s3://bucket/t/{name}" for name in expected]
+
+
+def test_a_commit_that_is_replaced_after_it_was_read_ahead(stub: S3Stub, tmp_path: Path) -> None:
+    commits(tmp_path, 3)
+    stub.upload(tmp_path, "t")
+    table = tf.open_table("s3://bucket/t", storage_options=stub.options, cache=False)
+    stub.requests.clear()
+
+    def replace(request: Request) -> bool:
+        """Before the listing is answered, and after the commit was."""
+        if "list-type" in request.query and not is_replaced:
+            deadline = time.monotonic() + 10
+            while not any(r.path.endswith("2.json") and r.end for r in stub.requests) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            stub.put(f"t/_delta_log/{2:020d}.json", add_line("replaced"))
+            is_replaced.append(True)
+        return False
+
+    is_replaced: list[bool] = []
+    stub.fault, stub.faulty = "403", replace
+    plan = table.scan().plan()
+    assert is_replaced and sorted(plan.paths.to_pylist()) == ["s3://bucket/t/f1", "s3://bucket/t/replaced"]
 
 
 def test_a_log_that_lost_its_files_after_opening(stub: S3Stub, tmp_path: Path) -> None:

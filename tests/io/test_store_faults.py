@@ -128,6 +128,11 @@ def test_a_missing_bucket(stub: S3Stub) -> None:
     assert caught.value.bucket == "nobody" and "bucket's name" in str(caught.value)
 
 
+def test_a_file_of_a_missing_bucket(stub: S3Stub) -> None:
+    with pytest.raises(tf.StoreError, match="there is no such bucket"):
+        tf.open_table("s3://nobody/t/metadata/v1.metadata.json", storage_options=stub.options, format="iceberg")
+
+
 def test_nothing_is_there(stub: S3Stub) -> None:
     with pytest.raises(tf.TableNotFoundError):
         tf.open_table("s3://bucket/absent", storage_options=stub.options)

@@ -16,13 +16,15 @@ def every() -> list[Mutant]:
         core_predicates,
         core_pruning,
         core_rows,
+        core_stores,
         delta_files,
         delta_log,
         iceberg_deletes,
         iceberg_metadata,
     )
 
-    lists = (core_pruning, core_predicates, core_rows, delta_log, delta_files, iceberg_deletes, iceberg_metadata)
+    core = (core_pruning, core_predicates, core_rows, core_stores)
+    lists = (*core, delta_log, delta_files, iceberg_deletes, iceberg_metadata)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
 
