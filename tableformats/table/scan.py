@@ -133,12 +133,12 @@ class Scan(ScanRequest):
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a polars DataFrame (needs polars)."""
-        frame: polars.DataFrame = required("polars", "to_polars", "polars").from_arrow(self.to_arrow())
+        frame: polars.DataFrame = required("polars", "to_polars", "'tableformats[polars]'").from_arrow(self.to_arrow())
         return frame
 
     def to_duckdb(self, name: str, connection: Any = None) -> Any:
         """Register the rows as table ``name`` of a DuckDB connection (a new one if None) and return it."""
-        duckdb = required("duckdb", "to_duckdb", "duckdb")
+        duckdb = required("duckdb", "to_duckdb", "'tableformats[duckdb]'")
         connection = connection if connection is not None else duckdb.connect()
         connection.register(name, self.to_arrow())
         return connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from tableformats.io.redaction import Redactor
 from tableformats.io.stores.addresses import address_of, credentials_of
 from tableformats.io.stores.object_store import open_object_store
 from tableformats.io.stores.options import parse_options
+from tableformats.io.stores.profiles import profile_settings
 from tests.support.s3_stub import S3Stub
 
 KEYS = {"access_key_id": "AK", "secret_access_key": "SK", "session_token": "ST", "region": "eu-west-1"}
@@ -272,3 +274,10 @@ def test_a_machine_without_credentials_is_told_so(bare: Path) -> None:
             storage_options={"metadata_endpoint": "http://127.0.0.1:9", "region": "eu", "max_retries": 0},
         )
     assert caught.value.path is not None and caught.value.path.startswith("s3://bucket/t/")
+
+
+def test_a_profile_that_needs_boto3(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (bare / "config").write_text("[profile work]\nregion = eu-west-1\nsso_session = work\n")
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(TableFormatsError, match=r"needs boto3.*tableformats\[s3\]"):
+        profile_settings("work", "s3://bucket")

@@ -201,12 +201,17 @@ SCAN: list[Case] = [
     ("Scan.to_arrow", lambda t: t.no_data.scan().to_arrow(), CORRUPT, "is missing"),
     ("Scan.to_arrow_batch_reader", lambda t: [*t.no_data.scan().to_arrow_batch_reader()], CORRUPT, "is missing"),
     ("Scan.to_pandas", lambda t: t.no_data.scan().to_pandas(), CORRUPT, "is missing"),
-    ("Scan.to_polars", lambda t: t.delta.scan().to_polars(), ImportError, "to_polars needs polars.*pip install polars"),
+    (
+        "Scan.to_polars",
+        lambda t: t.delta.scan().to_polars(),
+        ImportError,
+        "to_polars needs polars.*tableformats.polars",
+    ),
     (
         "Scan.to_duckdb",
         lambda t: t.delta.scan().to_duckdb("t"),
         ImportError,
-        "to_duckdb needs duckdb.*pip install duckdb",
+        "to_duckdb needs duckdb.*tableformats.duckdb",
     ),
     ("Scan.to_spark", lambda t: t.delta.scan().to_spark(Session(), "fast"), UNBUILT, "no mode 'fast'"),
     ("Scan.to_spark", lambda t: t.delta.scan().to_spark("local"), TypeError, "SparkSession"),  # type: ignore[arg-type]

@@ -82,6 +82,6 @@ def _provider(name: str, path: str) -> Any:
             f"the AWS profile {name!r} gets its credentials by SSO, a role or a process, which needs boto3",
             path=path,
             field="profile",
-            hint="pip install boto3",
+            hint="pip install 'tableformats[s3]'",
         ) from error
     return Boto3CredentialProvider(boto3.Session(profile_name=name))
