@@ -41,6 +41,7 @@ from ..errors import (
 )
 from ..io.buffers import ReusableBuffer
 from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro, libdeflate
+from ..io.exclusive_put import check_exclusive_puts, put_exclusively
 from ..io.orc_tail import OrcTail
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
@@ -159,6 +160,7 @@ __all__ = [
     "bundles",
     "both",
     "cached_property",
+    "check_exclusive_puts",
     "common_move",
     "compute",
     "datetimes",
@@ -179,6 +181,7 @@ __all__ = [
     "parse_transform",
     "partition_members",
     "primitive",
+    "put_exclusively",
     "repeated",
     "runs",
     "scalar",
