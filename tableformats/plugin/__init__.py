@@ -26,6 +26,9 @@ from ..columnar.arrays import (
 )
 from ..errors import (
     AmbiguousFormatError,
+    CommitConflictError,
+    CommitUnknownError,
+    ConstraintViolationError,
     CorruptMetadataError,
     InvalidPredicateError,
     LimitExceededError,
@@ -79,10 +82,15 @@ from .partitions import Implied, ImpliedBounds, PartitionField, PartitionSpec, p
 from .report import ScanReport
 from .snapshot import FormatSnapshot, ReadRequest, SplitOptions
 from .statistics import Bounds, Statistics, StatisticsSlice
+from .write import Commit, FormatAppend, added_files_schema
 
 __all__ = [
     "AVRO_CODECS",
     "AmbiguousFormatError",
+    "Commit",
+    "CommitConflictError",
+    "CommitUnknownError",
+    "ConstraintViolationError",
     "Bounds",
     "ChangeBatch",
     "CorruptMetadataError",
@@ -104,6 +112,7 @@ __all__ = [
     "FileInfo",
     "FileKeySet",
     "FixedType",
+    "FormatAppend",
     "FormatChanges",
     "FormatSnapshot",
     "FormatTable",
@@ -153,6 +162,7 @@ __all__ = [
     "WHOLE_BYTES",
     "YEAR_1900_S",
     "ZERO",
+    "added_files_schema",
     "ahead",
     "array_of",
     "arrow_field",
