@@ -7,6 +7,8 @@ import decimal
 import json
 import multiprocessing
 import os
+import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -328,9 +330,10 @@ def rival(store: MemoryStore, data: bytes, version: int = 2) -> Callable[[str], 
     return commit
 
 
-def test_a_rival_append_is_no_conflict() -> None:
+@pytest.mark.parametrize("action", [{"commitInfo": {}}, {"metaData": {**metadata(), "description": None}}])
+def test_a_rival_append_is_no_conflict(action: dict[str, Any]) -> None:
     table, store = memory_table()
-    store.before_put = rival(store, b'{"commitInfo":{}}\n')
+    store.before_put = rival(store, json.dumps(action).encode())
     commit = table.append(ROWS)
     assert (commit.version, commit.attempts) == (3, 2) and table.count() == 4
 
@@ -339,6 +342,8 @@ def test_a_rival_append_is_no_conflict() -> None:
     ("action", "error"),
     [
         ({"metaData": metadata(field("id", "integer"))}, tf.CommitConflictError),
+        ({"metaData": {**metadata(), "id": "another table"}}, tf.CommitConflictError),
+        ({"metaData": metadata(field("id", "long", {"delta.invariants": "{}"}))}, tf.UnsupportedFeatureError),
         ({"protocol": with_features("rowTracking")}, tf.UnsupportedFeatureError),
     ],
 )
@@ -391,3 +396,51 @@ def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
     assert sorted(table.to_arrow()["id"].to_pylist()) == sorted(w * 1000 + n for w in range(4) for n in range(12))
     assert table.snapshot().version == 48
     assert not [name for name in os.listdir(tmp_path / LOG) if name.endswith(".tmp")]
+
+
+def _append_for_ever(root: str) -> None:
+    table = tf.open_table(root)
+    for number in range(10**6):
+        table.append(pa.table({"id": [number] * 7}))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_a_writer_that_is_killed_leaves_whole_commits(tmp_path: Path) -> None:
+    table = local_table(tmp_path)
+    moments = random.Random(26)
+    for _ in range(6):
+        before = table.snapshot().version
+        writer = multiprocessing.get_context("spawn").Process(target=_append_for_ever, args=(str(tmp_path),))
+        writer.start()
+        while table.snapshot().version < before + 2 and writer.is_alive():
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0, 0.05))
+        assert writer.is_alive()
+        writer.kill()
+        writer.join()
+    version = table.snapshot().version
+    assert version >= 12 and table.count() == len(table.to_arrow()) == 7 * version
+    assert table.append(ROWS).version == version + 1, "what the killed left hinders nobody"
+
+
+def _append_on_a_full_disk(root: str, limit: int) -> str:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        tf.open_table(root).append(pa.table({"id": [7] * 100, "p": [*range(5)] * 20}))
+    except OSError as error:
+        return type(error).__name__
+    return "committed"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no RLIMIT_FSIZE")
+@pytest.mark.parametrize(("limit", "found"), [(10, "OSError"), (1000, "OSError"), (1 << 20, "committed")])
+def test_a_disk_that_is_full_leaves_the_table_as_it_was(tmp_path: Path, limit: int, found: str) -> None:
+    table = local_table(tmp_path, field("id", "long"), field("p", "long"), partition=("p",))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(_append_on_a_full_disk, (str(tmp_path), limit)) == found
+    assert table.count() == (100 if found == "committed" else 0)
+    names = files_below(tmp_path)
+    assert not [name for name in names if name.endswith(".tmp")]
+    assert len([name for name in names if name.endswith(".parquet")]) == (0 if limit == 10 else 5), "1000: the commit"
