@@ -68,8 +68,8 @@ def statistics_text(
     record_count: int, lower: Mapping[str, Any], upper: Mapping[str, Any], nulls: Mapping[str, int]
 ) -> str:
     """The JSON of ``add.stats``. Values are Python's, None where a bound is unknown."""
-    least = {name: text for name, value in lower.items() if (text := _bound(value, False)) is not None}
-    greatest = {name: text for name, value in upper.items() if (text := _bound(value, True)) is not None}
+    least = {name: text for name, value in lower.items() if (text := _json_bound(value, False)) is not None}
+    greatest = {name: text for name, value in upper.items() if (text := _json_bound(value, True)) is not None}
     both = [name for name in least if name in greatest]
     sides = {"minValues": least, "maxValues": greatest}
     parts = [f'"numRecords":{record_count}']
@@ -82,17 +82,17 @@ def _object(members: Mapping[str, str]) -> str:
     return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in members.items()) + "}"
 
 
-def _bound(value: Any, is_upper: bool) -> str | None:
+def _json_bound(value: Any, is_upper: bool) -> str | None:
     """A bound as JSON; None: there is none."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, decimal.Decimal):
         return format(value, "f")
     if isinstance(value, str):
-        value = _cut(value, is_upper)
+        value = _cut_text(value, is_upper)
         return None if value is None else json.dumps(value, ensure_ascii=False)
     if isinstance(value, dt.datetime):
-        return _instant(value, is_upper)
+        return _instant_bound(value, is_upper)
     if isinstance(value, dt.date):
         return f'"{value.year:04d}-{value.month:02d}-{value.day:02d}"'
     if isinstance(value, float):
@@ -100,7 +100,7 @@ def _bound(value: Any, is_upper: bool) -> str | None:
     return str(value) if isinstance(value, int) else None
 
 
-def _cut(text: str, is_upper: bool) -> str | None:
+def _cut_text(text: str, is_upper: bool) -> str | None:
     if len(text) <= _MOST_CHARACTERS:
         return text
     prefix, following = text[:_MOST_CHARACTERS], text[_MOST_CHARACTERS]
@@ -111,7 +111,7 @@ def _cut(text: str, is_upper: bool) -> str | None:
     return prefix + ("\x7f" if following < "\x7f" else _GREATEST)
 
 
-def _instant(value: dt.datetime, is_upper: bool) -> str | None:
+def _instant_bound(value: dt.datetime, is_upper: bool) -> str | None:
     rest = value.microsecond % 1000
     try:
         value = value - dt.timedelta(microseconds=rest) + (_MILLISECOND if is_upper and rest else 0 * _MILLISECOND)

@@ -146,7 +146,7 @@ class FileWriter:
         lower, upper, nulls = [], [], []
         for member in self._schema.field("lower").type:
             column = table.column(member.name)
-            least, greatest = _bounds(column)
+            least, greatest = _file_bounds(column)
             lower.append(_one(least, member.type))
             upper.append(_one(greatest, member.type))
             nulls.append(pa.array([column.null_count], pa.int64()))
@@ -161,7 +161,7 @@ class FileWriter:
         return pa.table(columns, schema=self._schema)
 
 
-def _bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | None]:
+def _file_bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | None]:
     if any(is_kind(column.type) for is_kind in _UNORDERED) or has_nan(column):
         return None, None
     found = pc.min_max(column)
