@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CommitConflictError, ConstraintViolationError, UnsupportedFeatureError
+from ..errors import CommitConflictError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from ..io.storage import Storage
@@ -68,10 +68,14 @@ class WriteVerbs(ABC):
         writer = FileWriter(self.storage, append, FileOptions())
         try:
             files = writer.write(rows_of_table(reader, append.schema))
-            if not files.num_rows:
-                return Commit(append.version, append.operation, attempts=0)
+        except BaseException:
+            writer.discard()
+            raise
+        if not files.num_rows:
+            return Commit(append.version, append.operation, attempts=0)
+        try:
             return commit_append(append, files, options)
-        except (CommitConflictError, ConstraintViolationError, UnsupportedFeatureError):
+        except (CommitConflictError, UnsupportedFeatureError):
             # Certainly nothing was committed. After any other error the files are kept: a commit may name them.
             writer.discard()
             raise

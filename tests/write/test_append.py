@@ -9,7 +9,8 @@ import multiprocessing
 import os
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tableformats_delta.write.requirements import HONOURED
 from tableformats_delta.write.texts import indexed_columns, partition_text, statistics_text
 
 import tableformats as tf
+from tableformats.engines.arrow.writing import data_files
 from tableformats.plugin import Field, OpenOptions, primitive
 from tableformats.write.commit_loop import CommitOptions
 
@@ -30,6 +32,7 @@ from ..support.golden import TABLES
 from ..support.memory_store import ROOT, MemoryStore, memory_storage
 
 LOG = "_delta_log"
+SMALL_FILES = data_files.FileOptions(target_size=8, buffer_size=1 << 14)
 ROWS = pa.table({"id": [1, 2, 3]})
 
 
@@ -120,6 +123,42 @@ def test_statistics_hold_for_the_rows(tmp_path: Path) -> None:
     }
     assert add["size"] == os.path.getsize(tmp_path / add["path"])
     assert table.count("isnan(f)") == 1
+
+
+def test_years_that_python_does_not_have(tmp_path: Path) -> None:
+    table = local_table(tmp_path, field("d", "date"), field("p", "date"), field("x", "long"), partition=("p",))
+    late = pa.array([10**7, 0], pa.date32())
+    table.append(pa.table({"d": late, "x": [1, 2]}))
+    assert json.loads(adds_of(table, 1)[0]["stats"])["maxValues"] == {"x": 2}
+    before = files_below(tmp_path)
+    with pytest.raises(tf.ConstraintViolationError, match="9999") as caught:
+        table.append(pa.table({"p": late, "x": [1, 2]}))
+    assert caught.value.field == "p" and files_below(tmp_path) == before
+
+
+def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = local_table(tmp_path)
+    monkeypatch.setattr(data_files, "FileOptions", lambda: SMALL_FILES)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from ROWS.to_batches()
+        written.extend(files_below(tmp_path))
+        raise RuntimeError("the source is away")
+
+    written: list[str] = []
+    with pytest.raises(RuntimeError, match="away"):
+        table.append(pa.RecordBatchReader.from_batches(ROWS.schema, batches()))
+    assert len(written) == 2, "a log and a data file"
+    assert files_below(tmp_path) == [f"{LOG}/{0:020d}.json"]
+
+
+def test_many_partitions_in_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_files, "FileOptions", lambda: replace(SMALL_FILES, target_size=1 << 10))
+    table = local_table(tmp_path, field("id", "long"), field("p", "long"), partition=("p",))
+    rows = pa.table({"id": range(20_000), "p": [i % 300 for i in range(20_000)]})
+    commit = table.append(pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=1000)))
+    assert commit.metrics["added_files"] > 300 and commit.metrics["added_rows"] == 20_000
+    assert table.to_arrow().sort_by("id").select(rows.column_names).equals(rows)
 
 
 @given(st.text(min_size=0, max_size=40), st.text(max_size=3))

@@ -18,8 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ....errors import ConstraintViolationError
 from ....io.storage import Storage
 from ....plugin.write import FormatAppend, added_files_schema
+from ....schema import Field
 from .rows import has_nan
 
 __all__ = ["FileOptions", "FileWriter"]
@@ -127,10 +129,17 @@ class FileWriter:
 
     def _texts(self, values: tuple[pa.Scalar, ...]) -> tuple[str | None, ...]:
         fields = self._append.partition_fields
-        return tuple(
-            self._append.partition_text(f, v.as_py()) if v.is_valid else None
-            for f, v in zip(fields, values, strict=True)
-        )
+        return tuple(self._text(f, v) if v.is_valid else None for f, v in zip(fields, values, strict=True))
+
+    def _text(self, column: Field, value: pa.Scalar) -> str:
+        try:
+            return self._append.partition_text(column, value.as_py())
+        except (ValueError, OverflowError) as error:
+            if isinstance(error, ConstraintViolationError):
+                raise
+            raise ConstraintViolationError(
+                "a partition value lies outside of the years 1 to 9999", field=column.name
+            ) from None
 
     def _flush(self, key: tuple[Any, ...]) -> None:
         pending = self._pending.pop(key)
@@ -165,6 +174,10 @@ def _file_bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar |
     if any(is_kind(column.type) for is_kind in _UNORDERED) or has_nan(column):
         return None, None
     found = pc.min_max(column)
+    try:
+        found["min"].as_py(), found["max"].as_py()
+    except (ValueError, OverflowError):  # years that Python's dates do not have
+        return None, None
     return found["min"], found["max"]
 
 
