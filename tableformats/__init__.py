@@ -25,6 +25,9 @@ from typing import TYPE_CHECKING, Any
 from . import moved
 from .errors import (
     AmbiguousFormatError,
+    CommitConflictError,
+    CommitUnknownError,
+    ConstraintViolationError,
     CorruptMetadataError,
     InvalidPredicateError,
     LimitExceededError,
@@ -55,13 +58,18 @@ if TYPE_CHECKING:
     from .planning.tasks import ScanTask
     from .plugin.partitions import PartitionField
     from .plugin.report import ScanReport
+    from .plugin.write import Commit
     from .table.changes import Changes
     from .table.scan import Scan, ScanPlan
 
 __all__ = [
     "AmbiguousFormatError",
+    "CommitConflictError",
+    "CommitUnknownError",
+    "ConstraintViolationError",
     "Changes",
     "Column",
+    "Commit",
     "CorruptMetadataError",
     "Expression",
     "Field",
@@ -100,6 +108,7 @@ __all__ = [
 # What `import tableformats` does not load: NumPy, pyarrow and Spark come with the first table.
 _LOADED_WHEN_USED = {
     "Changes": ".table.changes",
+    "Commit": ".plugin.write",
     "Inspector": ".inspect.tables",
     "MetadataCache": ".cache.metadata_cache",
     "PartitionField": ".plugin.partitions",

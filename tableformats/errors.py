@@ -10,6 +10,9 @@ from typing import ClassVar
 
 __all__ = [
     "AmbiguousFormatError",
+    "CommitConflictError",
+    "CommitUnknownError",
+    "ConstraintViolationError",
     "CorruptMetadataError",
     "InvalidPredicateError",
     "LimitExceededError",
@@ -129,6 +132,24 @@ class UnsupportedFeatureError(TableFormatsError, NotImplementedError):
     """The table or the call needs a feature that is not supported. ``field`` names it."""
 
     default_hint = "Nothing was read; another reader may know the feature"
+
+
+class CommitConflictError(TableFormatsError):
+    """Another writer changed what a commit depends on. Nothing was committed."""
+
+    default_hint = "Nothing was committed: look at the table's history, then run the operation again"
+
+
+class CommitUnknownError(TableFormatsError):
+    """The store does not say whether a commit landed. Its data files are kept."""
+
+    default_hint = "Do not run it again before table.history() shows whether the commit with this txnId is there"
+
+
+class ConstraintViolationError(TableFormatsError, ValueError):
+    """The data does not fit into the table. Nothing was committed."""
+
+    default_hint = "Nothing was committed: correct the data"
 
 
 class PathNotAllowedError(TableFormatsError, PermissionError):

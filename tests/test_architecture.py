@@ -29,7 +29,7 @@ LAYERS = [
     {"cache", "io"},
     {"catalog", "plugin"},
     {"pruning"},
-    {"planning"},
+    {"planning", "write"},
     {"engines", "inspect"},
     {"table"},
     {"spark"},

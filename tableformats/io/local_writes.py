@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import tempfile
+import uuid
 
+from ..errors import UnsupportedFeatureError
 from .stores.base import PutOutcome
 
 __all__ = ["link_local", "write_local"]
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
 def write_local(path: str, data: bytes) -> None:
@@ -19,37 +23,64 @@ def write_local(path: str, data: bytes) -> None:
     except OSError:
         os.unlink(temporary)
         raise
-    _sync_directory(path)
+    _sync_directory(os.path.dirname(path))
 
 
 def link_local(path: str, data: bytes) -> PutOutcome:
-    """Write a file if there is none: WON or LOST. Its directory is made. Raises OSError.
+    """Write a file if there is none. Its directory is made.
 
     A hard link either makes the name or fails, on network file systems too.
+
+    Returns
+    -------
+    PutOutcome
+        UNKNOWN: the file was made, and the disk did not confirm its name.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        The file system has no hard links.
+    OSError
+        Nothing was written.
     """
     temporary = _temporary(path, data)
     try:
         os.link(temporary, path)
     except FileExistsError:
         return PutOutcome.LOST
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        raise UnsupportedFeatureError(
+            "the file system has no hard links, so it cannot write a file only if there is none",
+            path=path,
+            field="put_if_absent",
+            hint="Write to another file system",
+        ) from error
     finally:
-        os.unlink(temporary)
-    _sync_directory(path)
+        # What was linked is whole. A temporary file that stays is no reason to report another outcome.
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+    try:
+        _sync_directory(os.path.dirname(path))
+    except OSError:
+        return PutOutcome.UNKNOWN
     return PutOutcome.WON
 
 
 def _temporary(path: str, data: bytes) -> str:
     """A file with the data beside ``path``, on the disk."""
     directory = os.path.dirname(path)
-    os.makedirs(directory, exist_ok=True)
+    _make_directory(directory)
     # Readers of both formats ignore names that begin with a dot.
-    handle, name = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", suffix=".tmp", dir=directory)
+    name = os.path.join(directory, f".{os.path.basename(path)}.{uuid.uuid4()}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(name, flags, 0o666)
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
-        os.chmod(name, 0o666 & ~_umask())
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)
@@ -57,16 +88,21 @@ def _temporary(path: str, data: bytes) -> str:
     return name
 
 
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+def _make_directory(directory: str) -> None:
+    """Make a directory and what is above it, so that their names are on the disk too."""
+    if os.path.isdir(directory):
+        return
+    above = os.path.dirname(directory)
+    _make_directory(above)
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(directory)
+    _sync_directory(above)
 
 
-def _sync_directory(path: str) -> None:
+def _sync_directory(directory: str) -> None:
     if os.name == "nt":  # directories cannot be opened there
         return
-    handle = os.open(os.path.dirname(path), os.O_RDONLY)
+    handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -26,6 +26,9 @@ from ..columnar.arrays import (
 )
 from ..errors import (
     AmbiguousFormatError,
+    CommitConflictError,
+    CommitUnknownError,
+    ConstraintViolationError,
     CorruptMetadataError,
     InvalidPredicateError,
     LimitExceededError,
@@ -41,6 +44,7 @@ from ..errors import (
 )
 from ..io.buffers import ReusableBuffer
 from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro, libdeflate
+from ..io.exclusive_put import check_exclusive_puts, put_exclusively
 from ..io.orc_tail import OrcTail
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
@@ -77,10 +81,15 @@ from .partitions import Implied, ImpliedBounds, PartitionField, PartitionSpec, p
 from .report import ScanReport
 from .snapshot import FormatSnapshot, ReadRequest, SplitOptions
 from .statistics import Bounds, Statistics, StatisticsSlice
+from .write import Commit, FormatAppend, added_files_schema
 
 __all__ = [
     "AVRO_CODECS",
     "AmbiguousFormatError",
+    "Commit",
+    "CommitConflictError",
+    "CommitUnknownError",
+    "ConstraintViolationError",
     "Bounds",
     "ChangeBatch",
     "CorruptMetadataError",
@@ -102,6 +111,7 @@ __all__ = [
     "FileInfo",
     "FileKeySet",
     "FixedType",
+    "FormatAppend",
     "FormatChanges",
     "FormatSnapshot",
     "FormatTable",
@@ -151,12 +161,14 @@ __all__ = [
     "WHOLE_BYTES",
     "YEAR_1900_S",
     "ZERO",
+    "added_files_schema",
     "ahead",
     "array_of",
     "arrow_field",
     "arrow_type",
     "bundles",
     "cached_property",
+    "check_exclusive_puts",
     "common_move",
     "compute",
     "datetimes",
@@ -177,6 +189,7 @@ __all__ = [
     "parse_transform",
     "partition_members",
     "primitive",
+    "put_exclusively",
     "repeated",
     "runs",
     "scalar",

@@ -13,6 +13,7 @@ from ..errors import SnapshotNotFoundError, UnsupportedFeatureError
 from ..io.storage import Storage
 from .changes import FormatChanges
 from .snapshot import FormatSnapshot
+from .write import FormatAppend
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -144,6 +145,21 @@ class FormatTable(ABC):
             path=self.location,
             field="incremental_append_scan",
             hint="table.changes(starting, ending) gives what every version inserted and deleted",
+        )
+
+    def append(self) -> FormatAppend:
+        """An append to the current version. A format that is only read does not override this.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format is only read, which is the default; or the table has a feature that is not honoured (``field``).
+        """
+        raise UnsupportedFeatureError(
+            f"{self.format} tables are only read",
+            path=self.location,
+            field="append",
+            hint="Nothing was written; write the table with another library",
         )
 
 

@@ -20,6 +20,7 @@ from ..runtime.pickling import Portable
 from ..schema.datetimes import DATETIME_MS
 from .checks import SnapshotChecks
 from .verbs import ScanVerbs
+from .write_verbs import WriteVerbs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from ..io.storage import Storage
     from ..plugin.format import FormatTable
     from ..plugin.snapshot import FormatSnapshot
+    from ..plugin.write import FormatAppend
     from ..schema import Schema
     from .changes import Changes
     from .scan import Scan
@@ -177,7 +179,7 @@ def _frozen(options: Any) -> Any:
     return tuple(sorted((str(k), repr(v)) for k, v in options.items())) if isinstance(options, Mapping) else options
 
 
-class Table(Portable, ScanVerbs, SnapshotChecks):
+class Table(Portable, ScanVerbs, WriteVerbs, SnapshotChecks):
     """An opened table. ``format`` is the plugin's name for it, ``location`` its absolute root.
 
     >>> import tableformats as tf
@@ -361,6 +363,9 @@ class Table(Portable, ScanVerbs, SnapshotChecks):
 
     def _checked_snapshot(self) -> Snapshot:
         return self.snapshot()
+
+    def _begin_append(self) -> FormatAppend:
+        return self._opened.append()
 
     @property
     def inspect(self) -> Inspector:

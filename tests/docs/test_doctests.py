@@ -12,7 +12,15 @@ import pytest
 
 from tests.support.delta_log import DeltaLog, add, field, stats
 
-MODULES = ["", ".table.table", ".table.scan", ".table.verbs", ".table.checks", ".expressions.columns"]
+MODULES = [
+    "",
+    ".table.table",
+    ".table.scan",
+    ".table.verbs",
+    ".table.write_verbs",
+    ".table.checks",
+    ".expressions.columns",
+]
 
 
 @pytest.fixture

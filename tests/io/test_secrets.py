@@ -192,7 +192,17 @@ def test_no_pickle_has_it(name: str) -> None:
 
 def test_all_public_names_are_looked_at() -> None:
     """Classes whose instances hold no store are named here, so that a new one is thought of."""
-    values = {"Expression", "Field", "Schema", "Limits", "MetadataCache", "Column", "PartitionField", "ScanReport"}
+    values = {
+        "Commit",
+        "Expression",
+        "Field",
+        "Schema",
+        "Limits",
+        "MetadataCache",
+        "Column",
+        "PartitionField",
+        "ScanReport",
+    }
     with_store = {"Changes", "Inspector", "Scan", "ScanPlan", "ScanTask", "Snapshot", "Table"}
     classes = {name for name in tf.__all__ if isinstance(getattr(tf, name), type)}
     errors = {name for name in classes if issubclass(getattr(tf, name), tf.TableFormatsError)}

@@ -1,4 +1,4 @@
-"""Mutants of the Delta plugin: log discovery, actions, reconciliation."""
+"""Mutants of the Delta plugin: log discovery, actions, reconciliation, and of writing to it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ _LOG = ("test_log.py",)
 _COMPACTION = ("test_compaction.py",)
 _JSON = ("test_commit_lines.py", "test_json.py", *_REPLAY)
 _LAB = ("test_lab.py",)
+_PUT = ("test_exclusive_put.py",)
+_APPEND = ("write/test_append.py",)
 
 MUTANTS = (
     # ---- log discovery ----------------------------------------------------------------------------------------------
@@ -268,5 +270,86 @@ MUTANTS = (
         "return self._storage.resolve(paths)",
         "data files are looked for under their encoded names",
         _LAB,
+    ),
+    # ---- writing -----------------------------------------------------------------------------------------------------
+    Mutant(
+        "lost-answers-are-lost-races",
+        "core:put_exclusively",
+        "return PutOutcome.WON if found == data else PutOutcome.LOST",
+        "return PutOutcome.LOST",
+        "a commit whose answer was lost is taken for a rival's",
+        _PUT,
+    ),
+    Mutant(
+        "what-is-there-is-ours",
+        "core:put_exclusively",
+        "return PutOutcome.WON if found == data else PutOutcome.LOST",
+        "return PutOutcome.WON",
+        "a file that a rival wrote is taken for our own",
+        _PUT,
+    ),
+    Mutant(
+        "unconfirmed-names-are-durable",
+        "core:link_local",
+        "return PutOutcome.UNKNOWN",
+        "return PutOutcome.WON",
+        "a name that the disk did not confirm is reported as written",
+        _PUT,
+    ),
+    Mutant(
+        "stores-are-trusted",
+        "core:check_exclusive_puts",
+        "if second is PutOutcome.WON:",
+        "if second is PutOutcome.UNKNOWN:",
+        "a store that ignores the condition of a put is not refused as such",
+        _PUT,
+    ),
+    Mutant(
+        "unknown-commits-are-tried-again",
+        "core:commit_append",
+        "if outcome is PutOutcome.UNKNOWN:",
+        "if outcome is PutOutcome.UNKNOWN and attempt > options.tries:",
+        "a commit that may have landed is made again at the next version",
+        _APPEND,
+    ),
+    Mutant(
+        "winners-are-not-looked-at",
+        "delta:DeltaAppend.rebase",
+        "check_append(newest, self._storage.root)",
+        "pass",
+        "after a lost race the winner's new features are not honoured",
+        _APPEND,
+    ),
+    Mutant(
+        "schemas-of-winners-ignored",
+        "delta:DeltaAppend.rebase",
+        "self._snapshot.table_metadata,",
+        "newest.table_metadata,",
+        "files of the old schema are committed after a rival changed it",
+        _APPEND,
+    ),
+    Mutant(
+        "bounds-of-columns-with-nan",
+        "core:_file_bounds",
+        "or has_nan(column)",
+        "",
+        "a column with a NaN has bounds that leave the NaN out",
+        _APPEND,
+    ),
+    Mutant(
+        "cut-texts-bound-from-above",
+        "delta:_cut_text",
+        'return prefix + ("\\x7f" if following < "\\x7f" else _GREATEST)',
+        "return prefix",
+        "the beginning of a long text is its upper bound",
+        _APPEND,
+    ),
+    Mutant(
+        "instants-cut-downwards",
+        "delta:_instant_bound",
+        "_MILLISECOND if is_upper and rest else 0 * _MILLISECOND",
+        "0 * _MILLISECOND",
+        "the upper bound of a timestamp is cut to the millisecond below",
+        _APPEND,
     ),
 )

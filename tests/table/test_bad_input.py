@@ -276,10 +276,13 @@ PLUGINS: list[Case] = [
     ("plugin.FormatTable.update", lambda t: t.format_table.update(t.format_snapshot), MISSING, "no version"),
     ("plugin.FormatTable.versions_after", lambda t: t.format_table.versions_after(4), MISSING, "no version 4"),
     ("plugin.FormatTable.changes", lambda t: t.format_table.changes(1), UNBUILT, "bare tables"),
+    ("plugin.FormatTable.append", lambda t: t.format_table.append(), UNBUILT, "bare tables are only read"),
+    ("plugin.added_files_schema", lambda t: plugin.added_files_schema(tf.Schema(()), 5), TypeError, "not iterable"),  # type: ignore[arg-type]
     ("plugin.FormatTable.appends", lambda t: t.format_table.appends(1), UNBUILT, "bare tables"),
 ]
 
 NOTHING_WRONG = {
+    "Commit": "a record",
     "Field": "a record",
     "Schema": "a record",
     "Expression": "a base",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tableformats.plugin import FileInfo, Storage
 
     from .changes.change_batches import DeltaChanges
+    from .write.append import DeltaAppend
 
 __all__ = ["DeltaTable"]
 
@@ -112,6 +113,12 @@ class DeltaTable(FormatTable):
         check_range(listing, starting, ending)
         at = partial(self._at, listing)
         return DeltaChanges(self._storage, listing, starting, at(ending), at)
+
+    def append(self) -> DeltaAppend:
+        """See :meth:`tableformats.plugin.FormatTable.append` and :func:`.write.requirements.check_append`."""
+        from .write.append import DeltaAppend
+
+        return DeltaAppend(lambda: self.snapshot(SnapshotSelector()), self._storage)
 
     def versions_after(self, version: int | None) -> list[int]:
         """See :meth:`tableformats.plugin.FormatTable.versions_after`."""

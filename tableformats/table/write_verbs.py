@@ -1,0 +1,81 @@
+"""The verbs that change a table. Each writes data files first, and then commits all of them at once, or nothing."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CommitConflictError, UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from ..io.storage import Storage
+    from ..plugin.write import Commit, FormatAppend
+
+__all__ = ["WriteVerbs"]
+
+
+class WriteVerbs(ABC):
+    """Verbs of a table that write."""
+
+    storage: Storage
+
+    @abstractmethod
+    def _begin_append(self) -> FormatAppend:
+        """An append to the current version."""
+
+    def append(self, data: Any, *, tries: int = 100, timeout: float = 120.0) -> Commit:
+        """Add rows, in one commit.
+
+        Columns are matched by name, without case. A missing nullable column is NULL. Values are cast only where nothing
+        is lost.
+
+        Parameters
+        ----------
+        data : pyarrow.Table, RecordBatch or RecordBatchReader, pandas or polars DataFrame
+            Or anything else with an Arrow stream. A reader may have more rows than fit into memory.
+        tries : int
+            How often the commit is tried where other writers win the race for the next version.
+        timeout : float
+            Seconds after which no further try is begun.
+
+        Raises
+        ------
+        ConstraintViolationError
+            The data does not fit into the table; ``field`` names the column.
+        UnsupportedFeatureError
+            The format is only read, the table has a feature that is not written (``field``), or the store cannot write
+            a file only if there is none.
+        CommitConflictError
+            Other writers changed the table's schema, or won every race.
+        CommitUnknownError
+            The store does not say whether the commit landed. It is the only error after which rows may be there.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import tableformats as tf
+        >>> tf.open_table("events").append(pa.table({"id": [7], "day": [2]})).metrics["added_rows"]
+        1
+        """
+        from ..engines.arrow.writing.data_files import FileOptions, FileWriter
+        from ..engines.arrow.writing.rows import reader_of, rows_of_table
+        from ..plugin.write import Commit
+        from ..write.commit_loop import CommitOptions, commit_append
+
+        options = CommitOptions(tries, timeout)
+        reader = reader_of(data)
+        append = self._begin_append()
+        writer = FileWriter(self.storage, append, FileOptions())
+        try:
+            files = writer.write(rows_of_table(reader, append.schema))
+        except BaseException:
+            writer.discard()
+            raise
+        if not files.num_rows:
+            return Commit(append.version, append.operation, attempts=0)
+        try:
+            return commit_append(append, files, options)
+        except (CommitConflictError, UnsupportedFeatureError):
+            # Certainly nothing was committed. After any other error the files are kept: a commit may name them.
+            writer.discard()
+            raise

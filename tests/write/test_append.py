@@ -1,0 +1,485 @@
+"""Appends to Delta tables: whole or absent, read by others value by value; features that are missing refuse by name."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import json
+import multiprocessing
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tableformats_delta.format import DeltaFormat
+from tableformats_delta.write.requirements import HONOURED
+from tableformats_delta.write.texts import indexed_columns, partition_text, statistics_text
+
+import tableformats as tf
+from tableformats.engines.arrow.writing import data_files
+from tableformats.plugin import Field, OpenOptions, primitive
+from tableformats.write.commit_loop import CommitOptions
+
+from ..support.delta_log import PROTOCOL, field, metadata
+from ..support.golden import TABLES
+from ..support.memory_store import ROOT, MemoryStore, memory_storage
+
+LOG = "_delta_log"
+SMALL_FILES = data_files.FileOptions(target_size=8, buffer_size=1 << 14)
+ROWS = pa.table({"id": [1, 2, 3]})
+
+
+def first_commit(protocol: dict[str, Any] | None = None, *fields: dict[str, Any], **more: Any) -> bytes:
+    actions = [
+        {"commitInfo": {"timestamp": 1, "inCommitTimestamp": 2**42}},
+        {"protocol": protocol or PROTOCOL},
+        {"metaData": metadata(*fields, **more)},
+    ]
+    return "".join(json.dumps(action) + "\n" for action in actions).encode()
+
+
+def local_table(path: Path, *fields: dict[str, Any], protocol: dict[str, Any] | None = None, **more: Any) -> tf.Table:
+    (path / LOG).mkdir(parents=True)
+    (path / LOG / f"{0:020d}.json").write_bytes(first_commit(protocol, *fields, **more))
+    return tf.open_table(path)
+
+
+def with_features(*names: str) -> dict[str, Any]:
+    readers = ("deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "columnMapping")
+    return {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": [name for name in names if name in readers or name.startswith("typeWidening")],
+        "writerFeatures": list(names),
+    }
+
+
+def files_below(path: Path) -> list[str]:
+    return sorted(str(found.relative_to(path)) for found in path.rglob("*") if found.is_file())
+
+
+def adds_of(table: tf.Table, version: int) -> list[dict[str, Any]]:
+    lines = table.storage.read_bytes(table.storage.join(LOG, f"{version:020d}.json")).decode().splitlines()
+    return [action["add"] for line in lines if "add" in (action := json.loads(line))]
+
+
+# ---- read by others ------------------------------------------------------------------------------------------------
+
+EVERY_TYPE = pa.table(
+    {
+        "i": pa.array([1, None, -(2**31)], pa.int32()),
+        "x": [1, 2**63 - 1, None],
+        "f": [1.5, -0.0, None],
+        "s": ["x" * 40, "", "é\U0010ffff"],
+        "d": [dt.date(2020, 2, 29), None, dt.date(1, 1, 1)],
+        "t": pa.array([dt.datetime(2020, 1, 1, 0, 0, 0, 1), None, dt.datetime(1969, 1, 1)], pa.timestamp("us", "UTC")),
+        "n": pa.array([decimal.Decimal("0.0000001"), None, decimal.Decimal("-1")], pa.decimal128(20, 7)),
+        "l": [[1], None, [2, None]],
+        "m": [{"a": 1}, None, {"a": None}],
+        "b": [True, None, False],
+        "y": [b"\0", None, b""],
+    }
+)
+
+
+@pytest.mark.parametrize("partition", [[], ["i"], ["s2"], ["d", "t"], ["n", "b"]])
+def test_deltalake_reads_what_was_appended(tmp_path: Path, partition: list[str]) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    rows = EVERY_TYPE.append_column("s2", pa.array(["a/b=c", "ü c%20:", None]))
+    deltalake.write_deltalake(str(tmp_path), rows, partition_by=partition)
+    table = tf.open_table(tmp_path)
+    assert table.append(rows).version == 1
+    theirs = deltalake.DeltaTable(str(tmp_path)).to_pyarrow_table().select(rows.column_names)
+    expected = sorted(map(repr, rows.to_pylist() * 2))
+    assert sorted(map(repr, theirs.to_pylist())) == expected
+    assert sorted(map(repr, table.to_arrow().to_pylist())) == expected
+    for row in rows.to_pylist():
+        if row["x"] is not None:
+            assert table.count(f"x = {row['x']}") == 2, "no bound excludes a row"
+
+
+def test_statistics_hold_for_the_rows(tmp_path: Path) -> None:
+    table = local_table(
+        tmp_path, field("id", "long"), field("f", "double"), field("s", "string"), field("t", "timestamp")
+    )
+    moment = dt.datetime(2020, 1, 1, 0, 0, 0, 1, dt.timezone.utc)
+    table.append(
+        pa.table({"id": [3, None, 1], "f": [1.0, float("nan"), 2.0], "s": ["a", "b" * 33, None], "t": [moment] * 3})
+    )
+    [add] = adds_of(table, 1)
+    assert json.loads(add["stats"]) == {
+        "numRecords": 3,
+        "minValues": {"id": 1, "s": "a", "t": "2020-01-01T00:00:00.000Z"},
+        "maxValues": {"id": 3, "s": "b" * 32 + "\x7f", "t": "2020-01-01T00:00:00.001Z"},
+        "nullCount": {"id": 1, "f": 0, "s": 1, "t": 0},
+        "tightBounds": True,
+    }
+    assert add["size"] == os.path.getsize(tmp_path / add["path"])
+    assert table.count("isnan(f)") == 1
+
+
+def test_years_that_python_does_not_have(tmp_path: Path) -> None:
+    table = local_table(tmp_path, field("d", "date"), field("p", "date"), field("x", "long"), partition=("p",))
+    late = pa.array([10**7, 0], pa.date32())
+    table.append(pa.table({"d": late, "x": [1, 2]}))
+    assert json.loads(adds_of(table, 1)[0]["stats"])["maxValues"] == {"x": 2}
+    before = files_below(tmp_path)
+    with pytest.raises(tf.ConstraintViolationError, match="9999") as caught:
+        table.append(pa.table({"p": late, "x": [1, 2]}))
+    assert caught.value.field == "p" and files_below(tmp_path) == before
+
+
+def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = local_table(tmp_path)
+    monkeypatch.setattr(data_files, "FileOptions", lambda: SMALL_FILES)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from ROWS.to_batches()
+        written.extend(files_below(tmp_path))
+        raise RuntimeError("the source is away")
+
+    written: list[str] = []
+    with pytest.raises(RuntimeError, match="away"):
+        table.append(pa.RecordBatchReader.from_batches(ROWS.schema, batches()))
+    assert len(written) == 2, "a log and a data file"
+    assert files_below(tmp_path) == [f"{LOG}/{0:020d}.json"]
+
+
+def test_many_partitions_in_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(data_files, "FileOptions", lambda: replace(SMALL_FILES, target_size=1 << 10))
+    table = local_table(tmp_path, field("id", "long"), field("p", "long"), partition=("p",))
+    rows = pa.table({"id": range(20_000), "p": [i % 300 for i in range(20_000)]})
+    commit = table.append(pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=1000)))
+    assert commit.metrics["added_files"] > 300 and commit.metrics["added_rows"] == 20_000
+    assert table.to_arrow().sort_by("id").select(rows.column_names).equals(rows)
+
+
+@given(st.text(min_size=0, max_size=40), st.text(max_size=3))
+def test_cut_texts_hold_the_value(text: str, more: str) -> None:
+    value = (text + more * 20).encode("utf-8", "replace").decode()
+    stats = json.loads(statistics_text(1, {"s": value}, {"s": value}, {"s": 0}))
+    if stats["minValues"]:
+        assert stats["minValues"]["s"].encode() <= value.encode() <= stats["maxValues"]["s"].encode()
+        assert len(stats["maxValues"]["s"]) <= 33
+
+
+def test_texts_that_no_bound_holds() -> None:
+    for value in ("x" * 32 + "\U0010ffff", float("inf"), True, b"y", None, dt.datetime.max):
+        assert json.loads(statistics_text(1, {"c": value}, {"c": value}, {"c": 0}))["maxValues"] == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (-7, "-7"),
+        (-0.0, "0.0"),
+        (float("nan"), "NaN"),
+        (float("-inf"), "-Infinity"),
+        (dt.date(1, 2, 3), "0001-02-03"),
+        (dt.datetime(2020, 1, 2, 3, 4, 5, 6), "2020-01-02 03:04:05.000006"),
+        (dt.datetime(2020, 1, 2, tzinfo=dt.timezone.utc), "2020-01-02T00:00:00.000000Z"),
+        (decimal.Decimal("1E-7"), "0.0000001"),
+        ("a", "a"),
+    ],
+)
+def test_partition_values_as_the_protocol_spells_them(value: object, text: str) -> None:
+    assert partition_text(Field(1, "p", primitive("string")), value) == text
+
+
+def test_the_properties_say_which_columns_have_statistics() -> None:
+    names = [f"c{i}" for i in range(40)]
+    assert indexed_columns(names, {}) == names[:32]
+    assert indexed_columns(names, {"delta.dataSkippingNumIndexedCols": "-1"}) == names
+    assert indexed_columns(names, {"delta.dataSkippingNumIndexedCols": "2"}) == ["c0", "c1"]
+    assert indexed_columns(names, {"delta.dataSkippingStatsColumns": "`c7`, c9"}) == ["c7", "c9"]
+
+
+# ---- bad data ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "column", "words"),
+    [
+        ({"id": [1], "more": [1]}, "more", "no such column"),
+        ({"id": [2**40], "n": [2**40]}, "n", "not exactly"),
+        ({"id": [1], "ID": [1]}, "ID", "twice"),
+        ({"id": ["1"]}, "id", "string is not written"),
+        ({"id": [1.0]}, "id", "double is not written"),
+        ({"id": [None]}, "id", "NULL"),
+        ({"n": [1]}, "id", "NULL"),
+        ({"id": [1], "p": [""]}, "p", "empty string"),
+        ({"id": [1], "t": [dt.datetime(2020, 1, 1)]}, "t", "timestamp"),
+        ({"id": [1], "l": [["a"]]}, "l", "list"),
+    ],
+)
+def test_data_that_does_not_fit_leaves_the_table_as_it_was(
+    tmp_path: Path, rows: dict[str, list[Any]], column: str, words: str
+) -> None:
+    required = {**field("id", "long"), "nullable": False}
+    array = {"type": "array", "elementType": "long", "containsNull": True}
+    columns = (required, field("n", "integer"), field("p", "string"), field("t", "timestamp"), field("l", array))
+    table = local_table(tmp_path, *columns, partition=("p",))
+    before = files_below(tmp_path)
+    with pytest.raises(tf.ConstraintViolationError, match=words) as caught:
+        table.append(pa.table(rows))
+    assert caught.value.field == column and files_below(tmp_path) == before and table.snapshot().version == 0
+
+
+def test_what_is_no_data_is_a_type_error(tmp_path: Path) -> None:
+    table = local_table(tmp_path)
+    for data in ([1, 2], "rows", None):
+        with pytest.raises(TypeError, match="Arrow"):
+            table.append(data)
+    with pytest.raises(ValueError, match="tries"):
+        table.append(ROWS, tries=0)
+    with pytest.raises(ValueError, match="seconds"):
+        CommitOptions(longest_wait=-1)
+
+
+def test_rows_of_other_libraries_and_none(tmp_path: Path) -> None:
+    table = local_table(tmp_path, field("id", "long"), field("s", "string"))
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    for data in (pandas.DataFrame({"ID": [1]}), polars.DataFrame({"s": ["a"], "id": [2]}), ROWS.to_reader()):
+        table.append(data)
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [1, 1, 2, 2, 3]
+    nothing = table.append(ROWS.slice(0, 0))
+    assert (nothing.version, nothing.attempts) == (3, 0) and table.snapshot().version == 3
+
+
+# ---- features ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("feature", sorted(set(HONOURED) - {"rowTracking"}))
+def test_a_feature_that_is_honoured_is_appended_to(tmp_path: Path, feature: str) -> None:
+    table = local_table(tmp_path, protocol=with_features(feature))
+    table.append(ROWS)
+    assert table.count() == 3
+
+
+@pytest.mark.parametrize(
+    "feature", ["rowTracking", "clustering", "icebergCompatV2", "collations", "variantType", "somethingNew"]
+)
+def test_a_feature_that_is_not_honoured_is_refused_by_name(tmp_path: Path, feature: str) -> None:
+    table = local_table(tmp_path, protocol={**with_features(feature), "readerFeatures": []})
+    with pytest.raises(tf.UnsupportedFeatureError) as caught:
+        table.append(ROWS)
+    assert caught.value.field == feature and files_below(tmp_path) == [f"{LOG}/{0:020d}.json"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "more", "feature"),
+    [
+        ([field("id", "long", {"delta.invariants": "{}"})], {}, "invariants"),
+        ([field("id", "long", {"delta.generationExpression": "1"})], {}, "generatedColumns"),
+        ([field("id", "long", {"delta.identity.start": 1})], {}, "identityColumns"),
+        ([field("id", "long", {"CURRENT_DEFAULT": "1"})], {}, "allowColumnDefaults"),
+        ([field("id", "char(3)")], {}, "char and varchar"),
+        ([field("id", "void")], {}, "unknown"),
+        ([field("id", "binary"), field("v", "long")], {"partition": ("id",)}, "binary"),
+        ([field("id", "long")], {"partition": ("id",)}, "files without columns"),
+        ([field("id", "long")], {"configuration": {"delta.constraints.c": "id > 0"}}, "checkConstraints"),
+        (
+            [
+                field("id", {"type": "struct", "fields": [{**field("a", "long"), "nullable": False}]}),
+            ],
+            {},
+            "invariants",
+        ),
+    ],
+)
+def test_what_a_column_or_a_property_asks_is_refused_by_name(
+    tmp_path: Path, columns: list[dict[str, Any]], more: dict[str, Any], feature: str
+) -> None:
+    table = local_table(tmp_path, *columns, **more)
+    with pytest.raises(tf.UnsupportedFeatureError) as caught:
+        table.append(ROWS)
+    assert caught.value.field == feature
+
+
+def test_column_mapping_that_is_on_is_refused(tmp_path: Path) -> None:
+    mapped = field("id", "long", {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "c"})
+    configuration = {"delta.columnMapping.mode": "name"}
+    table = local_table(tmp_path, mapped, protocol=with_features("columnMapping"), configuration=configuration)
+    with pytest.raises(tf.UnsupportedFeatureError) as caught:
+        table.append(ROWS)
+    assert caught.value.field == "columnMapping"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "error"),
+    [
+        ({"minReaderVersion": 1, "minWriterVersion": 8}, tf.UnsupportedFeatureError),
+        ({"minReaderVersion": 1}, tf.CorruptMetadataError),
+        ({"minReaderVersion": 1, "minWriterVersion": 7}, tf.CorruptMetadataError),
+    ],
+)
+def test_protocols_that_no_writer_may_pass(tmp_path: Path, protocol: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        local_table(tmp_path, protocol=protocol).append(ROWS)
+
+
+def test_in_commit_timestamps_grow(tmp_path: Path) -> None:
+    configuration = {"delta.enableInCommitTimestamps": "true"}
+    table = local_table(tmp_path, protocol=with_features("inCommitTimestamp"), configuration=configuration)
+    table.append(ROWS)
+    line = (tmp_path / LOG / f"{1:020d}.json").read_text().splitlines()[0]
+    assert json.loads(line)["commitInfo"]["inCommitTimestamp"] == 2**42 + 1
+
+
+def test_a_format_that_is_only_read_says_so() -> None:
+    with pytest.raises(tf.UnsupportedFeatureError, match="only read"):
+        tf.open_table(TABLES / "iceberg-evolved" / "table", relocate=True).append(ROWS)
+
+
+# ---- races ---------------------------------------------------------------------------------------------------------
+
+
+def memory_table(*faults: str) -> tuple[tf.Table, MemoryStore]:
+    store = MemoryStore()
+    store.files[f"{ROOT}/{LOG}/{0:020d}.json"] = first_commit()
+    storage = memory_storage(store)
+    table = tf.Table(DeltaFormat().open(storage, OpenOptions()), storage)
+    table.append(ROWS.slice(0, 1))
+    store.faults = list(faults)
+    return table, store
+
+
+@pytest.mark.parametrize("fault", ["lost", "taken", "dropped", "refused"])
+def test_a_lost_answer_neither_loses_nor_repeats_a_commit(fault: str) -> None:
+    table, store = memory_table(fault)
+    commit = table.append(ROWS)
+    assert (commit.version, commit.attempts, store.faults) == (2, 1, [])
+    assert table.snapshot().version == 2 and table.count() == 4
+
+
+def rival(store: MemoryStore, data: bytes, version: int = 2) -> Callable[[str], None]:
+    """Another writer, who commits ``data`` right before our first try."""
+
+    def commit(path: str) -> None:
+        store.files.setdefault(f"{ROOT}/{LOG}/{version:020d}.json", data)
+
+    return commit
+
+
+@pytest.mark.parametrize("action", [{"commitInfo": {}}, {"metaData": {**metadata(), "description": None}}])
+def test_a_rival_append_is_no_conflict(action: dict[str, Any]) -> None:
+    table, store = memory_table()
+    store.before_put = rival(store, json.dumps(action).encode())
+    commit = table.append(ROWS)
+    assert (commit.version, commit.attempts) == (3, 2) and table.count() == 4
+
+
+@pytest.mark.parametrize(
+    ("action", "error"),
+    [
+        ({"metaData": metadata(field("id", "integer"))}, tf.CommitConflictError),
+        ({"metaData": {**metadata(), "id": "another table"}}, tf.CommitConflictError),
+        ({"metaData": metadata(field("id", "long", {"delta.invariants": "{}"}))}, tf.UnsupportedFeatureError),
+        ({"protocol": with_features("rowTracking")}, tf.UnsupportedFeatureError),
+    ],
+)
+def test_a_rival_that_changes_what_we_depend_on_is_a_conflict(action: dict[str, Any], error: type[Exception]) -> None:
+    table, store = memory_table()
+    data_files = {path for path in store.files if path.endswith(".parquet")}
+    store.before_put = rival(store, json.dumps(action).encode())
+    with pytest.raises(error):
+        table.append(ROWS)
+    assert {path for path in store.files if path.endswith(".parquet")} == data_files, "what lost is deleted"
+    assert table.snapshot().version == 2
+
+
+def test_races_end_with_the_tries() -> None:
+    table, store = memory_table()
+
+    def always_first(path: str) -> None:
+        store.files.setdefault(path, b'{"commitInfo":{}}\n')
+
+    store.before_put = always_first
+    with pytest.raises(tf.CommitConflictError, match="3 races"):
+        table.append(ROWS, tries=3)
+    assert table.count() == 1 and table.snapshot().version == 4
+
+
+def test_an_unknown_outcome_keeps_the_files_that_the_commit_may_name() -> None:
+    table, store = memory_table("lost")
+
+    def away(path: str) -> None:
+        store.unreadable = True
+
+    store.before_put = away
+    with pytest.raises(tf.CommitUnknownError, match="version 2"):
+        table.append(ROWS)
+    store.unreadable = False
+    assert table.count() == 4, "it had landed"
+
+
+def _append(root: str, writer: int, count: int) -> None:
+    table = tf.open_table(root)
+    for number in range(count):
+        table.append(pa.table({"id": [writer * 1000 + number]}))
+
+
+def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
+    local_table(tmp_path)
+    with multiprocessing.get_context("spawn").Pool(4) as pool:
+        pool.starmap(_append, [(str(tmp_path), writer, 12) for writer in range(4)])
+    table = tf.open_table(tmp_path)
+    assert sorted(table.to_arrow()["id"].to_pylist()) == sorted(w * 1000 + n for w in range(4) for n in range(12))
+    assert table.snapshot().version == 48
+    assert not [name for name in os.listdir(tmp_path / LOG) if name.endswith(".tmp")]
+
+
+def _append_for_ever(root: str) -> None:
+    table = tf.open_table(root)
+    for number in range(10**6):
+        table.append(pa.table({"id": [number] * 7}))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_a_writer_that_is_killed_leaves_whole_commits(tmp_path: Path) -> None:
+    table = local_table(tmp_path)
+    moments = random.Random(26)
+    for _ in range(6):
+        before = table.snapshot().version
+        writer = multiprocessing.get_context("spawn").Process(target=_append_for_ever, args=(str(tmp_path),))
+        writer.start()
+        while table.snapshot().version < before + 2 and writer.is_alive():
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0, 0.05))
+        assert writer.is_alive()
+        writer.kill()
+        writer.join()
+    version = table.snapshot().version
+    assert version >= 12 and table.count() == len(table.to_arrow()) == 7 * version
+    assert table.append(ROWS).version == version + 1, "what the killed left hinders nobody"
+
+
+def _append_on_a_full_disk(root: str, limit: int) -> str:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        tf.open_table(root).append(pa.table({"id": [7] * 100, "p": [*range(5)] * 20}))
+    except OSError as error:
+        return type(error).__name__
+    return "committed"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no RLIMIT_FSIZE")
+@pytest.mark.parametrize(("limit", "found"), [(10, "OSError"), (1000, "OSError"), (1 << 20, "committed")])
+def test_a_disk_that_is_full_leaves_the_table_as_it_was(tmp_path: Path, limit: int, found: str) -> None:
+    table = local_table(tmp_path, field("id", "long"), field("p", "long"), partition=("p",))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(_append_on_a_full_disk, (str(tmp_path), limit)) == found
+    assert table.count() == (100 if found == "committed" else 0)
+    names = files_below(tmp_path)
+    assert not [name for name in names if name.endswith(".tmp")]
+    assert len([name for name in names if name.endswith(".parquet")]) == (0 if limit == 10 else 5), "1000: the commit"
