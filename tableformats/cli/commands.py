@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..schema import Field
     from ..table.table import Table
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "identity"]
 
 _SHOWN_FILES = 20
 _SHOWN_ROWS = 20
@@ -56,7 +56,7 @@ def describe(as_json: bool, **chosen: Any) -> None:
     if as_json:
         print_json(
             {
-                **_identity(snapshot),
+                **identity(snapshot),
                 "schema": [_field(f, snapshot.partition_fields) for f in snapshot.schema],
                 "partition_fields": [_partition_field(f, snapshot) for f in snapshot.partition_fields],
                 "properties": snapshot.properties,
@@ -99,7 +99,7 @@ def schema(as_json: bool, **chosen: Any) -> None:
     snapshot = opened_snapshot(chosen)
     fields = [_field(f, snapshot.partition_fields) for f in snapshot.schema]
     if as_json:
-        print_json({**_identity(snapshot), "fields": fields})
+        print_json({**identity(snapshot), "fields": fields})
         return
     rows = [
         (f["id"], f["name"], f["type"], "no" if f["required"] else "yes", ", ".join(f["partitioned_by"]), f["doc"])
@@ -137,7 +137,7 @@ def files(as_json: bool, **chosen: Any) -> None:
     scan = opened_scan(chosen)
     found = scan.plan().files
     if as_json:
-        print_json({**_identity(scan.snapshot), "files": rows_of(found)})
+        print_json({**identity(scan.snapshot), "files": rows_of(found)})
     else:
         _print_files(found, show_all=True)
 
@@ -159,14 +159,14 @@ def plan(as_json: bool, show_all: bool, every_file: bool, file: str | None, **ch
     if file is not None:
         found = planned.why(file)
         if as_json:
-            print_json({**_identity(scan.snapshot), **asdict(found)})
+            print_json({**identity(scan.snapshot), **asdict(found)})
         else:
             click.echo("\n".join(verdict_lines(found)))
         return
     if every_file:
         verdicts = planned.verdicts()
         if as_json:
-            print_json({**_identity(scan.snapshot), "files": rows_of(verdicts)})
+            print_json({**identity(scan.snapshot), "files": rows_of(verdicts)})
         else:
             _print_verdicts(verdicts, show_all)
         return
@@ -176,7 +176,7 @@ def plan(as_json: bool, show_all: bool, every_file: bool, file: str | None, **ch
         residual = None if planned.residual == TRUE else str(planned.residual)
         print_json(
             {
-                **_identity(scan.snapshot),
+                **identity(scan.snapshot),
                 "report": planned.report.as_dict(),
                 "filter_parts": planned.attribution.as_dict(),
                 "residual": residual,
@@ -199,7 +199,7 @@ def count(as_json: bool, **chosen: Any) -> None:
     scan = opened_scan(chosen)
     rows = scan.count()
     if as_json:
-        print_json({**_identity(scan.snapshot), "count": rows})
+        print_json({**identity(scan.snapshot), "count": rows})
     else:
         click.echo(rows)
 
@@ -215,7 +215,7 @@ def read(as_json: bool, **chosen: Any) -> None:
     scan = opened_scan({**chosen, "limit": _SHOWN_ROWS + 1} if is_cut else chosen)
     rows = scan.to_arrow()
     if as_json:
-        print_json({**_identity(scan.snapshot), "rows": rows_of(rows)})
+        print_json({**identity(scan.snapshot), "rows": rows_of(rows)})
         return
     shown = rows.slice(0, _SHOWN_ROWS) if is_cut else rows
     print_table(
@@ -283,7 +283,7 @@ def health(as_json: bool, fail_on: tuple[str, ...], **chosen: Any) -> int:
     found = examine(snapshot, {name: value for name, value in thresholds.items() if value is not None})
     failed = [name for name in found.failed if name in thresholds]
     if as_json:
-        print_json({**_identity(snapshot), "findings": [f.as_dict() for f in found], "failed": failed})
+        print_json({**identity(snapshot), "findings": [f.as_dict() for f in found], "failed": failed})
     else:
         print_table(["what", "figure", "advice"], [(f.subject, f.figure, f.advice) for f in found])
         if failed:
@@ -342,9 +342,10 @@ def plugins(as_json: bool) -> None:
 COMMANDS = (describe, schema, history, files, plan, count, read, diff, health, plugins)
 
 
-def _identity(snapshot: SnapshotHandle) -> dict[str, Any]:
-    identity = {"format": snapshot.table_format, "location": location_text(snapshot.location)}
-    return {**identity, **_version(snapshot)}
+def identity(snapshot: SnapshotHandle) -> dict[str, Any]:
+    """What the JSON of every command about a version begins with."""
+    table = {"format": snapshot.table_format, "location": location_text(snapshot.location)}
+    return {**table, **_version(snapshot)}
 
 
 def _table_identity(table: Table) -> dict[str, Any]:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from ..table.table import Snapshot, Table
 
 __all__ = [
+    "FORMS",
     "as_number",
+    "form_options",
     "opened_scan",
     "opened_snapshot",
     "opened_table",
@@ -26,6 +28,8 @@ _Command = Callable[..., Any]
 _SELECTORS = ("version", "timestamp", "branch", "tag")
 _MOVED_WHOLE = "\0"  # the value of --relocate without an argument; no argument of a process can contain it
 _MAX_DIGITS = 20
+FORMS = ("table", "tsv", "json", "jsonl")
+"""How rows are written; see :func:`tableformats.cli.output.print_rows`."""
 
 
 def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -68,6 +72,18 @@ def _stacked(*options: _Command) -> _Command:
 output_options = _stacked(
     click.option("--json", "as_json", is_flag=True, help="Print JSON. Errors are JSON too, on standard error."),
     click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."),
+)
+
+form_options = _stacked(
+    click.option(
+        "--output",
+        "form",
+        type=click.Choice(FORMS),
+        default=FORMS[0],
+        show_default=True,
+        help="How to write the rows: tsv and jsonl have one line for each.",
+    ),
+    output_options,
 )
 
 table_options = _stacked(

@@ -28,7 +28,16 @@ from ..schema.datetimes import format_date, format_timestamp
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["is_number", "print_error", "print_json", "print_table", "rows_of", "value_text", "values_of"]
+__all__ = [
+    "is_number",
+    "print_error",
+    "print_json",
+    "print_records",
+    "print_table",
+    "rows_of",
+    "value_text",
+    "values_of",
+]
 
 _UNLIMITED_WIDTH = 100_000
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -107,6 +116,26 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, numeri
     with console.capture() as captured:
         console.print(table)
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def print_records(form: str, records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Write records for programs: one line for each.
+
+    Parameters
+    ----------
+    form : str
+        ``jsonl``: one JSON document a line. ``tsv``: a line of names, then values between tabs, escaped so that no
+        value has a tab or a line break; what is no text is JSON, and NULL is empty.
+    records : Sequence[Mapping[str, Any]]
+    columns : Sequence[str]
+        The columns of ``tsv``, also where there are no records. ``jsonl`` has all members.
+    """
+    if form == "jsonl":
+        lines = [json.dumps(_json_value(record), ensure_ascii=False, allow_nan=False) for record in records]
+    else:
+        lines = ["\t".join(columns), *("\t".join(value_text(record[name]) for name in columns) for record in records)]
+    for line in lines:
+        click.echo(line)
 
 
 def is_number(kind: pa.DataType) -> bool:

@@ -239,7 +239,7 @@ def test_plugins(shell: Shell) -> None:
 def test_version_and_help(shell: Shell) -> None:
     assert shell.ok("--version") == f"tableformats, version {tf.__version__}\n"
     text = shell.ok("--help")
-    for command in (*TABLE_COMMANDS, "diff", "plugins", "demo"):
+    for command in (*TABLE_COMMANDS, "diff", "detail", "clustering", "diagnose", "plugins", "demo"):
         assert f"\n  {command} " in text
         assert "Usage: tableformats " in shell.ok(command, "--help")
 
@@ -322,7 +322,7 @@ def test_foreign_text_moves_no_cursor(shell: Shell, tmp_path: Path) -> None:
     ]
     (tmp_path / "_delta_log").mkdir()
     (tmp_path / "_delta_log" / f"{0:020d}.json").write_text("\n".join(map(json.dumps, actions)))
-    for command in ("describe", "schema", "files", "plan", "history"):
+    for command in ("describe", "schema", "files", "plan", "history", "detail", "clustering", "diagnose"):
         out = shell.ok(command, tmp_path)
         assert "\x1b" not in out and "\u202e" not in out, command
     assert "[bold]" in shell.ok("schema", tmp_path), "names are no markup"

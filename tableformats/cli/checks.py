@@ -1,0 +1,94 @@
+"""The commands that say what a table is, how its files overlap, and what would help one query: ``detail``,
+``clustering`` and ``diagnose``.
+
+Each writes rows for people (``--output table``), or the same facts for programs (``tsv``, ``jsonl``, and ``json`` with
+the version that they are about).
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..inspect.text import printable
+from .commands import identity
+from .options import form_options, opened_scan, opened_snapshot, scan_options, snapshot_options, table_options
+from .output import print_json, print_records, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["CHECK_COMMANDS"]
+
+
+@click.command()
+@table_options
+@snapshot_options
+@form_options
+def detail(as_json: bool, form: str, **chosen: Any) -> None:
+    """Show what a table is and how much is in it: files, bytes, rows, deletes, partitions, features, properties."""
+    from ..inspect.detail import TableDetail, detail_rows
+
+    found = opened_snapshot(chosen).detail()
+    if as_json or form == "json":
+        print_json(found.as_dict())
+    elif form != "table":
+        print_records(form, [found.as_dict()], [f.name for f in fields(TableDetail)])
+    else:
+        rows = [*detail_rows(found), *((f"  {name}", value) for name, value in sorted(found.properties.items()))]
+        print_table(["what", "value"], rows)
+
+
+@click.command()
+@table_options
+@click.argument("columns", nargs=-1)
+@snapshot_options
+@form_options
+def clustering(as_json: bool, form: str, columns: tuple[str, ...], **chosen: Any) -> None:
+    """Show in how many files one value of a column may be, for COLUMNS (default: all that have bounds)."""
+    from ..inspect.clustering import clustering_rows
+
+    snapshot = opened_snapshot(chosen)
+    found = snapshot.clustering(list(columns) or None)
+    names = ["column", "files", "average depth", "greatest depth", "without bounds", "without values"]
+    keys = ["column", "files", "average_depth", "max_depth", "files_without_bounds", "files_without_values"]
+    records = [one.as_dict() for one in found]
+    if as_json or form == "json":
+        print_json({**identity(snapshot), "columns": records})
+    elif form != "table":
+        print_records(form, records, keys)
+    else:
+        _print_table_or(names, clustering_rows(found), "No column has bounds", numeric=names[1:])
+
+
+@click.command()
+@table_options
+@snapshot_options
+@scan_options
+@form_options
+def diagnose(as_json: bool, form: str, **chosen: Any) -> None:
+    """Show what would make one query read fewer or better files, with evidence."""
+    scan = opened_scan(chosen)
+    records = [one.as_dict() for one in scan.diagnose()]
+    keys = ["kind", "files", "evidence", "advice"]
+    if as_json or form == "json":
+        print_json({**identity(scan.snapshot), "advice": records})
+    elif form != "table":
+        print_records(form, records, keys)
+    else:
+        rows = [[record[key] for key in keys] for record in records]
+        _print_table_or(["what", *keys[1:]], rows, "Nothing to gain", numeric=["files"])
+
+
+def _print_table_or(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str, numeric: Sequence[str]) -> None:
+    """A table for people, or a sentence where it has no rows."""
+    shown = list(rows)
+    if shown:
+        print_table(columns, shown, numeric=numeric)
+    else:
+        click.echo(printable(empty))
+
+
+CHECK_COMMANDS = (detail, clustering, diagnose)
