@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PathPolicy"]
 
-_STORE = re.compile(r"/|file:(?:///|/)|[A-Za-z][A-Za-z0-9+.-]+://[^/]*/")
+_STORE = re.compile(r"/|file:///|[A-Za-z][A-Za-z0-9+.-]+://[^/]*/")
 """What an absolute path says of its store: the root of the local file system, or a scheme and an authority."""
 _SCHEMES_OF_HOSTS = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "github"})
 """Schemes in which the authority is a host to connect to. In others it is a bucket of one store, or its name."""
@@ -172,7 +172,8 @@ class PathPolicy:
             yield old, new
             if old.startswith("/"):
                 yield f"file://{old}", new
-                yield f"file:{old}", new
+                if old != "/":  # file:/ also begins file:///x and file://host/x
+                    yield f"file:{old}", new
             for alias, scheme in SCHEME_ALIASES.items():
                 if scheme_of(old) == scheme:
                     yield alias + old[len(scheme) :], new
