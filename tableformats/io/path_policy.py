@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PathPolicy"]
 
-_STORE = re.compile(r"/|file:///|[A-Za-z][A-Za-z0-9+.-]+://[^/]*/")
+_STORE = re.compile(r"/|file:(?:///|/)|[A-Za-z][A-Za-z0-9+.-]+://[^/]*/")
 """What an absolute path says of its store: the root of the local file system, or a scheme and an authority."""
 _SCHEMES_OF_HOSTS = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "github"})
 """Schemes in which the authority is a host to connect to. In others it is a bucket of one store, or its name."""
@@ -117,7 +117,7 @@ class PathPolicy:
             if self._moves:
                 # A path that equals a moved prefix is a file that was moved by its name.
                 left = pc.and_not(left, pc.equal(stored, scalar(old[:-1], pa.string())))
-            below = pc.and_(left, pc.starts_with(stored, old))
+            below = pc.and_(left, _starts_with(stored, old))
             if pc.any(below).as_py():
                 stop = len(old.encode())
                 moved = stored if old == new else pc.binary_replace_slice(stored, start=0, stop=stop, replacement=new)
@@ -158,7 +158,7 @@ class PathPolicy:
             return False
         first = stored[0].as_py()
         below = next((old for old, _ in self._spelled_prefixes(stored, kinds) if first.startswith(old)), None)
-        return below is not None and bool(pc.all(pc.starts_with(stored, below)).as_py())
+        return below is not None and bool(pc.all(_starts_with(stored, below)).as_py())
 
     def _spelled_prefixes(self, stored: pa.Array, kinds: np.ndarray) -> Iterator[tuple[str, str]]:
         """Every spelling of a prefix below which nothing needs a check, with its meaning; both end with a slash.
@@ -172,8 +172,7 @@ class PathPolicy:
             yield old, new
             if old.startswith("/"):
                 yield f"file://{old}", new
-                if old != "/":  # file:/ also begins file:///x and file://host/x
-                    yield f"file:{old}", new
+                yield f"file:{old}", new
             for alias, scheme in SCHEME_ALIASES.items():
                 if scheme_of(old) == scheme:
                     yield alias + old[len(scheme) :], new
@@ -199,6 +198,14 @@ class PathPolicy:
         scheme = scheme_of(path)
         same_store = scheme == scheme_of(self.root) and not is_on_another_host(path)
         return same_store and (scheme not in _SCHEMES_OF_HOSTS or authority_of(path) == authority_of(self.root))
+
+
+def _starts_with(paths: pa.Array, prefix: str) -> pa.Array:
+    """Where paths begin with ``prefix``. ``file:/`` does not count as the beginning of ``file:///x``."""
+    from ..columnar import compute as pc
+
+    found = pc.starts_with(paths, prefix)
+    return pc.and_not(found, pc.starts_with(paths, "file://")) if prefix == "file:/" else found
 
 
 def _path_kinds(paths: pa.Array, encoded: bool) -> np.ndarray:

@@ -83,9 +83,9 @@ def test_the_errors_are_all_named() -> None:
 def test_the_commands_are_there() -> None:
     from tableformats.cli.app import cli
 
-    listed = re.search(r"`tableformats ((?:\w+ \| )+\w+)`", README)
+    listed = re.search(r"`tableformats ((?:\w+ \|\s+)+\w+)`", README)
     assert listed
-    assert set(listed.group(1).split(" | ")) | {"demo"} == set(cli.commands)
+    assert set(re.split(r" \|\s+", listed.group(1))) | {"demo"} == set(cli.commands)
 
 
 def test_the_python_versions_are_those_of_the_package() -> None:
