@@ -25,12 +25,18 @@ from typing import TYPE_CHECKING, Any
 from . import moved
 from .errors import (
     AmbiguousFormatError,
+    CatalogConnectionError,
+    CatalogError,
+    CatalogNotFoundError,
+    CatalogPermissionError,
     CommitConflictError,
     CommitUnknownError,
     ConstraintViolationError,
     CorruptMetadataError,
     InvalidPredicateError,
     LimitExceededError,
+    MissingExtraError,
+    NamespaceNotFoundError,
     PathNotAllowedError,
     PluginContractError,
     PluginLoadError,
@@ -64,6 +70,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AmbiguousFormatError",
+    "CatalogConnectionError",
+    "CatalogError",
+    "CatalogNotFoundError",
+    "CatalogPermissionError",
     "CommitConflictError",
     "CommitUnknownError",
     "ConstraintViolationError",
@@ -78,6 +88,8 @@ __all__ = [
     "LimitExceededError",
     "Limits",
     "MetadataCache",
+    "MissingExtraError",
+    "NamespaceNotFoundError",
     "PartitionField",
     "PathNotAllowedError",
     "PluginContractError",

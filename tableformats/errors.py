@@ -10,12 +10,18 @@ from typing import ClassVar
 
 __all__ = [
     "AmbiguousFormatError",
+    "CatalogConnectionError",
+    "CatalogError",
+    "CatalogNotFoundError",
+    "CatalogPermissionError",
     "CommitConflictError",
     "CommitUnknownError",
     "ConstraintViolationError",
     "CorruptMetadataError",
     "InvalidPredicateError",
     "LimitExceededError",
+    "MissingExtraError",
+    "NamespaceNotFoundError",
     "PathNotAllowedError",
     "PluginContractError",
     "PluginLoadError",
@@ -99,6 +105,12 @@ def _rebuild(cls: type[TableFormatsError], message: str, state: dict[str, object
 
 class TableNotFoundError(TableFormatsError, FileNotFoundError):
     """Nothing is at the location."""
+
+    __str__ = TableFormatsError.__str__
+
+
+class NamespaceNotFoundError(TableNotFoundError):
+    """The catalog has no such namespace."""
 
     __str__ = TableFormatsError.__str__
 
@@ -258,3 +270,65 @@ class StoreConnectionError(StoreError, ConnectionError):
 
     default_hint = "Check the endpoint, the region and the network"
     __str__ = TableFormatsError.__str__
+
+
+class CatalogError(TableFormatsError):
+    """The catalog gave no answer that could be used. Nothing is known of its tables.
+
+    Attributes
+    ----------
+    catalog : str or None
+        The catalog's name. ``path`` is the identifier that was asked for.
+    """
+
+    default_hint = "Check the catalog's properties; docs/catalogs.md lists them"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+        hint: str | None = None,
+        catalog: str | None = None,
+    ) -> None:
+        super().__init__(message, path=path, offset=offset, field=field, hint=hint)
+        self.catalog = catalog
+
+
+class CatalogNotFoundError(CatalogError, LookupError):
+    """Nothing is configured under the catalog's name."""
+
+
+class CatalogPermissionError(CatalogError, PermissionError):
+    """The catalog refused the credentials, or they do not allow the request."""
+
+    default_hint = "Check the catalog's credentials (token, credential, keys or profile), and what they allow"
+    __str__ = TableFormatsError.__str__
+
+
+class CatalogConnectionError(CatalogError, ConnectionError):
+    """The catalog could not be reached, failed, or did not answer in time."""
+
+    default_hint = "Check the catalog's address and the network, or try again"
+    __str__ = TableFormatsError.__str__
+
+
+class MissingExtraError(TableFormatsError, ImportError):
+    """A library that the call needs is not installed. ``field`` names the extra, ``name`` the library."""
+
+    __str__ = TableFormatsError.__str__
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        field: str | None = None,
+        hint: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(message, path=path, offset=offset, field=field, hint=hint)
+        self.name = name

@@ -1,122 +1,248 @@
-"""Tables of a PyIceberg catalog: an identifier becomes the location of the metadata file and the options of its store.
+"""PyIceberg's catalogs: REST, SQL, Glue, Hive, DynamoDB, BigQuery, and those of others.
 
-The options are what the catalog is configured with and what it vends for the table. A table's own properties are not
-among them: whoever writes the table could name an endpoint there, to which credentials would be sent.
+PyIceberg finds the catalog, signs in and sends the request. What the catalog answers is taken before PyIceberg makes a
+table of it: the metadata of a REST catalog's answer, or the location that other catalogs give. So no metadata file is
+read twice, and metadata that PyIceberg does not understand is no obstacle.
+
+The options of the store are what the catalog is configured with and what it vends for the table. A table's own
+properties are not among them: whoever writes the table could name an endpoint there, and get the credentials.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+import copy
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn, TypeVar
 
-from ..errors import TableFormatsError, TableNotFoundError, UnsupportedFeatureError
+from ..errors import CatalogError, CatalogNotFoundError, TableFormatsError, UnsupportedFeatureError
 from ..io.paths import normalize
 from ..io.stores.addresses import address_of
 from ..io.stores.option_names import ALIASES
+from .base import Catalog, CatalogTable, Identifier, ListedTable, dotted, near_names
+from .faults import catalog_fault
 
-__all__ = ["CatalogTable", "find_table"]
+__all__ = ["LocatingFileIO", "PyIcebergCatalog"]
 
 _SAS_TOKEN = "adls.sas-token."
+_MAX_NAMESPACES = 100_000
+Found = TypeVar("Found")
 
 
-@dataclass(frozen=True)
-class CatalogTable:
-    """Where a catalog's table is.
-
-    Attributes
-    ----------
-    location : str
-        Of its current metadata file.
-    storage_options : dict
-        What opens its store; see docs/stores.md.
-    """
-
-    location: str
-    storage_options: dict[str, Any] = field(default_factory=dict, repr=False)
-
-
-def find_table(catalog: Any, identifier: str | tuple[str, ...]) -> CatalogTable:
-    """Look a table up.
+class PyIcebergCatalog(Catalog):
+    """A catalog of PyIceberg.
 
     Parameters
     ----------
-    catalog : pyiceberg.catalog.Catalog, str or mapping
-        A catalog, the name of one that PyIceberg's configuration knows, or the properties of one.
-    identifier : str or tuple of str
-        The table's name with that of its namespace; a tuple where a name has a dot.
-
-    Raises
-    ------
-    TableNotFoundError
-        The catalog has no such table.
-    UnsupportedFeatureError
-        It is a view.
-    TableFormatsError
-        PyIceberg is not installed, or the catalog cannot be used.
-    TypeError
-        ``catalog`` is none of these.
+    catalog : pyiceberg.catalog.Catalog
+        Or anything with its methods.
     """
-    if not isinstance(catalog, (str, Mapping)) and not hasattr(catalog, "load_table"):
-        raise TypeError(f"catalog is a PyIceberg catalog, the name of one or its properties, not {catalog!r}")
-    shown = identifier if isinstance(identifier, str) else ".".join(identifier)
+
+    def __init__(self, catalog: Any) -> None:
+        self._catalog = catalog
+        self.name = str(getattr(catalog, "name", None) or "catalog")
+
+    @classmethod
+    def made(cls, given: str | Mapping[str, Any]) -> PyIcebergCatalog:
+        """The catalog that PyIceberg's configuration has under a name, or of these properties."""
+        properties = {} if isinstance(given, str) else dict(given)
+        name = given if isinstance(given, str) else str(properties.pop("name", "catalog"))
+        try:
+            from pyiceberg.catalog import load_catalog
+            from pyiceberg.utils.config import Config
+
+            if isinstance(given, str) and Config().get_catalog_config(name) is None:
+                raise _not_configured(name, Config().get_known_catalogs())
+            return cls(load_catalog(name, **properties))
+        except Exception as error:
+            raise catalog_fault(error, name) from _without_words(error)
+
+    def load(self, identifier: Identifier) -> CatalogTable:
+        """See :meth:`Catalog.load`."""
+        try:
+            return self._loaded(identifier)
+        except TableFormatsError:
+            raise
+        except Exception as error:
+            self._raise(error, identifier)
+
+    def _loaded(self, identifier: Identifier) -> CatalogTable:
+        try:
+            table = _asking(self._catalog).load_table(identifier)
+        except _Answered as answered:
+            return self._of_answer(answered.answer, identifier)
+        except _Located as located:
+            return CatalogTable(located.location, _store_options(located.location, self._configured()))
+        location = str(table.metadata_location)
+        own = getattr(getattr(table, "metadata", None), "properties", None) or {}
+        file_io = getattr(getattr(table, "io", None), "properties", None) or {}
+        found = {
+            **self._configured(),
+            **(getattr(table, "config", None) or {}),
+            **{name: value for name, value in file_io.items() if name not in own},
+        }
+        return CatalogTable(location, _store_options(location, found))
+
+    def _of_answer(self, answer: Mapping[str, Any], identifier: Identifier) -> CatalogTable:
+        """Source: Iceberg REST catalog, "LoadTableResult"; ``storage-credentials`` take precedence over ``config``."""
+        location = answer.get("metadata-location")
+        if not isinstance(location, str) or not location:
+            raise CatalogError(
+                f"catalog {self.name!r} names no metadata file of the table",
+                path=dotted(identifier),
+                hint="A table that is still being created has none: try again when it is committed",
+                catalog=self.name,
+            )
+        metadata = json.dumps(answer["metadata"], separators=(",", ":")).encode()
+        options = {**self._configured(), **_strings(answer.get("config")), **_vended(answer, location)}
+        return CatalogTable(location, _store_options(location, options), metadata=metadata)
+
+    def _configured(self) -> Mapping[str, Any]:
+        return getattr(self._catalog, "properties", None) or {}
+
+    def _raise(self, error: Exception, identifier: Identifier) -> NoReturn:
+        names = {cls.__name__ for cls in type(error).__mro__}
+        own_name = type(error).__name__
+        # A subclass of "no such table": there is one, of another kind. Without its property nobody knows of which.
+        if ("NoSuchTableError" in names and own_name != "NoSuchTableError") or own_name == "NoSuchPropertyException":
+            raise UnsupportedFeatureError(
+                f"catalog {self.name!r} has a table of this name, but it is no PyIceberg table",
+                path=dotted(identifier),
+                field="table_type",
+                hint="Open it by its location",
+            ) from None
+        if not any(name.startswith("NoSuch") for name in names):
+            raise catalog_fault(error, self.name, dotted(identifier)) from _without_words(error)
+        if self._knows(lambda: self._catalog.view_exists(identifier)):
+            raise UnsupportedFeatureError(
+                f"catalog {self.name!r} has a view of this name, and views are not read",
+                path=dotted(identifier),
+                field="view",
+                hint="Open the tables that it reads",
+            ) from None
+        namespace = identifier[:-1]
+        if namespace and self._knows(lambda: not self._catalog.namespace_exists(namespace)):
+            raise self.no_such_namespace(namespace) from None
+        raise self.no_such_table(identifier) from None
+
+    def _knows(self, ask: Callable[[], bool]) -> bool:
+        try:
+            return bool(ask())
+        except Exception:  # a catalog without views, or one that does not tell: the table is missing all the same
+            return False
+
+    def namespaces(self) -> Iterator[Identifier]:
+        """See :meth:`Catalog.namespaces`."""
+        left = self._listed((), lambda: list(self._catalog.list_namespaces()))
+        seen: set[Identifier] = set()
+        while left and len(seen) < _MAX_NAMESPACES:
+            namespace = tuple(left.pop(0))
+            if namespace in seen:
+                continue
+            seen.add(namespace)
+            yield namespace
+            if not self._is_flat:
+                inner = self._listed(namespace, lambda of=namespace: list(self._catalog.list_namespaces(of)))  # type: ignore[misc]
+                left = [*inner, *left]
+
+    @property
+    def _is_flat(self) -> bool:
+        """Whether the catalog's namespaces have no others within: Glue, Hive, DynamoDB and BigQuery know databases."""
+        kinds = {cls.__name__ for cls in type(self._catalog).__mro__}
+        return not kinds.isdisjoint(("GlueCatalog", "HiveCatalog", "DynamoDbCatalog", "BigQueryMetastoreCatalog"))
+
+    def tables(self, namespace: Identifier) -> Iterator[ListedTable]:
+        """See :meth:`Catalog.tables`."""
+        for found in self._listed(namespace, lambda: self._catalog.list_tables(namespace)):
+            yield ListedTable(tuple(found[:-1]), found[-1])
+
+    def _listed(self, namespace: Identifier, ask: Callable[[], list[Found]]) -> list[Found]:
+        try:
+            return ask()
+        except Exception as error:
+            if type(error).__name__ == "NoSuchNamespaceError":
+                raise self.no_such_namespace(namespace) from None
+            raise catalog_fault(error, self.name, dotted(namespace) or None) from _without_words(error)
+
+
+# ---- taking the answer ----------------------------------------------------------------------------------------------
+
+
+class _Answered(Exception):
+    """A REST catalog has answered. ``answer``: the JSON."""
+
+    def __init__(self, answer: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class _Located(Exception):
+    """A catalog has said where the metadata file is, and PyIceberg is about to read it."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__()
+        self.location = location
+
+
+class LocatingFileIO:
+    """A FileIO for PyIceberg's property ``py-io-impl`` that reads nothing, and says what it was asked to read."""
+
+    def __init__(self, properties: Mapping[str, Any]) -> None:
+        self.properties = properties
+
+    def new_input(self, location: str) -> NoReturn:
+        """Raises _Located."""
+        raise _Located(location)
+
+
+def _asking(catalog: Any) -> Any:
+    """A copy of the catalog whose ``load_table`` ends as soon as the catalog has answered: by _Answered or _Located.
+
+    The caller's own catalog is not changed. An object of another kind is returned as it is, and answers as it does.
+    """
+    if not any(cls.__module__.startswith("pyiceberg.") for cls in type(catalog).__mro__):
+        return catalog
+    asking = copy.copy(catalog)
+    asking.properties = {**catalog.properties, "py-io-impl": f"{__name__}.{LocatingFileIO.__name__}"}
+    session = getattr(catalog, "_session", None)
+    if session is not None and hasattr(session, "hooks"):
+        asking._session = copy.copy(session)
+        asking._session.hooks = {**session.hooks, "response": [_take_answer]}
+    return asking
+
+
+def _take_answer(response: Any, *arguments: Any, **options: Any) -> None:
+    """A hook for ``requests``: raises _Answered for a table's metadata, and lets all else pass."""
+    if response.status_code != 200 or "/tables/" not in response.url:
+        return
     try:
-        if isinstance(catalog, (str, Mapping)):
-            catalog = _made(catalog)
-        table = catalog.load_table(identifier)
-        return CatalogTable(str(table.metadata_location), _storage_options(catalog, table))
-    except ImportError as error:
-        raise TableFormatsError(
-            f"opening a table by catalog name needs PyIceberg: {error}", hint="pip install 'tableformats[catalogs]'"
-        ) from error
-    except Exception as error:
-        if type(error).__name__.startswith("NoSuch"):
-            if _is_view(catalog, identifier):
-                raise UnsupportedFeatureError(
-                    "the catalog has a view of this name, and views are not read",
-                    path=shown,
-                    field="view",
-                    hint="Open the tables that it reads",
-                ) from error
-            raise TableNotFoundError(
-                "the catalog has no such table", path=shown, hint="Give its name with that of its namespace"
-            ) from error
-        raise TableFormatsError(
-            # Not the error's own words: they may hold the catalog's configuration, and so credentials.
-            f"the catalog does not give the table: {type(error).__name__}",
-            path=shown,
-            hint="Check PyIceberg's configuration",
-        ) from error
+        answer = response.json()
+    except ValueError:  # PyIceberg says so
+        return
+    if isinstance(answer, dict) and isinstance(answer.get("metadata"), dict):
+        raise _Answered(answer)
 
 
-def _made(catalog: str | Mapping[str, Any]) -> Any:
-    from pyiceberg.catalog import load_catalog
-
-    if isinstance(catalog, str):
-        return load_catalog(catalog)
-    properties = dict(catalog)
-    return load_catalog(properties.pop("name", "catalog"), **properties)
+# ---- options --------------------------------------------------------------------------------------------------------
 
 
-def _is_view(catalog: Any, identifier: str | tuple[str, ...]) -> bool:
-    try:
-        return bool(catalog.view_exists(identifier))
-    except Exception:  # a catalog without views, or one that does not answer: the table is missing all the same
-        return False
+def _vended(answer: Mapping[str, Any], location: str) -> dict[str, str]:
+    """The credentials whose prefix fits ``location`` best."""
+    found = [c for c in answer.get("storage-credentials") or () if isinstance(c, dict)]
+    fitting = [c for c in found if location.startswith(str(c.get("prefix", "\0")))]
+    best = max(fitting, key=lambda c: len(str(c["prefix"])), default=None)
+    return {} if best is None else _strings(best.get("config"))
 
 
-def _storage_options(catalog: Any, table: Any) -> dict[str, Any]:
-    """The options for the store of the table's metadata; other services' and those that nothing here reads are left."""
-    address = address_of(normalize(str(table.metadata_location)))
+def _strings(found: Any) -> dict[str, str]:
+    return {str(k): v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
+
+
+def _store_options(location: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for the store of ``location``; other services' and those that nothing here reads are left."""
+    address = address_of(normalize(location))
     if address is None:
         return {}
-    own = getattr(getattr(table, "metadata", None), "properties", None) or {}
-    file_io = getattr(getattr(table, "io", None), "properties", None) or {}
-    found = {
-        **(getattr(catalog, "properties", None) or {}),
-        **(getattr(table, "config", None) or {}),
-        **{name: value for name, value in file_io.items() if name not in own},
-    }
     return {name: value for name, value in found.items() if _is_option(address.service, name)}
 
 
@@ -124,3 +250,17 @@ def _is_option(service: str, name: str) -> bool:
     # Names without a dot are the catalog's own: ``token`` there is the token of the catalog, and no store may see it.
     known = "." in name and (name in ALIASES[service] or name == "s3.signer")
     return known or (service == "azure" and name.startswith(_SAS_TOKEN))
+
+
+# ---- errors ---------------------------------------------------------------------------------------------------------
+
+
+def _not_configured(name: str, known: list[str]) -> CatalogNotFoundError:
+    near = near_names(name, known) or sorted(known)
+    hint = f"Configured catalogs: {', '.join(near)}" if near else "It has none: write ~/.pyiceberg.yaml"
+    return CatalogNotFoundError(f"PyIceberg's configuration has no catalog {name!r}", hint=hint, catalog=name)
+
+
+def _without_words(error: BaseException) -> BaseException | None:
+    """An error as a cause that may be shown: what it says may hold the catalog's configuration, and so credentials."""
+    return error if isinstance(error, (ImportError, TableFormatsError)) else None

@@ -111,6 +111,7 @@ class Storage(Portable):
         self._recent = RecentBytes(_RECENT_BYTES)
         self._ahead: tuple[ReadAhead[Any], ...] = ()
         self._remembered: dict[tuple[str, str], Future[Any]] | None = None
+        self._provided: dict[str, bytes] = {}
 
     def __repr__(self) -> str:
         return f"Storage({self.root!r})"
@@ -169,6 +170,10 @@ class Storage(Portable):
 
     # ---- reading ----------------------------------------------------------------------------------------------------
 
+    def provide(self, path: str, data: bytes) -> None:
+        """The content of a file that never changes, known from elsewhere: :meth:`read_bytes` takes it from here."""
+        self._provided[path] = data
+
     def read_bytes(self, path: str, offset: int = 0, length: int | None = None) -> bytes:
         """The bytes of an absolute path, or of a range of it.
 
@@ -188,6 +193,9 @@ class Storage(Portable):
         LimitExceededError
             The range is longer than the limit ``metadata_bytes``.
         """
+        if offset == 0 and length is None and (provided := self._provided.get(path)) is not None:
+            self.limits.check("metadata_bytes", len(provided), "bytes", path=path)
+            return provided
         if scheme_of(path) is not None:
             return bytes(self._get(path, offset, length))
         with self.open_file(path) as source:

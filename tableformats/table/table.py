@@ -10,6 +10,7 @@ import datetime as dt
 import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import SnapshotNotFoundError, TableNotFoundError
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..plugin.write import FormatAppend
     from ..schema import Schema
     from .changes import Changes
+    from .origin import CatalogOrigin
     from .scan import Scan
 
 __all__ = ["Snapshot", "Table", "open_table"]
@@ -63,7 +65,7 @@ def open_table(
     format : str, optional
         "delta", "iceberg", ...; None finds out. Needed where one directory holds two formats (UniForm).
     catalog : PyIceberg catalog, str or mapping, optional
-        A catalog, the name of one that PyIceberg's configuration knows, or its properties.
+        A catalog, the name of one that PyIceberg's configuration knows, or its properties; see docs/catalogs.md.
     storage_options : mapping, optional
         Options of the store, in any spelling of docs/stores.md. ``filesystem``: a file system of fsspec or pyarrow.
         None: those that the catalog has or vends for the table.
@@ -83,9 +85,13 @@ def open_table(
     Raises
     ------
     TableNotFoundError
-        Nothing is at the location; the catalog has no such table.
+        Nothing is at the location; the catalog has no such table, or no such namespace (NamespaceNotFoundError).
+    CatalogError
+        The catalog is not configured, cannot be reached, refuses the credentials, or gives no answer.
+    MissingExtraError
+        The catalog needs a library that is not installed.
     TableFormatsError
-        The catalog, or the file system of the store, cannot be used.
+        The file system of the store cannot be used.
     UnknownFormatError
         No installed format claims the location.
     AmbiguousFormatError
@@ -112,16 +118,16 @@ def open_table(
     from ..io.storage import Storage
     from ..plugin.format import OpenOptions
     from ..plugin.registry import host
+    from .origin import CatalogOrigin
 
     _check_types(relocate=relocate, cache=cache, limits=limits, format_options=format_options)
-    if catalog is None or not isinstance(location, tuple):
-        location = _location_of(location)
-    if catalog is not None:
-        from ..catalog.pyiceberg import find_table
-
-        found_table = find_table(catalog, location if isinstance(location, tuple) else os.fspath(location))
-        location, storage_options = found_table.location, storage_options or found_table.storage_options
-    storage = Storage(location, storage_options, allow_paths, limits)
+    origin = None
+    if catalog is None:
+        storage = Storage(_location_of(location), storage_options, allow_paths, limits)
+    else:
+        origin = CatalogOrigin.of(catalog, location, storage_options, allow_paths, limits)
+        storage, named = origin.ask()
+        format = format or named
     if isinstance(cache, bool):
         own_cache = MetadataCache() if cache else MetadataCache(0)
     else:
@@ -143,7 +149,9 @@ def open_table(
         except TableNotFoundError:
             storage.require_root()
             raise
-    return Table(opened, storage, own_cache)
+    if origin is not None:
+        origin.open = partial(found.open, options=options)
+    return Table(opened, storage, own_cache, origin)
 
 
 def _location_of(location: Any) -> str | os.PathLike[str]:
@@ -190,10 +198,17 @@ class Table(Portable, ScanVerbs, WriteVerbs, SnapshotChecks):
     1
     """
 
-    def __init__(self, opened: FormatTable, storage: Storage, cache: MetadataCache | None = None) -> None:
+    def __init__(
+        self,
+        opened: FormatTable,
+        storage: Storage,
+        cache: MetadataCache | None = None,
+        origin: CatalogOrigin | None = None,
+    ) -> None:
         from ..cache.metadata_cache import MetadataCache
 
         self._opened = opened
+        self._origin = origin
         self.storage = storage
         self.cache = MetadataCache() if cache is None else cache
 
@@ -357,9 +372,34 @@ class Table(Portable, ScanVerbs, WriteVerbs, SnapshotChecks):
         """
         return self._opened.versions_after(version)
 
+    def refresh(self) -> Table:
+        """Move on to the newest version, through the catalog if the table was opened by one; the table itself.
+
+        :meth:`snapshot` and the other methods then see it. Tables whose directory or log says what is newest, as
+        Delta's do, see it without this. An Iceberg table that was opened at a metadata file stays at that file.
+
+        Raises
+        ------
+        TableNotFoundError
+            The catalog has the table no more.
+        CatalogError, StoreError
+            The catalog or the store gives no answer; the table stays as it was.
+        CorruptMetadataError, UnsupportedFeatureError
+            As found in what is new.
+        """
+        self.updated(self.snapshot().format_snapshot)
+        return self
+
     def updated(self, snapshot: FormatSnapshot) -> FormatSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.update`; :meth:`Snapshot.update` is for users."""
-        return self._opened.update(snapshot)
+        from ..plugin.format import SnapshotSelector
+
+        newer = None if self._origin is None else self._origin.newer_than(self.storage)
+        if newer is None:
+            return self._opened.update(snapshot)
+        found = newer[0].snapshot(SnapshotSelector())  # what cannot be read leaves the table as it was
+        self._opened, self.storage = newer
+        return found
 
     def _checked_snapshot(self) -> Snapshot:
         return self.snapshot()
@@ -444,12 +484,14 @@ class Snapshot(SnapshotHandle, ScanVerbs, SnapshotChecks):
     def update(self) -> Snapshot:
         """The newest version of the table, reading only what is new; this very snapshot where nothing is.
 
-        An Iceberg table that was opened at its directory moves on to the newest metadata file there, and so do
-        :meth:`Table.snapshot` and the other methods of ``table``. One that was opened at a metadata file, or through a
-        catalog, stays at that file.
+        An Iceberg table that was opened at its directory moves on to the newest metadata file there, and one that was
+        opened through a catalog to the file that the catalog names now. So do :meth:`Table.snapshot` and the other
+        methods of ``table``. One that was opened at a metadata file stays at that file.
 
         Raises
         ------
+        CatalogError, TableNotFoundError
+            The catalog gives no answer, or has the table no more.
         CorruptMetadataError, UnsupportedFeatureError
             As found in what is new.
         """

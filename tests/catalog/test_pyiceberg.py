@@ -1,7 +1,13 @@
-"""Tables of PyIceberg catalogs: identifiers, properties, options of the store, views."""
+"""Tables of PyIceberg catalogs: what they answer is used as it is, and they say what is newest."""
 
 from __future__ import annotations
 
+import json
+import pickle
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +16,9 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.catalog.pyiceberg import find_table
+from tableformats.catalog.opening import catalog_of
+from tableformats.io.storage import Storage
+from tests.support.rest_catalog import RestCatalogStub
 from tests.support.s3_stub import S3Stub
 
 pytest.importorskip("sqlalchemy")
@@ -28,17 +36,25 @@ def properties(tmp_path: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("identifier", ["n.t", ("n", "t")])
-def test_the_catalog_and_the_path_give_the_same_files(properties: dict[str, str], identifier: Any) -> None:
-    by_catalog = tf.open_table(identifier, catalog=properties)
-    by_path = tf.open_table(by_catalog.location)
-    assert by_catalog.scan().plan().file_uris() == by_path.scan().plan().file_uris()
-    assert by_catalog.scan().to_arrow()["x"].to_pylist() == [1, 2]
+@pytest.fixture
+def rest() -> Iterator[RestCatalogStub]:
+    with RestCatalogStub() as stub:
+        yield stub
 
 
-def test_a_missing_table(properties: dict[str, str]) -> None:
-    with pytest.raises(tf.TableNotFoundError, match=r"no such table.*'n\.missing'"):
-        tf.open_table(("n", "missing"), catalog=properties)
+def newest_metadata(folder: Path) -> Path:
+    return max((folder / "n" / "t" / "metadata").glob("*.metadata.json"))
+
+
+def changed_elsewhere(properties: dict[str, str], statement: str) -> None:
+    """Run a statement over ``t``, PyIceberg's table, in another process."""
+    program = f"""
+        import json, sys, pyarrow as pa
+        from pyiceberg.catalog import load_catalog
+        t = load_catalog("catalog", **json.loads(sys.argv[1])).load_table("n.t")
+        {statement}
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program), json.dumps(properties)], check=True, timeout=120)
 
 
 def loaded(location: str, **parts: Any) -> Any:
@@ -53,42 +69,149 @@ def loaded(location: str, **parts: Any) -> Any:
     return SimpleNamespace(properties=configured, load_table=lambda identifier: table)
 
 
+# ---- opening --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("identifier", ["n.t", ("n", "t")])
+def test_the_catalog_and_the_path_give_the_same_files(properties: dict[str, str], identifier: Any) -> None:
+    by_catalog = tf.open_table(identifier, catalog=properties)
+    by_path = tf.open_table(by_catalog.location)
+    assert by_catalog.scan().plan().file_uris() == by_path.scan().plan().file_uris()
+    assert by_catalog.scan().to_arrow()["x"].to_pylist() == [1, 2]
+
+
+def test_a_catalog_that_names_the_file_does_not_read_it(
+    properties: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pyiceberg.io.pyarrow import PyArrowFile
+
+    monkeypatch.setattr(PyArrowFile, "open", lambda *a, **k: pytest.fail("PyIceberg reads the metadata too"))
+    read: list[str] = []
+    original = Storage.read_bytes
+    monkeypatch.setattr(Storage, "read_bytes", lambda self, p, *a: [read.append(p), original(self, p, *a)][1])
+    table = tf.open_table("n.t", catalog=properties)
+    assert table.scan().count() == 2
+    assert [p for p in read if p.endswith(".metadata.json")] == [table.location]
+
+
+def test_the_callers_own_catalog_is_not_changed(properties: dict[str, str]) -> None:
+    catalog = sql.SqlCatalog("catalog", **{k: v for k, v in properties.items() if k != "type"})
+    before = dict(catalog.properties)
+    assert tf.open_table("n.t", catalog=catalog).scan().count() == 2
+    assert catalog.properties == before and catalog.load_table("n.t").scan().to_arrow().num_rows == 2
+    catalog.close()
+
+
+def test_the_metadata_of_a_rest_answer_is_not_read_again(
+    properties: dict[str, str], rest: RestCatalogStub, tmp_path: Path
+) -> None:
+    metadata = newest_metadata(tmp_path)
+    with S3Stub() as store:
+        store.upload(tmp_path / "n", "n")
+        location = f"s3://bucket/n/t/metadata/{metadata.name}"
+        rest.tables["n", "t"] = {
+            "metadata-location": location,
+            "metadata": json.loads(metadata.read_text().replace(tmp_path.as_uri(), "s3://bucket")),
+            "config": {"s3.region": "eu", "s3.endpoint": "http://127.0.0.1:1"},
+            "storage-credentials": [
+                {"prefix": "s3://", "config": {"s3.endpoint": "http://127.0.0.1:2", "s3.access-key-id": "no"}},
+                {"prefix": "s3://bucket", "config": credentials(store)},
+            ],
+        }
+        table = tf.open_table("n.t", catalog=rest.properties(), relocate={tmp_path.as_uri(): "s3://bucket"})
+        plan = table.scan("x > 0").plan()
+        assert len(plan) == 1 and table.location == location
+        keys = [request.path for request in store.requests if request.method == "GET"]
+        assert [k for k in keys if k.endswith(".json")] == [], "the answer has it"
+        assert len([k for k in keys if k.endswith(".avro")]) == 2, "the manifest list and the manifest"
+        assert rest.requests == ["GET /v1/config", "GET /v1/namespaces/n/tables/t"]
+        assert all(request.is_signed for request in store.requests)
+
+
+def credentials(store: S3Stub) -> dict[str, str]:
+    return {
+        "s3.endpoint": store.endpoint,
+        "s3.region": "us-east-1",
+        "s3.access-key-id": "AKIASTUB",
+        "s3.secret-access-key": "st0bSecretKey",
+    }
+
+
 def test_vended_and_configured_options_open_the_store() -> None:
     configured = {"uri": "https://c", "token": "catalog-token", "s3.region": "eu", "gcs.oauth2.token": "g"}
     vended = {"s3.access-key-id": "vended-key", "s3.delete-enabled": "true"}
-    found = find_table(loaded("s3://b/t/metadata/v1.metadata.json", configured=configured, vended=vended), "n.t")
+    catalog = loaded("s3://b/t/metadata/v1.metadata.json", configured=configured, vended=vended)
+    found = catalog_of(catalog).load(("n", "t"))
     assert found.storage_options == {"s3.region": "eu", "s3.access-key-id": "vended-key"}
     assert "vended-key" not in repr(found)
 
 
-def test_a_tables_own_properties_name_no_endpoint() -> None:
+def test_a_tables_own_properties_name_no_endpoint(rest: RestCatalogStub) -> None:
     own = {"s3.endpoint": "https://evil", "s3.region": "x"}
     catalog = loaded("s3://b/v1.metadata.json", own=own, configured={"s3.region": "eu"})
-    assert find_table(catalog, "n.t").storage_options == {"s3.region": "eu"}
-
-
-def test_a_view_is_refused_by_name() -> None:
-    def load_table(identifier: Any) -> None:
-        raise type("NoSuchTableError", (Exception,), {})
-
-    catalog = SimpleNamespace(load_table=load_table, view_exists=lambda identifier: identifier == ("n", "v"))
-    with pytest.raises(tf.UnsupportedFeatureError, match=r"view.*'n\.v'"):
-        find_table(catalog, ("n", "v"))
-    with pytest.raises(tf.TableNotFoundError):
-        find_table(catalog, ("n", "w"))
+    assert catalog_of(catalog).load(("n", "t")).storage_options == {"s3.region": "eu"}
+    rest.tables["n", "t"] = {"metadata-location": "s3://b/v1.metadata.json", "metadata": {"properties": own}}
+    found = catalog_of(rest.properties(**{"s3.region": "eu"})).load(("n", "t"))
+    assert found.storage_options == {"s3.region": "eu"}
 
 
 def test_a_table_in_a_store_is_read_with_what_the_catalog_vends(properties: dict[str, str], tmp_path: Path) -> None:
-    metadata = max((tmp_path / "n" / "t" / "metadata").glob("*.metadata.json"))
     with S3Stub() as stub:
         stub.upload(tmp_path / "n", "n")
-        vended = {
-            "s3.endpoint": stub.endpoint,
-            "s3.region": "us-east-1",
-            "s3.access-key-id": "AKIASTUB",
-            "s3.secret-access-key": "st0bSecretKey",
-        }
-        catalog = loaded(f"s3://bucket/n/t/metadata/{metadata.name}", vended=vended)
-        table = tf.open_table("n.t", catalog=catalog, relocate=True)
+        location = f"s3://bucket/n/t/metadata/{newest_metadata(tmp_path).name}"
+        table = tf.open_table("n.t", catalog=loaded(location, vended=credentials(stub)), relocate=True)
         assert table.scan().to_arrow()["x"].to_pylist() == [1, 2]
         assert stub.requests and all(request.is_signed for request in stub.requests)
+
+
+# ---- what is newest -------------------------------------------------------------------------------------------------
+
+
+def test_an_update_sees_what_another_process_committed(properties: dict[str, str], tmp_path: Path) -> None:
+    table = tf.open_table("n.t", catalog=properties)
+    first = table.snapshot()
+    assert first.update() is first and table.refresh() is table
+    changed_elsewhere(properties, 't.append(pa.table({"x": [3]}))')
+    assert table.snapshot().version == first.version, "the table stays until it is asked"
+    second = first.update()
+    assert second.version != first.version and second.scan().count() == 3
+    assert table.snapshot().version == second.version and table.location == str(newest_metadata(tmp_path))
+    assert first.scan().count() == 2, "a snapshot is immutable"
+    changed_elsewhere(properties, 't.append(pa.table({"x": [4]}))')
+    assert table.refresh().scan().count() == 4
+    assert second.update().scan().count() == 4, "an older snapshot too"
+
+
+def test_an_update_sees_a_new_schema(properties: dict[str, str]) -> None:
+    table = tf.open_table("n.t", catalog=properties)
+    first = table.snapshot()
+    program = 'from pyiceberg.types import LongType\nt.update_schema().add_column("y", LongType()).commit()'
+    changed_elsewhere(properties, program.replace("\n", "; "))
+    table.refresh()
+    assert first.update().schema.names == ["x", "y"] and first.schema.names == ["x"]
+
+
+def test_the_catalogs_file_is_the_newest_and_no_other(properties: dict[str, str], tmp_path: Path) -> None:
+    """A file that a writer left behind has a higher number; the catalog never took it."""
+    table = tf.open_table("n.t", catalog=properties)
+    newest = newest_metadata(tmp_path)
+    left = json.loads(newest.read_text()) | {"properties": {"left": "behind"}}
+    newest.with_name("99999-" + newest.name.partition("-")[2]).write_text(json.dumps(left))
+    assert table.snapshot().update().properties.get("left") is None
+    assert "left" not in table.refresh().snapshot().properties and table.location == str(newest)
+
+
+def test_a_pickled_table_does_not_pretend_to_be_the_newest(properties: dict[str, str]) -> None:
+    table = pickle.loads(pickle.dumps(tf.open_table("n.t", catalog=properties)))
+    assert table.scan().count() == 2
+    with pytest.raises(tf.CatalogError, match=r"catalog 'catalog' is not known to this process.*'n\.t'"):
+        table.refresh()
+
+
+def test_what_cannot_be_read_leaves_the_table_as_it_was(properties: dict[str, str], tmp_path: Path) -> None:
+    table = tf.open_table("n.t", catalog=properties)
+    changed_elsewhere(properties, 't.append(pa.table({"x": [3]}))')
+    newest_metadata(tmp_path).write_text("{")
+    with pytest.raises(tf.CorruptMetadataError):
+        table.refresh()
+    assert table.scan().count() == 2

@@ -270,7 +270,7 @@ MUTANTS = (
     ),
     Mutant(
         "own-properties-open-stores",
-        "core:_storage_options",
+        "core:PyIcebergCatalog._loaded",
         "for name, value in file_io.items() if name not in own",
         "for name, value in file_io.items()",
         "a table's own properties name the endpoint that gets the credentials",

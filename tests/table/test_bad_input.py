@@ -110,8 +110,8 @@ MISSING, NOWHERE = tf.SnapshotNotFoundError, tf.TableNotFoundError
 class NoCatalog:
     """A PyIceberg catalog that lacks the table, or whose server is away."""
 
-    def load_table(self, identifier: str) -> Any:
-        if identifier == "away":
+    def load_table(self, identifier: tuple[str, ...]) -> Any:
+        if identifier == ("away",):
             raise ConnectionError("no route")
         raise type("NoSuchTableError", (Exception,), {})(identifier)
 
@@ -131,8 +131,8 @@ OPENING: list[Case] = [
     ("open_table", lambda t: tf.open_table("/x", allow_paths=5), TypeError, "not iterable"),  # type: ignore[arg-type]
     ("open_table", lambda t: tf.open_table("a.b", catalog=5), TypeError, "catalog is a PyIceberg catalog"),
     ("open_table", lambda t: tf.open_table("a.b", catalog=NoCatalog()), NOWHERE, "no such table.*'a.b'"),
-    ("open_table", lambda t: tf.open_table("away", catalog=NoCatalog()), tf.TableFormatsError, "ConnectionError.*away"),
-    ("open_table", lambda t: tf.open_table("a.b", catalog="no-such"), tf.TableFormatsError, "PyIceberg"),
+    ("open_table", lambda t: tf.open_table("away", catalog=NoCatalog()), tf.CatalogConnectionError, "Connection.*away"),
+    ("open_table", lambda t: tf.open_table("a.b", catalog="no-such"), tf.CatalogNotFoundError, "no catalog 'no-such'"),
     ("spark.read", lambda t: tf.spark.read(Session(), "/no/such/table"), NOWHERE, "/no/such/table"),
     ("spark.read", lambda t: tf.spark.read(None, t.delta.location), TypeError, "SparkSession"),  # type: ignore[arg-type]
     ("spark.to_spark", lambda t: tf.spark.to_spark(t.delta.scan(), Session(), "fast"), UNBUILT, "no mode 'fast'"),
@@ -161,6 +161,7 @@ TABLE: list[Case] = [
     ("Table.incremental_append_scan", lambda t: t.iceberg.incremental_append_scan(5), MISSING, "no snapshot 5"),
     ("Table.versions_after", lambda t: t.delta.versions_after("x"), MISSING, "is no version"),  # type: ignore[arg-type]
     ("Table.versions_after", lambda t: t.iceberg.versions_after(5), MISSING, "no snapshot 5"),
+    ("Table.refresh", lambda t: t.no_log.refresh(), NOWHERE, "no commit"),
     ("Table.updated", lambda t: t.no_log.updated(t.delta.snapshot().format_snapshot), NOWHERE, "no commit"),
     ("Snapshot.reattached", lambda t: away(t.delta.snapshot(), 99).reattached(), MISSING, "no version 99"),
     ("Snapshot.update", lambda t: tf.Snapshot(t.no_log, t.delta.snapshot().format_snapshot).update(), NOWHERE, "log"),

@@ -81,6 +81,9 @@ class IcebergTable(FormatTable):
         """
         located = locate(self._files.storage)
         if located.metadata_path == self._metadata.path:
+            is_own = isinstance(snapshot, IcebergSnapshot) and snapshot.metadata.path == self._metadata.path
+            if not is_own:  # of an older file: its schema may be older too
+                return self.snapshot(SnapshotSelector())
             return super().update(snapshot) if snapshot.version != -1 else snapshot
         self._metadata = read_metadata(self._files.storage, located.metadata_path)
         self._files.follow(self._metadata.location)

@@ -1,0 +1,93 @@
+"""The catalog that a table was opened through: only it knows which metadata is the newest, and what opens the store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..catalog.base import dotted, parts_of
+from ..errors import CatalogError
+from ..io.storage import Storage
+from ..runtime.pickling import Portable
+
+if TYPE_CHECKING:
+    from ..catalog.base import Catalog, CatalogTable, Identifier
+    from ..limits import Limits
+    from ..plugin.format import FormatTable
+
+__all__ = ["CatalogOrigin"]
+
+
+class CatalogOrigin(Portable):
+    """A table of a catalog, by its identifier. A pickled one knows names, and cannot ask.
+
+    Parameters
+    ----------
+    catalog : Catalog
+    identifier : tuple of str
+    make_storage : callable
+        The storage of what the catalog answered.
+    """
+
+    def __init__(
+        self, catalog: Catalog, identifier: Identifier, make_storage: Callable[[CatalogTable], Storage]
+    ) -> None:
+        self.catalog_name = catalog.name
+        self.identifier = identifier
+        self._catalog: Catalog | None = catalog
+        self._make_storage = make_storage
+        self.open: Callable[[Storage], FormatTable] | None = None
+        """Opens the table at a storage, once its format is known."""
+
+    @classmethod
+    def of(
+        cls,
+        given: Any,
+        identifier: Any,
+        storage_options: Mapping[str, Any] | None,
+        allow_paths: str | Sequence[str] | None,
+        limits: Limits,
+    ) -> CatalogOrigin:
+        """See ``open_table`` for the arguments; ``given`` is its ``catalog``."""
+        from ..catalog.opening import catalog_of
+
+        def make_storage(found: CatalogTable) -> Storage:
+            storage = Storage(found.location, storage_options or found.storage_options, allow_paths, limits)
+            if found.metadata is not None:
+                storage.provide(storage.root, found.metadata)
+            return storage
+
+        if isinstance(identifier, os.PathLike):
+            identifier = os.fspath(identifier)
+        return cls(catalog_of(given), parts_of(identifier), make_storage)
+
+    def _state(self) -> dict[str, Any]:
+        names = {"catalog_name": self.catalog_name, "identifier": self.identifier}
+        return {**names, "_catalog": None, "_make_storage": None, "open": None}
+
+    def ask(self) -> tuple[Storage, str | None]:
+        """Where the table is now, by one question to the catalog; and the format's name, where the catalog says it.
+
+        Raises
+        ------
+        CatalogError
+            This was unpickled.
+        """
+        if self._catalog is None:
+            raise CatalogError(
+                f"catalog {self.catalog_name!r} is not known to this process",
+                path=dotted(self.identifier),
+                hint="A pickled table has no catalog: open it by open_table(identifier, catalog=...) here",
+                catalog=self.catalog_name,
+            )
+        found = self._catalog.load(self.identifier)
+        return self._make_storage(found), found.format
+
+    def newer_than(self, storage: Storage) -> tuple[FormatTable, Storage] | None:
+        """The table opened at what the catalog says now. None: that is where ``storage`` is already."""
+        newest, _ = self.ask()
+        if newest.root == storage.root or self.open is None:
+            return None
+        with newest.remembering():
+            return self.open(newest), newest

@@ -1,0 +1,128 @@
+"""A stub of an Iceberg REST catalog: the config, tables, namespaces and credentials that a test puts in, and no more.
+
+It answers in the JSON of the REST catalog's OpenAPI description, counts the requests, and fails on demand.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+__all__ = ["RestCatalogStub"]
+
+Answer = tuple[int, Any]
+
+
+class RestCatalogStub:
+    """A server on the loopback.
+
+    Attributes
+    ----------
+    tables : dict
+        {(namespace, ..., name): answer to loadTable}, or a callable that gives it.
+    credentials : dict
+        {(namespace, ..., name): list of storage credentials}, for the endpoint ``credentials``.
+    views : set
+        Identifiers of views.
+    status : int
+        What every request is answered with, where it is not 200.
+    token : str
+        The bearer token that requests must have; empty: any.
+    requests : list of str
+        "METHOD path" of each request.
+    """
+
+    def __init__(self) -> None:
+        self.tables: dict[tuple[str, ...], Any] = {}
+        self.credentials: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+        self.views: set[tuple[str, ...]] = set()
+        self.status = 200
+        self.token = ""
+        self.requests: list[str] = []
+        self.offers_credentials = False
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def __enter__(self) -> RestCatalogStub:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def uri(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def properties(self, **more: str) -> dict[str, str]:
+        """What makes PyIceberg's catalog ``stub``."""
+        return {"name": "stub", "type": "rest", "uri": self.uri, **more}
+
+    def answer(self, method: str, path: str) -> Answer:
+        """The status and JSON for a request."""
+        parts = [unquote(part) for part in path.strip("/").split("/")][1:]
+        if self.status != 200:
+            return self.status, _error(self.status, "Refused")
+        if parts == ["config"]:
+            found = ["GET /v1/{prefix}/namespaces/{namespace}/views/{view}", "GET /v1/{prefix}/namespaces/{namespace}"]
+            found += ["HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}", "GET /v1/{prefix}/namespaces"]
+            found += ["GET /v1/{prefix}/namespaces/{namespace}/tables"]
+            found += ["GET /v1/{prefix}/namespaces/{namespace}/tables/{table}"]
+            if self.offers_credentials:
+                found += ["GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials"]
+            return 200, {"defaults": {}, "overrides": {}, "endpoints": found}
+        namespaces = sorted({key[:-1] for key in self.tables})
+        if parts == ["namespaces"]:
+            return 200, {"namespaces": [list(n) for n in namespaces]}
+        namespace = tuple(parts[1].split("\x1f"))
+        if parts[0] != "namespaces" or namespace not in namespaces:
+            return 404, _error(404, "NoSuchNamespaceException")
+        rest = parts[2:]
+        if not rest:
+            return 200, {"namespace": list(namespace), "properties": {}}
+        if rest == ["tables"]:
+            names = [{"namespace": list(key[:-1]), "name": key[-1]} for key in self.tables if key[:-1] == namespace]
+            return 200, {"identifiers": names}
+        key = (*namespace, rest[1])
+        if rest[0] == "views":
+            return (204, None) if key in self.views else (404, _error(404, "NoSuchViewException"))
+        if key not in self.tables:
+            return 404, _error(404, "NoSuchTableException")
+        if rest[2:] == ["credentials"]:
+            return 200, {"storage-credentials": self.credentials[key]}
+        found_table = self.tables[key]
+        return 200, found_table() if isinstance(found_table, Callable) else found_table  # type: ignore[arg-type]
+
+
+def _error(code: int, kind: str) -> dict[str, Any]:
+    return {"error": {"message": "s3cretWords", "type": kind, "code": code}}
+
+
+def _handler_of(stub: RestCatalogStub) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *arguments: object) -> None:
+            return None
+
+        def _serve(self) -> None:
+            path = urlsplit(self.path).path
+            stub.requests.append(f"{self.command} {path}")
+            status, found = stub.answer(self.command, path)
+            if stub.token and self.headers.get("Authorization") != f"Bearer {stub.token}":
+                status, found = 401, _error(401, "NotAuthorizedException")
+            body = b"" if found is None or self.command == "HEAD" else json.dumps(found).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_HEAD = do_POST = _serve
+
+    return Handler
