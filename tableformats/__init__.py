@@ -60,6 +60,7 @@ from .version import __version__
 if TYPE_CHECKING:
     from . import spark
     from .cache.metadata_cache import MetadataCache
+    from .catalog.listing import list_tables
     from .inspect.tables import Inspector
     from .planning.tasks import ScanTask
     from .plugin.partitions import PartitionField
@@ -113,6 +114,7 @@ __all__ = [
     "UnsupportedFeatureError",
     "__version__",
     "col",
+    "list_tables",
     "open_table",
     "spark",
 ]
@@ -128,6 +130,7 @@ _LOADED_WHEN_USED = {
     "ScanPlan": ".table.scan",
     "ScanReport": ".plugin.report",
     "ScanTask": ".planning.tasks",
+    "list_tables": ".catalog.listing",
 }
 
 moved.install()

@@ -19,6 +19,7 @@ __all__ = [
     "opened_snapshot",
     "opened_table",
     "output_options",
+    "pairs",
     "scan_options",
     "snapshot_options",
     "table_options",
@@ -32,7 +33,7 @@ FORMS = ("table", "tsv", "json", "jsonl")
 """How rows are written; see :func:`tableformats.cli.output.print_rows`."""
 
 
-def _pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """``KEY=VALUE`` options as a mapping."""
     found = {}
     for text in values:
@@ -111,7 +112,7 @@ table_options = _stacked(
         "storage_options",
         metavar="K=V",
         multiple=True,
-        callback=_pairs,
+        callback=pairs,
         help="An option of the store's file system, such as a region. Can be repeated.",
     ),
 )

@@ -21,6 +21,7 @@ import pytest
 import tableformats as tf
 from tableformats import plugin
 from tableformats.cli import main
+from tableformats.cli.catalogs import CATALOG_COMMANDS
 from tableformats.cli.commands import COMMANDS
 from tableformats.plugin.registry import PluginHost
 from tableformats.plugin.report import ScanReport
@@ -133,6 +134,12 @@ OPENING: list[Case] = [
     ("open_table", lambda t: tf.open_table("a.b", catalog=NoCatalog()), NOWHERE, "no such table.*'a.b'"),
     ("open_table", lambda t: tf.open_table("away", catalog=NoCatalog()), tf.CatalogConnectionError, "Connection.*away"),
     ("open_table", lambda t: tf.open_table("a.b", catalog="no-such"), tf.CatalogNotFoundError, "no catalog 'no-such'"),
+    ("list_tables", lambda t: tf.list_tables(5), TypeError, "catalog is a PyIceberg catalog"),
+    ("list_tables", lambda t: tf.list_tables("no-such"), tf.CatalogNotFoundError, "no catalog 'no-such'"),
+    ("list_tables", lambda t: tf.list_tables(NoCatalog(), 5), TypeError, "a namespace is text, or a tuple"),  # type: ignore[arg-type]
+    ("list_tables", lambda t: tf.list_tables(NoCatalog(), "a..b"), ValueError, "a namespace is a name"),
+    ("list_tables", lambda t: tf.list_tables(NoCatalog(), "a"), tf.CatalogError, "AttributeError.*'a'"),
+    ("list_tables", lambda t: tf.list_tables(NoCatalog(), limit=-1), ValueError, "number of tables, not -1"),
     ("spark.read", lambda t: tf.spark.read(Session(), "/no/such/table"), NOWHERE, "/no/such/table"),
     ("spark.read", lambda t: tf.spark.read(None, t.delta.location), TypeError, "SparkSession"),  # type: ignore[arg-type]
     ("spark.to_spark", lambda t: tf.spark.to_spark(t.delta.scan(), Session(), "fast"), UNBUILT, "no mode 'fast'"),
@@ -337,6 +344,7 @@ COMMAND_LINES = {
     "diff": (["DELTA", "0", "99"], 1, "no version 99"),
     "health": (["DELTA", "--branch", "x"], 1, "no branches"),
     "plugins": (["--all"], 2, "--all"),
+    "ls": (["no-such"], 1, "no catalog 'no-such'"),
 }
 CASES = [*OPENING, *TABLE, *SCAN, *EXPRESSIONS, *PLUGINS]
 
@@ -372,7 +380,7 @@ def test_every_public_function_has_a_case() -> None:
     assert sorted({*public()} - has_case - NOTHING_WRONG.keys()) == []
     assert sorted(NOTHING_WRONG.keys() - {*public()}) == [], "these are gone"
     assert not NOTHING_WRONG.keys() & has_case
-    assert {command.name for command in COMMANDS} == COMMAND_LINES.keys()
+    assert {command.name for command in (*COMMANDS, *CATALOG_COMMANDS)} == COMMAND_LINES.keys()
 
 
 def public() -> Iterator[str]:
