@@ -30,12 +30,18 @@ class CatalogTable:
         The format's name. None: the catalog does not say.
     metadata : bytes or None
         The content of the file at ``location``, where the answer has it.
+    expires_at_ms : int or None
+        When the credentials expire, in milliseconds since the epoch. None: the catalog does not say.
+    is_vended : bool
+        Whether the catalog made the credentials for this table, and makes new ones.
     """
 
     location: str
     storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     format: str | None = None
     metadata: bytes | None = field(default=None, repr=False)
+    expires_at_ms: int | None = None
+    is_vended: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,10 @@ class Catalog(ABC):
         UnsupportedFeatureError
             It is a view, or a table of another kind.
         """
+
+    def vend(self, identifier: Identifier, table: CatalogTable) -> CatalogTable:
+        """The table with credentials that are made now. By default it is loaded again. Raises as :meth:`load`."""
+        return self.load(identifier)
 
     @abstractmethod
     def namespaces(self) -> Iterator[Identifier]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import CatalogError, CatalogNotFoundError, TableFormatsError, UnsupportedFeatureError
@@ -25,6 +26,11 @@ from .faults import catalog_fault
 __all__ = ["LocatingFileIO", "PyIcebergCatalog"]
 
 _SAS_TOKEN = "adls.sas-token."
+_EXPIRY = {
+    "s3": "s3.session-token-expires-at-ms",
+    "gcs": "gcs.oauth2.token-expires-at",
+    "azure": "adls.sas-token-expires-at-ms",
+}
 _MAX_NAMESPACES = 100_000
 Found = TypeVar("Found")
 
@@ -94,8 +100,31 @@ class PyIcebergCatalog(Catalog):
                 catalog=self.name,
             )
         metadata = json.dumps(answer["metadata"], separators=(",", ":")).encode()
-        options = {**self._configured(), **_strings(answer.get("config")), **_vended(answer, location)}
-        return CatalogTable(location, _store_options(location, options), metadata=metadata)
+        vended = {**_strings(answer.get("config")), **_vended(answer.get("storage-credentials"), location)}
+        return self._with_credentials(CatalogTable(location, metadata=metadata), vended)
+
+    def _with_credentials(self, table: CatalogTable, vended: Mapping[str, str]) -> CatalogTable:
+        return replace(
+            table,
+            storage_options=_store_options(table.location, {**self._configured(), **vended}),
+            expires_at_ms=_expiry(table.location, vended),
+            is_vended=bool(_store_options(table.location, vended)),
+        )
+
+    def vend(self, identifier: Identifier, table: CatalogTable) -> CatalogTable:
+        """See :meth:`Catalog.vend`. By the endpoint ``credentials``; where there is none, the table is loaded again."""
+        ask = getattr(self._catalog, "load_credentials", None)
+        if ask is not None:
+            try:
+                vended = ask(identifier, table.location)
+            except NotImplementedError:
+                return self.load(identifier)
+            except Exception as error:
+                self._raise(error, identifier)
+            if vended:
+                kept = {k: v for k, v in table.storage_options.items() if k not in vended}
+                return self._with_credentials(table, {**kept, **vended})
+        return self.load(identifier)
 
     def _configured(self) -> Mapping[str, Any]:
         return getattr(self._catalog, "properties", None) or {}
@@ -226,12 +255,20 @@ def _take_answer(response: Any, *arguments: Any, **options: Any) -> None:
 # ---- options --------------------------------------------------------------------------------------------------------
 
 
-def _vended(answer: Mapping[str, Any], location: str) -> dict[str, str]:
+def _vended(credentials: Any, location: str) -> dict[str, str]:
     """The credentials whose prefix fits ``location`` best."""
-    found = [c for c in answer.get("storage-credentials") or () if isinstance(c, dict)]
+    found = [c for c in credentials or () if isinstance(c, dict)]
     fitting = [c for c in found if location.startswith(str(c.get("prefix", "\0")))]
     best = max(fitting, key=lambda c: len(str(c["prefix"])), default=None)
     return {} if best is None else _strings(best.get("config"))
+
+
+def _expiry(location: str, vended: Mapping[str, str]) -> int | None:
+    """When what was vended expires. Source: Iceberg REST catalog, "LoadTableResult"; Azure has one token for a host."""
+    address = address_of(normalize(location))
+    prefix = _EXPIRY.get(address.service if address else "")
+    found = [v for name, v in vended.items() if prefix and (name == prefix or name.startswith(prefix + "."))]
+    return min((int(v) for v in found if v.isascii() and v.isdigit()), default=None)
 
 
 def _strings(found: Any) -> dict[str, str]:

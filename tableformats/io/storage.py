@@ -30,6 +30,7 @@ from .stores.base import FileInfo, ObjectStore, PutOutcome, TooLongError, past_t
 from .stores.file_system import open_file_system, store_of_object
 from .stores.opening import no_bucket, open_store
 from .stores.remote_file import TAIL_BYTES, RemoteFile, tail_bytes
+from .stores.renewing import RenewedOptions, RenewingStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +72,8 @@ class Storage(Portable):
         Prefixes of further locations that the table's metadata may name.
     limits : Limits
         What may be read of the table. Readers find the limits here.
+    renewed : RenewedOptions, optional
+        Takes the place of ``storage_options``, where these expire.
 
     Raises
     ------
@@ -86,8 +89,10 @@ class Storage(Portable):
         storage_options: Mapping[str, Any] | None = None,
         allow_paths: str | Sequence[str] | None = None,
         limits: Limits = DEFAULT_LIMITS,
+        renewed: RenewedOptions | None = None,
     ) -> None:
         self.limits = limits
+        self._renewed = renewed
         text = normalize(os.fspath(location))
         if not text or "\0" in text:
             raise TableNotFoundError(f"{text!r} is no location", path=text, hint="Give a directory, a file or a URI")
@@ -99,7 +104,7 @@ class Storage(Portable):
         self.root = strip_trailing(without_credentials(text))
         if scheme_of(text) != scheme_of(self.root):
             raise no_bucket(text)
-        self._options = dict(storage_options or {})
+        self._options = dict((storage_options if renewed is None else renewed.current()[1]) or {})
         self._redactor = Redactor(self._options, [text, *allowed])
         self._paths = PathPolicy(self.root, allowed)
         self._stores: dict[str, ObjectStore] = {}
@@ -118,7 +123,14 @@ class Storage(Portable):
 
     def _state(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in ("limits", "root", "_paths")}
-        return {**state, "_uri": self.root, "_options": {}, "_redactor": Redactor({}, ()), "_stores": {}}
+        return {
+            **state,
+            "_uri": self.root,
+            "_options": {},
+            "_redactor": Redactor({}, ()),
+            "_stores": {},
+            "_renewed": None,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -132,7 +144,7 @@ class Storage(Portable):
     @property
     def options(self) -> dict[str, Any]:
         """The ``storage_options``, to open the same store elsewhere. Their repr shows the names alone."""
-        return HiddenOptions(self._options)
+        return HiddenOptions(self._options if self._renewed is None else self._renewed.current()[1])
 
     # ---- stores -----------------------------------------------------------------------------------------------------
 
@@ -143,8 +155,13 @@ class Storage(Portable):
             is_own = authority == "/".join(self.root.split("/", 3)[:3])
             # Only the scheme and the bucket are used of what a table names: a query could name another endpoint.
             uri = self._uri if is_own else authority
-            self._stores.setdefault(authority, open_store(uri, self._options, self._redactor))
+            self._stores.setdefault(authority, self._opened(uri))
         return self._stores[authority]
+
+    def _opened(self, uri: str) -> ObjectStore:
+        if self._renewed is None:
+            return open_store(uri, self._options, self._redactor)
+        return RenewingStore(self._renewed, lambda options: open_store(uri, options, Redactor(options, [uri])))
 
     @cached_property
     def filesystem(self) -> pyarrow.fs.FileSystem:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..catalog.base import dotted, parts_of
 from ..errors import CatalogError
 from ..io.storage import Storage
+from ..io.stores.renewing import RenewedOptions
 from ..runtime.pickling import Portable
 
 if TYPE_CHECKING:
@@ -52,15 +53,27 @@ class CatalogOrigin(Portable):
         """See ``open_table`` for the arguments; ``given`` is its ``catalog``."""
         from ..catalog.opening import catalog_of
 
+        if isinstance(identifier, os.PathLike):
+            identifier = os.fspath(identifier)
+        catalog, names = catalog_of(given), parts_of(identifier)
+
+        def vended(found: CatalogTable) -> RenewedOptions | None:
+            def renew() -> tuple[Mapping[str, Any], int | None]:
+                new = catalog.vend(names, found)
+                return new.storage_options, new.expires_at_ms
+
+            if storage_options or not found.is_vended:
+                return None
+            return RenewedOptions(found.storage_options, found.expires_at_ms, renew)
+
         def make_storage(found: CatalogTable) -> Storage:
-            storage = Storage(found.location, storage_options or found.storage_options, allow_paths, limits)
+            options = storage_options or found.storage_options
+            storage = Storage(found.location, options, allow_paths, limits, vended(found))
             if found.metadata is not None:
                 storage.provide(storage.root, found.metadata)
             return storage
 
-        if isinstance(identifier, os.PathLike):
-            identifier = os.fspath(identifier)
-        return cls(catalog_of(given), parts_of(identifier), make_storage)
+        return cls(catalog, names, make_storage)
 
     def _state(self) -> dict[str, Any]:
         names = {"catalog_name": self.catalog_name, "identifier": self.identifier}
