@@ -56,7 +56,7 @@ OPTIONAL: dict[str, tuple[set[str], set[str]]] = {
     "duckdb": (set(), {"tableformats.table.scan"}),
     "fsspec": (set(), {"tableformats.io"}),
     "obstore": (set(), {"tableformats.io.stores"}),
-    "boto3": (set(), {"tableformats.io.stores.profiles"}),
+    "boto3": (set(), {"tableformats.io.stores.profiles", "tableformats.catalog.glue"}),
     "deltalake": (set(), {"tableformats.cli.demo"}),
     "pyiceberg": (set(), {"tableformats.catalog", "tableformats.expressions.parse", "tableformats.cli.demo"}),
 }

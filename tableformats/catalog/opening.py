@@ -9,6 +9,9 @@ from .base import Catalog
 
 __all__ = ["catalog_of"]
 
+_OWN = ("glue",)
+"""Types of catalogs that are asked without PyIceberg."""
+
 
 def catalog_of(given: Any) -> Catalog:
     """The catalog that ``given`` stands for.
@@ -33,8 +36,26 @@ def catalog_of(given: Any) -> Catalog:
 
     if isinstance(given, Catalog):
         return given
+    if isinstance(given, Mapping) and str(given.get("type", "")).lower() in _OWN:
+        return _own(given)
     if isinstance(given, (str, Mapping)):
-        return PyIcebergCatalog.made(given)
+        given = PyIcebergCatalog.made(given).catalog
     if hasattr(given, "load_table"):
-        return PyIcebergCatalog(given)
+        return _with_other_formats(given) or PyIcebergCatalog(given)
     raise TypeError(f"catalog is a PyIceberg catalog, the name of one or its properties, not {given!r}")
+
+
+def _own(given: Mapping[str, Any]) -> Catalog:
+    from .glue import GlueCatalog
+
+    return GlueCatalog.made(given)
+
+
+def _with_other_formats(catalog: Any) -> Catalog | None:
+    """A catalog of PyIceberg that also knows tables of other formats, as one that gives them; else None."""
+    is_glue = any(cls.__name__ == "GlueCatalog" for cls in type(catalog).__mro__)
+    if is_glue and hasattr(catalog, "glue"):
+        from .glue import GlueCatalog
+
+        return GlueCatalog(catalog.glue, getattr(catalog, "properties", None) or {}, str(catalog.name))
+    return None

@@ -17,20 +17,12 @@ from dataclasses import replace
 from typing import Any, NoReturn, TypeVar
 
 from ..errors import CatalogError, CatalogNotFoundError, TableFormatsError, UnsupportedFeatureError
-from ..io.paths import normalize
-from ..io.stores.addresses import address_of
-from ..io.stores.option_names import ALIASES
 from .base import Catalog, CatalogTable, Identifier, ListedTable, dotted, near_names
 from .faults import catalog_fault
+from .vended import expiry_of, store_options
 
 __all__ = ["LocatingFileIO", "PyIcebergCatalog"]
 
-_SAS_TOKEN = "adls.sas-token."
-_EXPIRY = {
-    "s3": "s3.session-token-expires-at-ms",
-    "gcs": "gcs.oauth2.token-expires-at",
-    "azure": "adls.sas-token-expires-at-ms",
-}
 _MAX_NAMESPACES = 100_000
 Found = TypeVar("Found")
 
@@ -45,7 +37,7 @@ class PyIcebergCatalog(Catalog):
     """
 
     def __init__(self, catalog: Any) -> None:
-        self._catalog = catalog
+        self.catalog: Any = catalog
         self.name = str(getattr(catalog, "name", None) or "catalog")
 
     @classmethod
@@ -74,11 +66,11 @@ class PyIcebergCatalog(Catalog):
 
     def _loaded(self, identifier: Identifier) -> CatalogTable:
         try:
-            table = _asking(self._catalog).load_table(identifier)
+            table = _asking(self.catalog).load_table(identifier)
         except _Answered as answered:
             return self._of_answer(answered.answer, identifier)
         except _Located as located:
-            return CatalogTable(located.location, _store_options(located.location, self._configured()))
+            return CatalogTable(located.location, store_options(located.location, self._configured()))
         location = str(table.metadata_location)
         own = getattr(getattr(table, "metadata", None), "properties", None) or {}
         file_io = getattr(getattr(table, "io", None), "properties", None) or {}
@@ -87,7 +79,7 @@ class PyIcebergCatalog(Catalog):
             **(getattr(table, "config", None) or {}),
             **{name: value for name, value in file_io.items() if name not in own},
         }
-        return CatalogTable(location, _store_options(location, found))
+        return CatalogTable(location, store_options(location, found))
 
     def _of_answer(self, answer: Mapping[str, Any], identifier: Identifier) -> CatalogTable:
         """Source: Iceberg REST catalog, "LoadTableResult"; ``storage-credentials`` take precedence over ``config``."""
@@ -106,14 +98,14 @@ class PyIcebergCatalog(Catalog):
     def _with_credentials(self, table: CatalogTable, vended: Mapping[str, str]) -> CatalogTable:
         return replace(
             table,
-            storage_options=_store_options(table.location, {**self._configured(), **vended}),
-            expires_at_ms=_expiry(table.location, vended),
-            is_vended=bool(_store_options(table.location, vended)),
+            storage_options=store_options(table.location, {**self._configured(), **vended}),
+            expires_at_ms=expiry_of(table.location, vended),
+            is_vended=bool(store_options(table.location, vended)),
         )
 
     def vend(self, identifier: Identifier, table: CatalogTable) -> CatalogTable:
         """See :meth:`Catalog.vend`. By the endpoint ``credentials``; where there is none, the table is loaded again."""
-        ask = getattr(self._catalog, "load_credentials", None)
+        ask = getattr(self.catalog, "load_credentials", None)
         if ask is not None:
             try:
                 vended = ask(identifier, table.location)
@@ -127,7 +119,7 @@ class PyIcebergCatalog(Catalog):
         return self.load(identifier)
 
     def _configured(self) -> Mapping[str, Any]:
-        return getattr(self._catalog, "properties", None) or {}
+        return getattr(self.catalog, "properties", None) or {}
 
     def _raise(self, error: Exception, identifier: Identifier) -> NoReturn:
         names = {cls.__name__ for cls in type(error).__mro__}
@@ -142,7 +134,7 @@ class PyIcebergCatalog(Catalog):
             ) from None
         if not any(name.startswith("NoSuch") for name in names):
             raise catalog_fault(error, self.name, dotted(identifier)) from _without_words(error)
-        if self._knows(lambda: self._catalog.view_exists(identifier)):
+        if self._knows(lambda: self.catalog.view_exists(identifier)):
             raise UnsupportedFeatureError(
                 f"catalog {self.name!r} has a view of this name, and views are not read",
                 path=dotted(identifier),
@@ -150,7 +142,7 @@ class PyIcebergCatalog(Catalog):
                 hint="Open the tables that it reads",
             ) from None
         namespace = identifier[:-1]
-        if namespace and self._knows(lambda: not self._catalog.namespace_exists(namespace)):
+        if namespace and self._knows(lambda: not self.catalog.namespace_exists(namespace)):
             raise self.no_such_namespace(namespace) from None
         raise self.no_such_table(identifier) from None
 
@@ -162,7 +154,7 @@ class PyIcebergCatalog(Catalog):
 
     def namespaces(self) -> Iterator[Identifier]:
         """See :meth:`Catalog.namespaces`."""
-        left = self._listed((), lambda: list(self._catalog.list_namespaces()))
+        left = self._listed((), lambda: list(self.catalog.list_namespaces()))
         seen: set[Identifier] = set()
         while left and len(seen) < _MAX_NAMESPACES:
             namespace = tuple(left.pop(0))
@@ -171,18 +163,18 @@ class PyIcebergCatalog(Catalog):
             seen.add(namespace)
             yield namespace
             if not self._is_flat:
-                inner = self._listed(namespace, lambda of=namespace: list(self._catalog.list_namespaces(of)))  # type: ignore[misc]
+                inner = self._listed(namespace, lambda of=namespace: list(self.catalog.list_namespaces(of)))  # type: ignore[misc]
                 left = [*inner, *left]
 
     @property
     def _is_flat(self) -> bool:
         """Whether the catalog's namespaces have no others within: Glue, Hive, DynamoDB and BigQuery know databases."""
-        kinds = {cls.__name__ for cls in type(self._catalog).__mro__}
+        kinds = {cls.__name__ for cls in type(self.catalog).__mro__}
         return not kinds.isdisjoint(("GlueCatalog", "HiveCatalog", "DynamoDbCatalog", "BigQueryMetastoreCatalog"))
 
     def tables(self, namespace: Identifier) -> Iterator[ListedTable]:
         """See :meth:`Catalog.tables`."""
-        for found in self._listed(namespace, lambda: self._catalog.list_tables(namespace)):
+        for found in self._listed(namespace, lambda: self.catalog.list_tables(namespace)):
             yield ListedTable(tuple(found[:-1]), found[-1])
 
     def _listed(self, namespace: Identifier, ask: Callable[[], list[Found]]) -> list[Found]:
@@ -263,30 +255,8 @@ def _vended(credentials: Any, location: str) -> dict[str, str]:
     return {} if best is None else _strings(best.get("config"))
 
 
-def _expiry(location: str, vended: Mapping[str, str]) -> int | None:
-    """When what was vended expires. Source: Iceberg REST catalog, "LoadTableResult"; Azure has one token for a host."""
-    address = address_of(normalize(location))
-    prefix = _EXPIRY.get(address.service if address else "")
-    found = [v for name, v in vended.items() if prefix and (name == prefix or name.startswith(prefix + "."))]
-    return min((int(v) for v in found if v.isascii() and v.isdigit()), default=None)
-
-
 def _strings(found: Any) -> dict[str, str]:
     return {str(k): v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}
-
-
-def _store_options(location: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The options for the store of ``location``; other services' and those that nothing here reads are left."""
-    address = address_of(normalize(location))
-    if address is None:
-        return {}
-    return {name: value for name, value in found.items() if _is_option(address.service, name)}
-
-
-def _is_option(service: str, name: str) -> bool:
-    # Names without a dot are the catalog's own: ``token`` there is the token of the catalog, and no store may see it.
-    known = "." in name and (name in ALIASES[service] or name == "s3.signer")
-    return known or (service == "azure" and name.startswith(_SAS_TOKEN))
 
 
 # ---- errors ---------------------------------------------------------------------------------------------------------
