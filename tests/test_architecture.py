@@ -65,8 +65,16 @@ FOR_TYPES = {"pyspark", "pandas", "polars", "duckdb"}
 
 FORMAT_NAMES = {"delta", "iceberg"}
 NAMES_FORMATS = {"tableformats.cli.demo"}  # it writes tables of both
-# Spellings that are fixed outside of this project: attributes that files carry, whatever wrote them.
-FIXED_SPELLINGS = {"iceberg.id"}
+# Spellings that are fixed outside of this project, such as attributes that files carry, whatever wrote them.
+FIXED_SPELLINGS = {
+    "iceberg.id",
+    # Unity Catalog's API and what it says of a table.
+    "/delta/preview/commits",
+    "ICEBERG",
+    "delta.feature.catalogManaged",
+    "delta.feature.catalogOwned",
+    "delta.feature.catalogOwned-preview",
+}
 
 MOST_LINES = 600
 ROUNDING = {"scaleb": 2, "quantize": 2}

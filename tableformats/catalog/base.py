@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import NamespaceNotFoundError, TableNotFoundError
+from ..io.catalog_commits import CatalogCommits
 
 __all__ = ["Catalog", "CatalogTable", "Identifier", "ListedTable", "dotted", "parts_of"]
 
@@ -34,6 +35,12 @@ class CatalogTable:
         When the credentials expire, in milliseconds since the epoch. None: the catalog does not say.
     is_vended : bool
         Whether the catalog made the credentials for this table, and makes new ones.
+    names_version : bool
+        Whether ``location`` is that of one version, so that a newer version has another one.
+    table_id : str
+        The catalog's own id of the table; empty: it has none.
+    holds_commits : bool
+        Whether the catalog decides which commits count, so that :meth:`Catalog.commits` has to be asked.
     """
 
     location: str
@@ -42,6 +49,9 @@ class CatalogTable:
     metadata: bytes | None = field(default=None, repr=False)
     expires_at_ms: int | None = None
     is_vended: bool = False
+    names_version: bool = False
+    table_id: str = ""
+    holds_commits: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +91,10 @@ class Catalog(ABC):
     def vend(self, identifier: Identifier, table: CatalogTable) -> CatalogTable:
         """The table with credentials that are made now. By default it is loaded again. Raises as :meth:`load`."""
         return self.load(identifier)
+
+    def commits(self, identifier: Identifier, table: CatalogTable) -> CatalogCommits:
+        """The commits that the catalog holds now, of a table of which it :attr:`~CatalogTable.holds_commits`."""
+        return CatalogCommits(None)
 
     @abstractmethod
     def namespaces(self) -> Iterator[Identifier]:

@@ -87,12 +87,18 @@ class GlueCatalog(Catalog):
                 field="view",
                 hint="Open the tables that it reads",
             )
-        location = parameters.get("metadata_location") or _directory(found)
+        metadata_location = parameters.get("metadata_location")
+        location = metadata_location or _directory(found)
         if not location:
             raise CatalogError(
                 f"catalog {self.name!r} names no location of the table", path=dotted(identifier), catalog=self.name
             )
-        return CatalogTable(location, store_options(location, self._properties), _format_of(parameters))
+        return CatalogTable(
+            location,
+            store_options(location, self._properties),
+            _format_of(parameters),
+            names_version=bool(metadata_location),
+        )
 
     def _table(self, identifier: Identifier, account: Mapping[str, str]) -> Mapping[str, Any]:
         try:

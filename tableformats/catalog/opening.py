@@ -9,7 +9,7 @@ from .base import Catalog
 
 __all__ = ["catalog_of"]
 
-_OWN = ("glue",)
+_OWN = ("glue", "unity")
 """Types of catalogs that are asked without PyIceberg."""
 
 
@@ -47,7 +47,10 @@ def catalog_of(given: Any) -> Catalog:
 
 def _own(given: Mapping[str, Any]) -> Catalog:
     from .glue import GlueCatalog
+    from .unity import UnityCatalog
 
+    if str(given["type"]).lower() == "unity":
+        return UnityCatalog(given)
     return GlueCatalog.made(given)
 
 

@@ -70,7 +70,8 @@ class PyIcebergCatalog(Catalog):
         except _Answered as answered:
             return self._of_answer(answered.answer, identifier)
         except _Located as located:
-            return CatalogTable(located.location, store_options(located.location, self._configured()))
+            options = store_options(located.location, self._configured())
+            return CatalogTable(located.location, options, names_version=True)
         location = str(table.metadata_location)
         own = getattr(getattr(table, "metadata", None), "properties", None) or {}
         file_io = getattr(getattr(table, "io", None), "properties", None) or {}
@@ -79,7 +80,7 @@ class PyIcebergCatalog(Catalog):
             **(getattr(table, "config", None) or {}),
             **{name: value for name, value in file_io.items() if name not in own},
         }
-        return CatalogTable(location, store_options(location, found))
+        return CatalogTable(location, store_options(location, found), names_version=True)
 
     def _of_answer(self, answer: Mapping[str, Any], identifier: Identifier) -> CatalogTable:
         """Source: Iceberg REST catalog, "LoadTableResult"; ``storage-credentials`` take precedence over ``config``."""
@@ -93,7 +94,7 @@ class PyIcebergCatalog(Catalog):
             )
         metadata = json.dumps(answer["metadata"], separators=(",", ":")).encode()
         vended = {**_strings(answer.get("config")), **_vended(answer.get("storage-credentials"), location)}
-        return self._with_credentials(CatalogTable(location, metadata=metadata), vended)
+        return self._with_credentials(CatalogTable(location, metadata=metadata, names_version=True), vended)
 
     def _with_credentials(self, table: CatalogTable, vended: Mapping[str, str]) -> CatalogTable:
         return replace(

@@ -43,6 +43,7 @@ from ..errors import (
     UnsupportedFeatureError,
 )
 from ..io.buffers import ReusableBuffer
+from ..io.catalog_commits import CatalogCommit, CatalogCommits
 from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro, libdeflate
 from ..io.exclusive_put import check_exclusive_puts, put_exclusively
 from ..io.orc_tail import OrcTail
@@ -91,6 +92,8 @@ __all__ = [
     "CommitUnknownError",
     "ConstraintViolationError",
     "Bounds",
+    "CatalogCommit",
+    "CatalogCommits",
     "ChangeBatch",
     "CorruptMetadataError",
     "INFLATE_ERRORS",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..cache.metadata_cache import MetadataCache
 from ..errors import SnapshotNotFoundError, UnsupportedFeatureError
+from ..io.catalog_commits import CatalogCommits
 from ..io.storage import Storage
 from .changes import FormatChanges
 from .snapshot import FormatSnapshot
@@ -34,11 +35,14 @@ class OpenOptions:
         Where the format caches what it decoded of files that never change.
     format_options : mapping
         Options of the format's own. The core has refused those that are not in :attr:`TableFormat.option_names`.
+    catalog_commits : callable, optional
+        Asks the table's catalog which commits count. None: the files say it, as those of most tables do.
     """
 
     relocate: bool | Mapping[str, str] | None = None
     cache: MetadataCache = field(default_factory=MetadataCache)
     format_options: Mapping[str, object] = field(default_factory=dict)
+    catalog_commits: Callable[[], CatalogCommits] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from ..runtime.pickling import Portable
 
 if TYPE_CHECKING:
     from ..catalog.base import Catalog, CatalogTable, Identifier
+    from ..io.catalog_commits import CatalogCommits
     from ..limits import Limits
     from ..plugin.format import FormatTable
 
@@ -37,6 +38,7 @@ class CatalogOrigin(Portable):
         self.catalog_name = catalog.name
         self.identifier = identifier
         self._catalog: Catalog | None = catalog
+        self._table: CatalogTable | None = None
         self._make_storage = make_storage
         self.open: Callable[[Storage], FormatTable] | None = None
         """Opens the table at a storage, once its format is known."""
@@ -77,16 +79,26 @@ class CatalogOrigin(Portable):
 
     def _state(self) -> dict[str, Any]:
         names = {"catalog_name": self.catalog_name, "identifier": self.identifier}
-        return {**names, "_catalog": None, "_make_storage": None, "open": None}
+        return {**names, "_catalog": None, "_table": None, "_make_storage": None, "open": None}
 
-    def ask(self) -> tuple[Storage, str | None]:
-        """Where the table is now, by one question to the catalog; and the format's name, where the catalog says it.
+    def ask(self) -> tuple[Storage, CatalogTable]:
+        """Where the table is now, by one question to the catalog.
 
         Raises
         ------
         CatalogError
             This was unpickled.
         """
+        found = self._known_catalog().load(self.identifier)
+        self._table = found
+        return self._make_storage(found), found
+
+    def commits(self) -> CatalogCommits:
+        """The commits that the catalog holds now. Raises as :meth:`ask`."""
+        catalog = self._known_catalog()
+        return catalog.commits(self.identifier, self._table or catalog.load(self.identifier))
+
+    def _known_catalog(self) -> Catalog:
         if self._catalog is None:
             raise CatalogError(
                 f"catalog {self.catalog_name!r} is not known to this process",
@@ -94,11 +106,15 @@ class CatalogOrigin(Portable):
                 hint="A pickled table has no catalog: open it by open_table(identifier, catalog=...) here",
                 catalog=self.catalog_name,
             )
-        found = self._catalog.load(self.identifier)
-        return self._make_storage(found), found.format
+        return self._catalog
 
     def newer_than(self, storage: Storage) -> tuple[FormatTable, Storage] | None:
-        """The table opened at what the catalog says now. None: that is where ``storage`` is already."""
+        """The table opened at what the catalog says now. None: that is where ``storage`` is already.
+
+        A table whose own files say what is newest is not asked for. Raises as :meth:`ask`.
+        """
+        if self._table is not None and not self._table.names_version:
+            return None
         newest, _ = self.ask()
         if newest.root == storage.root or self.open is None:
             return None

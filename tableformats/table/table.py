@@ -121,13 +121,14 @@ def open_table(
     from .origin import CatalogOrigin
 
     _check_types(relocate=relocate, cache=cache, limits=limits, format_options=format_options)
-    origin = None
+    origin, commits = None, None
     if catalog is None:
         storage = Storage(_location_of(location), storage_options, allow_paths, limits)
     else:
         origin = CatalogOrigin.of(catalog, location, storage_options, allow_paths, limits)
         storage, named = origin.ask()
-        format = format or named
+        format = format or named.format
+        commits = origin.commits if named.holds_commits else None
     if isinstance(cache, bool):
         own_cache = MetadataCache() if cache else MetadataCache(0)
     else:
@@ -135,7 +136,7 @@ def open_table(
         table_key = repr((storage.root, told, _frozen(relocate), limits))
         digests = cache.digest(storage_options), cache.digest(format_options)
         own_cache = cache.scoped(storage.root, *digests, _frozen(relocate), limits, table_key=table_key)
-    options = OpenOptions(relocate, own_cache, dict(format_options or {}))
+    options = OpenOptions(relocate, own_cache, dict(format_options or {}), commits)
     with storage.remembering():
         if format is None:
             found = host().detect(storage, options)
