@@ -368,7 +368,9 @@ class TestProtocolAndMetadata:
             log.snapshot()
         assert caught.value.field == "geospatial"
 
-    @pytest.mark.parametrize("name", [n for n, f in READER_FEATURES.items() if not f.read] + ["somethingNew"])
+    @pytest.mark.parametrize(
+        "name", [n for n, f in READER_FEATURES.items() if not f.read or f.needs_catalog] + ["somethingNew"]
+    )
     def test_refused_features(self, tmp_path: Path, name: str) -> None:
         protocol = {**WITH_VECTORS, "readerFeatures": ["deletionVectors", name]}
         with pytest.raises(UnsupportedFeatureError, match=name) as caught:
@@ -381,7 +383,7 @@ class TestProtocolAndMetadata:
         with pytest.raises(UnsupportedFeatureError, match="Read the table through its catalog"):
             DeltaLog(tmp_path / "t").start(protocol=protocol).snapshot()
 
-    @pytest.mark.parametrize("name", [n for n, f in READER_FEATURES.items() if f.read])
+    @pytest.mark.parametrize("name", [n for n, f in READER_FEATURES.items() if f.read and not f.needs_catalog])
     def test_read_features(self, tmp_path: Path, name: str) -> None:
         protocol = {**WITH_VECTORS, "readerFeatures": [name], "writerFeatures": [name, "unknownWriterFeature"]}
         assert DeltaLog(tmp_path / "t").start(protocol=protocol).snapshot().version == 0

@@ -158,7 +158,7 @@ MUTANTS = (
     Mutant(
         "unknown-features-pass",
         "delta:check_protocol",
-        "if feature is None or not feature.read:",
+        "if feature is None or not feature.read or (feature.needs_catalog and not is_of_catalog):",
         "if feature is not None and not feature.read:",
         "unknown reader features are ignored",
         _REPLAY,

@@ -49,7 +49,7 @@ class DeltaFormat(TableFormat):
 
         zone = _zone(options.format_options.get("partition_time_zone"))
         first_page = () if storage.is_local else storage.first_page(storage.join(LOG_DIRECTORY))
-        return DeltaTable(storage, options.cache, zone, first_page)
+        return DeltaTable(storage, options.cache, zone, first_page, options.catalog_commits)
 
 
 def _zone(name: object) -> str | None:

@@ -5,7 +5,7 @@ Source: Delta PROTOCOL.md, "Delta Table Specification", "In-Commit Timestamps".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, SnapshotSelector, TableNotFoundError
 
+from .log.catalog_log import with_catalog_commits
 from .log.history import CommitTimes, history_table
 from .log.listing import Checkpoint, LogListing, LogSegment, list_log
 from .log.remote_log import RemoteLog
@@ -22,7 +23,7 @@ from .snapshot.table_state import TableState, load_state, reading_state_ahead
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import FileInfo, Storage
+    from tableformats.plugin import CatalogCommits, FileInfo, Storage
 
     from .changes.change_batches import DeltaChanges
     from .write.append import DeltaAppend
@@ -43,6 +44,8 @@ class DeltaTable(FormatTable):
         The zone of partition values that are timestamps without one. None: UTC.
     first_page : sequence of FileInfo
         The first page of a listing of a remote log; see :class:`RemoteLog`.
+    catalog_commits : callable, optional
+        Asks the table's catalog which commits count. None: the log says it.
     """
 
     format = "delta"
@@ -53,11 +56,13 @@ class DeltaTable(FormatTable):
         cache: MetadataCache,
         partition_time_zone: str | None = None,
         first_page: Sequence[FileInfo] = (),
+        catalog_commits: Callable[[], CatalogCommits] | None = None,
     ) -> None:
         self._storage = storage
         self._cache = cache
         self.location = storage.root
         self._partition_time_zone = partition_time_zone
+        self._catalog_commits = catalog_commits
         self._remote_log = None if storage.is_local else RemoteLog(storage, first_page)
 
     def snapshot(self, selector: SnapshotSelector) -> DeltaSnapshot:
@@ -81,7 +86,8 @@ class DeltaTable(FormatTable):
             expected = log.expected
             if expected is not None:
                 reading.enter_context(reading_state_ahead(self._storage, expected, self._cache))
-            listing = self._checked(log.newest())
+            held = self._held()
+            listing = self._counted(log.newest(), held)
             segment = listing.segment(listing.latest)
             if expected is not None and not segment.extends(expected):  # the files may be others of the same names
                 reading.close()
@@ -133,15 +139,29 @@ class DeltaTable(FormatTable):
         return list(range(first, listing.latest + 1))
 
     def _listing(self) -> LogListing:
-        return self._checked(list_log(self._storage))
+        held = self._held()
+        return self._counted(list_log(self._storage), held)
 
     def _listing_since(self, base: Checkpoint | None) -> LogListing:
         """The log from the checkpoint ``base`` on, if the store is remote and it is still there; else all of it."""
         if base is not None and not self._storage.is_local:
+            held = self._held()
             listing = list_log(self._storage, base.version)
             if listing.checkpoints.get(base.version) == base:
-                return listing
+                return self._counted(listing, held)
         return self._listing()
+
+    def _held(self) -> CatalogCommits | None:
+        """The commits that the catalog holds, which is asked before the log is listed. None: it decides nothing."""
+        return None if self._catalog_commits is None else self._catalog_commits()
+
+    def _counted(self, listing: LogListing, held: CatalogCommits | None) -> LogListing:
+        """What counts of the log. Raises TableNotFoundError where that is nothing."""
+        if held is None:
+            return self._checked(listing)
+        if held.latest is not None and min(listing.checkpoints, default=0) > held.latest:
+            listing = list_log(self._storage)  # it may have begun at a checkpoint that is newer than what counts
+        return self._checked(with_catalog_commits(listing, held))
 
     def _checked(self, listing: LogListing) -> LogListing:
         if not listing:

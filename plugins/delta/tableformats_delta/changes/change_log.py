@@ -125,7 +125,7 @@ def read_change_log(
     for file, actions in zip(files, found, strict=True):
         if actions.protocol is not None:
             protocol = actions.protocol
-            check_protocol(protocol, file.path)
+            check_protocol(protocol, file.path, listing.is_of_catalog)
         before = layout
         if actions.metadata is not None:
             layout = Layout.of(TableMetadata.of_actions(actions.metadata, protocol, file.path, storage.limits))

@@ -95,6 +95,8 @@ class LogSegment:
         The newest checksum file from the version of the checkpoint to this one.
     covered : dict of LogFile to tuple of LogFile
         For each compaction among ``commits`` the commits that it stands for, newest first.
+    is_of_catalog : bool
+        Whether the table's catalog said which commits count.
     """
 
     version: int
@@ -102,6 +104,7 @@ class LogSegment:
     commits: tuple[LogFile, ...]
     checksum: LogFile | None = None
     covered: dict[LogFile, tuple[LogFile, ...]] = field(default_factory=dict, compare=False, repr=False)
+    is_of_catalog: bool = field(default=False, compare=False)
 
     def without(self, compaction: LogFile) -> LogSegment:
         """The same segment with the commits that ``compaction`` stands for in its place."""
@@ -129,6 +132,8 @@ class LogListing:
         One complete checkpoint per version.
     compactions : dict of (int, int) to LogFile
         By the first and the last version that they cover.
+    is_of_catalog : bool
+        Whether the table's catalog said which commits count; see :mod:`.catalog_log`.
     """
 
     directory: str
@@ -136,6 +141,7 @@ class LogListing:
     checkpoints: dict[int, Checkpoint] = field(default_factory=dict)
     compactions: dict[tuple[int, int], LogFile] = field(default_factory=dict)
     checksums: dict[int, LogFile] = field(default_factory=dict)
+    is_of_catalog: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.commits or self.checkpoints)
@@ -185,7 +191,8 @@ class LogListing:
         if missing is None:
             checkpoint = None if base is None else self.checkpoints[base]
             commits, covered = self._covering(first, version)
-            return LogSegment(version, checkpoint, commits, self._checksum(base or 0, version), covered)
+            checksum = self._checksum(base or 0, version)
+            return LogSegment(version, checkpoint, commits, checksum, covered, self.is_of_catalog)
         if version not in self.commits:
             raise self.not_found(f"the table has no version {version}")
         if self.oldest is not None and version < self.oldest:
@@ -212,7 +219,8 @@ class LogListing:
             return self.segment(self.latest)
         commits, covered = self._covering(first, self.latest)
         checksum = self._checksum(base.version if base else 0, self.latest)
-        return LogSegment(self.latest, base, commits + older.commits, checksum, {**older.covered, **covered})
+        covered = {**older.covered, **covered}
+        return LogSegment(self.latest, base, commits + older.commits, checksum, covered, self.is_of_catalog)
 
     def _covering(self, first: int, last: int) -> tuple[tuple[LogFile, ...], dict[LogFile, tuple[LogFile, ...]]]:
         """The fewest files that cover the commits ``first`` to ``last``, newest first, and :attr:`LogSegment.covered`.

@@ -18,10 +18,10 @@ __all__ = ["READER_FEATURES", "WRITER_FEATURES", "Feature", "check_protocol", "f
 _MAX_READER_VERSION = 3
 _HINT = "Read the table with an engine that has the feature, or a version from before it was enabled"
 
-_BY_CATALOG = "only its catalog knows which commits count, so its directory alone gives no version of it"
+_BY_CATALOG = "through its catalog, which knows the commits that count; at its directory the table is refused"
 _TREE = "no part of the protocol, but proposed for it: metadata as a tree of manifests beside the log"
 _SHAPES = "no part of the protocol: the types geometry and geography"
-_ASK_CATALOG = "Read the table through its catalog, with an engine that is connected to it"
+_ASK_CATALOG = "Read the table through its catalog: open_table('catalog.schema.table', catalog=...)"
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,14 @@ class Feature:
         How they are read, or why they are not.
     hint : str
         What a user can do where they are not.
+    needs_catalog : bool
+        Whether only tables whose catalog says which commits count are read.
     """
 
     read: bool
     note: str
     hint: str = _HINT
+    needs_catalog: bool = False
 
 
 READER_FEATURES: Mapping[str, Feature] = {
@@ -56,9 +59,9 @@ READER_FEATURES: Mapping[str, Feature] = {
     "variantType-preview": Feature(True, "as variantType"),
     "variantShredding": Feature(True, "as variantType; shredded values are put together again"),
     "variantShredding-preview": Feature(True, "as variantShredding"),
-    "catalogManaged": Feature(False, _BY_CATALOG, _ASK_CATALOG),
-    "catalogOwned": Feature(False, _BY_CATALOG, _ASK_CATALOG),
-    "catalogOwned-preview": Feature(False, _BY_CATALOG, _ASK_CATALOG),
+    "catalogManaged": Feature(True, _BY_CATALOG, _ASK_CATALOG, needs_catalog=True),
+    "catalogOwned": Feature(True, _BY_CATALOG, _ASK_CATALOG, needs_catalog=True),
+    "catalogOwned-preview": Feature(True, _BY_CATALOG, _ASK_CATALOG, needs_catalog=True),
     "adaptiveMetadata": Feature(False, _TREE),
     "adaptiveMetadata-preview": Feature(False, _TREE),
     "timestampNanos": Feature(False, "no part of the protocol, but proposed for it: timestamps of nanoseconds"),
@@ -94,7 +97,7 @@ WRITER_FEATURES: Mapping[str, str] = {
 }
 
 
-def check_protocol(protocol: Mapping[str, Any], path: str) -> None:
+def check_protocol(protocol: Mapping[str, Any], path: str, is_of_catalog: bool = False) -> None:
     """Refuse a table that this reader must not read.
 
     Parameters
@@ -103,6 +106,8 @@ def check_protocol(protocol: Mapping[str, Any], path: str) -> None:
         The ``protocol`` action of the version.
     path : str
         The file that holds it, for errors.
+    is_of_catalog : bool
+        Whether the table's catalog said which commits count.
 
     Raises
     ------
@@ -132,8 +137,10 @@ def check_protocol(protocol: Mapping[str, Any], path: str) -> None:
         )
     for name in features:
         feature = READER_FEATURES.get(name)
-        if feature is None or not feature.read:
+        if feature is None or not feature.read or (feature.needs_catalog and not is_of_catalog):
             why, hint = (feature.note, feature.hint) if feature else ("this reader does not know it", _HINT)
+            if feature is not None and feature.needs_catalog:
+                why = "only its catalog knows which commits count, so its directory alone gives no version of it"
             raise UnsupportedFeatureError(
                 f"the table needs the reader feature {name!r}: {why}", path=path, field=name, hint=hint
             )

@@ -137,7 +137,7 @@ def _loaded(storage: Storage, segment: LogSegment, cache: MetadataCache, older: 
         protocol, metadata = protocol or older_protocol, metadata or older_metadata
     if protocol is None:
         raise CorruptMetadataError("the log has no protocol action", path=path, field="protocol", hint=_HINT)
-    check_protocol(protocol, path)
+    check_protocol(protocol, path, segment.is_of_catalog)
     if metadata is None:
         raise CorruptMetadataError("the log has no metaData action", path=path, field="metaData", hint=_HINT)
     _check_format(metadata, path)
