@@ -71,7 +71,7 @@ class PyIcebergCatalog(Catalog):
             return self._of_answer(answered.answer, identifier)
         except _Located as located:
             options = store_options(located.location, self._configured())
-            return CatalogTable(located.location, options, names_version=True)
+            return CatalogTable(located.location, options, _format(), names_version=True)
         location = str(table.metadata_location)
         own = getattr(getattr(table, "metadata", None), "properties", None) or {}
         file_io = getattr(getattr(table, "io", None), "properties", None) or {}
@@ -80,7 +80,7 @@ class PyIcebergCatalog(Catalog):
             **(getattr(table, "config", None) or {}),
             **{name: value for name, value in file_io.items() if name not in own},
         }
-        return CatalogTable(location, store_options(location, found), names_version=True)
+        return CatalogTable(location, store_options(location, found), _format(), names_version=True)
 
     def _of_answer(self, answer: Mapping[str, Any], identifier: Identifier) -> CatalogTable:
         """Source: Iceberg REST catalog, "LoadTableResult"; ``storage-credentials`` take precedence over ``config``."""
@@ -94,7 +94,9 @@ class PyIcebergCatalog(Catalog):
             )
         metadata = json.dumps(answer["metadata"], separators=(",", ":")).encode()
         vended = {**_strings(answer.get("config")), **_vended(answer.get("storage-credentials"), location)}
-        return self._with_credentials(CatalogTable(location, metadata=metadata, names_version=True), vended)
+        return self._with_credentials(
+            CatalogTable(location, format=_format(), metadata=metadata, names_version=True), vended
+        )
 
     def _with_credentials(self, table: CatalogTable, vended: Mapping[str, str]) -> CatalogTable:
         return replace(
@@ -185,6 +187,13 @@ class PyIcebergCatalog(Catalog):
             if type(error).__name__ == "NoSuchNamespaceError":
                 raise self.no_such_namespace(namespace) from None
             raise catalog_fault(error, self.name, dotted(namespace) or None) from _without_words(error)
+
+
+def _format() -> str | None:
+    """The format of all tables of PyIceberg, as it calls it; None where it does not say."""
+    from pyiceberg import catalog
+
+    return getattr(catalog, "ICEBERG", None)
 
 
 # ---- taking the answer ----------------------------------------------------------------------------------------------

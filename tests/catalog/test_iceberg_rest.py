@@ -1,0 +1,130 @@
+"""Tables of Iceberg's own REST catalog server, written by PyIceberg in another process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import tableformats as tf
+from tests.support.iceberg_rest import running_rest_catalog
+
+catalogs = pytest.importorskip("pyiceberg.catalog")
+
+
+@pytest.fixture(scope="module")
+def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with running_rest_catalog(tmp_path_factory.mktemp("warehouse")) as found:
+        yield found
+
+
+@pytest.fixture
+def properties(uri: str) -> dict[str, str]:
+    return {"name": "java", "type": "rest", "uri": uri}
+
+
+@pytest.fixture
+def table(properties: dict[str, str], request: pytest.FixtureRequest) -> str:
+    """The identifier of a new table with the rows 1 and 2."""
+    name = request.node.name.split("[")[0]
+    catalog = catalogs.load_catalog(**properties)
+    catalog.create_namespace_if_not_exists("sales")
+    catalog.create_table(f"sales.{name}", pa.schema([("x", pa.int64())])).append(pa.table({"x": [1, 2]}))
+    return f"sales.{name}"
+
+
+def append(properties: dict[str, str], table: str, value: int) -> None:
+    program = """
+        import json, sys, pyarrow as pa
+        from pyiceberg.catalog import load_catalog
+        properties, table, value = json.loads(sys.argv[1])
+        load_catalog(**properties).load_table(table).append(pa.table({"x": [value]}))
+    """
+    argument = json.dumps([properties, table, value])
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program), argument], check=True, timeout=120)
+
+
+def test_open(properties: dict[str, str], table: str) -> None:
+    opened = tf.open_table(table, catalog=properties)
+    assert opened.format == "iceberg" and sorted(opened.scan("x > 1").to_arrow()["x"].to_pylist()) == [2]
+    plan = catalogs.load_catalog(**properties).load_table(table).scan().plan_files()
+    assert opened.scan().plan().file_uris() == [
+        Path(task.file.file_path.removeprefix("file:")).as_posix() for task in plan
+    ]
+
+
+def test_the_chain(properties: dict[str, str], table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The configuration, the table, the manifest list, the manifest: each waits for the one before."""
+    import requests
+
+    from tableformats.io.storage import Storage
+
+    asked: list[str] = []
+    send, read = requests.Session.send, Storage.open_file
+
+    def counted_send(self: Any, request: Any, **options: Any) -> Any:
+        asked.append(request.path_url)
+        return send(self, request, **options)
+
+    def counted_read(self: Any, path: str, size: int = 0) -> Any:
+        asked.append(path)
+        return read(self, path, size)
+
+    monkeypatch.setattr(requests.Session, "send", counted_send)
+    monkeypatch.setattr(Storage, "open_file", counted_read)
+    assert len(tf.open_table(table, catalog=properties).scan("x = 1").plan()) == 1
+    assert [path.rpartition("/")[2].rpartition(".")[2] for path in asked] == [
+        "config",
+        table.partition(".")[2],
+        "avro",
+        "avro",
+    ]
+
+
+def test_another_process_commits(properties: dict[str, str], table: str) -> None:
+    opened = tf.open_table(table, catalog=properties)
+    snapshot = opened.snapshot()
+    append(properties, table, 3)
+    assert snapshot.update().scan().count() == 3 and snapshot.scan().count() == 2
+    append(properties, table, 4)
+    assert opened.refresh().scan().count() == 4
+    assert opened.snapshot().update().version == opened.snapshot().version
+
+
+def test_list(properties: dict[str, str], table: str) -> None:
+    assert table in tf.list_tables(properties)["identifier"].to_pylist()
+    assert table.partition(".")[2] in tf.list_tables(properties, "sales")["name"].to_pylist()
+
+
+def test_nested_namespaces(properties: dict[str, str]) -> None:
+    catalog = catalogs.load_catalog(**properties)
+    for namespace in (("deep",), ("deep", "er")):
+        catalog.create_namespace_if_not_exists(namespace)
+    catalog.create_table(("deep", "er", "t"), pa.schema([("x", pa.int64())]))
+    assert tf.list_tables(properties, "deep").num_rows == 0
+    assert "deep.er.t" in tf.list_tables(properties)["identifier"].to_pylist()
+    assert tf.open_table("deep.er.t", catalog=properties).scan().count() == 0
+
+
+def test_what_is_wrong(properties: dict[str, str], table: str) -> None:
+    with pytest.raises(tf.TableNotFoundError, match=r"'java' has no such table.*Near names: sales\.test_what_is_wrong"):
+        tf.open_table(table[:-1], catalog=properties)
+    with pytest.raises(tf.NamespaceNotFoundError, match=r"'java' has no such namespace.*'sals'.*Near names: sales"):
+        tf.open_table("sals.t", catalog=properties)
+    with pytest.raises(tf.NamespaceNotFoundError, match="'sals'"):
+        tf.list_tables(properties, "sals")
+
+
+def test_a_table_that_is_dropped(properties: dict[str, str], table: str) -> None:
+    opened = tf.open_table(table, catalog=properties)
+    catalogs.load_catalog(**properties).drop_table(table)
+    with pytest.raises(tf.TableNotFoundError, match="has no such table"):
+        opened.refresh()
+    assert opened.scan().count() == 2, "its files are still there"
