@@ -12,17 +12,29 @@ from __future__ import annotations
 
 import copy
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn, TypeVar
 
-from ..errors import CatalogError, CatalogNotFoundError, TableFormatsError, UnsupportedFeatureError
+from ..errors import (
+    CatalogConnectionError,
+    CatalogError,
+    CatalogNotFoundError,
+    TableFormatsError,
+    UnsupportedFeatureError,
+)
 from .base import Catalog, CatalogTable, Identifier, ListedTable, dotted, near_names
 from .faults import catalog_fault
 from .vended import expiry_of, store_options
 
 __all__ = ["LocatingFileIO", "PyIcebergCatalog"]
 
+TIMEOUTS_S = (5.0, 30.0)
+"""Until a REST catalog is connected, and until more of its answer comes."""
 _MAX_NAMESPACES = 100_000
 Found = TypeVar("Found")
 
@@ -37,7 +49,7 @@ class PyIcebergCatalog(Catalog):
     """
 
     def __init__(self, catalog: Any) -> None:
-        self.catalog: Any = catalog
+        self.catalog: Any = _with_time_limits(catalog)
         self.name = str(getattr(catalog, "name", None) or "catalog")
 
     @classmethod
@@ -49,9 +61,13 @@ class PyIcebergCatalog(Catalog):
             from pyiceberg.catalog import load_catalog
             from pyiceberg.utils.config import Config
 
-            if isinstance(given, str) and Config().get_catalog_config(name) is None:
+            known = Config().get_catalog_config(name)
+            if isinstance(given, str) and known is None:
                 raise _not_configured(name, Config().get_known_catalogs())
-            return cls(load_catalog(name, **properties))
+            # Not for databases: a connection may belong to the thread that made it.
+            is_web = str({**(known or {}), **properties}.get("uri", "")).startswith("http")
+            make = partial(load_catalog, name, **properties)
+            return cls(_in_time(make, name) if is_web else make())
         except Exception as error:
             raise catalog_fault(error, name) from _without_words(error)
 
@@ -196,6 +212,47 @@ def _format() -> str | None:
     return getattr(catalog, "ICEBERG", None)
 
 
+# ---- time limits ----------------------------------------------------------------------------------------------------
+
+
+def _with_time_limits(catalog: Any) -> Any:
+    """A copy of a REST catalog whose requests have time limits, which PyIceberg's have not; else the catalog itself."""
+    session = getattr(catalog, "_session", None)
+    if session is None or not hasattr(session, "hooks"):
+        return catalog
+    limited = copy.copy(catalog)
+    limited._session = _limited(session)
+    return limited
+
+
+def _limited(session: Any) -> Any:
+    found = copy.copy(session)  # a copy of a session has not what was set on the object alone
+    found.request = partial(found.request, timeout=TIMEOUTS_S)
+    return found
+
+
+def _in_time(make: Callable[[], Found], name: str) -> Found:
+    """What ``make`` returns. A REST catalog asks for its configuration when it is made, without a time limit."""
+    made: Future[Found] = Future()
+
+    def run() -> None:
+        try:
+            made.set_result(make())
+        except BaseException as error:
+            made.set_exception(error)
+
+    # A thread that outlives the limit must not keep the process from ending.
+    threading.Thread(target=run, daemon=True, name="tableformats-catalog").start()
+    try:
+        return made.result(sum(TIMEOUTS_S))
+    except FutureTimeoutError:
+        if made.done():
+            raise
+        raise CatalogConnectionError(
+            f"catalog {name!r} does not answer within {sum(TIMEOUTS_S):g} seconds", catalog=name
+        ) from None
+
+
 # ---- taking the answer ----------------------------------------------------------------------------------------------
 
 
@@ -237,7 +294,7 @@ def _asking(catalog: Any) -> Any:
     asking.properties = {**catalog.properties, "py-io-impl": f"{__name__}.{LocatingFileIO.__name__}"}
     session = getattr(catalog, "_session", None)
     if session is not None and hasattr(session, "hooks"):
-        asking._session = copy.copy(session)
+        asking._session = _limited(session)
         asking._session.hooks = {**session.hooks, "response": [_take_answer]}
     return asking
 

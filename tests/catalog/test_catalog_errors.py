@@ -152,3 +152,18 @@ def test_an_identifier_of_another_type(wrong: Any) -> None:
 def test_an_identifier_without_a_name(wrong: Any) -> None:
     with pytest.raises(ValueError, match="an identifier is a name, or names between dots"):
         parts_of(wrong)
+
+
+@pytest.mark.parametrize("at_first", [True, False])
+def test_a_server_that_hangs_is_given_up(
+    rest: RestCatalogStub, monkeypatch: pytest.MonkeyPatch, at_first: bool
+) -> None:
+    from pyiceberg.catalog import load_catalog
+
+    from tableformats.catalog import pyiceberg
+
+    monkeypatch.setattr(pyiceberg, "TIMEOUTS_S", (0.2, 0.3))
+    catalog: Any = rest.properties() if at_first else load_catalog(**rest.properties())
+    rest.is_hanging = True
+    with pytest.raises(tf.CatalogConnectionError, match="'stub' does not answer"):
+        tf.open_table("sales.orders", catalog=catalog)

@@ -93,3 +93,8 @@ def test_for_programs(nested: dict[str, str], form: str, capsys: pytest.CaptureF
 def test_a_catalog_that_nobody_configured(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ls", "no-such", "--json"]) == 1
     assert json.loads(capsys.readouterr().err)["error"]["type"] == "CatalogNotFoundError"
+
+
+def test_a_catalog_in_memory() -> None:
+    pytest.importorskip("sqlalchemy")
+    assert tf.list_tables({"type": "in-memory", "warehouse": "memory://w"}).num_rows == 0

@@ -30,6 +30,8 @@ class RestCatalogStub:
         Identifiers of views.
     status : int
         What every request is answered with, where it is not 200.
+    is_hanging : bool
+        Whether requests get no answer.
     token : str
         The bearer token that requests must have; empty: any.
     requests : list of str
@@ -44,6 +46,8 @@ class RestCatalogStub:
         self.token = ""
         self.requests: list[str] = []
         self.offers_credentials = False
+        self.is_hanging = False
+        self._released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
@@ -52,6 +56,7 @@ class RestCatalogStub:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._released.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -113,6 +118,8 @@ def _handler_of(stub: RestCatalogStub) -> type[BaseHTTPRequestHandler]:
         def _serve(self) -> None:
             path = urlsplit(self.path).path
             stub.requests.append(f"{self.command} {path}")
+            if stub.is_hanging:
+                stub._released.wait(20)
             status, found = stub.answer(self.command, path)
             if stub.token and self.headers.get("Authorization") != f"Bearer {stub.token}":
                 status, found = 401, _error(401, "NotAuthorizedException")
