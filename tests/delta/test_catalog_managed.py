@@ -163,20 +163,24 @@ def test_updates_see_what_was_accepted_and_published(managed: Managed) -> None:
     assert third.update().version == 3
 
 
-def test_the_catalog_is_asked_before_the_log_is_listed(managed: Managed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between the two a writer publishes version 2, and commits and publishes version 3."""
+@pytest.mark.parametrize("when", ["before the listing", "after it"])
+def test_the_catalog_is_asked_before_the_log_is_listed(
+    managed: Managed, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    """A writer publishes version 2, which the catalog then forgets, and commits and publishes version 3."""
     from tableformats_delta import table as module
 
     managed.accept(2, managed.stage(2))
     original = module.list_log
 
     def list_log(*arguments: Any) -> Any:
+        found = original(*arguments)
         if managed.unity.latest[managed.id] == 2:
             managed.publish(2)
             managed.publish(3)
             managed.accept(3)
             managed.unity.commits[managed.id].clear()
-        return original(*arguments)
+        return found if when == "after it" else original(*arguments)
 
     monkeypatch.setattr(module, "list_log", list_log)
     assert managed.open().snapshot().version == 2

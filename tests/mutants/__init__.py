@@ -1,8 +1,8 @@
 """Seeded mutants: known causes of wrong answers, each put into a copy of the code, which the tests must then refuse.
 
-The modules ``core_*``, ``delta_*`` and ``iceberg_*`` list them; ``python -m tests.mutants`` runs them. A mutant names a
-definition and replaces tokens that stand there exactly once. So the list follows code that moves or is formatted anew,
-and fails loudly when the code itself changes.
+The modules ``core_*``, ``catalogs``, ``delta_*`` and ``iceberg_*`` list them; ``python -m tests.mutants`` runs them. A
+mutant names a definition and replaces tokens that stand there exactly once. So the list follows code that moves or is
+formatted anew, and fails loudly when the code itself changes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from tests.mutants.mutant import Mutant
 def every() -> list[Mutant]:
     """All mutants, in the order of the table in docs/measured/mutants.md."""
     from tests.mutants import (
+        catalogs,
         core_predicates,
         core_pruning,
         core_rows,
@@ -23,7 +24,7 @@ def every() -> list[Mutant]:
         iceberg_metadata,
     )
 
-    core = (core_pruning, core_predicates, core_rows, core_stores)
+    core = (core_pruning, core_predicates, core_rows, core_stores, catalogs)
     lists = (*core, delta_log, delta_files, iceberg_deletes, iceberg_metadata)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
