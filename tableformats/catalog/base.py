@@ -104,6 +104,10 @@ class Catalog(ABC):
     def tables(self, namespace: Identifier) -> Iterator[ListedTable]:
         """The tables directly in ``namespace``, as they come. Raises NamespaceNotFoundError."""
 
+    @abstractmethod
+    def siblings(self, namespace: Identifier) -> Iterable[Identifier]:
+        """The namespaces beside ``namespace``, which may not exist, by one or two requests."""
+
     def no_such_table(self, identifier: Identifier) -> TableNotFoundError:
         """The error for a table that is not there. The catalog is asked for near names; that it lists is optional."""
         namespace, name = identifier[:-1], identifier[-1]
@@ -117,7 +121,7 @@ class Catalog(ABC):
 
     def no_such_namespace(self, namespace: Identifier) -> TableNotFoundError:
         """The error for a namespace that is not there."""
-        near = self._near(dotted(namespace), lambda: map(dotted, self.namespaces()))
+        near = self._near(dotted(namespace), lambda: map(dotted, self.siblings(namespace)))
         return NamespaceNotFoundError(
             f"catalog {self.name!r} has no such namespace",
             path=dotted(namespace),

@@ -123,6 +123,10 @@ class GlueCatalog(Catalog):
         for page in self._pages("get_databases", None):
             yield from ((database["Name"],) for database in page.get("DatabaseList", ()))
 
+    def siblings(self, namespace: Identifier) -> Iterator[Identifier]:
+        """See :meth:`Catalog.siblings`."""
+        return self.namespaces()
+
     def tables(self, namespace: Identifier) -> Iterator[ListedTable]:
         """See :meth:`Catalog.tables`."""
         for page in self._pages("get_tables", namespace, DatabaseName=dotted(namespace)):

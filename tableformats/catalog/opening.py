@@ -32,14 +32,18 @@ def catalog_of(given: Any) -> Catalog:
     MissingExtraError
         A library that the catalog needs is not installed.
     """
-    from .pyiceberg import PyIcebergCatalog
+    from .pyiceberg import PyIcebergCatalog, configured
 
     if isinstance(given, Catalog):
         return given
-    if isinstance(given, Mapping) and str(given.get("type", "")).lower() in _OWN:
-        return _own(given)
+    if isinstance(given, str):
+        properties: Mapping[str, Any] = configured(given)
+    else:
+        properties = given if isinstance(given, Mapping) else {}
+    if str(properties.get("type", "")).lower() in _OWN:
+        return _own(properties)
     if isinstance(given, (str, Mapping)):
-        given = PyIcebergCatalog.made(given).catalog
+        given = PyIcebergCatalog.made(properties).catalog
     if hasattr(given, "load_table"):
         return _with_other_formats(given) or PyIcebergCatalog(given)
     raise TypeError(f"catalog is a PyIceberg catalog, the name of one or its properties, not {given!r}")

@@ -31,12 +31,29 @@ from .base import Catalog, CatalogTable, Identifier, ListedTable, dotted, near_n
 from .faults import catalog_fault
 from .vended import expiry_of, store_options
 
-__all__ = ["LocatingFileIO", "PyIcebergCatalog"]
+__all__ = ["LocatingFileIO", "PyIcebergCatalog", "configured"]
 
 TIMEOUTS_S = (5.0, 30.0)
 """Until a REST catalog is connected, and until more of its answer comes."""
 _MAX_NAMESPACES = 100_000
 Found = TypeVar("Found")
+
+
+def configured(name: str) -> dict[str, Any]:
+    """The properties that PyIceberg's configuration has under a name. Raises CatalogError, MissingExtraError."""
+    try:
+        from pyiceberg.utils.config import Config
+
+        config = Config()
+        found = config.get_catalog_config(name)
+        known = config.get_known_catalogs()
+    except Exception as error:
+        raise catalog_fault(error, name) from _without_words(error)
+    if found is None:
+        near = near_names(name, known) or sorted(known)
+        hint = f"Configured catalogs: {', '.join(near)}" if near else "It has none: write ~/.pyiceberg.yaml"
+        raise CatalogNotFoundError(f"PyIceberg's configuration has no catalog {name!r}", hint=hint, catalog=name)
+    return {**found, "name": name}
 
 
 class PyIcebergCatalog(Catalog):
@@ -53,19 +70,17 @@ class PyIcebergCatalog(Catalog):
         self.name = str(getattr(catalog, "name", None) or "catalog")
 
     @classmethod
-    def made(cls, given: str | Mapping[str, Any]) -> PyIcebergCatalog:
-        """The catalog that PyIceberg's configuration has under a name, or of these properties."""
-        properties = {} if isinstance(given, str) else dict(given)
-        name = given if isinstance(given, str) else str(properties.pop("name", "catalog"))
+    def made(cls, given: Mapping[str, Any]) -> PyIcebergCatalog:
+        """The catalog of these properties, and of those that PyIceberg's configuration has under its ``name``."""
+        properties = dict(given)
+        name = str(properties.pop("name", "catalog"))
         try:
             from pyiceberg.catalog import load_catalog
             from pyiceberg.utils.config import Config
 
-            known = Config().get_catalog_config(name)
-            if isinstance(given, str) and known is None:
-                raise _not_configured(name, Config().get_known_catalogs())
+            known = Config().get_catalog_config(name) or {}
             # Not for databases: a connection may belong to the thread that made it.
-            is_web = str({**(known or {}), **properties}.get("uri", "")).startswith("http")
+            is_web = str({**known, **properties}.get("uri", "")).startswith("http")
             make = partial(load_catalog, name, **properties)
             return cls(_in_time(make, name) if is_web else make())
         except Exception as error:
@@ -184,6 +199,12 @@ class PyIcebergCatalog(Catalog):
             if not self._is_flat:
                 inner = self._listed(namespace, lambda of=namespace: list(self.catalog.list_namespaces(of)))  # type: ignore[misc]
                 left = [*inner, *left]
+
+    def siblings(self, namespace: Identifier) -> list[Identifier]:
+        """See :meth:`Catalog.siblings`."""
+        above = namespace[:-1]
+        found = self.catalog.list_namespaces(above) if above else self.catalog.list_namespaces()
+        return [tuple(one) for one in found]
 
     @property
     def _is_flat(self) -> bool:
@@ -327,12 +348,6 @@ def _strings(found: Any) -> dict[str, str]:
 
 
 # ---- errors ---------------------------------------------------------------------------------------------------------
-
-
-def _not_configured(name: str, known: list[str]) -> CatalogNotFoundError:
-    near = near_names(name, known) or sorted(known)
-    hint = f"Configured catalogs: {', '.join(near)}" if near else "It has none: write ~/.pyiceberg.yaml"
-    return CatalogNotFoundError(f"PyIceberg's configuration has no catalog {name!r}", hint=hint, catalog=name)
 
 
 def _without_words(error: BaseException) -> BaseException | None:

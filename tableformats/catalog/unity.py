@@ -160,6 +160,15 @@ class UnityCatalog(Catalog):
             for schema in self._pages("/schemas", "schemas", {"catalog_name": catalog}):
                 yield catalog, schema["name"]
 
+    def siblings(self, namespace: Identifier) -> Iterator[Identifier]:
+        """See :meth:`Catalog.siblings`: schemas of the same catalog, or catalogs."""
+        full = (*self._default, *namespace)
+        if len(full) == 1:
+            yield from ((one["name"],) for one in self._pages("/catalogs", "catalogs", {}))
+        else:
+            for one in self._pages("/schemas", "schemas", {"catalog_name": full[0]}):
+                yield full[0], one["name"]
+
     def tables(self, namespace: Identifier) -> Iterator[ListedTable]:
         """See :meth:`Catalog.tables`. Views are left out."""
         full = (*self._default, *namespace) if len(namespace) == 1 else namespace

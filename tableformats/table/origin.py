@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..catalog.base import dotted, parts_of
-from ..errors import CatalogError
+from ..errors import CatalogError, UnsupportedFeatureError
 from ..io.storage import Storage
 from ..io.stores.renewing import RenewedOptions
 from ..runtime.pickling import Portable
@@ -39,6 +39,7 @@ class CatalogOrigin(Portable):
         self.identifier = identifier
         self._catalog: Catalog | None = catalog
         self._table: CatalogTable | None = None
+        self._names_version = False
         self._make_storage = make_storage
         self.open: Callable[[Storage], FormatTable] | None = None
         """Opens the table at a storage, once its format is known."""
@@ -78,8 +79,14 @@ class CatalogOrigin(Portable):
         return cls(catalog, names, make_storage)
 
     def _state(self) -> dict[str, Any]:
-        names = {"catalog_name": self.catalog_name, "identifier": self.identifier}
-        return {**names, "_catalog": None, "_table": None, "_make_storage": None, "open": None}
+        names = ("catalog_name", "identifier", "_names_version")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "_catalog": None,
+            "_table": None,
+            "_make_storage": None,
+            "open": None,
+        }
 
     def ask(self) -> tuple[Storage, CatalogTable]:
         """Where the table is now, by one question to the catalog.
@@ -90,13 +97,23 @@ class CatalogOrigin(Portable):
             This was unpickled.
         """
         found = self._known_catalog().load(self.identifier)
-        self._table = found
+        self._table, self._names_version = found, found.names_version
         return self._make_storage(found), found
 
     def commits(self) -> CatalogCommits:
         """The commits that the catalog holds now. Raises as :meth:`ask`."""
         catalog = self._known_catalog()
         return catalog.commits(self.identifier, self._table or catalog.load(self.identifier))
+
+    def check_writable(self) -> None:
+        """Raise UnsupportedFeatureError where a commit would have to go through the catalog: it would be lost."""
+        if self._names_version:
+            raise UnsupportedFeatureError(
+                f"catalog {self.catalog_name!r} has to commit what is written to this table",
+                path=dotted(self.identifier),
+                field="catalog",
+                hint="Nothing was written; write the table with another library",
+            )
 
     def _known_catalog(self) -> Catalog:
         if self._catalog is None:
@@ -113,7 +130,7 @@ class CatalogOrigin(Portable):
 
         A table whose own files say what is newest is not asked for. Raises as :meth:`ask`.
         """
-        if self._table is not None and not self._table.names_version:
+        if not self._names_version:
             return None
         newest, _ = self.ask()
         if newest.root == storage.root or self.open is None:

@@ -406,6 +406,8 @@ class Table(Portable, ScanVerbs, WriteVerbs, SnapshotChecks):
         return self.snapshot()
 
     def _begin_append(self) -> FormatAppend:
+        if self._origin is not None:
+            self._origin.check_writable()
         return self._opened.append()
 
     @property

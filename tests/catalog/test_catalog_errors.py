@@ -103,12 +103,14 @@ def test_a_database_that_cannot_be_opened(tmp_path: Path) -> None:
         tf.open_table("a.b", catalog={"type": "sql", "uri": f"sqlite:///{tmp_path}/no/such/folder/c.db"})
 
 
-def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyiceberg.catalog", None)
+@pytest.mark.parametrize("catalog", ["prod", {"type": "rest", "uri": "http://127.0.0.1:1", "name": "prod"}])
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch, catalog: Any) -> None:
+    for module in ("pyiceberg.catalog", "pyiceberg.utils.config"):
+        monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(
         tf.MissingExtraError, match=r"needs pyiceberg.*pip install 'tableformats\[catalogs\]'"
     ) as caught:
-        tf.open_table("a.b", catalog="prod")
+        tf.open_table("a.b", catalog=catalog)
     assert isinstance(caught.value, ImportError) and caught.value.name == "pyiceberg"
 
 

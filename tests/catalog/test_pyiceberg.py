@@ -163,6 +163,21 @@ def test_a_table_in_a_store_is_read_with_what_the_catalog_vends(properties: dict
         assert stub.requests and all(request.is_signed for request in stub.requests)
 
 
+def test_by_the_name_of_the_configuration(properties: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in properties.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__CATALOG__{name.upper()}", value)
+    assert tf.open_table("n.t", catalog="catalog").scan().count() == 2
+    assert tf.open_table("n.t", catalog="catalog").refresh().scan().count() == 2
+
+
+def test_nothing_is_written_past_the_catalog(properties: dict[str, str]) -> None:
+    table = tf.open_table("n.t", catalog=properties)
+    for one in (table, pickle.loads(pickle.dumps(table))):
+        with pytest.raises(tf.UnsupportedFeatureError, match=r"has to commit what is written.*'n\.t'") as caught:
+            one.append(pa.table({"x": [9]}))
+        assert caught.value.field == "catalog"
+
+
 # ---- what is newest -------------------------------------------------------------------------------------------------
 
 

@@ -46,6 +46,15 @@ def test_the_address_may_be_that_of_the_api(unity: UnityStub) -> None:
     assert tf.open_table("main.sales.orders", catalog=properties).scan().count() == 3
 
 
+def test_by_the_name_of_pyicebergs_configuration(unity: UnityStub, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyiceberg")
+    for name in ("type", "uri"):
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__UC__{name.upper()}", unity.properties()[name])
+    assert tf.open_table("main.sales.orders", catalog="uc").scan().count() == 3
+    with pytest.raises(tf.TableNotFoundError, match="catalog 'uc' has no such table"):
+        tf.open_table("main.sales.none", catalog="uc")
+
+
 def test_new_commits_are_seen(unity: UnityStub, tmp_path: Path) -> None:
     table = tf.open_table("main.sales.orders", catalog=unity.properties())
     snapshot = table.snapshot()

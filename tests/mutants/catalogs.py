@@ -29,8 +29,8 @@ MUTANTS = (
     Mutant(
         "pickled-tables-are-newest",
         "core:CatalogOrigin.newer_than",
-        "if self._table is not None and not self._table.names_version:",
-        "if self._table is None or not self._table.names_version:",
+        "if not self._names_version:",
+        "if not self._names_version or self._catalog is None:",
         "a table from another process says that its old version is the newest",
         _PYICEBERG,
     ),
