@@ -90,7 +90,11 @@ form_options = _stacked(
 table_options = _stacked(
     click.argument("location"),
     click.option("--format", "format", metavar="NAME", help="The table's format. Default: detect it."),
-    click.option("--catalog", metavar="NAME", help="Look LOCATION up as an identifier in this PyIceberg catalog."),
+    click.option(
+        "--catalog",
+        metavar="NAME",
+        help="Look LOCATION up as an identifier in this catalog of PyIceberg's configuration.",
+    ),
     click.option(
         "--relocate",
         metavar="[OLD=NEW]",

@@ -118,13 +118,14 @@ def open_table(
     from ..io.storage import Storage
     from ..plugin.format import OpenOptions
     from ..plugin.registry import host
-    from .origin import CatalogOrigin
 
     _check_types(relocate=relocate, cache=cache, limits=limits, format_options=format_options)
     origin, commits = None, None
     if catalog is None:
         storage = Storage(_location_of(location), storage_options, allow_paths, limits)
     else:
+        from .origin import CatalogOrigin
+
         origin = CatalogOrigin.of(catalog, location, storage_options, allow_paths, limits)
         storage, named = origin.ask()
         format = format or named.format

@@ -124,6 +124,7 @@ def test_the_metadata_of_a_rest_answer_is_not_read_again(
         kinds = [request.path.rpartition(".")[2] for request in store.requests]
         assert kinds == ["avro", "avro"], "the manifest list and the manifest: the answer has the metadata"
         assert rest.requests == ["GET /v1/config", "GET /v1/namespaces/n/tables/t"]
+        assert plan.report.longest_chain == 2, "after the two requests to the catalog"
         assert all(request.is_signed for request in store.requests)
 
 
