@@ -202,3 +202,25 @@ def test_a_web_page_is_no_answer() -> None:
         store.put("x", b"<html>")
         with pytest.raises(tf.CatalogError, match="something else than JSON"):
             client.get("/bucket/x")
+
+
+def test_no_other_host_gets_the_token(unity: UnityStub) -> None:
+    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from threading import Thread
+
+    class Redirects(BaseHTTPRequestHandler):
+        def log_message(self, *arguments: object) -> None:
+            return None
+
+        def do_GET(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", unity.uri + self.path)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with HTTPServer(("127.0.0.1", 0), Redirects) as server:
+        Thread(target=server.handle_request, daemon=True).start()
+        client = JsonClient("elsewhere", f"http://127.0.0.1:{server.server_address[1]}", "t0ken")
+        with pytest.raises(tf.CatalogError, match="'elsewhere' does not give an answer: 302"):
+            client.get("/tables/x")
+    assert unity.requests == []

@@ -117,6 +117,14 @@ MUTANTS = (
         _CREDENTIALS,
     ),
     Mutant(
+        "redirects-get-the-token",
+        "core:_OPENER",
+        "urllib.request.build_opener(_NoRedirects)",
+        "urllib.request.build_opener()",
+        "another host gets the catalog's token",
+        ("catalog/test_unity.py",),
+    ),
+    Mutant(
         "every-refusal-renews",
         "core:RenewingStore._call",
         "if not _has_expired(error) or not self._renewed.replaced(generation):",
