@@ -33,6 +33,8 @@ from .vended import expiry_of, store_options
 
 __all__ = ["LocatingFileIO", "PyIcebergCatalog", "configured"]
 
+_REMOTE_SIGNING = "s3.remote-signing-enabled"
+"""The catalog signs each request, and vends no credentials."""
 TIMEOUTS_S = (5.0, 30.0)
 """Until a REST catalog is connected, and until more of its answer comes."""
 _MAX_NAMESPACES = 100_000
@@ -125,6 +127,8 @@ class PyIcebergCatalog(Catalog):
             )
         metadata = json.dumps(answer["metadata"], separators=(",", ":")).encode()
         vended = {**_strings(answer.get("config")), **_vended(answer.get("storage-credentials"), location)}
+        if vended.get(_REMOTE_SIGNING) == "true" and "s3.access-key-id" not in {**self._configured(), **vended}:
+            vended["s3.signer"] = "remote"  # which the store refuses by name, unless the caller has credentials
         return self._with_credentials(
             CatalogTable(location, format=_format(), metadata=metadata, names_version=True), vended
         )

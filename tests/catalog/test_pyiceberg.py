@@ -155,6 +155,19 @@ def test_a_tables_own_properties_name_no_endpoint(rest: RestCatalogStub) -> None
     assert found.storage_options == {"s3.region": "eu"}
 
 
+def test_a_catalog_that_signs_requests_itself_is_refused_by_name(
+    properties: dict[str, str], rest: RestCatalogStub, tmp_path: Path
+) -> None:
+    config = {"s3.remote-signing-enabled": "true", "s3.region": "eu"}
+    metadata = json.loads(newest_metadata(tmp_path).read_text().replace(tmp_path.as_uri(), "s3://b"))
+    rest.tables["n", "t"] = {"metadata-location": "s3://b/v1.metadata.json", "metadata": metadata, "config": config}
+    with pytest.raises(tf.UnsupportedFeatureError, match=r"'s3\.signer' is not supported.*Give credentials instead"):
+        tf.open_table("n.t", catalog=rest.properties()).scan().plan()
+    keys = {"s3.access-key-id": "AKIA0", "s3.secret-access-key": "s3cret"}
+    found = catalog_of(rest.properties(**keys)).load(("n", "t"))
+    assert found.storage_options == {"s3.region": "eu", **keys}, "own credentials need no signer"
+
+
 def test_a_table_in_a_store_is_read_with_what_the_catalog_vends(properties: dict[str, str], tmp_path: Path) -> None:
     with S3Stub() as stub:
         stub.upload(tmp_path / "n", "n")
