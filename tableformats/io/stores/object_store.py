@@ -11,7 +11,7 @@ from ...errors import StoreConnectionError, StoreError, StoreTimeoutError, Table
 from ..redaction import Redactor
 from .addresses import Address
 from .base import Concurrency, FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
-from .faults import fault_of
+from .faults import fault_of, not_of_a_store
 from .options import StoreOptions, parse_options
 from .profiles import profile_settings
 
@@ -227,9 +227,12 @@ class ObstoreStore(ObjectStore):
         if not self._address.key(path):  # the bucket itself, which stores answer for
             raise FileNotFoundError(2, "There is no such file", path)
         try:
-            return self._info(obstore.head(self._client, self._address.key(path)))
+            found = obstore.head(self._client, self._address.key(path))
         except Exception as error:
             raise self._fault(error, path) from None
+        if found["e_tag"] is None and self._address.service != "http":
+            raise not_of_a_store(path)
+        return self._info(found)
 
     def has_files_below(self, directory: str) -> bool:
         """See :meth:`ObjectStore.has_files_below`."""

@@ -65,7 +65,7 @@ class HadoopAccess:
 
         options: dict[str, str] = {}
         for authority, path in hadoop_authorities(paths).items():
-            scheme = authority.partition("://")[0]
+            scheme = authority.partition(":")[0]
             self._check_connector(scheme, authority)
             settings = self._settings(scheme, authority)
             options |= settings
