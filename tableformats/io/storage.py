@@ -26,6 +26,7 @@ from .paths import normalize, scheme_of, strip_trailing
 from .recent_bytes import RecentBytes
 from .redaction import HiddenOptions, Redactor, without_credentials
 from .request_meter import RequestMeter
+from .stores.addresses import credentials_of
 from .stores.base import FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
 from .stores.file_system import open_file_system, store_of_object
 from .stores.opening import no_bucket, open_store
@@ -145,6 +146,15 @@ class Storage(Portable):
     def options(self) -> dict[str, Any]:
         """The ``storage_options``, to open the same store elsewhere. Their repr shows the names alone."""
         return HiddenOptions(self._options if self._renewed is None else self._renewed.current()[1])
+
+    def options_of(self, path: str) -> dict[str, Any]:
+        """:attr:`options`, and before them the credentials that the location of the table carries for its own store."""
+        is_own = path.split("/", 3)[:3] == self.root.split("/", 3)[:3]
+        return HiddenOptions({**(credentials_of(self._uri) if is_own else {}), **self.options})
+
+    def redact(self, text: str) -> str:
+        """``text`` without the values of options, and without the credentials of the location."""
+        return self._redactor.redact(text)
 
     # ---- stores -----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tableformats.engines.spark.hadoop_paths import hadoop_path, hadoop_paths, hadoop_schemes
+from tableformats.engines.spark.hadoop_paths import hadoop_authorities, hadoop_path, hadoop_paths
 
 SPELLED = {
     "s3://bucket/a b/ü.parquet": "s3a://bucket/a b/ü.parquet",
@@ -33,8 +33,15 @@ def test_local_paths_have_a_scheme_one_by_one() -> None:
     assert [hadoop_path(path) for path in LOCAL] == [f"file:{path}" for path in LOCAL]
 
 
-def test_each_connector_is_asked_for_once() -> None:
+def test_each_store_is_found_once() -> None:
     paths = pa.chunked_array([LOCAL, [SPELLED[path] for path in SPELLED] * 2, LOCAL])
-    assert list(hadoop_schemes(paths)) == ["s3a", "abfss", "wasbs", "gs", "hdfs"]
-    assert list(hadoop_schemes(pa.chunked_array([LOCAL]))) == []
-    assert list(hadoop_schemes(pa.chunked_array([], pa.string()))) == []
+    assert hadoop_authorities(paths) == {
+        "s3a://bucket": "s3a://bucket/a b/ü.parquet",
+        "abfss://c@account.dfs.core.windows.net": "abfss://c@account.dfs.core.windows.net/a",
+        "wasbs://c@account": "wasbs://c@account/a",
+        "gs://bucket": "gs://bucket/a",
+        "hdfs://host:8020": "hdfs://host:8020/a:b",
+        "hdfs:": "hdfs:/a",
+    }
+    assert hadoop_authorities(pa.chunked_array([LOCAL])) == {}
+    assert hadoop_authorities(pa.chunked_array([], pa.string())) == {}

@@ -315,9 +315,20 @@ def test_manifests_are_read_together(stub: S3Stub, iceberg: Path, locate: Locate
     assert len(plan) == 50
     assert chain <= 4 and requests <= 52 + 2
     assert plan.report.requests >= 50 and plan.report.longest_chain <= 2
+    # The metadata file, the manifest list, the manifests; a directory is listed before.
+    meter, is_directory = plan.snapshot.storage.meter, plan.snapshot.storage.root == "s3://bucket/t"
+    assert meter.chain == 3 + is_directory and requests == 52 + 2 * is_directory
     assert plan.report.request_bytes > 50 * 1000
     text = plan.explain()
-    assert "requests to the store" in text
+    assert "requests to the store" in text and "- one after the other" in text
+
+
+@pytest.mark.thread_unsafe
+def test_a_delta_table_may_be_named_like_a_metadata_file(stub: S3Stub, tmp_path: Path) -> None:
+    commits(tmp_path, 3)
+    stub.upload(tmp_path, "t.metadata.json")
+    location = "s3://bucket/t.metadata.json"
+    assert len(tf.open_table(location, storage_options=stub.options, format="delta").scan().plan()) == 2
 
 
 @pytest.mark.thread_unsafe

@@ -16,7 +16,8 @@ from pyroaring import BitMap64
 
 from tableformats.engines.spark.columns.naming import ROW_INDEX
 from tableformats.engines.spark.deletes import positions
-from tableformats.engines.spark.native.jvm import Bridge, java_class
+from tableformats.engines.spark.native.hadoop_access import java_class
+from tableformats.engines.spark.native.jvm import Bridge
 from tableformats.schema import Field, primitive
 from tests.support.arrow_fakes import FakeFile, snapshot_of, write
 from tests.support.rows import rows, spark_rows

@@ -24,9 +24,12 @@ class DeltaFormat(TableFormat):
     option_names = frozenset({"partition_time_zone"})
 
     def detect(self, storage: Storage, options: OpenOptions) -> bool:
-        """Whether the directory has a ``_delta_log``; in a remote store, whether files are in it."""
-        log = storage.join(LOG_DIRECTORY)
-        return storage.is_dir(log) if storage.is_local else bool(storage.first_page(log))
+        """Whether the directory has a ``_delta_log``; in a remote store, whether files are in it.
+
+        A remote location whose name is that of a metadata file of Iceberg is taken for a file, without a request.
+        """
+        is_file = not storage.is_local and storage.root.endswith((".metadata.json", ".metadata.json.gz"))
+        return not is_file and _has_log(storage)
 
     def open(self, storage: Storage, options: OpenOptions) -> DeltaTable:
         """Open the table at ``storage.root``. The log is listed when a snapshot is requested.
@@ -38,7 +41,7 @@ class DeltaFormat(TableFormat):
         ValueError
             The option ``partition_time_zone`` names no time zone.
         """
-        if not self.detect(storage, options):
+        if not _has_log(storage):
             raise TableNotFoundError(
                 "the directory holds no Delta table", path=storage.root, hint="A Delta table has a _delta_log directory"
             )
@@ -50,6 +53,11 @@ class DeltaFormat(TableFormat):
         zone = _zone(options.format_options.get("partition_time_zone"))
         first_page = () if storage.is_local else storage.first_page(storage.join(LOG_DIRECTORY))
         return DeltaTable(storage, options.cache, zone, first_page, options.catalog_commits)
+
+
+def _has_log(storage: Storage) -> bool:
+    log = storage.join(LOG_DIRECTORY)
+    return storage.is_dir(log) if storage.is_local else bool(storage.first_page(log))
 
 
 def _zone(name: object) -> str | None:

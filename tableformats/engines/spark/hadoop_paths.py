@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["hadoop_path", "hadoop_paths", "hadoop_schemes"]
+__all__ = ["hadoop_authorities", "hadoop_path", "hadoop_paths", "our_path"]
 
 _SCHEMES = {"s3": "s3a", "abfs": "abfss", "wasb": "wasbs"}
 
@@ -32,11 +31,21 @@ def hadoop_path(path: str) -> str:
     return _SCHEMES.get(scheme, scheme) + colon + rest
 
 
-def hadoop_schemes(paths: pa.ChunkedArray) -> Iterator[str]:
-    """The schemes of :func:`hadoop_paths`, each once; local paths have none."""
+def our_path(path: str) -> str:
+    """The inverse of :func:`hadoop_path`, for paths of stores."""
+    scheme, colon, rest = path.partition("://")
+    return {theirs: ours for ours, theirs in _SCHEMES.items()}.get(scheme, scheme) + colon + rest
+
+
+def hadoop_authorities(paths: pa.ChunkedArray) -> dict[str, str]:
+    """The stores of :func:`hadoop_paths` ("s3a://bucket"), each with its first path; local paths have none."""
     import pyarrow.compute as pc
 
+    found: dict[str, str] = {}
     known = "/"
     while len(paths := paths.filter(pc.invert(pc.starts_with(paths, known)))):
-        known = paths[0].as_py().partition("/")[0]
-        yield known.rstrip(":")
+        path = paths[0].as_py()
+        authority = "/".join(path.split("/", 3)[:3]) if "://" in path else path.partition("/")[0]
+        found[authority] = path
+        known = f"{authority}/"
+    return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import UnsupportedFeatureError
 from .native import native_scan
-from .native.jvm import java_class
+from .native.hadoop_access import java_class
 from .portable import portable_scan
 
 if TYPE_CHECKING:

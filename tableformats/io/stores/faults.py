@@ -21,13 +21,15 @@ from ...errors import (
 from ..paths import authority_of
 from ..redaction import Redactor
 
-__all__ = ["fault_of", "is_missing"]
+__all__ = ["fault_of", "is_missing", "not_of_a_store"]
 
 _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z0-9_.-]{1,80})</Code>")
 _ARROW_CODE = re.compile(r"AWS Error ([A-Z_]+)")
 _REQUEST_ID = re.compile(r"<RequestId>([A-Za-z0-9_./+=-]{1,120})</RequestId>|RequestId:([A-Za-z0-9-]{8,64})")
 _KIND = re.compile(r"kind: (Timeout|Connect|Interrupted|Body|Decode|Request|Builder)\b|(TimedOut)|(BadScheme)")
+_NO_STORE = re.compile(r"[Ii]nvalid list (response|result)|<!doctype html|<html", re.IGNORECASE)
+"""A page instead of an answer: what obstore says of it, or the page itself."""
 _METADATA_SERVICE = re.compile(r"169\.254\.169\.254|169\.254\.170\.2|metadata\.google\.internal|metadata/identity")
 
 _REGION = "Give the bucket's region with aws_region or AWS_REGION"
@@ -96,6 +98,12 @@ def fault_of(
     return kind(message, path=path, hint=hint, bucket=bucket, status=status, code=code, request_id=request_id)
 
 
+def not_of_a_store(path: str) -> StoreError:
+    """The error for an answer that no object store gives: without an ETag, such as a web page with status 200."""
+    message = "the endpoint does not answer as a store does: it gives no ETag"
+    return StoreError(message, path=path, hint=_ENDPOINT, bucket=authority_of(path) or None)
+
+
 def _judged(error: BaseException, status: int | None, code: str | None) -> tuple[type[StoreError], str, str | None]:
     """The type, what happened, and the hint (None: the type's own)."""
     text = str(error)
@@ -112,7 +120,7 @@ def _judged(error: BaseException, status: int | None, code: str | None) -> tuple
         return _BY_CODE["PermanentRedirect"]
     if status in (301, 307, 308):
         return StoreError, "the store is at another address", _REGION
-    if status in (404, 405, 501) and code is None:
+    if (status in (404, 405, 501) and code is None) or _NO_STORE.search(text):
         return StoreError, "the endpoint does not answer as a store does", _ENDPOINT
     if status is not None and status not in (408, 504):
         return StoreError, _FAILED, None

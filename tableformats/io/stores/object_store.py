@@ -11,14 +11,14 @@ from ...errors import StoreConnectionError, StoreError, StoreTimeoutError, Table
 from ..redaction import Redactor
 from .addresses import Address
 from .base import Concurrency, FileInfo, ObjectStore, PutOutcome, TooLongError, past_the_end
-from .faults import fault_of
+from .faults import fault_of, not_of_a_store
 from .options import StoreOptions, parse_options
 from .profiles import profile_settings
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
 
-__all__ = ["ObstoreStore", "open_object_store"]
+__all__ = ["ObstoreStore", "complete_s3_options", "open_object_store"]
 
 _PAGE = 1000
 _NO_SUFFIX_RANGES = ("azure",)
@@ -36,7 +36,7 @@ def open_object_store(address: Address, given: Mapping[str, Any], redactor: Reda
     options = parse_options(address.service, given, address.root)
     provider = None
     if address.service == "s3":
-        provider = _with_profile(options, address.root)
+        provider = complete_s3_options(options, address.root)
     elif address.service == "azure":
         _with_account(options, address)
     elif address.root.startswith("http://"):  # as the location says
@@ -61,8 +61,14 @@ def open_object_store(address: Address, given: Mapping[str, Any], redactor: Reda
     return ObstoreStore(client, address, redactor, options.concurrency, is_anonymous)
 
 
-def _with_profile(options: StoreOptions, path: str) -> Any:
-    """Take what the options and the environment lack from an AWS profile; the provider of its credentials, if any."""
+def complete_s3_options(options: StoreOptions, path: str) -> Any:
+    """Take what the options and the environment lack from an AWS profile; the provider of its credentials, if any.
+
+    Raises
+    ------
+    TableFormatsError
+        There is no such profile, or boto3 is missing for it.
+    """
     config = options.config
     has_keys = "access_key_id" in config or "skip_signature" in config
     if options.profile is None and (has_keys or "AWS_ACCESS_KEY_ID" in os.environ) and "region" in config:
@@ -221,9 +227,12 @@ class ObstoreStore(ObjectStore):
         if not self._address.key(path):  # the bucket itself, which stores answer for
             raise FileNotFoundError(2, "There is no such file", path)
         try:
-            return self._info(obstore.head(self._client, self._address.key(path)))
+            found = obstore.head(self._client, self._address.key(path))
         except Exception as error:
             raise self._fault(error, path) from None
+        if found["e_tag"] is None and self._address.service != "http":
+            raise not_of_a_store(path)
+        return self._info(found)
 
     def has_files_below(self, directory: str) -> bool:
         """See :meth:`ObjectStore.has_files_below`."""

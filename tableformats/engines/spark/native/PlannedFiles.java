@@ -268,7 +268,8 @@ public class PlannedFiles implements FileIndex {
         List uris = new ArrayList();
         for (int i = 0; i < remaining.length; i++) {
             if (remaining[i]) {
-                uris.add(files.get(i).getPath().toUri().toString());
+                // hadoop_access.py reads with options of a relation's own under a scheme of its own.
+                uris.add(files.get(i).getPath().toUri().toString().replaceFirst("^tf3a[0-9a-f]{12}:", "s3a:"));
             }
         }
         return (String[]) uris.toArray(new String[0]);

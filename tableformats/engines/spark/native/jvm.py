@@ -23,14 +23,17 @@ from ....errors import UnsupportedFeatureError
 from ..columns.checks import has_time
 from ..columns.naming import ROW_INDEX, StoredColumn
 from ..deletes.positions import ADDRESS, ADDRESS_FIELD, in_pieces
-from ..hadoop_paths import hadoop_schemes
+from ..hadoop_paths import hadoop_authorities
 from ..relations import READER_OPTIONS, LiveTest, Pages, Relation, RelationReader
+from .hadoop_access import HadoopAccess, java_class, java_message
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Bridge", "java_class"]
+    from ....io.storage import Storage
+
+__all__ = ["Bridge"]
 
 _LOG = logging.getLogger(__name__)
 _SOURCES = (
@@ -81,17 +84,25 @@ class PlannerCallback:
 class Bridge(RelationReader):
     """The JVM of one classic session.
 
+    Parameters
+    ----------
+    spark : SparkSession
+        A classic session.
+    storage : Storage, optional
+        Of the table that is read: its options go to the file systems of its relations.
+
     Raises
     ------
     UnsupportedFeatureError
         The session keeps its JVM from Python.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, storage: Storage | None = None) -> None:
         major, minor = spark.version.split(".")[:2]
         self.version = (int(major), int(minor))
         self.has_time = has_time(spark, self.version)
         self._spark = spark
+        self._storage = storage
         try:
             self._session = spark._jsparkSession
             self._gateway = spark.sparkContext._gateway
@@ -100,7 +111,7 @@ class Bridge(RelationReader):
         except Exception as error:
             # Platforms that keep Python from the JVM raise many kinds of errors.
             raise UnsupportedFeatureError(
-                f"the native path needs the driver's JVM, which the session keeps from Python: {_java_message(error)}",
+                f"the native path needs the driver's JVM, which the session keeps from Python: {java_message(error)}",
                 field="Py4J",
                 hint='Use mode="portable"',
             ) from error
@@ -132,12 +143,15 @@ class Bridge(RelationReader):
         ------
         UnsupportedFeatureError
             Columns have Parquet field ids, and the session's settings choose a reader that ignores them (the query
-            fails if the settings do so later); the session has no Hadoop connector for a file's scheme.
+            fails if the settings do so later); the session has no Hadoop connector for a file's scheme, or no settings
+            for its store.
+        StoreError
+            The session's file system cannot read the files.
         """
         from pyspark.java_gateway import ensure_callback_server_started
 
         ensure_callback_server_started(self._gateway)
-        self._check_connectors(relation.files["path"])
+        files, options = self._opened(relation.files)
         # Each call of the JVM takes a tenth of a millisecond.
         relations = self._instance("Relations").open(self._session, self._dataset)
         has_field_ids, is_nested = relation.has_field_ids, relation.is_nested
@@ -149,12 +163,12 @@ class Bridge(RelationReader):
         return self._frame(
             relations.frame(
                 relation.label,
-                self._files(relations, relation.files),
+                self._files(relations, files),
                 rows,
                 json.dumps(relation.constant_schema),
                 json.dumps(relation.data_schema),
                 _READERS[relation.file_format],
-                json.dumps(READER_OPTIONS[relation.file_format]),
+                json.dumps({**READER_OPTIONS[relation.file_format], **options}),
                 PlannerCallback(relation.keep, relation.count),
                 has_field_ids,
                 is_nested,
@@ -172,21 +186,14 @@ class Bridge(RelationReader):
                 hint=f'Set it: spark.conf.set("{offending}", "true")',
             )
 
-    def _check_connectors(self, paths: pa.ChunkedArray) -> None:
-        for scheme in hadoop_schemes(paths):
-            try:
-                file_system = self._java("org.apache.hadoop.fs.FileSystem")
-                file_system.getFileSystemClass(scheme, self._hadoop_configuration())
-            except Exception as error:
-                raise UnsupportedFeatureError(
-                    f"the session cannot read files of {scheme}://: {_java_message(error)}",
-                    field=f"{scheme}://",
-                    hint="Give it the Hadoop connector (for s3a that of spark.jars.packages="
-                    'org.apache.hadoop:hadoop-aws, in Spark\'s Hadoop version), or use mode="portable" or to_arrow()',
-                ) from error
-
-    def _hadoop_configuration(self) -> Any:
-        return self._session.sessionState().newHadoopConf()
+    def _opened(self, files: pa.Table) -> tuple[pa.Table, dict[str, str]]:
+        """The files under the paths by which the relation reads them, and options of its file systems."""
+        paths = files["path"]
+        if not hadoop_authorities(paths):
+            return files, {}
+        access = HadoopAccess(self._gateway, self._session.sessionState().newHadoopConf(), self._storage)
+        paths, options = access.opened(paths)
+        return files.set_column(files.column_names.index("path"), "path", paths), options
 
     def local_frame(self, table: pa.Table, schema: Mapping[str, Any]) -> DataFrame:
         """See :meth:`RelationReader.local_frame`. Spark's plans do not print the rows."""
@@ -286,13 +293,6 @@ class Bridge(RelationReader):
         return loader
 
 
-def java_class(gateway: Any, name: str) -> Any:
-    """The Java class of that full name. ``gateway.jvm.a.b.C`` would call the JVM at every dot."""
-    from py4j.java_gateway import JavaClass
-
-    return JavaClass(name, gateway._gateway_client)
-
-
 def _compressed(data: bytes | memoryview | np.ndarray) -> bytes:
     """The data as a Zstandard frame. Py4J sends bytes as text, and every Spark process has this codec."""
     import pyarrow as pa
@@ -304,9 +304,3 @@ def _in_frames(column: np.ndarray) -> bytes:
     """The memory of a column as Zstandard frames; a single frame would need a zeroed buffer of the column's size."""
     octets = column.view(np.uint8)
     return b"".join(_compressed(octets[at : at + _FRAME_BYTES]) for at in range(0, len(octets), _FRAME_BYTES))
-
-
-def _java_message(error: Exception) -> str:
-    """The message of a Java exception, without its stack."""
-    java = getattr(error, "java_exception", None)
-    return str(error if java is None else java.toString()).partition("\n")[0]

@@ -33,6 +33,8 @@ def to_spark(scan: ScanRequest, spark: SparkSession) -> DataFrame:
         A Spark Connect session, or what the table needs and is not built; ``field`` names it.
     CorruptMetadataError, PathNotAllowedError
         As the table's metadata and delete files are read.
+    StoreError
+        Spark's file system cannot read the files; the hint has the settings to add.
 
     Notes
     -----
@@ -44,7 +46,7 @@ def to_spark(scan: ScanRequest, spark: SparkSession) -> DataFrame:
             field="Spark Connect",
             hint='Use mode="portable", or a classic session',
         )
-    bridge = Bridge(spark)
+    bridge = Bridge(spark, scan.snapshot.storage)
     with bridge.preparing():
         plan = plan_scan(scan.reattached())
     return frame_of(plan, bridge)

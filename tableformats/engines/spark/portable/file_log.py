@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +29,8 @@ from ..columns.checks import has_time
 from ..columns.naming import HIDDEN, ROW_INDEX, StoredColumn, quoted
 from ..columns.spark_types import nullable_field, spark_struct
 from ..deletes.positions import WORDS_FIELDS, as_lists, is_live
-from ..hadoop_paths import hadoop_path
+from ..hadoop_paths import hadoop_authorities, hadoop_path, our_path
+from ..hadoop_settings import hint_for
 from ..relations import READER_OPTIONS, LiveTest, Pages, Relation, RelationReader
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ _BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 _IGNORE = "spark.sql.parquet.fieldId.read.ignoreMissing"
 _VECTORIZED = "spark.sql.parquet.enableVectorizedReader"
 _NESTED = "spark.sql.parquet.enableNestedColumnVectorizedReader"
+_reached: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+"""The stores that each session could read."""
 
 
 def staging_of(storage: Storage, staging: str | None) -> Storage | None:
@@ -75,12 +79,13 @@ def _temporary() -> str:
 class StagedFiles(RelationReader):
     """Makes DataFrames of planned files in any session, without its JVM."""
 
-    def __init__(self, spark: SparkSession, staging: Storage) -> None:
+    def __init__(self, spark: SparkSession, staging: Storage, storage: Storage | None = None) -> None:
         major, minor = spark.version.split(".")[:2]
         self.version = (int(major), int(minor))
         self.has_time = has_time(spark, self.version)
         self._spark = spark
         self._staging = staging
+        self._storage = storage
 
     def live_test(self, deleted: Iterable[Pages]) -> LiveTest:
         """See :meth:`RelationReader.live_test`. Constants are joined to rows here, so they may be lists."""
@@ -109,6 +114,7 @@ class StagedFiles(RelationReader):
             return self.local_frame(None, spark_struct([*relation.data, *relation.constants]))
         self._check_settings(relation)
         _check_names(files["path"])
+        self._check_reading(files["path"])
         # Without a schema Spark would infer one from the files.
         stored = relation.data or [nullable_field(ROW_INDEX, "long")]
         reader = self._spark.read.options(**READER_OPTIONS[relation.file_format]).option("recursiveFileLookup", "true")
@@ -151,6 +157,30 @@ class StagedFiles(RelationReader):
 
     def _is_set(self, setting: str, default: str) -> bool:
         return (self._spark.conf.get(setting, default) or default).lower() == "true"
+
+    def _check_reading(self, paths: pa.ChunkedArray) -> None:
+        """Have the session look at one file of each store, once: it may lack the connector or credentials.
+
+        Nothing is put into the reader's options, because those of a Spark Connect session are text in its plans.
+        """
+        if self._storage is None:
+            return
+        reached = _reached.setdefault(self._spark, set())
+        for authority, path in hadoop_authorities(paths).items():
+            if "://" not in authority or authority in reached:
+                continue
+            try:
+                reader = self._spark.read.option("__globPaths__", "false").schema("x long")
+                _ = reader.parquet(path).columns
+            except Exception as error:
+                text = self._storage.redact(str(error).splitlines()[0][:300])
+                raise UnsupportedFeatureError(
+                    f"the session cannot read {authority}: {text}",
+                    path=authority,
+                    field=authority,
+                    hint=hint_for(self._storage, our_path(authority)),
+                ) from None
+            reached.add(authority)
 
     # ---- the log ------------------------------------------------------------------------------------------------
 

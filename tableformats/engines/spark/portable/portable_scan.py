@@ -59,11 +59,12 @@ def to_spark(scan: ScanRequest, spark: SparkSession, staging: str | None = None)
     """
     _check_version(spark)
     directory = staging_of(scan.snapshot.storage, staging)
+    refusal: TableFormatsError | None = None
     if directory is None:
         why_not = "no staging directory was given"
     else:
         try:
-            frame = frame_of(plan_scan(scan.reattached()), StagedFiles(spark, directory))
+            frame = frame_of(plan_scan(scan.reattached()), StagedFiles(spark, directory, scan.snapshot.storage))
             # This asks the session, so its errors are raised here and not by the user's first query.
             if frame.columns == scan.schema.names:
                 return frame, "Spark's own reader reads the files, which a staged log names"
@@ -71,12 +72,15 @@ def to_spark(scan: ScanRequest, spark: SparkSession, staging: str | None = None)
         except CorruptMetadataError:
             raise
         except TableFormatsError as error:
-            why_not = str(error)
+            refusal, why_not = error, str(error)
         except Exception as error:
             if not type(error).__module__.startswith("pyspark."):
                 raise
             why_not = f"the session cannot read the staging directory: {str(error).splitlines()[0]}"
-    return _by_data_source(scan, spark), f"the Python data source reads the files, because {why_not}"
+    try:
+        return _by_data_source(scan, spark), f"the Python data source reads the files, because {why_not}"
+    except TableFormatsError as error:
+        raise error from refusal
 
 
 def _check_version(spark: SparkSession) -> None:
