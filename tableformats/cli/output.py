@@ -45,7 +45,15 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 def print_json(value: Any) -> None:
     """Write ``value`` as one JSON document; the module's docstring says how values are written that JSON lacks."""
-    click.echo(json.dumps(_json_value(value), indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(_json_text(value, indent=2))
+
+
+def _json_text(value: Any, indent: int | None = None) -> str:
+    """``value`` as JSON in which characters that could control a terminal, or turn its text around, are escaped."""
+    text = json.dumps(_json_value(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    if text.replace("\n", "").isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def _json_value(value: Any) -> Any:
@@ -110,7 +118,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, numeri
     console = Console(width=None if sys.stdout.isatty() else _UNLIMITED_WIDTH)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
-        table.add_column(Text(name), justify="right" if name in numeric else "left", overflow="fold")
+        table.add_column(Text(printable(name)), justify="right" if name in numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(value_text(value)) for value in row))
     with console.capture() as captured:
@@ -131,9 +139,12 @@ def print_records(form: str, records: Sequence[Mapping[str, Any]], columns: Sequ
         The columns of ``tsv``, also where there are no records. ``jsonl`` has all members.
     """
     if form == "jsonl":
-        lines = [json.dumps(_json_value(record), ensure_ascii=False, allow_nan=False) for record in records]
+        lines = [_json_text(record) for record in records]
     else:
-        lines = ["\t".join(columns), *("\t".join(value_text(record[name]) for name in columns) for record in records)]
+        lines = [
+            "\t".join(map(printable, columns)),
+            *("\t".join(value_text(record[name]) for name in columns) for record in records),
+        ]
     for line in lines:
         click.echo(line)
 

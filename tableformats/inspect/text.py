@@ -7,14 +7,12 @@ terminal's cursor, and :func:`location_text` removes credentials from a location
 from __future__ import annotations
 
 import datetime as dt
-import re
+
+from ..io.redaction import masked
 
 __all__ = ["bytes_text", "count_text", "percent_text", "printable", "time_text", "location_text"]
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
-# user:password@ in a URI, and its query, which may hold a signature. container@account is no secret and stays.
-_USER = re.compile(r"(?<=://)[^/@:]*:[^/@]*@")
-_QUERY = re.compile(r"(?<=.)\?.*", re.DOTALL)
 
 
 def printable(text: str) -> str:
@@ -29,9 +27,7 @@ def printable(text: str) -> str:
 
 def location_text(location: str) -> str:
     """A location, printable and without the password and the query of its URI; local paths are not changed."""
-    if "://" in location:
-        location = _QUERY.sub("?…", _USER.sub("…@", location))
-    return printable(location)
+    return printable(masked(location))
 
 
 def count_text(count: int | None) -> str:

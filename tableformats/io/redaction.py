@@ -13,34 +13,74 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-__all__ = ["HiddenOptions", "RedactingProxy", "Redactor", "without_credentials"]
+__all__ = ["HiddenOptions", "RedactingProxy", "Redactor", "masked", "without_credentials"]
 
 REDACTED = "***"
-_USER = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+://)([^/@]*:[^/@]*)@")
-_QUERY = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+://[^?]*)\?([A-Za-z0-9_.%-]+=.*)$", re.DOTALL)
+_SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*)://")
+_QUERY = re.compile(r"\?(?=[A-Za-z0-9_.%-]+=)")
+_PARAMETERS = re.compile(r"[#;](?=[A-Za-z0-9_.%-]+=[^/]*$)")
+"""A fragment, or parameters of the last part of a path, that give values to names."""
+_SIGNED = re.compile(
+    r"[?&#;](?=(?:sig|signature|token|x-amz-[a-z-]+|x-goog-[a-z-]+|[a-z_-]*(?:secret|password))=)", re.IGNORECASE
+)
+_PORT = re.compile(r"[^:]*:\d{0,5}$")
+_WEB = ("http", "https")
+_NO_SECRETS = ("endpoint", "region")
+"""Parts of names of options whose values are addresses: a mistyped one must be readable in an error."""
 _MIN_SECRET_LENGTH = 4
 """Shorter texts are no secrets, and occur in any message."""
 
 
 def without_credentials(location: str) -> str:
-    """``location`` without ``user:password@`` and without a query.
+    """``location`` without ``user:password@``, without a query, and without a fragment or parameters that have values.
 
-    A user without a password (``abfss://container@``) is no secret and stays. Source: RFC 3986, "User Information";
-    pyarrow's file system URIs.
+    A password may hold ``/`` and ``@``, as the keys of S3 do. A user without a password is a token in a web address.
+    Elsewhere it is no secret and stays (``abfss://container@``). Source: RFC 3986, "User Information"; pyarrow's file
+    system URIs.
     """
-    location = _QUERY.sub(r"\1", location)
-    return _USER.sub(r"\1", location)
+    return _split(location)[0]
+
+
+def masked(location: str) -> str:
+    """``location`` with a mark in the place of its credentials, and of whatever query it has."""
+    shown, user, values = _split(location)
+    scheme = _SCHEME.match(shown)
+    if scheme is None:
+        return location
+    rest, mark, _ = shown[scheme.end() :].partition("?")
+    return f"{scheme[0]}{'…@' if user else ''}{rest}{'?…' if mark or values else ''}"
+
+
+def _split(location: str) -> tuple[str, str, str]:
+    """A location without credentials, its user and password, and its query, fragment or parameters; empty if none."""
+    scheme = _SCHEME.match(location)
+    if scheme is None:
+        return location, "", ""
+    rest = location[scheme.end() :]
+    starts = [found.start() for mark in (_QUERY, _PARAMETERS, _SIGNED) if (found := mark.search(rest))]
+    rest, values = (rest[: min(starts)], rest[min(starts) + 1 :]) if starts else (rest, "")
+    authority, slash, path = rest.partition("/")
+    user = ""
+    if "@" in authority:
+        before, _, host = authority.rpartition("@")
+        if ":" in before or scheme[1].lower() in _WEB:
+            user, rest = before, host + slash + path
+    elif "@" in path and ":" in authority and not _PORT.match(authority):
+        user, _, rest = rest.rpartition("@")
+    return scheme[0] + rest, user, values
 
 
 def _credentials_in(location: str) -> Iterator[str]:
     """The texts that :func:`without_credentials` leaves out of a location."""
-    if found := _QUERY.match(location):
-        yield found[2]
-        for pair in found[2].split("&"):
+    _, user, values = _split(location)
+    if values:
+        yield values
+        for pair in re.split("[&;#]", values):
             value = pair.partition("=")[2]
             yield from (value, unquote(value))
-    if found := _USER.match(location):
-        for text in (found[2], *found[2].split(":")):
+    if user:
+        # Whoever takes such a location apart at other places shows pieces of a password.
+        for text in (user, *user.split(":", 1), *re.split("[/@]", user)):
             yield from (text, unquote(text))
 
 
@@ -61,8 +101,11 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, (str, bytes)):
         yield value if isinstance(value, str) else value.decode(errors="replace")
     elif isinstance(value, Mapping):
-        for member in value.values():
-            yield from _texts(member)
+        for name, member in value.items():
+            if isinstance(member, str) and any(part in str(name).lower() for part in _NO_SECRETS):
+                yield from _credentials_in(member)
+            else:
+                yield from _texts(member)
     elif isinstance(value, (list, tuple, set, frozenset)):
         for member in value:
             yield from _texts(member)
