@@ -12,9 +12,12 @@ from __future__ import annotations
 import atexit
 import hashlib
 import json
+import os
+import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
@@ -65,15 +68,27 @@ def staging_of(storage: Storage, staging: str | None) -> Storage | None:
     """
     if staging is not None:
         return Storage(staging, storage.options)
-    return Storage(_temporary()) if storage.is_local else None
+    return Storage(_temporary(os.getpid())) if storage.is_local else None
 
 
 @cache
-def _temporary() -> str:
-    """A temporary directory of this process, deleted when it ends."""
-    directory = tempfile.TemporaryDirectory(prefix="tableformats-")
-    atexit.register(directory.cleanup)
-    return directory.name
+def _temporary(process: int) -> str:
+    """A temporary directory of this process, for its user alone, deleted when it ends."""
+    directory = tempfile.mkdtemp(prefix="tableformats-")
+    atexit.register(_at_end, process, partial(shutil.rmtree, directory, ignore_errors=True))
+    return directory
+
+
+@cache
+def _written(process: int) -> dict[tuple[str, str], str]:
+    """The directories of the logs that this process wrote, by staging location and digest of the log."""
+    return {}
+
+
+def _at_end(process: int, delete: Callable[[], None]) -> None:
+    """Delete what ``process`` wrote. A child that was forked from it leaves that to it."""
+    if os.getpid() == process:
+        delete()
 
 
 class StagedFiles(RelationReader):
@@ -199,25 +214,34 @@ class StagedFiles(RelationReader):
             }
             lines.append(json.dumps(entry))
         data = "\n".join(lines).encode()
-        directory = self._staging.join(f"tableformats-{hashlib.sha256(data).hexdigest()[:32]}")
+        # Nobody can guess the name, and so put another log there.
+        logs, key = _written(os.getpid()), (self._staging.root, hashlib.sha256(data).hexdigest())
+        if key in logs:
+            return hadoop_path(logs[key])
+        directory = self._staging.join(f"tableformats-{uuid.uuid4().hex}")
         try:
-            self._write(f"{directory}/_spark_metadata", data)
+            self._write(directory, data)
+            logs[key] = directory
         except (OSError, pa.ArrowException) as error:
             raise TableFormatsError(
                 f"the staging location cannot be written: {error}", path=directory, hint="Give another one"
             ) from error
         return hadoop_path(directory)
 
-    def _write(self, folder: str, data: bytes) -> None:
-        filesystem, inner = self._staging.filesystem_path(folder)
-        if self._staging.is_file(f"{folder}/0"):
-            return
-        filesystem.create_dir(inner, recursive=True)
-        with filesystem.open_output_stream(f"{inner}/0") as out:
+    def _write(self, directory: str, data: bytes) -> None:
+        """Write a log below a new directory. Raises FileExistsError where there is one."""
+        filesystem, inner = self._staging.filesystem_path(directory)
+        if self._staging.is_local:
+            os.makedirs(os.path.dirname(inner), exist_ok=True)
+            os.mkdir(inner, 0o700)
+        elif self._staging.is_dir(directory):
+            raise FileExistsError(17, "There is a directory of this name", directory)
+        filesystem.create_dir(f"{inner}/_spark_metadata", recursive=True)
+        with filesystem.open_output_stream(f"{inner}/_spark_metadata/0") as out:
             out.write(data)
-        if not self._staging.root.startswith(_temporary()):
-            # The temporary directory is deleted as a whole.
-            atexit.register(_delete, filesystem, inner.rpartition("/")[0])
+        process = os.getpid()
+        if self._staging.root != _temporary(process):  # the temporary directory is deleted as a whole
+            atexit.register(_at_end, process, partial(_delete, filesystem, inner))
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 
