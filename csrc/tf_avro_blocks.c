@@ -60,8 +60,9 @@ int tf_avro_decode_blocks(tf_avro_decoder *decoder, const uint8_t *data, int64_t
         int64_t plain_size = length;
         if (inflater) {
             plain_size = inflate(inflater, p, (size_t)length);
-            if (plain_size < 0)
+            if (plain_size < 0 || plain_size > inflater->total)
                 return 0;
+            inflater->total -= plain_size;
             plain = inflater->plain;
         }
         if (count > plain_size / min_size || count > most_records)

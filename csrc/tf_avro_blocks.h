@@ -27,6 +27,7 @@ typedef struct {
     uint8_t *plain;
     int64_t capacity;
     int64_t limit; /* the most bytes of an inflated block */
+    int64_t total; /* the most bytes of all blocks that are still to come */
 } tf_avro_inflater;
 
 /* Decode the blocks of the file [data, data + size) from `offset` on.

@@ -10,13 +10,20 @@ constants where they are used.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import ClassVar
 
 from .errors import LimitExceededError
 
-__all__ = ["DEFAULT_LIMITS", "Limits"]
+__all__ = ["DEFAULT_LIMITS", "FOOTER_ITEMS", "Limits"]
 
+_COUNTED_BYTES = 1 << 20
+"""A smaller file counts as one of so many bytes: small files may well be repetitive."""
+_WEIGHTS = {"entries": 256, "inflated_bytes": 2}
+"""Bytes of memory that one unit of a limit stands for, where files are compared with :attr:`Limits.expansion`."""
+FOOTER_ITEMS = 50_000
+"""Items of a list in a Parquet footer: columns of a row group, elements of a schema, row groups, pairs."""
 _INT32 = 2**31 - 1
 _INT64 = 2**62
 
@@ -54,6 +61,9 @@ class Limits:
     """Rows of a data file that has deletes or changes by position. Every such position is below this."""
     file_parts: int = 1 << 20
     """Splits of one data file by ``plan.splits``."""
+    expansion: int = 200
+    """Bytes of memory that may be made of each byte of a metadata file as stored; a smaller file counts as 1 MiB. What
+    compresses better, or names the same things more often, is made to fill memory."""
 
     GREATEST: ClassVar[Mapping[str, int]] = {
         "metadata_bytes": _INT32,  # offsets of strings have 32 bits
@@ -65,6 +75,7 @@ class Limits:
         "deleted_rows": _INT64,
         "file_rows": _INT64,
         "file_parts": _INT32,
+        "expansion": _INT32,
     }
     """The greatest value of each limit."""
 
@@ -83,10 +94,36 @@ class Limits:
         if found > getattr(self, name):
             raise self.exceeded(name, f"{found} {what}", path=path, offset=offset, field=field)
 
+    def budget(self, stored: int) -> int:
+        """The bytes of memory that may be made of a file of ``stored`` bytes; see :attr:`expansion`."""
+        return self.expansion * max(stored, _COUNTED_BYTES)
+
+    def within(self, stored: int) -> Limits:
+        """These limits for a file of ``stored`` bytes: none allows more than its :meth:`budget`.
+
+        They are for comparing. Errors come from :meth:`exceeded` of the limits themselves.
+        """
+        return _within(self, max(stored, _COUNTED_BYTES))
+
+    def _bound(self, name: str, stored: int) -> int:
+        return min(getattr(self, name), self.budget(stored) // _WEIGHTS.get(name, 1))
+
     def exceeded(
-        self, name: str, found: str, *, path: str | None, offset: int | None = None, field: str | None = None
+        self,
+        name: str,
+        found: str,
+        *,
+        path: str | None,
+        offset: int | None = None,
+        field: str | None = None,
+        stored: int | None = None,
     ) -> LimitExceededError:
-        """The error for ``found``, a text with the number and what it counts, that exceeds the limit ``name``."""
+        """The error for ``found``, a text with the number and what it counts, that exceeds the limit ``name``.
+
+        ``stored``: the limit was that of :meth:`within`; the error names ``expansion`` where that decided.
+        """
+        if stored is not None and self._bound(name, stored) < getattr(self, name):
+            name, found = "expansion", f"{found} from a file of {stored} bytes"
         value = getattr(self, name)
         return LimitExceededError(
             f"{found}: more than the limit {name} of {value}",
@@ -97,6 +134,12 @@ class Limits:
             value=value,
             hint=f"If you trust the table, open it with limits=tf.Limits({name}=...) and a greater number",
         )
+
+
+@lru_cache(maxsize=256)
+def _within(limits: Limits, stored: int) -> Limits:
+    names = ("entries", "inflated_bytes", "decoded_bytes")
+    return replace(limits, **{name: limits._bound(name, stored) for name in names})
 
 
 DEFAULT_LIMITS = Limits()

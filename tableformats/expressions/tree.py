@@ -350,8 +350,8 @@ def like_parts(pattern: str) -> list[tuple[str, bool]]:
     return parts
 
 
-def columns_of(expression: Expression) -> list[AnyColumn]:
-    """The distinct columns of an expression, in order of appearance."""
+def columns_of(expression: Value) -> list[AnyColumn]:
+    """The distinct columns of a condition or a value, in order of appearance."""
     found: dict[Any, AnyColumn] = {}
     pending: list[Value] = [expression]
     while pending:

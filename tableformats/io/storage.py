@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import CorruptMetadataError, TableNotFoundError
 from ..limits import DEFAULT_LIMITS, Limits
+from ..runtime.boundary import note_path
 from ..runtime.concurrency import cached_property
 from ..runtime.io_threads import ReadAhead
 from ..runtime.pickling import Portable
+from .local_reads import open_local
 from .local_writes import link_local, write_local
 from .path_policy import PathPolicy
 from .paths import normalize, scheme_of, strip_trailing
@@ -42,6 +44,7 @@ __all__ = ["WHOLE_BYTES", "FileInfo", "PutOutcome", "Storage", "missing_file"]
 Found = TypeVar("Found")
 WHOLE_BYTES = 8 << 20
 """Immutable remote files of at most this size are read whole, by one request."""
+_FILE_SUFFIXES = (".json", ".parquet", ".avro")
 _RECENT_BYTES = 64 << 20
 _KEYS_PER_PAGE = 1000
 
@@ -220,6 +223,7 @@ class Storage(Portable):
         LimitExceededError
             The range is longer than the limit ``metadata_bytes``.
         """
+        note_path(path)
         if offset == 0 and length is None and (provided := self._provided.get(path)) is not None:
             self.limits.check("metadata_bytes", len(provided), "bytes", path=path)
             return provided
@@ -246,6 +250,7 @@ class Storage(Portable):
         FileNotFoundError, StoreError, LimitExceededError
             As :meth:`read_bytes`.
         """
+        note_path(path)
         if scheme_of(path) is not None:
             data = self._get(path)
             view = allocate(len(data))
@@ -279,13 +284,16 @@ class Storage(Portable):
         return found
 
     def open_file(self, path: str, size: int = 0) -> pa.NativeFile:
-        """A random-access file over an absolute path. Raises FileNotFoundError, StoreError; OSError if it is local.
+        """A random-access file over an absolute path.
+
+        Raises FileNotFoundError and StoreError; for a local path OSError, and CorruptMetadataError where it names
+        what is no regular file.
 
         ``size`` is what the metadata say that the file has, 0 where they do not: a small remote file is read at once.
         """
+        note_path(path)
         if scheme_of(path) is None:
-            filesystem, inner = self.filesystem_path(path)
-            return filesystem.open_input_file(inner)
+            return open_local(normalize(path))
         return self._open_remote(path, lambda: self._request_tail(path, self.meter.chain, tail_bytes(size)))
 
     def _open_remote(self, path: str, tail: Callable[[], tuple[memoryview, int]]) -> pa.NativeFile:
@@ -309,6 +317,7 @@ class Storage(Portable):
         """
         import pyarrow as pa
 
+        note_path(path)
         if scheme_of(path) is None:
             return self.open_file(path)
         if whole and 0 < size <= WHOLE_BYTES:
@@ -417,7 +426,8 @@ class Storage(Portable):
             return self._asked_once("list", path, lambda: self._listed(path))
         found = []
         for info in self.filesystem_path(path)[0].get_file_info(fs.FileSelector(path, allow_not_found=True)):
-            if info.type == fs.FileType.File:
+            # What has a file's name and is none (a pipe, a directory) is listed: who reads it gets an error.
+            if info.type != fs.FileType.Directory or info.base_name.endswith(_FILE_SUFFIXES):
                 mtime = (info.mtime_ns or 0) // 1_000_000
                 found.append(FileInfo(info.base_name, f"{path}/{info.base_name}", info.size or 0, mtime))
         return sorted(found, key=lambda info: info.name)

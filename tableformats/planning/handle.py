@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import expressions as ex
 from ..cache.metadata_cache import MetadataCache
-from ..errors import InvalidPredicateError, UnsupportedFeatureError
-from ..expressions.binding import bind
+from ..errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
+from ..expressions.binding import bind, bound_value
 from ..expressions.parse import parse_filter
 from ..runtime.pickling import Portable
 from ..schema import Schema
@@ -115,17 +115,34 @@ class SnapshotHandle(Portable):
         Raises
         ------
         InvalidPredicateError
-            The filter does not parse, or names no column.
+            The filter does not parse, or names no column. For a filter in SQL the message has line and column.
         UnsupportedFeatureError
             It names a metadata column.
         """
         parsed = parse_filter(filter, ansi)
         if parsed is None:
             return ex.TRUE
-        self._refuse_metadata_columns(parsed, case_sensitive)
-        return bind(parsed, self.schema, case_sensitive, ansi, now)
+        try:
+            self._refuse_metadata_columns(parsed, case_sensitive)
+            return bind(parsed, self.schema, case_sensitive, ansi, now)
+        except TableFormatsError as error:
+            if not isinstance(filter, str):
+                raise
+            from ..expressions.parse.places import with_place
 
-    def _refuse_metadata_columns(self, parsed: ex.Expression, case_sensitive: bool) -> None:
+            raise with_place(
+                error, filter, ansi, lambda part: self._bind_part(part, case_sensitive, ansi, now)
+            ) from None
+
+    def _bind_part(self, part: ex.Value, case_sensitive: bool, ansi: bool, now: int | None) -> None:
+        """Raise the error of binding a part of a filter, a condition or a value, alone."""
+        self._refuse_metadata_columns(part, case_sensitive)
+        if isinstance(part, ex.Expression):
+            bind(part, self.schema, case_sensitive, ansi, now)
+        else:
+            bound_value(part, self.schema, case_sensitive, ansi)
+
+    def _refuse_metadata_columns(self, parsed: ex.Value, case_sensitive: bool) -> None:
         metadata = Schema(tuple(c.field for c in self.format_snapshot.metadata_columns))
         for column in ex.columns_of(parsed):
             if not isinstance(column, ex.Reference) or self.schema.resolve(column.parts, case_sensitive):

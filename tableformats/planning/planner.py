@@ -34,6 +34,7 @@ from ..pruning.compiled_predicate import CompiledPredicate
 from ..pruning.manifest_filter import PredicateManifestFilter
 from ..pruning.relevant_deletes import relevant_deletes
 from ..runtime.allocator import quick_allocator
+from ..runtime.boundary import boundary
 from ..runtime.threads import bundles, in_order, runs
 from ..schema import Field, arrow_type
 from .batch_reloader import BatchReloader
@@ -78,7 +79,7 @@ def plan_scan(scan: ScanRequest, reader: PartReader | None = None) -> FilePlan:
     CorruptMetadataError, UnsupportedFeatureError, PathNotAllowedError
         As the metadata is read.
     """
-    with quick_allocator():
+    with quick_allocator(), boundary("the table's metadata", scan.snapshot.location):
         return _Planner(scan, reader).plan()
 
 
@@ -98,7 +99,7 @@ def surviving_paths(scan: ScanRequest, reader: PartReader | None = None) -> pa.S
 
     Cheap where the snapshot was planned before and its metadata is cached. Raises as :func:`plan_scan` does.
     """
-    with quick_allocator():
+    with quick_allocator(), boundary("the table's metadata", scan.snapshot.location):
         planner = _Planner(scan, reader)
         with planner.reads_ahead:
             chunks = [chunk for found in planner.survivors() for chunk in found.files["path"].chunks]
@@ -124,7 +125,7 @@ def prune_parts(
     """
     planner = _Planner(scan)
     planner.reconciler.add(keys)
-    with quick_allocator():
+    with quick_allocator(), boundary("the table's metadata", scan.snapshot.location):
         yield from planner.read_and_prune(parts)
 
 
@@ -158,7 +159,7 @@ def visit_blocks(
         planner.predicate = planner.request.manifest_filter = None
     if watch is not None and planner.request.manifest_filter is not None:
         planner.request.manifest_filter = watch(planner.request.manifest_filter)
-    with quick_allocator():
+    with quick_allocator(), boundary("the table's metadata", scan.snapshot.location):
         for _ in planner.survivors():
             pass
     return planner.report
@@ -293,7 +294,7 @@ class _Planner:
             cached = self.disk_cache.cached(part, self.reconciler.has_keys)
             batches = iter(cached.read(context.reports[part.key]))
             for number in range(2**63):
-                with context.timed.stage("metadata"):
+                with context.timed.stage("metadata"), boundary("the table's metadata", self.scan.snapshot.location):
                     batch = next(batches, None)
                 if batch is None:
                     break

@@ -7,6 +7,7 @@ project use themselves: schemas and transforms, storage, errors, array helpers, 
 
 from .._core.bitmap import validate
 from .._core.filekeys import FileKeySet
+from .._core.pyroaring_bitmaps import bitmap_of
 from ..cache.metadata_cache import MetadataCache
 from ..columnar import compute
 from ..columnar.arrays import (
@@ -47,9 +48,11 @@ from ..io.catalog_commits import CatalogCommit, CatalogCommits
 from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro, libdeflate
 from ..io.exclusive_put import check_exclusive_puts, put_exclusively
 from ..io.orc_tail import OrcTail
+from ..io.parquet_chunks import check_pages
+from ..io.parquet_footers import has_sound_chunks
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
-from ..limits import DEFAULT_LIMITS, Limits
+from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
 from ..runtime.concurrency import cached_property, free_after_fork
 from ..runtime.threads import ahead, bundles, in_order, runs, thread_count
 from ..schema import (
@@ -107,6 +110,7 @@ __all__ = [
     "DeleteFiles",
     "EQUALITY",
     "EXACT",
+    "FOOTER_ITEMS",
     "FALSE",
     "FIRST_GREGORIAN_DAY",
     "Field",
@@ -169,9 +173,11 @@ __all__ = [
     "array_of",
     "arrow_field",
     "arrow_type",
+    "bitmap_of",
     "bundles",
     "cached_property",
     "check_exclusive_puts",
+    "check_pages",
     "common_move",
     "compute",
     "datetimes",
@@ -180,6 +186,7 @@ __all__ = [
     "distinct",
     "flat",
     "free_after_fork",
+    "has_sound_chunks",
     "hookimpl",
     "in_order",
     "inflate_avro",

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..runtime.boundary import guarded_methods
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -69,6 +71,11 @@ class FormatChanges(ABC):
     ending_version: int
     snapshot: FormatSnapshot
     specs: Mapping[int, PartitionSpec]
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """What a format raises over damaged bytes becomes CorruptMetadataError."""
+        super().__init_subclass__(**options)
+        guarded_methods(cls, ("read", "added_files", "attach_deletes"), "the table's changes")
 
     @abstractmethod
     def read(self, request: ReadRequest) -> Iterator[ChangeBatch]:

@@ -12,6 +12,7 @@ from ..cache.metadata_cache import MetadataCache
 from ..errors import SnapshotNotFoundError, UnsupportedFeatureError
 from ..io.catalog_commits import CatalogCommits
 from ..io.storage import Storage
+from ..runtime.boundary import guarded_methods
 from .changes import FormatChanges
 from .snapshot import FormatSnapshot
 from .write import FormatAppend
@@ -64,6 +65,13 @@ class FormatTable(ABC):
 
     format: str
     location: str
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """What a format raises over damaged bytes becomes CorruptMetadataError."""
+        super().__init_subclass__(**options)
+        guarded_methods(
+            cls, ("snapshot", "update", "history", "versions_after", "changes", "appends"), "the table's metadata"
+        )
 
     @abstractmethod
     def snapshot(self, selector: SnapshotSelector) -> FormatSnapshot:
@@ -180,6 +188,11 @@ class TableFormat(ABC):
 
     name: str
     option_names: frozenset[str] = frozenset()
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """What a format raises over damaged bytes becomes CorruptMetadataError."""
+        super().__init_subclass__(**options)
+        guarded_methods(cls, ("open",), "the table's metadata")
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """Raise TypeError, with near names, for an option that is not in :attr:`option_names`."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import PluginContractError, UnsupportedFeatureError
+from ..runtime.boundary import guarded_methods
 from ..schema import Field, Schema
 from .columns import MetadataColumn, NameMapping
 from .deletes import DeleteFiles
@@ -66,6 +67,21 @@ class SplitOptions:
     lookback: int = 10
 
 
+_READING = (
+    "parts",
+    "read",
+    "files_of_deletes",
+    "verify",
+    "attach_deletes",
+    "resolve_paths",
+    "check_paths",
+    "deleted_positions",
+    "equality_deletes",
+    "inspect",
+)
+"""The methods of a snapshot that read a table's bytes."""
+
+
 class FormatSnapshot(ABC):
     """One version of a table: immutable, and cheap until it is read.
 
@@ -112,6 +128,11 @@ class FormatSnapshot(ABC):
     extra_columns: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     own_metadata_tables: frozenset[str] = frozenset()
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """What a format raises over damaged bytes becomes CorruptMetadataError."""
+        super().__init_subclass__(**options)
+        guarded_methods(cls, _READING, "the snapshot's metadata")
 
     def __getstate__(self) -> dict[str, object]:
         """The state that other processes get, to read parts or files that were planned here.

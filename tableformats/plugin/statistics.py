@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..runtime.boundary import guarded_methods
 from ..schema import Field
 
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ class Bounds:
 
 class Statistics(ABC):
     """Bounds and counts of one batch, decoded on demand; a plan keeps the statistics of batches with survivors."""
+
+    def __init_subclass__(cls, **options: object) -> None:
+        """What a format raises over damaged bytes becomes CorruptMetadataError."""
+        super().__init_subclass__(**options)
+        guarded_methods(cls, ("bounds", "bounds_or_counts", "record_counts"), "the statistics of files")
 
     @abstractmethod
     def bounds(self, columns: Sequence[Field], rows: np.ndarray | None) -> Bounds:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import subprocess
+import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -443,3 +445,53 @@ def test_streams_row_group_by_row_group(tmp_path: Path) -> None:
 def test_nulls_of_a_filter_are_not_kept(tmp_path: Path) -> None:
     table = one_file(tmp_path, pa.table({"id": [None, 1]}), ID).scan("id = id").to_arrow()
     assert pc.sum(table["id"]).as_py() == 1 and table.num_rows == 1
+
+
+def test_row_groups_without_the_columns_of_the_schema(tmp_path: Path) -> None:
+    """A footer in Thrift's compact form: one column, and row groups that have none."""
+    schema = b"\x2c\x48\x01r\x15\x02\x00\x15\x02\x25\x00\x18\x02id\x00"
+    group = b"\x19\x0c\x16\x00\x16\x00\x00"
+    footer = b"\x15\x02\x19" + schema + b"\x16\x00\x19\x2c" + 2 * group + b"\x00"
+    path = tmp_path / "f.parquet"
+    path.write_bytes(b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    with pytest.raises(CorruptMetadataError, match="row group of the file does not have the columns") as caught:
+        rows(snapshot_of(tmp_path, [ID], [FakeFile(str(path), None)]))
+    assert caught.value.path == str(path)
+
+
+def with_wrong_histogram(data: bytes) -> bytes:
+    """A Parquet file whose first column chunk counts definition levels that its column does not have."""
+    import struct
+
+    from tableformats.io._thrift import read_struct
+
+    (size,) = struct.unpack("<I", data[-8:-4])
+    footer = data[-8 - size : -8]
+    assert 16 in read_struct(footer, only=4)[4][1][1][0][1][1][1][0][3][1], "Arrow writes size statistics"
+    counted = b"\x19\x26\x02\x04"  # field 3 of SizeStatistics: i64 1 and 2
+    assert footer.count(counted) == 1
+    at = footer.index(counted)
+    wrong = footer[:at] + b"\x19\x36\x00" + footer[at + 2 :]  # one more level
+    return data[: -8 - size] + wrong + struct.pack("<I", len(wrong)) + b"PAR1"
+
+
+@pytest.mark.parametrize("start", [0, 4])
+def test_chunks_that_would_end_the_process(tmp_path: Path, start: int) -> None:
+    """pyarrow lets Arrow's C++ exception through when it is asked for the size of such a chunk."""
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"id": [1, None, 3]}), path)
+    path.write_bytes(with_wrong_histogram(path.read_bytes()))
+    program = (
+        "import sys, pyarrow as pa; from tableformats.engines.arrow.files.parquet import ParquetFile;"
+        "from tableformats.engines.arrow.files.data_file import ByteRange;"
+        "from tableformats.errors import CorruptMetadataError; from tableformats.limits import Limits;"
+        "file = ParquetFile(sys.argv[1], pa.OSFile(sys.argv[1]), Limits());"
+        "file.byte_range = ByteRange(0, 1000) if sys.argv[2] == '4' else file.byte_range;"
+        "chosen = file.select(frozenset([0]));"
+        "parts = file.parts(chosen); print(len(parts), parts[0].weight > 0)\n"
+        "try: print(sum(len(rows) for part in parts for _, rows in file.part_rows(part, chosen)))\n"
+        "except CorruptMetadataError: print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-c", program, path, str(start)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.split() in (["1", "True", "3"], ["1", "True", "refused"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from types import ModuleType
 from typing import Any
 
@@ -13,6 +14,7 @@ from pyroaring import BitMap64
 
 from tableformats._core import bitmap as compiled
 from tableformats._core import reference
+from tableformats._core.pyroaring_bitmaps import bitmap_of
 from tableformats.errors import CorruptMetadataError
 from tests.support.bitmaps import BAD, GOOD
 from tests.support.conformance import ROOT, needs_tables
@@ -251,3 +253,40 @@ def test_files_of_other_writers() -> None:
         assert _all_answers(compiled, raw, 70_000) == _all_answers(reference, raw, 70_000), path
         read.add(path.name)
     assert "all-container-types-position-index.bin" in read and "64mapspreadvals.bin" in read
+
+
+def touching(pieces: list[tuple[int, int]]) -> bytes:
+    """A bitmap of one run container with these runs (first, length), which may touch: pyroaring refuses it then."""
+    runs = b"".join(struct.pack("<HH", first, length - 1) for first, length in pieces)
+    size = sum(length for _, length in pieces)
+    head = struct.pack("<QII", 1, 0, 12347) + b"\x01" + struct.pack("<HH", 0, size - 1)
+    return head + struct.pack("<H", len(pieces)) + runs
+
+
+@given(st.lists(st.tuples(st.integers(0, 70), st.integers(1, 90)), min_size=1, max_size=30))
+def test_bitmaps_with_runs_that_touch(gaps: list[tuple[int, int]]) -> None:
+    pieces, at = [], 0
+    for gap, length in gaps:
+        pieces.append((at + gap, length))
+        at += gap + length
+    wanted = BitMap64([row for first, length in pieces for row in range(first, first + length)])
+    assert bitmap_of(touching(pieces)) == wanted
+
+
+def test_runs_that_touch_are_what_pyroaring_refuses() -> None:
+    data = touching([(0, 3), (3, 3), (9, 1)])
+    with pytest.raises(ValueError, match="combined"):
+        BitMap64.deserialize(data)
+    assert list(bitmap_of(data)) == [0, 1, 2, 3, 4, 5, 9]
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_sound_bitmaps_as_pyroaring_has_them(name: str) -> None:
+    data, rows = GOOD[name]
+    assert set(bitmap_of(data)) == set(rows)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_damaged_bitmaps_are_not_made(name: str) -> None:
+    with pytest.raises(CorruptMetadataError):
+        bitmap_of(BAD[name][0])

@@ -105,6 +105,15 @@ def test_path_of_the_protocol() -> None:
     assert stored_path("u", "ab^-aqEH.-t@S}K{vb[*k^") == "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
 
 
+def test_runs_that_touch(log: DeltaLog) -> None:
+    """The format allows them, and pyroaring refuses them."""
+    runs = struct.pack("<QIIBHHHHHHH", 1, 0, 12347, 1, 0, 5, 2, 0, 2, 3, 2)
+    data = struct.pack("<I", PORTABLE_MAGIC) + runs
+    content, (offset,) = vector_file(data)
+    (log.root / f"deletion_vector_{UUIDS[0]}.bin").write_bytes(content)
+    assert positions_of(log, vector(0, cardinality=6, size=len(data), offset=offset), 10) == [0, 1, 2, 3, 4, 5]
+
+
 def test_several_vectors_in_one_file(log: DeltaLog) -> None:
     wanted = [[1], [2, 5], list(range(1000))]
     content, offsets = vector_file(*map(portable, wanted))

@@ -237,6 +237,17 @@ class TestCheckpoints:
         assert caught.value.path == str(log.directory / "_sidecars" / "gone.parquet")
 
 
+@pytest.mark.parametrize("key", ["readerFeatures", "writerFeatures"])
+@pytest.mark.parametrize("value", [True, 7, "deletionVectors", {"a": 1}, [1]], ids=repr)
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_features_that_are_no_list_of_names(tmp_path: Path, version: int, key: str, value: object) -> None:
+    protocol = {**WITH_VECTORS, "minReaderVersion": version, key: value}
+    log = DeltaLog(tmp_path / "t").start(protocol=protocol)
+    with pytest.raises(CorruptMetadataError, match="features of a protocol are no list") as caught:
+        log.snapshot()
+    assert caught.value.field == f"protocol.{key}" and caught.value.path
+
+
 def _without_maps(meta: dict[str, Any] | None) -> dict[str, Any] | None:
     return None if meta is None else {k: v for k, v in meta.items() if k != "configuration"}
 

@@ -87,9 +87,19 @@ def figures() -> str:
     return "\n".join(lines)
 
 
+def attacks(names: list[str]) -> str:
+    """What the attacks of :mod:`tests.fuzz.attacks` cost, as a table."""
+    lines = ["| attack | file | KiB | outcome | seconds | peak, MiB |", "|-|-|-:|-|-:|-:|"]
+    command = [sys.executable, "-m", "tests.fuzz.attacks", *names]
+    for one in map(json.loads, subprocess.check_output(command, text=True, cwd=ROOT).splitlines()):
+        cells = (f"`{one['name']}`", one["file"], one["bytes"] >> 10, one["outcome"], one["seconds"], one["peak"] >> 20)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("what", choices=["list", "run", "seeds", "figures"])
+    parser.add_argument("what", choices=["list", "run", "seeds", "figures", "attacks"])
     parser.add_argument("targets", nargs="*", help="none: all")
     parser.add_argument("--runs", type=int, default=-1, help="executions of each target")
     parser.add_argument("--seconds", type=int, default=0, help="time of each target")
@@ -107,6 +117,11 @@ def main() -> None:
         print(figures())
         if asked.write is not None:
             write_between(asked.write, "executions", figures())
+    elif asked.what == "attacks":
+        shown = attacks(asked.targets)
+        print(shown)
+        if asked.write is not None:
+            write_between(asked.write, "attacks", shown)
     else:
         for target in targets:
             write_seeds(target)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from pyroaring import BitMap64
-from tableformats_delta.checkpoints.parquet_footers import has_sound_chunks
 from tableformats_delta.deletes.deletion_vectors import _Place, _positions
 from tableformats_delta.log.actions import parse_actions
 from tableformats_delta.log.commit_buffer import CommitBuffer
@@ -24,6 +23,7 @@ from tableformats_iceberg.manifests.manifest_list import parse_manifest_list
 from tableformats_iceberg.metadata.table_metadata import parse_metadata
 
 from tableformats.errors import TableFormatsError
+from tableformats.io.parquet_footers import has_sound_chunks
 from tableformats.limits import DEFAULT_LIMITS
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"

@@ -84,7 +84,7 @@ def test_a_limit_holds_whatever_the_file_before_needed() -> None:
     program, layout = avro._compiled(header.schema, LAST, (), None)
     for limits in (Limits(), Limits(inflated_bytes=1000), Limits()):
         decoder = avro.BlockDecoder(*layout, 0, limits.decoded_bytes)
-        assert avro._decode_at_once(decoder, avro._File(data, header, program.min_size, "x", limits)) == (
+        assert avro._decode_at_once(decoder, avro._File(data, header, program.min_size, "x", limits, limits)) == (
             limits == Limits()
         )
 

@@ -14,6 +14,7 @@ def every() -> list[Mutant]:
     """All mutants, in the order of the table in docs/measured/mutants.md."""
     from tests.mutants import (
         catalogs,
+        core_bytes,
         core_predicates,
         core_pruning,
         core_rows,
@@ -24,7 +25,7 @@ def every() -> list[Mutant]:
         iceberg_metadata,
     )
 
-    core = (core_pruning, core_predicates, core_rows, core_stores, catalogs)
+    core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes)
     lists = (*core, delta_log, delta_files, iceberg_deletes, iceberg_metadata)
     return [mutant for module in lists for mutant in module.MUTANTS]
 

@@ -264,10 +264,18 @@ def test_another_version(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyP
         tf.open_table(history(tmp_path / "t").root).scan().plan(engine=spark)
 
 
-def test_executors_without_the_package(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "without"
+def run_first(spark: Any, folder: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the Python of the executors run ``code`` when it starts."""
     folder.mkdir()
-    (folder / "sitecustomize.py").write_text(
+    (folder / "sitecustomize.py").write_text(code)
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+
+
+def test_executors_without_the_package(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
         "import sys\n"
         "class Without:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
@@ -275,18 +283,31 @@ def test_executors_without_the_package(spark: Any, tmp_path: Path, monkeypatch: 
         "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
         "sys.meta_path.insert(0, Without())\n"
     )
-    python = folder / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH="{folder}:$PYTHONPATH" exec "{sys.executable}" "$@"\n')
-    python.chmod(0o755)
-    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    run_first(spark, tmp_path / "without", code, monkeypatch)
     with pytest.raises(UnsupportedFeatureError, match=r"no package tableformats.*Install it on every node"):
         tf.open_table(history(tmp_path / "t").root).scan().plan(engine=spark)
 
 
-def test_a_store_that_fails(spark: Any, tmp_path: Path) -> None:
+def test_a_damaged_table_has_the_error_of_the_driver(spark: Any, tmp_path: Path) -> None:
     root = history(tmp_path / "t").root
     manifest = root / "metadata" / "data-4.avro"
     manifest.unlink()
     manifest.mkdir()
-    with pytest.raises(TableFormatsError, match=r"could not read the metadata: .*Error.*same storage options"):
+    with pytest.raises(CorruptMetadataError, match="leads to a directory") as caught:
         tf.open_table(root).scan().plan(engine=spark)
+    assert caught.value.path == str(manifest)
+
+
+def test_a_store_that_fails(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import errno, os\n"
+        "stat = os.stat\n"
+        "def failing(path, *arguments, **options):\n"
+        "    if str(path).endswith('data-4.avro'):\n"
+        "        raise OSError(errno.EIO, 'Input/output error', path)\n"
+        "    return stat(path, *arguments, **options)\n"
+        "os.stat = failing\n"
+    )
+    run_first(spark, tmp_path / "failing", code, monkeypatch)
+    with pytest.raises(TableFormatsError, match=r"could not read the metadata: .*Error.*same storage options"):
+        tf.open_table(history(tmp_path / "t").root).scan().plan(engine=spark)

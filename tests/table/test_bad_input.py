@@ -309,6 +309,8 @@ NOTHING_WRONG = {
     "ScanPlan.explain": "planning has checked",
     "ScanPlan.verdicts": "planning has checked",
     "Limits.exceeded": "makes an error",
+    "Limits.budget": "any size has a budget",
+    "Limits.within": "any size has limits",
     "MetadataCache.digest": "any options",
     "MetadataCache.scoped": "any",
     "plugin.FormatSnapshot.verify": "does nothing",

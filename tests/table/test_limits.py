@@ -13,6 +13,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.limits import DEFAULT_LIMITS
+from tests.fuzz.attacks import of_files, repeated
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 EVOLVED_DELTA, EVOLVED_ICEBERG = "tables/delta-evolved", "tables/iceberg-evolved"
@@ -77,7 +78,30 @@ def test_a_small_limit_refuses_what_the_default_reads(
 
 
 def test_every_limit_has_such_a_test() -> None:
-    assert {case[0] for case in CASES} == {f.name for f in fields(tf.Limits)} == set(tf.Limits.GREATEST)
+    assert {case[0] for case in CASES} | {"expansion"} == {f.name for f in fields(tf.Limits)} == set(tf.Limits.GREATEST)
+
+
+@pytest.mark.parametrize("call", [plan, inspected])
+def test_expansion(tmp_path: Path, call: Callable[[tf.Table], Any]) -> None:
+    """A manifest of 8000 equal entries in some hundred bytes. As a file of 1 MiB it may have 4096 for each unit."""
+    of_files(tmp_path, manifest=repeated(8000, "deflate"))
+    assert len(call(tf.open_table(tmp_path, relocate=True, limits=tf.Limits(expansion=20)))) >= 8000
+    with pytest.raises(tf.LimitExceededError) as caught:
+        call(tf.open_table(tmp_path, relocate=True, limits=tf.Limits(expansion=1)))
+    assert (caught.value.limit, caught.value.value) == ("expansion", 1)
+    assert caught.value.path == str(tmp_path / "metadata/m.avro") and "limit expansion of 1" in str(caught.value)
+
+
+def test_what_a_file_may_become_grows_with_it() -> None:
+    limits = tf.Limits(expansion=10)
+    assert limits.budget(0) == limits.budget(1 << 20) == 10 << 20
+    assert limits.budget(5 << 20) == 50 << 20
+    small = limits.within(2 << 20)
+    assert (small.decoded_bytes, small.inflated_bytes, small.entries) == (20 << 20, 10 << 20, (20 << 20) // 256)
+    assert tf.Limits().within(1 << 40) == tf.Limits()
+    assert limits.exceeded("entries", "5 rows", path="p", stored=3).limit == "expansion"
+    assert limits.exceeded("entries", "5 rows", path="p", stored=1 << 40).limit == "entries"
+    assert limits.exceeded("entries", "5 rows", path="p").limit == "entries"
 
 
 def test_entries_of_delete_files(tmp_path: Path) -> None:

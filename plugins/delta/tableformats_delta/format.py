@@ -23,6 +23,11 @@ class DeltaFormat(TableFormat):
     name = "delta"
     option_names = frozenset({"partition_time_zone"})
 
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """See :meth:`tableformats.plugin.TableFormat.check_options`. Raises ValueError for an unknown time zone."""
+        super().check_options(options)
+        _zone(options.get("partition_time_zone"))
+
     def detect(self, storage: Storage, options: OpenOptions) -> bool:
         """Whether the directory has a ``_delta_log``; in a remote store, whether files are in it.
 

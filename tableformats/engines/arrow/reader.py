@@ -22,6 +22,7 @@ from ...runtime.threads import thread_count
 from ...schema import Field
 from .deletes import DeleteLoader
 from .file_rows import FileRows
+from .files.data_file import typed_errors
 from .files.opening import open_data_file
 
 __all__ = ["ReadOptions", "count_rows", "read_batches", "read_tasks"]
@@ -135,7 +136,9 @@ class _Reader:
             mapping = snapshot.format_snapshot.name_mapping
             file = stack.enter_context(open_data_file(snapshot.storage, task, mapping))
             rows = FileRows(file, task, self._scan, self._fields, self._deletes)
-            parts = [StreamPart(partial(rows.read, part), part.weight) for part in file.parts(rows.selection)]
+            with typed_errors(task.path):
+                found = file.parts(rows.selection)
+            parts = [StreamPart(partial(rows.read, part), part.weight) for part in found]
             return OpenedSource(parts, stack.pop_all().close)
 
 

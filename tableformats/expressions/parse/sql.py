@@ -20,7 +20,7 @@ from .functions import call, escape_character, extract, refusal_of
 from .lexing import Token, number
 from .predicates import Operand, Row, comparison, condition_of, value_of
 
-__all__ = ["parse_sql"]
+__all__ = ["SqlParser", "parse_sql"]
 
 # How strongly the operators between two values bind; those of one level group to the left.
 _COMPARISON, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT = range(7)
@@ -68,14 +68,14 @@ def parse_sql(sql: str, ansi: bool = True) -> Expression:
         It uses an operation that is not supported. The message quotes it.
     """
     try:
-        return _Parser(sql, ansi).filter()
+        return SqlParser(sql, ansi).filter()
     except RecursionError:
         raise InvalidPredicateError(
             "the filter nests too deeply to parse", hint="Write it with flat AND, OR and IN."
         ) from None
 
 
-class _Parser(Cursor):
+class SqlParser(Cursor):
     """Each method reads what its name says from the next token on, and takes it."""
 
     def __init__(self, sql: str, ansi: bool) -> None:

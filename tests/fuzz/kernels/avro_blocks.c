@@ -50,7 +50,8 @@ static int64_t plain_block(fuzz_input block, uint8_t *plain, int64_t limit)
     return (int64_t)made;
 }
 
-static int one_by_one(tf_avro_decoder *d, fuzz_input in, int32_t least, int64_t most, int64_t limit, uint8_t *plain)
+static int one_by_one(tf_avro_decoder *d, fuzz_input in, int32_t least, int64_t most, int64_t limit, int64_t total,
+                      uint8_t *plain)
 {
     while (fuzz_left(&in)) {
         int64_t count, size, offset;
@@ -66,8 +67,9 @@ static int one_by_one(tf_avro_decoder *d, fuzz_input in, int32_t least, int64_t 
         if (limit) {
             size = plain_block(block, plain, limit);
             start = plain;
+            total -= size;
         }
-        if (size < 0 || count > size / least || count > most)
+        if (total < 0 || size < 0 || count > size / least || count > most)
             return 0;
         most -= count;
         if (tf_avro_decode(d, start, size, count, &offset))
@@ -123,14 +125,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int64_t limit = flags & 1 ? (flags & 2 ? 30 : (int64_t)sizeof plain) : 0, most = flags & 4 ? flags >> 3 : 1 << 20;
     if (!least)
         return 0;
+    int64_t total = flags & 128 ? 3 * limit / 2 : 1 << 20; /* of all blocks, if they are inflated */
     size_t left = fuzz_left(&in);
     uint8_t *copy = fuzz_copy(in.cur, left);
 
     tf_avro_decoder d;
     begin(&d, &one, guesses);
-    int fine = one_by_one(&d, (fuzz_input){copy, copy + left}, least, most, limit, plain);
+    int fine = one_by_one(&d, (fuzz_input){copy, copy + left}, least, most, limit, total, plain);
     tf_avro_decoder whole;
-    tf_avro_inflater inflater = {inflate, checksum, NULL, NULL, 0, limit};
+    tf_avro_inflater inflater = {inflate, checksum, NULL, NULL, 0, limit, total};
     begin(&whole, &all, guesses);
     int done = tf_avro_decode_blocks(&whole, copy, (int64_t)left, 0, MARKER, least, most, 0, limit ? &inflater : NULL);
     CHECK(inflater.capacity <= limit);

@@ -6,6 +6,7 @@ is a :class:`Finding`, or an exception that nobody caught.
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import time
@@ -20,6 +21,8 @@ from tableformats.errors import TableFormatsError
 from tableformats.io.storage import FileInfo, Storage
 
 __all__ = ["MAX_GROWTH", "MAX_SECONDS", "Finding", "Memory", "Target", "attempt", "nothing_kept", "run", "warm"]
+
+os.environ["TABLEFORMATS_LET_THROUGH"] = "1"  # a foreign exception is a finding, also where users get an error of ours
 
 MAX_SECONDS = 1.0
 """Processor time that one input may take."""

@@ -12,7 +12,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
-from tableformats.plugin import WHOLE_BYTES, CorruptMetadataError, FileInfo, MetadataCache, StoreError, missing_file
+from tableformats.plugin import (
+    FOOTER_ITEMS,
+    WHOLE_BYTES,
+    CorruptMetadataError,
+    FileInfo,
+    MetadataCache,
+    StoreError,
+    check_pages,
+    has_sound_chunks,
+    missing_file,
+)
 from tableformats.plugin import compute as pc
 
 from ..log.actions import Actions, parse_actions
@@ -21,7 +31,6 @@ from ..log.listing import Checkpoint, LogFile, read_log_file
 from ..log.names import LOG_DIRECTORY, SIDECAR_DIRECTORY
 from ..statistics.log_statistics import TextStatistics
 from .damage import HINT, damaged_column, guard_parquet
-from .parquet_footers import has_sound_chunks
 from .row_group_filter import GroupFilter
 from .row_group_reader import CheckpointRows, RowGroup, RowGroupReader
 
@@ -227,10 +236,10 @@ class CheckpointFile:
         except FileNotFoundError as error:
             raise missing_file("a file of the log", self.path) from error
 
-    def _open(self) -> pq.ParquetFile:
+    def _open(self, source: pa.NativeFile | None = None) -> pq.ParquetFile:
         import pyarrow.parquet as pq
 
-        source = self._open_source()
+        source = self._open_source() if source is None else source
         footer = None if self._footer is None else self._footer[0]
         is_local = self.storage.is_local
         return pq.ParquetFile(
@@ -241,20 +250,30 @@ class CheckpointFile:
             # A local file is read page by page, a store in few large requests.
             pre_buffer=not is_local,
             buffer_size=_BUFFER_BYTES if is_local else 0,
+            thrift_container_size_limit=FOOTER_ITEMS,
             # Nanoseconds overflow outside of 1677 to 2262.
             coerce_int96_timestamp_unit="us",
         )
 
     def _read_footer(self) -> tuple[pq.FileMetaData, pa.Schema]:
         if self._footer is None:
-            with self._open() as parquet:
-                rows = parquet.metadata.num_rows
-                self.storage.limits.check("entries", rows, "rows of a checkpoint file", path=self.path)
+            source = self._open_source()
+            with self._open(source) as parquet:
+                self._check_size(parquet.metadata, source)
                 self._footer = parquet.metadata, parquet.schema_arrow
         return self._footer
 
+    def _check_size(self, footer: pq.FileMetaData, source: pa.NativeFile) -> None:
+        """Refuse a file of more rows, or of greater pages, than the limits allow for its size."""
+        limits = self.storage.limits
+        rows = max(footer.num_rows, sum(footer.row_group(i).num_rows for i in range(footer.num_row_groups)))
+        stored = source.size()
+        if rows > limits.within(stored).entries:
+            raise limits.exceeded("entries", f"{rows} rows of a checkpoint file", path=self.path, stored=stored)
+        check_pages(source, footer, self.path, limits)
+
     def _has_sound_chunks(self) -> bool:
-        """Whether Arrow can safely read the column chunks of the footer; see :mod:`.parquet_footers`."""
+        """Whether Arrow can safely read the column chunks of the footer; see :func:`has_sound_chunks`."""
         if self._sound is None:
             with self._open_source() as source:
                 size = min(self._read_footer()[0].serialized_size + 8, source.size())
@@ -273,11 +292,12 @@ def expand(storage: Storage, checkpoint: Checkpoint, cache: MetadataCache) -> li
         A sidecar is in another store.
     """
     files = _files_of(storage, checkpoint, cache)
-    sidecars: list[CheckpointFile] = []
+    named: dict[str, CheckpointFile] = {}  # one that is named twice has no further actions
     for file in files:
-        named = file.actions().sidecars if file.is_json else file.structs("sidecar")
-        for sidecar in named:
-            sidecars.append(_sidecar(storage, sidecar, file.path))
+        for action in file.actions().sidecars if file.is_json else file.structs("sidecar"):
+            sidecar = _sidecar(storage, action, file.path)
+            named.setdefault(sidecar.path, sidecar)
+    sidecars = list(named.values())
     whole = _are_read_whole(file.size for file in sidecars)
     for sidecar_file in sidecars:
         sidecar_file.whole = whole

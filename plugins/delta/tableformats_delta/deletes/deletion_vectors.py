@@ -158,9 +158,7 @@ def _file_data(storage: Storage, path: str, offset: int | None, size: int) -> tu
 def _positions(
     data: bytes, place: _Place, cardinality: int | None, record_count: int | None, limits: Limits
 ) -> BitMap64:
-    from pyroaring import BitMap64
-
-    from tableformats.plugin import validate
+    from tableformats.plugin import bitmap_of, validate
 
     (magic,) = struct.unpack("<I", data[:4])
     if magic == PORTABLE_MAGIC:
@@ -180,7 +178,7 @@ def _positions(
     path, offset = place.path, place.offset
     limits.check("deleted_rows", found, "deleted rows of a file", path=path, offset=offset)
     limits.check("file_rows", last + 1, "rows or more of a file with deleted ones", path=path, offset=offset)
-    return BitMap64.deserialize(serialized)
+    return bitmap_of(serialized)
 
 
 def _native_to_portable(data: bytes, order: str, place: _Place) -> bytes:

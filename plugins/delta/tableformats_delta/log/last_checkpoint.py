@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from tableformats.plugin import DEFAULT_LIMITS, Limits
+
 from .listing import LogListing, read_log_file
 from .names import LAST_CHECKPOINT
 
@@ -21,17 +23,23 @@ if TYPE_CHECKING:
 __all__ = ["canonical_form", "json_checksum", "review_hint"]
 
 
-def canonical_form(text: str) -> str:
+class CostlyHintError(ValueError):
+    """The canonical form repeats the keys of the hint so often that it takes more memory than the limits allow."""
+
+
+def canonical_form(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
     """The canonical form of a JSON object without its top-level key ``checksum``.
 
     Raises
     ------
     ValueError
         ``text`` is no JSON object, has a duplicate key or is nested too deeply.
+    CostlyHintError
+        The form has more bytes than the limit ``expansion`` allows.
 
     Notes
     -----
-    Cost: O(n log n) in the number of values.
+    Cost: O(n log n) in the number of bytes of the form, in which each value repeats the path that leads to it.
     """
     try:
         content = json.loads(
@@ -40,17 +48,23 @@ def canonical_form(text: str) -> str:
         if not isinstance(content, dict):
             raise ValueError("no JSON object")
         content.pop("checksum", None)
-        pairs = sorted(((path.encode(), value) for path, value in _leaves(content, "")), key=lambda pair: pair[0])
+        leaves, left = [], limits.budget(len(text))
+        for path, value in _leaves(content, ""):
+            left -= _LEAF_BYTES + 4 * len(path) + 3 * len(value)
+            if left < 0:
+                raise CostlyHintError("the keys of the JSON are repeated too often")
+            leaves.append((path.encode(), value))
+        pairs = sorted(leaves, key=lambda pair: pair[0])
     except RecursionError:
         raise ValueError("JSON that is nested too deeply") from None
     return ",".join(f"{path.decode()}={value}" for path, value in pairs)
 
 
-def json_checksum(text: str) -> str:
-    """The MD5 of :func:`canonical_form` as 32 hexadecimal digits. Raises ValueError as that does."""
+def json_checksum(text: str, limits: Limits = DEFAULT_LIMITS) -> str:
+    """The MD5 of :func:`canonical_form` as 32 hexadecimal digits. Raises as that does."""
     import hashlib
 
-    return hashlib.md5(canonical_form(text).encode(), usedforsecurity=False).hexdigest()
+    return hashlib.md5(canonical_form(text, limits).encode(), usedforsecurity=False).hexdigest()
 
 
 def review_hint(storage: Storage, listing: LogListing) -> tuple[int | None, str]:
@@ -60,8 +74,10 @@ def review_hint(storage: Storage, listing: LogListing) -> tuple[int | None, str]
     """
     try:
         text = read_log_file(storage, f"{listing.directory}/{LAST_CHECKPOINT}").decode()
-        expected = json_checksum(text)
+        expected = json_checksum(text, storage.limits)
         content = json.loads(text)
+    except CostlyHintError:
+        return None, "its checksum takes too much memory to compute"
     except ValueError:
         return None, "damaged"
     version, checksum = content.get("version"), content.get("checksum")
@@ -73,6 +89,10 @@ def review_hint(storage: Storage, listing: LogListing) -> tuple[int | None, str]
         return version, "names a version that has no complete checkpoint"
     newest = max(listing.checkpoints)
     return version, f"stale: the newest checkpoint is of version {newest}" if version < newest else ""
+
+
+_LEAF_BYTES = 400
+"""What a value takes beside the characters of its path, as the pieces of the form, which are sorted."""
 
 
 class _Number(str):

@@ -121,6 +121,12 @@ def check_protocol(protocol: Mapping[str, Any], path: str, is_of_catalog: bool =
         raise CorruptMetadataError(
             "the protocol has no valid reader version", path=path, field="protocol.minReaderVersion"
         )
+    for key in ("readerFeatures", "writerFeatures"):
+        names = protocol.get(key)
+        if names is not None and not _are_names(names):
+            raise CorruptMetadataError(
+                "the features of a protocol are no list of names", path=path, field=f"protocol.{key}"
+            )
     if version > _MAX_READER_VERSION:
         raise UnsupportedFeatureError(
             f"the table asks for reader version {version}, and this reader knows versions up to {_MAX_READER_VERSION}",
@@ -131,7 +137,7 @@ def check_protocol(protocol: Mapping[str, Any], path: str, is_of_catalog: bool =
     if version < _MAX_READER_VERSION:
         return
     features = protocol.get("readerFeatures")
-    if not isinstance(features, (list, tuple)) or not all(isinstance(name, str) for name in features):
+    if features is None:
         raise CorruptMetadataError(
             "reader version 3 needs a list of reader features", path=path, field="protocol.readerFeatures"
         )
@@ -144,6 +150,10 @@ def check_protocol(protocol: Mapping[str, Any], path: str, is_of_catalog: bool =
             raise UnsupportedFeatureError(
                 f"the table needs the reader feature {name!r}: {why}", path=path, field=name, hint=hint
             )
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(name, str) for name in value)
 
 
 def feature_texts(protocol: Mapping[str, Any]) -> tuple[str, ...]:

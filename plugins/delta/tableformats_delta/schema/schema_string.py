@@ -40,6 +40,8 @@ _FIELD = "metaData.schemaString"
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)", re.ASCII)
 _TEXT = re.compile(r"(?:char|varchar)\(\d+\)", re.ASCII)
 _COLLATIONS = "__COLLATIONS"
+_COSTS = (("{", 1800), ("[", 100))
+"""Bytes of memory, and time beside, that a field or a list of a schema takes."""
 _PRIMITIVES = {
     "integer": "int",
     "long": "long",
@@ -59,7 +61,7 @@ _PRIMITIVES = {
 }
 
 
-def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMITS) -> Schema:
+def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMITS, stored: int = 0) -> Schema:
     """Parse the schema of a ``metaData`` action.
 
     Parameters
@@ -73,6 +75,8 @@ def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMIT
         The file that holds the action, for errors.
     limits : Limits
         Bounds of the schema's size.
+    stored : int
+        The bytes of the compressed file that holds the action. 0: it is not compressed.
 
     Raises
     ------
@@ -81,12 +85,15 @@ def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMIT
     UnsupportedFeatureError
         A type or a type change is unknown; ``field`` names the column.
     LimitExceededError
-        The limits ``nesting`` and ``fields``.
+        The limits ``nesting``, ``fields`` and ``expansion``.
     """
     if text is None:
         return Schema(())
     if not isinstance(text, str):
         raise CorruptMetadataError("the schema is no string", path=path, field=_FIELD)
+    cost = sum(text.count(mark) * size for mark, size in _COSTS)
+    if cost > limits.budget(stored or len(text)):
+        raise limits.exceeded("expansion", f"values of a schema of {len(text)} characters", path=path, field=_FIELD)
     try:
         root = json.loads(text)
     except RecursionError:

@@ -40,9 +40,9 @@ class TableMetadata:
 
     @classmethod
     def of_actions(
-        cls, metadata: Mapping[str, Any], protocol: Mapping[str, Any], path: str, limits: Limits
+        cls, metadata: Mapping[str, Any], protocol: Mapping[str, Any], path: str, limits: Limits, stored: int = 0
     ) -> TableMetadata:
-        """Decode a ``metaData`` action; ``path`` is the file that holds it.
+        """Decode a ``metaData`` action; ``path`` is the file that holds it, of ``stored`` bytes if it is compressed.
 
         Raises
         ------
@@ -52,7 +52,7 @@ class TableMetadata:
         """
         properties = _properties(metadata, path)
         mode = mapping_mode(properties, protocol, path)
-        schema = parse_schema(metadata.get("schemaString"), mode, path, limits)
+        schema = parse_schema(metadata.get("schemaString"), mode, path, limits, stored)
         columns = metadata.get("partitionColumns")
         spec, fields = partition_spec([] if columns is None else columns, schema, path)
         return cls(properties, mode, schema, spec, tuple(fields))

@@ -126,7 +126,7 @@ def _loaded(storage: Storage, segment: LogSegment, cache: MetadataCache, older: 
         if checksum is not None and is_current:
             checksum.check("protocol", protocol)
             checksum.check("metadata", metadata)
-    checkpoint = segment.checkpoint
+    checkpoint, stored = segment.checkpoint, 0
     path = checkpoint.files[0].path if checkpoint is not None else segment.commits[-1].path
     if checksum is not None:  # one of an older version still counts: no commit after it has what is missing
         path = path if metadata else checksum.file.path
@@ -134,6 +134,7 @@ def _loaded(storage: Storage, segment: LogSegment, cache: MetadataCache, older: 
         checksum = checksum if checksum.file.version == segment.version else None
     if checkpoint is not None and (protocol is None or metadata is None):
         older_protocol, older_metadata = _checkpoint_metadata(storage, checkpoint, cache)
+        stored = 0 if metadata else sum(file.size for file in checkpoint.files)
         protocol, metadata = protocol or older_protocol, metadata or older_metadata
     if protocol is None:
         raise CorruptMetadataError("the log has no protocol action", path=path, field="protocol", hint=_HINT)
@@ -141,7 +142,7 @@ def _loaded(storage: Storage, segment: LogSegment, cache: MetadataCache, older: 
     if metadata is None:
         raise CorruptMetadataError("the log has no metaData action", path=path, field="metaData", hint=_HINT)
     _check_format(metadata, path)
-    table_metadata = TableMetadata.of_actions(metadata, protocol, path, storage.limits)
+    table_metadata = TableMetadata.of_actions(metadata, protocol, path, storage.limits, stored)
     return TableState(protocol, metadata, table_metadata, commits, segment, checksum, tuple(notes))
 
 

@@ -50,6 +50,7 @@ class BlockDecoder:
         most_records: int,
         inflater: Inflater | None,
         limit: int,
+        total: int,
         ahead: int,
     ) -> bool: ...
     def append(self, more: BlockDecoder) -> bool: ...

@@ -90,6 +90,7 @@ cdef extern from "tf_avro_blocks.h" nogil:
         uint8_t *plain
         int64_t capacity
         int64_t limit
+        int64_t total
 
     int tf_avro_decode_blocks(tf_avro_decoder *decoder, const uint8_t *data, int64_t size, int64_t offset,
                               const uint8_t *sync, int64_t min_size, int64_t most_records, int64_t ahead,
@@ -428,7 +429,7 @@ cdef class BlockDecoder:
         raise AvroDecodeError(REASONS[status], offset)
 
     def decode_file(self, const uint8_t[::1] data not None, int64_t offset, bytes sync not None, int64_t min_size,
-                    int64_t most_records, Inflater inflater, int64_t limit, int64_t ahead):
+                    int64_t most_records, Inflater inflater, int64_t limit, int64_t total, int64_t ahead):
         """Append the records of all blocks of a file.
 
         Parameters
@@ -447,6 +448,8 @@ cdef class BlockDecoder:
             For raw deflate. None: the blocks are not compressed.
         limit : int
             The most bytes that a block may inflate to.
+        total : int
+            The most bytes that all blocks together may inflate to.
         ahead : int
             About how many bytes of other files will follow. Room is made for these too.
 
@@ -468,6 +471,7 @@ cdef class BlockDecoder:
         if inflater is not None:
             into = &inflater.into
             into.limit = limit
+            into.total = total
         if offset < size:
             with nogil:
                 done = tf_avro_decode_blocks(&self.decoder, &data[0], size, offset, mark, min_size, most_records,

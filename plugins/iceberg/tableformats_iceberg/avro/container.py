@@ -218,13 +218,13 @@ def read_columns(
     except CorruptMetadataError as error:
         error.path = path
         raise
-    file = _File(data, header, program.min_size, path, limits)
+    file = _File(data, header, program.min_size, path, limits, limits.within(len(data)))
     new_decoder = partial(_decoder, layout, drop, expected, len(data))
     decoder = None
     if decodes_at_once(header):
         decoder = _decode_parts(new_decoder, file, threads)
     if decoder is None:
-        decoder = new_decoder(limits)
+        decoder = new_decoder(file.bounds)
         _decode_blocks(decoder, file)
     return _columns(decoder, program, keys, header, path)
 
@@ -265,11 +265,13 @@ def read_columns_of_files(
     rest = iter(files)
     first_data, first = next(rest)
     program, layout = _compiled(first.schema, tuple(wants), tuple(keys), None if drop is None else drop[0])
-    decoder = _decoder(layout, drop, expected, size, limits)
+    bounds = limits.within(max(size, len(first_data)))
+    decoder = _decoder(layout, drop, expected, size, bounds)
     ends = []
     for data, header in chain([(first_data, first)], rest):
         size -= len(data)
-        if not _decode_at_once(decoder, _File(data, header, program.min_size, "", limits), max(size, 0)):
+        file = _File(data, header, program.min_size, "", limits, limits.within(len(data)))
+        if not _decode_at_once(decoder, file, max(size, 0)):
             return None
         ends.append(decoder.rows)
     return _columns(decoder, program, keys, first, ""), ends
@@ -326,13 +328,17 @@ def _compiled(
 
 @dataclass(frozen=True)
 class _File:
-    """A file, or its first blocks, to be decoded. A record has at least ``min_size`` bytes."""
+    """A file, or its first blocks, to be decoded. A record has at least ``min_size`` bytes.
+
+    ``bounds`` are the limits that a file of its size may reach.
+    """
 
     data: bytes | memoryview
     header: Header
     min_size: int
     path: str
     limits: Limits
+    bounds: Limits
 
 
 def _decode_at_once(decoder: BlockDecoder, file: _File, ahead: int = 0) -> bool:
@@ -340,17 +346,18 @@ def _decode_at_once(decoder: BlockDecoder, file: _File, ahead: int = 0) -> bool:
 
     About ``ahead`` bytes of other files will follow into the same decoder, so it makes room for them too.
     """
-    header, limits = file.header, file.limits
+    header, bounds = file.header, file.bounds
     inflater = _inflater() if header.codec == "deflate" else None
     min_size = max(file.min_size, 1)
+    total = file.limits.budget(len(file.data))
     return decoder.decode_file(
-        file.data, header.offset, header.sync, min_size, limits.entries, inflater, limits.inflated_bytes, ahead
+        file.data, header.offset, header.sync, min_size, bounds.entries, inflater, bounds.inflated_bytes, total, ahead
     )
 
 
 def _decode_parts(new_decoder: _NewDecoder, file: _File, threads: int) -> BlockDecoder | None:
     """Decode a file, each thread a part of it. None: it is irregular, or a part passes its share of the limits."""
-    header, limits, cuts = file.header, file.limits, _cuts(file.data, file.header, threads)
+    header, limits, cuts = file.header, file.bounds, _cuts(file.data, file.header, threads)
     if not cuts:
         single = new_decoder(limits)
         return single if _decode_at_once(single, file) else None
@@ -364,7 +371,7 @@ def _decode_parts(new_decoder: _NewDecoder, file: _File, threads: int) -> BlockD
         is_first = start == header.offset
         decoder = new_decoder(limits if is_first else share)
         ahead = len(view) - stop if is_first else 0
-        part = replace(file, data=view[:stop], header=replace(header, offset=start), limits=share)
+        part = replace(file, data=view[:stop], header=replace(header, offset=start), bounds=share)
         return decoder if _decode_at_once(decoder, part, ahead) else None
 
     first, *rest = in_order(decoded, pairwise([header.offset, *cuts, len(view)]))
@@ -408,7 +415,7 @@ def _decode_blocks(decoder: BlockDecoder, file: _File) -> None:
     data, header, path, limits = file.data, file.header, file.path, file.limits
     view = memoryview(data)
     offset, end = header.offset, len(data)
-    entries = 0
+    entries, room = 0, limits.budget(len(data))
     while offset < end:
         start = offset
         try:
@@ -420,34 +427,39 @@ def _decode_blocks(decoder: BlockDecoder, file: _File) -> None:
             raise CorruptMetadataError("an Avro block is truncated, or its size is wrong", path=path, offset=start)
         if data[offset + size : offset + size + SYNC_SIZE] != header.sync:
             raise CorruptMetadataError("an Avro block does not end in the sync marker", path=path, offset=offset + size)
-        block = inflated(header.codec, view[offset : offset + size], limits, path, offset)
+        block = inflated(header.codec, view[offset : offset + size], limits, path, offset, end, room)
+        room -= len(block)
         if count > len(block) // file.min_size:
             raise CorruptMetadataError(
                 f"an Avro block declares {count} records in {len(block)} bytes", path=path, offset=start
             )
         entries += count
-        limits.check("entries", entries, "records or more of an Avro file", path=path, offset=start)
+        if entries > file.bounds.entries:
+            what = f"{entries} records or more of an Avro file"
+            raise limits.exceeded("entries", what, path=path, offset=start, stored=end)
         try:
             decoder.decode(block, count)
         except AvroDecodeError as error:
-            _refuse_block(error, header.codec, path, offset, limits)
+            _refuse_block(error, file, offset)
         offset += size + SYNC_SIZE
 
 
-def _refuse_block(error: AvroDecodeError, codec: str, path: str, offset: int, limits: Limits) -> NoReturn:
+def _refuse_block(error: AvroDecodeError, file: _File, offset: int) -> NoReturn:
+    codec, path = file.header.codec, file.path
     where = offset + (error.offset if codec == "null" else 0)
     inside = "" if codec == "null" else f", {error.offset} bytes into the inflated block"
     if error.limit:
-        raise _too_large(path, where, limits) from None
+        raise _too_large(file, where) from None
     raise CorruptMetadataError(f"an Avro record is damaged: {error}{inside}", path=path, offset=where) from None
 
 
-def _too_large(path: str, offset: int, limits: Limits) -> LimitExceededError:
-    if limits.decoded_bytes > _COLUMN_BYTES:
+def _too_large(file: _File, offset: int) -> LimitExceededError:
+    path, limits, stored = file.path, file.limits, len(file.data)
+    if file.bounds.decoded_bytes > _COLUMN_BYTES:
         return LimitExceededError(
             "a column of an Avro file takes more than 2 GiB, which its offsets cannot count",
             path=path,
             offset=offset,
             hint="Rewrite the table's manifests",
         )
-    return limits.exceeded("decoded_bytes", "bytes of an Avro file's columns", path=path, offset=offset)
+    return limits.exceeded("decoded_bytes", "bytes of an Avro file's columns", path=path, offset=offset, stored=stored)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from tableformats.plugin import (
+    FOOTER_ITEMS,
     CorruptMetadataError,
     Field,
     Limits,
@@ -25,6 +26,7 @@ from tableformats.plugin import (
     Type,
     UnsupportedFeatureError,
     arrow_type,
+    check_pages,
     free_after_fork,
     missing_file,
     primitive,
@@ -50,6 +52,8 @@ __all__ = ["DeleteReader"]
 POS_ID = 2147483545
 """Reserved id of the column ``pos`` in position delete files."""
 _BATCH_ROWS = 4096
+_ROW_BYTES = 48
+"""What a row of a position delete file takes while rows are put in order."""
 MAX_CACHED_BYTES = 256 << 20
 _LIST_POSITIONS = 1 << 20
 """At most so many positions are Python numbers at the same time."""
@@ -235,8 +239,10 @@ def _group_by_path(paths: pa.Array, rows: pa.Array, path: str) -> _Positions:
 def _read_parquet(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(source) as file:
-        limits.check("entries", file.metadata.num_rows, "rows of a delete file", path=path)
+    with pq.ParquetFile(source, thrift_container_size_limit=FOOTER_ITEMS) as file:
+        groups = sum(file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups))
+        _check_rows(max(file.metadata.num_rows, groups), source.size(), path, limits)
+        check_pages(source, file.metadata, path, limits)
         members = [_find(file.schema_arrow, c, b"PARQUET:field_id", path) for c in columns]
         footer = file.metadata
     # In a dictionary, a few bytes may stand for one text in millions of rows. So texts stay encoded as dictionaries.
@@ -247,18 +253,28 @@ def _read_parquet(source: pa.NativeFile, path: str, columns: Sequence[_Column], 
     with pq.ParquetFile(source, metadata=footer, read_dictionary=None if is_nested else texts) as file:
         if is_nested:
             batches = file.iter_batches(_BATCH_ROWS, columns=names, use_threads=False)
-            table = _concat_within_limit(batches, file.schema_arrow, path, limits)
+            table = _concat_within_limit(batches, file.schema_arrow, path, limits, source.size())
         else:
             table = file.read(columns=names, use_threads=False)
     return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
 
 
-def _concat_within_limit(batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str, limits: Limits) -> pa.Table:
+def _check_rows(n_rows: int, stored: int, path: str, limits: Limits) -> None:
+    """Raise LimitExceededError for more rows than the limits allow, or than a file of ``stored`` bytes may become."""
+    limits.check("entries", n_rows, "rows of a delete file", path=path)
+    if n_rows * _ROW_BYTES > limits.budget(stored):
+        raise limits.exceeded("expansion", f"{n_rows} rows of a delete file from {stored} bytes", path=path)
+
+
+def _concat_within_limit(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str, limits: Limits, stored: int
+) -> pa.Table:
     """Concatenate the batches of a file with that schema. Decodes at most one batch more than the limit allows."""
-    found, size = [], 0
+    found, size, bounds = [], 0, limits.within(stored)
     for batch in batches:
         size += batch.nbytes
-        limits.check("decoded_bytes", size, "bytes of a delete file", path=path)
+        if size > bounds.decoded_bytes:
+            raise limits.exceeded("decoded_bytes", f"{size} bytes of a delete file", path=path, stored=stored)
         found.append(batch)
     return pa.Table.from_batches(found) if found else schema.empty_table()
 
@@ -268,7 +284,7 @@ def _read_orc(source: pa.NativeFile, path: str, columns: Sequence[_Column], limi
     from pyarrow.dataset import OrcFileFormat
 
     file = orc.ORCFile(source)
-    limits.check("entries", file.nrows, "rows of a delete file", path=path)
+    _check_rows(file.nrows, source.size(), path, limits)
     members = [_find(file.schema, c, b"iceberg.id", path) for c in columns]
     has_times = any(pa.types.is_timestamp(arrow_type(c.type)) for c in columns)
     doubt = OrcTail(source).timestamp_problem(file.schema, {names[0] for names in members}) if has_times else None
@@ -286,7 +302,7 @@ def _read_orc(source: pa.NativeFile, path: str, columns: Sequence[_Column], limi
         .make_fragment(source)
         .scanner(columns=list(dict.fromkeys(names[0] for names in members)), batch_size=_BATCH_ROWS, use_threads=False)
     )
-    table = _concat_within_limit(map(_encoded, scanner.to_batches()), file.schema, path, limits)
+    table = _concat_within_limit(map(_encoded, scanner.to_batches()), file.schema, path, limits, source.size())
     return [_member(table, names, c, path, limits) for names, c in zip(members, columns, strict=True)]
 
 
@@ -330,6 +346,12 @@ def _member(table: pa.Table, names: list[str], column: _Column, path: str, limit
         array = pc.struct_field(array, name)
     if isinstance(array.type, pa.BaseExtensionType):
         array = array.storage
+    try:
+        (array.dictionary if pa.types.is_dictionary(array.type) else array).validate(full=True)
+    except pa.ArrowInvalid:
+        raise CorruptMetadataError(
+            "a delete file's column of texts is not UTF-8", path=path, field=column.name
+        ) from None
     if pa.types.is_dictionary(array.type):
         if column is _PATH_COLUMN and array.type.value_type == pa.string():
             return array

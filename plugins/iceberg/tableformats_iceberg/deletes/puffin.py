@@ -18,7 +18,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits, validate
+from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits, bitmap_of, validate
 
 if TYPE_CHECKING:
     from pyroaring import BitMap64
@@ -59,7 +59,6 @@ def parse_deletion_vector(
     LimitExceededError
         The limits ``deleted_rows`` and ``file_rows``.
     """
-    from pyroaring import BitMap64
 
     def fail(message: str, at: int = 0) -> CorruptMetadataError:
         return CorruptMetadataError(
@@ -89,4 +88,4 @@ def parse_deletion_vector(
         raise fail(f"it deletes row {last} of a file of {record_count} rows")
     limits.check("deleted_rows", found, "deleted rows of a file", path=path, offset=offset)
     limits.check("file_rows", last + 1, "rows or more of a file with deleted ones", path=path, offset=offset)
-    return BitMap64.deserialize(bitmap)
+    return bitmap_of(bitmap)

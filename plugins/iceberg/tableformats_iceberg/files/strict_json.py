@@ -13,17 +13,38 @@ from typing import Any, NoReturn
 
 from tableformats.plugin import DEFAULT_LIMITS, CorruptMetadataError, Limits
 
-__all__ = ["Node", "parse_json"]
+__all__ = ["Node", "object_cost", "parse_json"]
 
 
-def parse_json(data: bytes, path: str) -> Any:
+_COSTS = ((b"{", 184), (b"[", 100), (b",", 40), (b":", 40), (b'"', 25))
+"""Bytes of the Python objects that each such character may stand for; more for lists, which take time beside memory."""
+
+
+def object_cost(data: bytes) -> int:
+    """About how many bytes of memory the objects of a JSON text take, with its copies as text; rather more."""
+    copies = 2 if data.isascii() else 5
+    return copies * len(data) + sum(cost * data.count(mark) for mark, cost in _COSTS)
+
+
+def parse_json(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS, stored: int | None = None) -> Any:
     """Parse a JSON text.
+
+    Parameters
+    ----------
+    stored : int, optional
+        The bytes of the file from which the text was inflated. None: the text itself is stored.
 
     Raises
     ------
     CorruptMetadataError
         It is not strict JSON. ``offset`` is the byte, where it is known.
+    LimitExceededError
+        Its objects take more memory than the limit ``expansion`` allows.
     """
+    stored = len(data) if stored is None else stored
+    if (cost := object_cost(data)) > limits.budget(stored):
+        what = f"about {cost} bytes of JSON values from {stored} bytes"
+        raise limits.exceeded("expansion", what, path=path)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tableformats.plugin import Bounds, Field, arrow_type, partition_members
+from tableformats.plugin import Bounds, CorruptMetadataError, Field, arrow_type, partition_members
 
 from ..avro.container import ELEMENT, AvroColumns, Want, read_columns
 from ..manifests.entries import (
@@ -222,6 +222,8 @@ def _offsets(raw: AvroColumns, path: tuple[int, ...]) -> pa.Array:
 def _map_column(raw: AvroColumns, name: str) -> pa.Array:
     field_id, key, value = _MAPS[name]
     keys, values = raw[(DATA_FILE_ID, field_id, key)], raw[(DATA_FILE_ID, field_id, value)]
+    if keys.null_count:
+        raise CorruptMetadataError("a key of a map is null", path=raw.source, field=name)
     items = values.bytes_array(pa.binary()) if name in _BOUNDS else values.int_array()
     return pa.MapArray.from_arrays(_offsets(raw, (DATA_FILE_ID, field_id)), keys.int_array(pa.int32()), items)
 

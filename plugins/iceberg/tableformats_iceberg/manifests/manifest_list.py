@@ -39,6 +39,10 @@ __all__ = ["DATA", "DELETES", "Manifest", "ManifestList", "manifest_list_of_path
 
 DATA, DELETES = 0, 1
 UNKNOWN = -1
+_MANIFEST_BYTES = 2048
+"""What a manifest takes while a snapshot is planned."""
+_MOST_REPEATED = 100
+"""A commit may add a manifest a second time. No writer does so very often."""
 
 _COUNTS = {
     504: ("added_files_count", "added_data_files_count"),
@@ -315,12 +319,14 @@ def parse_manifest_list(data: bytes | memoryview, path: str, limits: Limits = DE
         See :func:`tableformats_iceberg.avro.container.read_columns`.
     """
     columns = read_columns(data, _WANTS, (), path, limits=limits)
+    _check_count(columns, len(data), path, limits)
     if columns[(519,)].valid.any():
         raise UnsupportedFeatureError(
             "the manifests are encrypted", path=path, field="key_metadata", hint="Encrypted tables are not read yet"
         )
     paths = columns.strings((500,), "manifest_path")
     columns.required((500,), "manifest_path")
+    _check_repetition(paths, path)
     length = columns.required((501,), "manifest_length").values
     spec_id = columns.required((502,), "partition_spec_id").values
     content, sequence, least = columns[(517,)].integers(DATA), columns[(515,)].integers(0), columns[(516,)].integers(0)
@@ -336,6 +342,21 @@ def parse_manifest_list(data: bytes | memoryview, path: str, limits: Limits = DE
     # In the order of the fields of Manifest.
     rows = zip(paths.to_pylist(), *described, added_by, *counted, first_row_id, strict=True)
     return ManifestList(list(map(Manifest._make, rows)), columns, len(data))
+
+
+def _check_count(columns: AvroColumns, stored: int, path: str, limits: Limits) -> None:
+    """Raise LimitExceededError where the manifests, as Python values, take more than a file of that size may become."""
+    if columns.rows * _MANIFEST_BYTES > limits.budget(stored):
+        what = f"{columns.rows} manifests of a manifest list from {stored} bytes"
+        raise limits.exceeded("expansion", what, path=path)
+
+
+def _check_repetition(paths: pa.Array, path: str) -> None:
+    """A manifest that stands very often in a list would be read very often."""
+    if len(paths) > _MOST_REPEATED:
+        most = pc.max(pc.struct_field(pc.value_counts(paths), "counts")).as_py()
+        if most > _MOST_REPEATED:
+            raise CorruptMetadataError(f"the list names one manifest {most} times", path=path, field="manifest_path")
 
 
 def manifest_list_of_paths(paths: Sequence[str]) -> ManifestList:

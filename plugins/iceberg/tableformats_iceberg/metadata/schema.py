@@ -261,24 +261,52 @@ def parse_name_mapping(properties: dict[str, str], path: str, limits: Limits = D
     text = properties.get(NAME_MAPPING_PROPERTY)
     if not text:
         return NameMapping(by="id")
-    value = parse_json(text.encode(), path)
-    names: dict[str, int] = {}
-    _collect(Node({"fields": value}, path, NAME_MAPPING_PROPERTY, limits), [""], names, 0)
-    return NameMapping(by="id", names=names)
+    data = text.encode()
+    collector = _NameCollector(limits.budget(len(data)))
+    collector.add(Node({"fields": parse_json(data, path, limits)}, path, NAME_MAPPING_PROPERTY, limits), [""], 0)
+    return NameMapping(by="id", names=collector.names)
 
 
-def _collect(node: Node, prefixes: list[str], names: dict[str, int], depth: int) -> None:
-    """Add the field id of each dotted name below ``node`` to ``names``."""
+_NAME_BYTES = 160
+"""What a dotted name takes beside its characters, as text and in a dictionary."""
+
+
+class _NameCollector:
+    """Collects the dotted names of a mapping. A name below fields of several names stands for one path by each.
+
+    So a few names can stand for very many. What they will take is charged to ``budget`` (bytes) before they are made.
+    """
+
+    def __init__(self, budget: int) -> None:
+        self.names: dict[str, int] = {}
+        self._left = budget
+
+    def add(self, node: Node, prefixes: list[str], depth: int) -> None:
+        """Add the field id of each dotted name below ``node`` to :attr:`names`."""
+        _check_nesting(node, depth)
+        for child in node.items("fields"):
+            last_names = child.mapping().get("names") or []
+            if not isinstance(last_names, list) or not all(isinstance(name, str) for name in last_names):
+                child.fail("the names of a mapped field are no strings")
+            self._charge(child, prefixes, last_names)
+            full = [prefix + name for prefix in prefixes for name in last_names]
+            field_id = child.optional_integer("field-id", 32)
+            if field_id is not None:
+                self.names.update(dict.fromkeys(full, field_id))
+            if "fields" in child:
+                self.add(child, [f"{name}." for name in full], depth + 1)
+
+    def _charge(self, child: Node, prefixes: list[str], last_names: list[str]) -> None:
+        count = len(prefixes) * len(last_names)
+        found = len(self.names) + count
+        path, field = child.path, NAME_MAPPING_PROPERTY
+        child.limits.check("fields", found, "names or more of a name mapping", path=path, field=field)
+        characters = len(last_names) * sum(map(len, prefixes)) + len(prefixes) * sum(map(len, last_names))
+        self._left -= _NAME_BYTES * count + 2 * characters
+        if self._left < 0:
+            what = f"{count} names of {characters} characters of a name mapping"
+            raise child.limits.exceeded("expansion", what, path=path, field=field)
+
+
+def _check_nesting(node: Node, depth: int) -> None:
     node.limits.check("nesting", depth, "levels or more of a name mapping", path=node.path, field=node.field)
-    for child in node.items("fields"):
-        last_names = child.mapping().get("names") or []
-        if not isinstance(last_names, list) or not all(isinstance(name, str) for name in last_names):
-            child.fail("the names of a mapped field are no strings")
-        full = [prefix + name for prefix in prefixes for name in last_names]
-        field_id = child.optional_integer("field-id", 32)
-        found = len(names) + len(full)
-        node.limits.check("fields", found, "names or more of a name mapping", path=node.path, field=node.field)
-        if field_id is not None:
-            names.update(dict.fromkeys(full, field_id))
-        if "fields" in child:
-            _collect(child, [f"{name}." for name in full], names, depth + 1)

@@ -17,9 +17,12 @@ from tableformats.plugin import (
     CorruptMetadataError,
     Field,
     Limits,
+    ListType,
+    MapType,
     PartitionField,
     PartitionSpec,
     Schema,
+    StructType,
     TableNotFoundError,
     Transform,
     Type,
@@ -142,7 +145,7 @@ def read_metadata(storage: Storage, path: str) -> TableMetadata:
     UnsupportedFeatureError
         The table has a newer format version, is encrypted, or has an unknown type.
     LimitExceededError
-        The limits ``metadata_bytes``, ``inflated_bytes``, ``nesting`` and ``fields``.
+        The limits ``metadata_bytes``, ``inflated_bytes``, ``expansion``, ``nesting`` and ``fields``.
     """
     try:
         data = storage.read_bytes(path)
@@ -153,7 +156,7 @@ def read_metadata(storage: Storage, path: str) -> TableMetadata:
 
 def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
     """Parse the content of a metadata file. Raises as :func:`read_metadata` does."""
-    node = Node(parse_json(_plain(data, path, limits), path), path, limits=limits)
+    node = Node(parse_json(_plain(data, path, limits), path, limits, len(data)), path, limits=limits)
     version = node.integer("format-version", 32)
     if version > NEWEST_VERSION:
         raise UnsupportedFeatureError(
@@ -197,9 +200,9 @@ def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> T
 def _plain(data: bytes, path: str, limits: Limits) -> bytes:
     """The content of a metadata file, inflated if it is compressed."""
     if data[:2] == b"\x1f\x8b":
-        return bytes(inflated("gzip", memoryview(data), limits, path, 0))
+        return bytes(inflated("gzip", memoryview(data), limits, path, 0, len(data)))
     if data[:4] == b"\x28\xb5\x2f\xfd":
-        return bytes(inflated("zstandard", memoryview(data), limits, path, 0))
+        return bytes(inflated("zstandard", memoryview(data), limits, path, 0, len(data)))
     if not data:
         raise CorruptMetadataError("the metadata file is empty", path=path, offset=0)
     return data
@@ -276,7 +279,7 @@ def _spec_fields(node: Node, key: str, schemas: list[Schema]) -> tuple[Partition
                 child.text("name"),
                 sources[0],
                 transform,
-                _result_type(transform, sources[0], schemas),
+                _result_type(transform, sources[0], schemas, child),
             )
         )
     if len({f.id for f in fields}) != len(fields):
@@ -291,11 +294,15 @@ def _source_ids(node: Node) -> list[int]:
     return ids
 
 
-def _result_type(transform: Transform, source_id: int, schemas: list[Schema]) -> Type:
+def _result_type(transform: Transform, source_id: int, schemas: list[Schema], node: Node) -> Type:
     """The type of the partition values. Values of a column that is in no schema any more stay bytes."""
     for schema in schemas:
         source = schema.find_id(source_id)
         if source is not None:
+            if isinstance(source.type, (StructType, ListType, MapType)):
+                if transform.name in ("void", "unknown"):
+                    return primitive("binary")  # such values are never used
+                node.fail(f"a table cannot be partitioned by a column of the type {str(source.type)[:100]}")
             return transform.result_type(source.type)
     return transform.result_type(primitive("binary"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from ....errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from ....runtime.boundary import lets_through, passes_boundary
 from .column_tree import FileNode, Selection
 
 __all__ = [
@@ -141,9 +143,31 @@ class DataFile(ABC):
 _LACKING = {"encrypt": "encrypted data files", "Logical type": "the file's Parquet logical types"}
 
 
+_EXPECTED = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError, zlib.error)
+"""What Arrow, and Python over what Arrow gives, raise for damaged bytes."""
+_CLAIMED = re.compile(r"(?:malloc|realloc) of size (-?\d+) failed")
+_MOST_CLAIMED = 1 << 31
+"""No page has more bytes, so a larger allocation is a claim of damaged bytes and no lack of memory."""
+
+
+def _says_nothing_of_bytes(error: Exception) -> bool:
+    """Whether the machine, and not the file, is at fault."""
+    if isinstance(error, MemoryError):
+        claimed = _CLAIMED.search(str(error))
+        return claimed is None or 0 <= int(claimed.group(1)) < _MOST_CLAIMED
+    if isinstance(error, OSError):
+        return error.errno is not None  # Arrow's own have none
+    if isinstance(error, _EXPECTED):
+        return False
+    return passes_boundary(error) or lets_through()
+
+
 @contextmanager
 def typed_errors(path: str) -> Iterator[None]:
-    """Raise whatever Arrow raises over the bytes of ``path`` in this block as a typed error."""
+    """Raise what readers raise over the bytes of ``path`` in this block as a typed error.
+
+    Errors of the operating system, and memory that cannot be had, pass: they say nothing of the file.
+    """
     try:
         yield
     except TableFormatsError:
@@ -152,7 +176,9 @@ def typed_errors(path: str) -> Iterator[None]:
         raise UnsupportedFeatureError(
             f"Arrow cannot read the file: {error}", path=path, field=str(error), hint="Rewrite the file"
         ) from error
-    except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError, zlib.error) as error:
+    except Exception as error:
+        if _says_nothing_of_bytes(error):
+            raise
         # Arrow raises the same error type for damage and for missing features; only its message tells them apart.
         lacking = next((feature for words, feature in _LACKING.items() if words in str(error)), None)
         if lacking is not None:

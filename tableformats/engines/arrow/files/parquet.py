@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ....errors import CorruptMetadataError
+from ....io.parquet_chunks import RowGroups
 from ....io.stores.remote_source import RemoteSource
-from ....limits import Limits
+from ....limits import FOOTER_ITEMS, Limits
 from ....runtime.threads import runs
 from ..values.calendars import OldCalendars
 from ..values.casts import without_views
@@ -41,6 +42,12 @@ class ParquetFile(DataFile):
         self._metadata = file.metadata
         self.root = file_tree(file.schema_arrow, b"PARQUET:field_id", path, limits)
         self.num_rows = self._metadata.num_rows
+        groups = map(self._metadata.row_group, range(self._metadata.num_row_groups))
+        if any(group.num_columns != len(file.schema) for group in groups):
+            raise CorruptMetadataError(
+                "a row group of the file does not have the columns of its schema", path=path, hint="Restore the file"
+            )
+        self._groups = RowGroups(source, self._metadata, path)
         if self.root.leaves.stop != len(file.schema):
             raise CorruptMetadataError(
                 "the Arrow schema in the file does not describe its columns", path=path, hint="Rewrite the file"
@@ -55,8 +62,9 @@ class ParquetFile(DataFile):
         with typed_errors(self.path):
             for number in range(self._metadata.num_row_groups):
                 group = self._metadata.row_group(number)
-                if self.byte_range == WHOLE_FILE or self.byte_range.contains(_middle(group)):
-                    weight = sum(group.column(leaf).total_compressed_size for leaf in selection.leaves)
+                chunk_of = self._groups.chunk_of(number)
+                if self.byte_range == WHOLE_FILE or self.byte_range.contains(_middle(group.num_columns, chunk_of)):
+                    weight = sum(chunk_of(leaf).total_compressed_size for leaf in selection.leaves)
                     found.append(FilePart(first, group.num_rows, max(weight, 0), (number,)))
                 first += group.num_rows
         if first != self.num_rows:
@@ -112,18 +120,17 @@ class ParquetFile(DataFile):
     def _chunks(self, part: FilePart, selection: Selection) -> Iterator[tuple[int, int]]:
         """The offset and length of the column chunks of a part."""
         for number in part.row_groups:
-            group = self._metadata.row_group(number)
-            for column in map(group.column, selection.leaves):
+            for column in map(self._groups.chunk_of(number), selection.leaves):
                 offsets = (column.dictionary_page_offset, column.data_page_offset)
                 yield min((offset for offset in offsets if offset), default=-1), column.total_compressed_size
 
     def _batch_rows(self, number: int, selection: Selection) -> int:
         """The rows of a batch, by the bytes that the row group's values have before compression."""
-        group = self._metadata.row_group(number)
-        size = sum(group.column(leaf).total_uncompressed_size for leaf in selection.leaves)
-        if size <= _BATCH_BYTES or group.num_rows <= 0:
+        num_rows, chunk_of = self._metadata.row_group(number).num_rows, self._groups.chunk_of(number)
+        size = sum(chunk_of(leaf).total_uncompressed_size for leaf in selection.leaves)
+        if size <= _BATCH_BYTES or num_rows <= 0:
             return BATCH_ROWS
-        return max(1, min(BATCH_ROWS, group.num_rows * _BATCH_BYTES // size))
+        return max(1, min(BATCH_ROWS, num_rows * _BATCH_BYTES // size))
 
 
 def _open(source: pa.NativeFile, metadata: Any = None, piece: int = 0, is_buffered: bool = False) -> pq.ParquetFile:
@@ -141,6 +148,7 @@ def _open(source: pa.NativeFile, metadata: Any = None, piece: int = 0, is_buffer
         source,
         metadata=metadata,
         coerce_int96_timestamp_unit="us",
+        thrift_container_size_limit=FOOTER_ITEMS,
         pre_buffer=not piece and not is_buffered,
         buffer_size=piece,
     )
@@ -154,14 +162,14 @@ def _joined(run: list[FilePart]) -> FilePart:
     return FilePart(run[0].first, sum(part.num_rows for part in run), weight, numbers)
 
 
-def _middle(group: Any) -> int:
+def _middle(num_columns: int, chunk_of: Callable[[int], Any]) -> int:
     """The offset of the middle of a Parquet row group, as parquet-java computes it.
 
     A damaged footer gives every task of the file the same answer, so each row group still belongs to one task.
     """
-    if not group.num_columns:
+    if not num_columns:
         return 0
-    columns = [group.column(i) for i in range(group.num_columns)]
+    columns = [chunk_of(i) for i in range(num_columns)]
     first = columns[0]
     start = first.data_page_offset
     if first.dictionary_page_offset is not None and 0 < first.dictionary_page_offset < start:

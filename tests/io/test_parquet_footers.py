@@ -12,8 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tableformats_delta.checkpoints._thrift import check_chunks, read_struct
-from tableformats_delta.checkpoints.parquet_footers import _leaves, _Struct, has_sound_chunks
+
+from tableformats.errors import LimitExceededError
+from tableformats.io._thrift import check_chunks, codecs_of, read_struct
+from tableformats.io.parquet_chunks import check_pages
+from tableformats.io.parquet_footers import _leaves, _Struct, has_sound_chunks
+from tableformats.limits import Limits
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -104,6 +108,7 @@ def _looked_at(stored: bytes, start: int) -> str:
     for number in range(footer.num_row_groups):
         for place in range(footer.num_columns):
             try:
+                assert footer.row_group(number).column(place).compression
                 found = footer.row_group(number).column(place).statistics
                 if found is not None and found.has_min_max:
                     found.min, found.max  # noqa: B018
@@ -150,6 +155,9 @@ def _chunk(chunk: dict[int, tuple[int, Any]], leaf: tuple[int, int, int, int]) -
     if 8 in chunk or chunk.get(3, (0, None))[0] != 12:
         return False
     column = chunk[3][1]
+    codec, number = column.get(4, (5, 0))
+    if codec != 5 or not 0 <= number <= 7:
+        return False
     if 17 in column or column.get(1) != (5, kind) or any(column.get(key, (12, {}))[0] != 12 for key in (12, 16)):
         return False
     bounds, sizes = column.get(12, (12, {}))[1], column.get(16, (12, {}))[1]
@@ -281,3 +289,29 @@ def test_the_greatest_numbers() -> None:
     assert read_struct(b"\x16" + b"\xff" * 9 + b"\x01\0") == {1: (6, -(2**63))}
     assert read_struct(b"\x16\xfe" + b"\xff" * 8 + b"\x01\0") == {1: (6, 2**63 - 1)}
     assert read_struct(b"\x06\xfe\xff\x03\x02\0") == {32767: (6, 1)}
+
+
+@pytest.mark.parametrize("codec", ["none", "snappy", "gzip", "zstd", "brotli", "lz4"])
+def test_codecs(codec: str) -> None:
+    numbers = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6, "lz4": 7}
+    assert codecs_of(footer_of(written(compression=codec))) == 1 << numbers[codec]
+
+
+def test_heads_of_pages_are_counted() -> None:
+    """What the heads say is what the pages become."""
+    table = pa.table({"s": ["x" * 5000, "y" * 7000] * 20})
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", use_dictionary=False)
+    source = pa.BufferReader(sink.getvalue())
+    metadata = pq.read_metadata(source)
+    claimed = metadata.row_group(0).column(0).total_uncompressed_size
+    assert 20 * 12_000 < claimed < 21 * 12_000
+    check_pages(source, metadata, "p", Limits())
+    big = pa.table({"s": [" " * (60 << 20)]})
+    sink = pa.BufferOutputStream()
+    pq.write_table(big, sink, compression="zstd", use_dictionary=False)
+    source = pa.BufferReader(sink.getvalue())
+    with pytest.raises(LimitExceededError, match="expansion") as caught:
+        check_pages(source, pq.read_metadata(source), "p", Limits())
+    assert caught.value.path == "p"
+    check_pages(source, pq.read_metadata(source), "p", Limits(expansion=300))

@@ -7,18 +7,20 @@ Sources: parquet.thrift (FileMetaData and below); Thrift specification, "Thrift 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ._thrift import check_chunks, read_struct
 
-__all__ = ["has_sound_chunks"]
+__all__ = ["chunks_of", "has_sound_chunks"]
 
 # Types of the compact protocol.
-_I32, _LIST, _STRUCT = 5, 9, 12
+_I32, _I64, _LIST, _STRUCT = 5, 6, 9, 12
 _SCHEMA = 2
 """The field of FileMetaData that holds the schema."""
+_ROW_GROUPS = 4
 
 _REQUIRED, _OPTIONAL, _REPEATED = range(3)
 _FIXED = 7
@@ -46,6 +48,24 @@ def has_sound_chunks(footer: bytes) -> bool:
     except (IndexError, ValueError, OverflowError):
         return False
     return True
+
+
+def chunks_of(footer: bytes) -> Iterator[list[tuple[int, int | None, int, int, int]]]:
+    """The column chunks of each row group, also of a footer that is not sound.
+
+    Yields
+    ------
+    list of (offset of the data pages, of the dictionary page if there is one, compressed bytes, uncompressed bytes,
+    codec)
+
+    Raises
+    ------
+    ValueError
+        The footer is malformed, or a chunk lacks one of these.
+    """
+    for group in _Struct(read_struct(footer, only=_ROW_GROUPS)).list(_ROW_GROUPS, _STRUCT):
+        columns = (chunk.one(3, _STRUCT) for chunk in group.list(1, _STRUCT))
+        yield [(c.one(9, _I64), c.optional(11, _I64), c.one(7, _I64), c.one(6, _I64), c.one(4, _I32)) for c in columns]
 
 
 def _leaves(schema: list[_Struct]) -> list[tuple[int, int, int, int]]:
@@ -91,6 +111,10 @@ class _Struct:
         if found != kind or value is None:
             raise ValueError("a field is missing, or of another type")
         return _Struct(value) if isinstance(value, dict) else value
+
+    def optional(self, key: int, kind: int) -> Any:
+        """The value of a field; None where it is absent. Raises ValueError."""
+        return self.one(key, kind) if key in self._fields else None
 
     def list(self, key: int, kind: int) -> list[Any]:
         """The items of a list whose items have type ``kind``. Raises ValueError."""

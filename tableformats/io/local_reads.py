@@ -1,0 +1,69 @@
+"""Open local files for reading: regular files only.
+
+A table may name any path. To open a pipe waits for a writer that never comes, a device never ends, and a directory has
+no bytes. So what is no regular file is refused before it is opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from ..errors import CorruptMetadataError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["open_local"]
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFDIR: "a directory",
+}
+_NO_PATHS = {
+    errno.ELOOP: "its symbolic links go round in a circle",
+    errno.ENAMETOOLONG: "the path is longer than the file system allows",
+    errno.EINVAL: "the file system does not allow the path",
+    errno.EILSEQ: "the file system does not allow the path",
+}
+"""What the path itself, and no fault of the machine, makes of opening it."""
+
+
+def open_local(path: str) -> pa.NativeFile:
+    """A random-access file over an absolute local path.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    CorruptMetadataError
+        The path names what is no regular file, or cannot name a file.
+    OSError
+        The operating system refuses.
+    """
+    from pyarrow import fs
+
+    try:
+        mode = os.stat(path).st_mode
+    except NotADirectoryError:
+        raise FileNotFoundError(errno.ENOENT, "There is no such file", path) from None
+    except OSError as error:
+        if error.errno not in _NO_PATHS:
+            raise
+        raise _refused(f"a path leads to no file: {_NO_PATHS[error.errno]}", path) from error
+    except ValueError as error:  # NUL, or a lone surrogate that the file system cannot encode
+        raise _refused("a path leads to no file: the file system does not allow it", path) from error
+    if not stat.S_ISREG(mode):
+        raise _refused(f"a path leads to {_KINDS.get(stat.S_IFMT(mode), 'no file')}, not to a regular file", path)
+    return fs.LocalFileSystem().open_input_file(path)
+
+
+def _refused(message: str, path: str) -> CorruptMetadataError:
+    return CorruptMetadataError(
+        message, path=path, hint="Tables consist of regular files: restore the one that is meant"
+    )
