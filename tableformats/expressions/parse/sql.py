@@ -10,6 +10,8 @@ Source: Spark's ``SqlBaseParser.g4`` (booleanExpression, predicate, valueExpress
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from ...errors import InvalidPredicateError
 from ...schema import Type
@@ -20,7 +22,9 @@ from .functions import call, escape_character, extract, refusal_of
 from .lexing import Token, number
 from .predicates import Operand, Row, comparison, condition_of, value_of
 
-__all__ = ["SqlParser", "parse_sql"]
+__all__ = ["SqlParser", "parse_sql", "parse_sql_value"]
+
+_Parsed = TypeVar("_Parsed")
 
 # How strongly the operators between two values bind; those of one level group to the left.
 _COMPARISON, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT = range(7)
@@ -67,11 +71,20 @@ def parse_sql(sql: str, ansi: bool = True) -> Expression:
     UnsupportedFeatureError
         It uses an operation that is not supported. The message quotes it.
     """
+    return _guarded(SqlParser(sql, ansi).filter)
+
+
+def parse_sql_value(sql: str, ansi: bool = True) -> Value:
+    """The unbound value of an expression, such as that of a generated column. Errors are those of :func:`parse_sql`."""
+    return _guarded(SqlParser(sql, ansi).single_value)
+
+
+def _guarded(parse: Callable[[], _Parsed]) -> _Parsed:
     try:
-        return SqlParser(sql, ansi).filter()
+        return parse()
     except RecursionError:
         raise InvalidPredicateError(
-            "the filter nests too deeply to parse", hint="Write it with flat AND, OR and IN."
+            "the expression nests too deeply to parse", hint="Write it with flat AND, OR and IN."
         ) from None
 
 
@@ -89,11 +102,24 @@ class SqlParser(Cursor):
             raise InvalidPredicateError("the filter is empty", hint="Leave it out to read everything.")
         if self._begins_statement():
             raise self.invalid(f"{first.text} begins a statement, not a condition", first)
+        found = self._whole()
+        with self.located(first):
+            return condition_of(found)
+
+    def single_value(self) -> Value:
+        """The whole text as one value."""
+        first = self.next
+        if first.kind == "end":
+            raise InvalidPredicateError("the expression is empty")
+        found = self._whole()
+        with self.located(first):
+            return value_of(found)
+
+    def _whole(self) -> Operand:
         found = self.condition()
         if self.next.kind != "end":
             self.fail_here()
-        with self.located(first):
-            return condition_of(found)
+        return found
 
     def _begins_statement(self) -> bool:
         """Whether a statement's word stands before another word, as it does not where it names a column."""
