@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from .planning.tasks import ScanTask
     from .plugin.partitions import PartitionField
     from .plugin.report import ScanReport
-    from .plugin.write import Commit
+    from .plugin.writing.transaction import Commit
     from .table.changes import Changes
     from .table.scan import Scan, ScanPlan
 
@@ -122,7 +122,7 @@ __all__ = [
 # What `import tableformats` does not load: NumPy, pyarrow and Spark come with the first table.
 _LOADED_WHEN_USED = {
     "Changes": ".table.changes",
-    "Commit": ".plugin.write",
+    "Commit": ".plugin.writing.transaction",
     "Inspector": ".inspect.tables",
     "MetadataCache": ".cache.metadata_cache",
     "PartitionField": ".plugin.partitions",

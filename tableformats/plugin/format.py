@@ -15,7 +15,8 @@ from ..io.storage import Storage
 from ..runtime.boundary import guarded_methods
 from .changes import FormatChanges
 from .snapshot import FormatSnapshot
-from .write import FormatAppend
+from .writing.table_change import CreateRequest
+from .writing.transaction import FormatTransaction
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -159,20 +160,22 @@ class FormatTable(ABC):
             hint="table.changes(starting, ending) gives what every version inserted and deleted",
         )
 
-    def append(self) -> FormatAppend:
-        """An append to the current version. A format that is only read does not override this.
+    def begin(self, branch: str | None = None) -> FormatTransaction:
+        """A transaction upon the current version. A format that is only read does not override this.
+
+        Parameters
+        ----------
+        branch : str, optional
+            Commit to this branch, where the format has branches. None: to the main one.
 
         Raises
         ------
         UnsupportedFeatureError
-            The format is only read, which is the default; or the table has a feature that is not honoured (``field``).
+            The format is only read, which is the default, or has no branches (``field``).
+        SnapshotNotFoundError
+            There is no such branch.
         """
-        raise UnsupportedFeatureError(
-            f"{self.format} tables are only read",
-            path=self.location,
-            field="append",
-            hint="Nothing was written; write the table with another library",
-        )
+        raise _only_read(self.format, self.location, "write")
 
 
 class TableFormat(ABC):
@@ -219,6 +222,31 @@ class TableFormat(ABC):
         CorruptMetadataError, UnsupportedFeatureError
             There is a table that cannot be read.
         """
+
+    def create(self, storage: Storage, options: OpenOptions, request: CreateRequest) -> FormatTransaction:
+        """A transaction that creates a table at ``storage.root`` when it is committed. Nothing is written before.
+
+        Its version is -1, or with ``request.replace`` that of the table that is there. If another writer creates a
+        table first, the commit is in conflict. A format that creates no tables does not override this.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format is only read, which is the default; or a type, a transform or a property is not written
+            (``field``).
+        ConstraintViolationError
+            The request contradicts itself, such as a partition column that is no column.
+        """
+        raise _only_read(self.name, storage.root, "create")
+
+
+def _only_read(name: str, path: str, field: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"{name} tables are only read",
+        path=path,
+        field=field,
+        hint="Nothing was written; write the table with another library",
+    )
 
 
 def utc_datetime(timestamp_ms: int) -> dt.datetime:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..io.storage import Storage
     from ..plugin.format import FormatTable
     from ..plugin.snapshot import FormatSnapshot
-    from ..plugin.write import FormatAppend
+    from ..plugin.writing.transaction import FormatTransaction
     from ..schema import Schema
     from .changes import Changes
     from .origin import CatalogOrigin
@@ -406,10 +406,10 @@ class Table(Portable, ScanVerbs, WriteVerbs, SnapshotChecks):
     def _checked_snapshot(self) -> Snapshot:
         return self.snapshot()
 
-    def _begin_append(self) -> FormatAppend:
+    def _begin(self, branch: str | None = None) -> FormatTransaction:
         if self._origin is not None:
             self._origin.check_writable()
-        return self._opened.append()
+        return self._opened.begin(branch)
 
     @property
     def inspect(self) -> Inspector:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-from ..errors import CommitConflictError, UnsupportedFeatureError
 
 if TYPE_CHECKING:
     from ..io.storage import Storage
-    from ..plugin.write import Commit, FormatAppend
+    from ..plugin.writing.transaction import Commit, FormatTransaction
 
 __all__ = ["WriteVerbs"]
 
@@ -20,8 +19,8 @@ class WriteVerbs(ABC):
     storage: Storage
 
     @abstractmethod
-    def _begin_append(self) -> FormatAppend:
-        """An append to the current version."""
+    def _begin(self, branch: str | None = None) -> FormatTransaction:
+        """A transaction upon the current version."""
 
     def append(self, data: Any, *, tries: int = 100, timeout: float = 120.0) -> Commit:
         """Add rows, in one commit.
@@ -57,25 +56,26 @@ class WriteVerbs(ABC):
         >>> tf.open_table("events").append(pa.table({"id": [7], "day": [2]})).metrics["added_rows"]
         1
         """
-        from ..engines.arrow.writing.data_files import FileOptions, FileWriter
+        from ..engines.arrow.writing.data_files import FileWriter
         from ..engines.arrow.writing.rows import reader_of, rows_of_table
-        from ..plugin.write import Commit
-        from ..write.commit_loop import CommitOptions, commit_append
+        from ..plugin.writing.table_change import TableChange
+        from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
+        from ..write.transaction import commit
 
         options = CommitOptions(tries, timeout)
         reader = reader_of(data)
-        append = self._begin_append()
-        writer = FileWriter(self.storage, append, FileOptions())
+        transaction = self._begin()
+        change = TableChange("append")
+        transaction.check(change)
+        writer = FileWriter(self.storage, transaction.target)
         try:
-            files = writer.write(rows_of_table(reader, append.schema))
+            change = replace(change, added=writer.write(rows_of_table(reader, transaction.target.schema)))
         except BaseException:
             writer.discard()
             raise
-        if not files.num_rows:
-            return Commit(append.version, append.operation, attempts=0)
         try:
-            return commit_append(append, files, options)
-        except (CommitConflictError, UnsupportedFeatureError):
-            # Certainly nothing was committed. After any other error the files are kept: a commit may name them.
+            return commit(transaction, change, options)
+        except CERTAINLY_LOST:
+            # After any other error the files are kept: a commit may name them.
             writer.discard()
             raise

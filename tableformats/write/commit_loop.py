@@ -1,24 +1,30 @@
-"""Commit an append: try, and after a lost race look what the winner did and try again.
+"""Commit a change: try, and after a lost race look what the winners did and try again upon their version.
 
-Data files are deleted only when the commit has certainly lost. After an unknown outcome they are kept, because the
-commit that names them may be in the log.
+Nothing here deletes data files. Whoever wrote them does so after an error that says that nothing was committed:
+:data:`CERTAINLY_LOST`. After an unknown outcome they are kept, because the commit that names them may be in the log.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import time
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ..errors import CommitConflictError, CommitUnknownError
+from ..errors import CommitConflictError, CommitUnknownError, ConstraintViolationError, UnsupportedFeatureError
 from ..io.stores.base import PutOutcome
-from ..plugin.write import Commit, FormatAppend
+from ..plugin.writing.table_change import CommittedChange, TableChange
+from ..plugin.writing.transaction import Commit, FormatTransaction
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["CERTAINLY_LOST", "CommitOptions", "commit_change", "commit_of"]
 
-__all__ = ["CommitOptions", "commit_append"]
+CERTAINLY_LOST = (CommitConflictError, UnsupportedFeatureError, ConstraintViolationError)
+"""After these errors of :func:`commit_change` certainly nothing was committed."""
+
+ConflictFinder = Callable[[TableChange, CommittedChange], "str | None"]
+"""Says what of a winner is in conflict with a change; None: nothing."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,21 @@ class CommitOptions:
                 raise ValueError(f"{name} must be a number of seconds, not {value!r}")
 
 
-def commit_append(append: FormatAppend, files: pa.Table, options: CommitOptions) -> Commit:
-    """Commit written files.
+def commit_change(
+    transaction: FormatTransaction, change: TableChange, options: CommitOptions, find_conflict: ConflictFinder
+) -> tuple[TableChange, int]:
+    """Commit a change.
+
+    Returns
+    -------
+    change : TableChange
+        As it was committed: what it became upon the last version.
+    attempts : int
 
     Raises
     ------
     CommitConflictError
-        Another writer changed what the append depends on, or won every race within the options. Nothing was committed.
+        Another writer changed what the change depends on, or won every race within the options. Nothing was committed.
     CommitUnknownError
         Nobody can say whether the commit landed.
     UnsupportedFeatureError
@@ -64,26 +78,54 @@ def commit_append(append: FormatAppend, files: pa.Table, options: CommitOptions)
     end = time.monotonic() + options.seconds
     wait = options.first_wait
     for attempt in range(1, options.tries + 1):
-        outcome = append.try_commit(files)
+        outcome = transaction.try_commit(change)
         if outcome is PutOutcome.WON:
-            return Commit(append.version, append.operation, _metrics(files), attempt)
+            _keep_up(transaction)
+            return change, attempt
         if outcome is PutOutcome.UNKNOWN:
-            raise CommitUnknownError(f"nobody can say whether version {append.version + 1} is this commit")
+            raise CommitUnknownError(f"nobody can say whether version {transaction.version + 1} is this commit")
         if attempt == options.tries or time.monotonic() >= end:
             break
         time.sleep(random.uniform(0, wait))
         wait = min(2 * wait, options.longest_wait)
-        append.rebase()
+        for winner in transaction.winners():
+            reason = find_conflict(change, winner)
+            if reason is not None:
+                raise CommitConflictError(f"version {winner.version} of another writer is in conflict: {reason}")
+        change = transaction.rebase(change)
     raise CommitConflictError(
         f"other writers won {attempt} races for the next version",
         hint="Nothing was committed: try again, or raise the options tries and seconds",
     )
 
 
-def _metrics(files: pa.Table) -> dict[str, int]:
+def commit_of(transaction: FormatTransaction, change: TableChange, attempts: int, **more: int) -> Commit:
+    """What is said of a change that was committed, or of one without anything to commit (0 attempts)."""
+    metrics = {**_totals("added", change), **_totals("removed", change), **more}
+    now = dt.datetime.now(dt.timezone.utc) if attempts else None
+    return Commit(transaction.version, transaction.operation_name(change), metrics, attempts, now)
+
+
+def _keep_up(transaction: FormatTransaction) -> None:
+    try:
+        transaction.after_commit()
+    except Exception as error:  # the commit stands, whatever happens to the upkeep of the log
+        warnings.warn(
+            f"version {transaction.version} is committed, but upkeep of the metadata failed: {error}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def _totals(side: str, change: TableChange) -> dict[str, int]:
     import pyarrow.compute as pc
 
-    def total(name: str) -> int:
-        return int(pc.sum(files.column(name)).as_py() or 0)
-
-    return {"added_files": files.num_rows, "added_rows": total("record_count"), "added_bytes": total("size_bytes")}
+    files = getattr(change, side)
+    if files is None:
+        return {}
+    rows = files.column("record_count") if side == "added" else change.removed_counts
+    found = {f"{side}_files": files.num_rows}
+    if rows is not None and not rows.null_count:
+        found[f"{side}_rows"] = int(pc.sum(rows).as_py() or 0)
+    found[f"{side}_bytes"] = int(pc.sum(files.column("size_bytes")).as_py() or 0)
+    return found

@@ -284,8 +284,8 @@ PLUGINS: list[Case] = [
     ("plugin.FormatTable.update", lambda t: t.format_table.update(t.format_snapshot), MISSING, "no version"),
     ("plugin.FormatTable.versions_after", lambda t: t.format_table.versions_after(4), MISSING, "no version 4"),
     ("plugin.FormatTable.changes", lambda t: t.format_table.changes(1), UNBUILT, "bare tables"),
-    ("plugin.FormatTable.append", lambda t: t.format_table.append(), UNBUILT, "bare tables are only read"),
-    ("plugin.added_files_schema", lambda t: plugin.added_files_schema(tf.Schema(()), 5), TypeError, "not iterable"),  # type: ignore[arg-type]
+    ("plugin.FormatTable.begin", lambda t: t.format_table.begin(), UNBUILT, "bare tables are only read"),
+    ("plugin.added_files_schema", lambda t: plugin.added_files_schema(5), AttributeError, "stored"),  # type: ignore[arg-type]
     ("plugin.FormatTable.appends", lambda t: t.format_table.appends(1), UNBUILT, "bare tables"),
 ]
 
@@ -332,6 +332,11 @@ NOTHING_WRONG = {
     "plugin.StatisticsSlice.bounds_or_counts": "the parent does",
     "plugin.StatisticsSlice.rows_in_parent": "rows of its own",
     "plugin.StatisticsSlice.record_counts": "the whole does",
+    "plugin.FormatTransaction.after_commit": "does nothing",
+    "plugin.FormatTransaction.application_version": "tests/write",
+    "plugin.FormatTransaction.stage_metadata": "tests/write",
+    "plugin.TableFormat.create": "tests/write",
+    "plugin.stored_leaves": "any target",
 }
 """Public functions that refuse nothing, and why."""
 

@@ -10,7 +10,6 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tableformats_delta.format import DeltaFormat
 from tableformats_delta.write.requirements import HONOURED
-from tableformats_delta.write.texts import indexed_columns, partition_text, statistics_text
+from tableformats_delta.write.texts import indexed_leaves, partition_text, statistics_text
 
 import tableformats as tf
 from tableformats.engines.arrow.writing import data_files
-from tableformats.plugin import Field, OpenOptions, primitive
+from tableformats.plugin import Field, ListType, OpenOptions, StructType, primitive
 from tableformats.write.commit_loop import CommitOptions
 
 from ..support.delta_log import PROTOCOL, field, metadata
@@ -32,7 +31,6 @@ from ..support.golden import TABLES
 from ..support.memory_store import ROOT, MemoryStore, memory_storage
 
 LOG = "_delta_log"
-SMALL_FILES = data_files.FileOptions(target_size=8, buffer_size=1 << 14)
 ROWS = pa.table({"id": [1, 2, 3]})
 
 
@@ -137,8 +135,8 @@ def test_years_that_python_does_not_have(tmp_path: Path) -> None:
 
 
 def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = local_table(tmp_path)
-    monkeypatch.setattr(data_files, "FileOptions", lambda: SMALL_FILES)
+    table = local_table(tmp_path, configuration={"delta.targetFileSize": "8"})
+    monkeypatch.setattr(data_files, "BUFFER_BYTES", 1 << 14)
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield from ROWS.to_batches()
@@ -153,8 +151,9 @@ def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
 
 def test_many_partitions_in_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data_files, "FileOptions", lambda: replace(SMALL_FILES, target_size=1 << 10))
-    table = local_table(tmp_path, field("id", "long"), field("p", "long"), partition=("p",))
+    monkeypatch.setattr(data_files, "BUFFER_BYTES", 1 << 14)
+    small = {"delta.targetFileSize": "1kb"}
+    table = local_table(tmp_path, field("id", "long"), field("p", "long"), partition=("p",), configuration=small)
     rows = pa.table({"id": range(20_000), "p": [i % 300 for i in range(20_000)]})
     commit = table.append(pa.RecordBatchReader.from_batches(rows.schema, rows.to_batches(max_chunksize=1000)))
     assert commit.metrics["added_files"] > 300 and commit.metrics["added_rows"] == 20_000
@@ -195,11 +194,23 @@ def test_partition_values_as_the_protocol_spells_them(value: object, text: str) 
 
 
 def test_the_properties_say_which_columns_have_statistics() -> None:
-    names = [f"c{i}" for i in range(40)]
-    assert indexed_columns(names, {}) == names[:32]
-    assert indexed_columns(names, {"delta.dataSkippingNumIndexedCols": "-1"}) == names
-    assert indexed_columns(names, {"delta.dataSkippingNumIndexedCols": "2"}) == ["c0", "c1"]
-    assert indexed_columns(names, {"delta.dataSkippingStatsColumns": "`c7`, c9"}) == ["c7", "c9"]
+    struct = Field(99, "s", StructType((Field(100, "a", primitive("long")), Field(101, "b", primitive("long")))))
+    many = [(Field(i, f"c{i}", primitive("long")),) for i in range(40)]
+    listed = (
+        Field(50, "l", ListType(Field(51, "element", primitive("long")))),
+        Field(51, "element", primitive("long")),
+    )
+    leaves = [*many[:5], listed, *((struct, f) for f in struct.type.members), *many[5:]]
+
+    def names(**properties: str) -> list[str]:
+        found = indexed_leaves(leaves, {f"delta.dataSkipping{name}": value for name, value in properties.items()})
+        return [".".join(f.name for f in path) for path in found]
+
+    assert names() == [*(f"c{i}" for i in range(5)), "s.a", "s.b", *(f"c{i}" for i in range(5, 30))]
+    assert len(names(NumIndexedCols="-1")) == 42
+    assert names(NumIndexedCols="2") == ["c0", "c1"]
+    assert names(StatsColumns="`c7`, c9, s") == ["s.a", "s.b", "c7", "c9"]
+    assert names(StatsColumns="`s`.b") == ["s.b"]
 
 
 # ---- bad data ------------------------------------------------------------------------------------------------------

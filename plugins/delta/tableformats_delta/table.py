@@ -11,7 +11,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import FormatSnapshot, FormatTable, MetadataCache, SnapshotSelector, TableNotFoundError
+from tableformats.plugin import (
+    FormatSnapshot,
+    FormatTable,
+    MetadataCache,
+    SnapshotSelector,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
 
 from .log.catalog_log import with_catalog_commits
 from .log.history import CommitTimes, history_table
@@ -26,7 +33,7 @@ if TYPE_CHECKING:
     from tableformats.plugin import CatalogCommits, FileInfo, Storage
 
     from .changes.change_batches import DeltaChanges
-    from .write.append import DeltaAppend
+    from .write.transaction import DeltaTransaction
 
 __all__ = ["DeltaTable"]
 
@@ -120,11 +127,19 @@ class DeltaTable(FormatTable):
         at = partial(self._at, listing)
         return DeltaChanges(self._storage, listing, starting, at(ending), at)
 
-    def append(self) -> DeltaAppend:
-        """See :meth:`tableformats.plugin.FormatTable.append` and :func:`.write.requirements.check_append`."""
-        from .write.append import DeltaAppend
+    def begin(self, branch: str | None = None) -> DeltaTransaction:
+        """See :meth:`tableformats.plugin.FormatTable.begin`."""
+        from .write.transaction import DeltaTransaction
 
-        return DeltaAppend(lambda: self.snapshot(SnapshotSelector()), self._storage)
+        if branch is not None:
+            raise UnsupportedFeatureError("Delta tables have no branches", path=self.location, field="branch")
+        return DeltaTransaction(self._newest_after, self._storage)
+
+    def _newest_after(self, older: DeltaSnapshot | None) -> DeltaSnapshot:
+        """The newest version; given an older one, only what is new is read."""
+        found = self.snapshot(SnapshotSelector()) if older is None else self.update(older)
+        assert isinstance(found, DeltaSnapshot)
+        return found
 
     def versions_after(self, version: int | None) -> list[int]:
         """See :meth:`tableformats.plugin.FormatTable.versions_after`."""

@@ -11,12 +11,12 @@ import datetime as dt
 import decimal
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tableformats.plugin import ConstraintViolationError, Field
+from tableformats.plugin import ConstraintViolationError, Field, StructType
 
-__all__ = ["indexed_columns", "partition_text", "statistics_text"]
+__all__ = ["indexed_leaves", "partition_text", "statistics_text"]
 
 _MOST_CHARACTERS = 32
 _GREATEST = "\U0010ffff"
@@ -52,34 +52,60 @@ def _float_text(value: float) -> str:
     return repr(value or 0.0)  # -0.0 and 0.0 are one value
 
 
-def indexed_columns(names: list[str], properties: Mapping[str, str]) -> list[str]:
-    """The columns, of those given in the order of the schema, that the table's properties want statistics of."""
+def indexed_leaves(leaves: Sequence[tuple[Field, ...]], properties: Mapping[str, str]) -> list[tuple[Field, ...]]:
+    """The leaves outside of lists and maps that the table's properties want statistics of, in the given order.
+
+    A struct that ``delta.dataSkippingStatsColumns`` names stands for all of its members.
+    """
+    found = [path for path in leaves if all(isinstance(f.type, StructType) for f in path[:-1])]
     chosen = properties.get("delta.dataSkippingStatsColumns")
     if chosen is not None:
-        wanted = {name.strip().strip("`") for name in chosen.split(",")}
-        return [name for name in names if name in wanted]
+        wanted = {_bare(name).lower() for name in chosen.split(",")}
+        return [path for path in found if any(name in wanted for name in _dotted(path))]
     count = properties.get("delta.dataSkippingNumIndexedCols", "32").strip()
     if count == "-1":
-        return names
-    return names[: int(count)] if count.isascii() and count.isdigit() else []
+        return found
+    return found[: int(count)] if count.isascii() and count.isdigit() else []
+
+
+def _dotted(path: Sequence[Field]) -> list[str]:
+    """The dotted names of a leaf and of all that it lies in."""
+    return [".".join(f.name for f in path[: n + 1]).lower() for n in range(len(path))]
+
+
+def _bare(name: str) -> str:
+    return ".".join(part.strip().strip("`") for part in name.split("."))
 
 
 def statistics_text(
-    record_count: int, lower: Mapping[str, Any], upper: Mapping[str, Any], nulls: Mapping[str, int]
+    record_count: int, lower: Mapping[str, Any], upper: Mapping[str, Any], nulls: Mapping[str, Any]
 ) -> str:
-    """The JSON of ``add.stats``. Values are Python's, None where a bound is unknown."""
-    least = {name: text for name, value in lower.items() if (text := _json_bound(value, False)) is not None}
-    greatest = {name: text for name, value in upper.items() if (text := _json_bound(value, True)) is not None}
-    both = [name for name in least if name in greatest]
-    sides = {"minValues": least, "maxValues": greatest}
-    parts = [f'"numRecords":{record_count}']
-    parts += [f'"{side}":{_object({name: texts[name] for name in both})}' for side, texts in sides.items()]
-    parts += [f'"nullCount":{_object({name: str(count) for name, count in nulls.items()})}', '"tightBounds":true']
+    """The JSON of ``add.stats``. Values are Python's, None where a bound is unknown; structs are mappings."""
+    least, greatest = _bounds(lower, upper)
+    parts = [f'"numRecords":{record_count}', f'"minValues":{_object(least)}', f'"maxValues":{_object(greatest)}']
+    parts += [f'"nullCount":{_object(nulls)}', '"tightBounds":true']
     return "{" + ",".join(parts) + "}"
 
 
-def _object(members: Mapping[str, str]) -> str:
-    return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in members.items()) + "}"
+def _bounds(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The texts of those bounds of which both sides have one."""
+    least: dict[str, Any] = {}
+    greatest: dict[str, Any] = {}
+    for name, value in lower.items():
+        if isinstance(value, Mapping):
+            below, above = _bounds(value, upper[name])
+            if below:
+                least[name], greatest[name] = below, above
+            continue
+        texts = _json_bound(value, False), _json_bound(upper[name], True)
+        if None not in texts:
+            least[name], greatest[name] = texts
+    return least, greatest
+
+
+def _object(members: Mapping[str, Any]) -> str:
+    texts = ((name, _object(text) if isinstance(text, Mapping) else text) for name, text in members.items())
+    return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in texts) + "}"
 
 
 def _json_bound(value: Any, is_upper: bool) -> str | None:

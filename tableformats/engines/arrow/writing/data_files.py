@@ -1,7 +1,7 @@
 """Write rows as Parquet files, one partition a file, with the statistics of each file, in bounded memory.
 
 Rows are kept as Arrow data until a partition has enough for a file, or all partitions together have too much; then the
-greatest partition is written. Names of files are random, so no two tasks or attempts write the same one.
+greatest partitions are written. Names of files are random, so no two tasks or attempts write the same one.
 """
 
 from __future__ import annotations
@@ -18,67 +18,73 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ....errors import ConstraintViolationError
+from ....errors import ConstraintViolationError, UnsupportedFeatureError
 from ....io.storage import Storage
-from ....plugin.write import FormatAppend, added_files_schema
-from ....schema import Field
-from .rows import has_nan
+from ....plugin.partitions import PartitionField
+from ....plugin.writing.write_target import WriteTarget
+from .file_statistics import AddedFiles
+from .stored_columns import stored_schema, stored_table
 
-__all__ = ["FileOptions", "FileWriter"]
+__all__ = ["BUFFER_BYTES", "FileWriter"]
+
+BUFFER_BYTES = 512 << 20
+"""The most bytes of rows in memory, over all partitions."""
 
 _ESCAPED = set("\"#%'*/:=?\\{[]^") | {chr(code) for code in (*range(32), 127)}
 _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST_NAME = 200
 """Bytes; file systems allow 255 for a name."""
-_UNORDERED = (pa.types.is_boolean, pa.types.is_binary, pa.types.is_null)
-
-
-@dataclass(frozen=True)
-class FileOptions:
-    """How data files are written.
-
-    Attributes
-    ----------
-    target_size : int
-        A file is written once its rows take so many bytes in memory.
-    buffer_size : int
-        The most bytes of rows in memory, over all partitions.
-    row_group_rows : int
-        The most rows of a row group.
-    compression : str
-        A codec of Parquet.
-    """
-
-    target_size: int = 256 << 20
-    buffer_size: int = 512 << 20
-    row_group_rows: int = 1 << 20
-    compression: str = "zstd"
 
 
 @dataclass
 class _Pending:
-    """The rows of one partition that are not written yet; ``values`` are scalars by partition column."""
+    """The rows of one partition that are not written yet; ``values`` are scalars by partition field."""
 
     values: tuple[pa.Scalar, ...]
-    tables: list[pa.RecordBatch] = field(default_factory=list)
+    batches: list[pa.RecordBatch] = field(default_factory=list)
     size: int = 0
 
 
 class FileWriter:
-    """Writes the data files of one append. ``written`` has the paths, relative to the root, of what was begun."""
+    """Writes data files as a target says. ``written`` has the paths, relative to the root, of what was begun.
 
-    def __init__(self, storage: Storage, append: FormatAppend, options: FileOptions) -> None:
+    Parameters
+    ----------
+    storage : Storage
+        The storage of the table.
+    target : WriteTarget
+    buffer_bytes : int, optional
+        The most bytes of rows in memory. None: :data:`BUFFER_BYTES`.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        The target has a partition transform that is not written.
+    """
+
+    def __init__(self, storage: Storage, target: WriteTarget, buffer_bytes: int | None = None) -> None:
         self._storage = storage
-        self._append = append
-        self._options = options
-        self._partition_names = [f.name for f in append.partition_fields]
-        self._schema = added_files_schema(append.schema, append.partition_fields)
+        self._target = target
+        self._buffer_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
+        self._sources = [(f, _source_name(f, target)) for f in target.partitioning]
+        self._names = [f.name for f in target.stored_fields]
+        self._stored = stored_schema(target)
+        self._order = [
+            (target.schema.path_of(s.source_id)[0].name, "descending" if s.descending else "ascending")
+            for s in target.sort_by
+        ]
         self._pending: dict[tuple[Any, ...], _Pending] = {}
-        self._rows: list[pa.Table] = []
+        self._pending_bytes = 0
+        self._added = AddedFiles(target)
         self.written: list[str] = []
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-        """Write all rows. Returns the files, as :func:`tableformats.plugin.added_files_schema` says.
+        """Write all rows, which have the columns of the target's schema by name.
+
+        Returns
+        -------
+        pyarrow.Table
+            The files, as :func:`tableformats.plugin.added_files_schema` says.
 
         Raises
         ------
@@ -90,18 +96,19 @@ class FileWriter:
         for batch in batches:
             for key, values, rows in self._by_partition(batch):
                 pending = self._pending.setdefault(key, _Pending(values))
-                pending.tables.append(rows)
+                pending.batches.append(rows)
                 pending.size += rows.nbytes
-                if pending.size >= self._options.target_size:
+                self._pending_bytes += rows.nbytes
+                if pending.size >= self._target.target_file_size:
                     self._flush(key)
-            while sum(pending.size for pending in self._pending.values()) > self._options.buffer_size:
-                self._flush(max(self._pending, key=lambda key: self._pending[key].size))
+            if self._pending_bytes > self._buffer_bytes:
+                self._flush_greatest()
         for key in list(self._pending):
             self._flush(key)
-        return pa.concat_tables(self._rows) if self._rows else self._schema.empty_table()
+        return self._added.table()
 
     def discard(self) -> None:
-        """Delete what was written. Only for an append that has certainly not been committed."""
+        """Delete what was written. Only for a commit that has certainly not been made."""
         for path in self.written:
             # The error that led here is told, not that a file stays.
             with contextlib.suppress(OSError):
@@ -110,30 +117,34 @@ class FileWriter:
     def _by_partition(
         self, batch: pa.RecordBatch
     ) -> Iterator[tuple[tuple[Any, ...], tuple[pa.Scalar, ...], pa.RecordBatch]]:
-        """(key, partition values, the rows without partition columns) of the partitions of a batch."""
+        """(key, partition values, the stored columns of the rows) of the partitions of a batch."""
         if not batch.num_rows:
             return
-        if not self._partition_names:
-            yield (), (), batch
+        rows = batch.select(self._names)
+        if not self._sources:
+            yield (), (), rows
             return
-        encoded = [pc.dictionary_encode(batch.column(name), null_encoding="encode") for name in self._partition_names]
+        columns = [_partition_values(f, batch.column(name)) for f, name in self._sources]
+        encoded = [pc.dictionary_encode(column, null_encoding="encode") for column in columns]
         codes = np.stack([column.indices.to_numpy() for column in encoded], axis=1)
         tuples, inverse = np.unique(codes, axis=0, return_inverse=True)
-        rows = batch.drop_columns(self._partition_names)
         order = np.argsort(inverse.reshape(-1), kind="stable")
         stops = np.cumsum(np.bincount(inverse.reshape(-1)))
         for number, members in enumerate(tuples):
             values = tuple(column.dictionary[int(code)] for column, code in zip(encoded, members, strict=True))
             chosen = order[0 if number == 0 else stops[number - 1] : stops[number]]
-            yield self._texts(values), values, rows.take(pa.array(chosen))
+            yield self._key(values), values, rows.take(pa.array(chosen))
 
-    def _texts(self, values: tuple[pa.Scalar, ...]) -> tuple[str | None, ...]:
-        fields = self._append.partition_fields
-        return tuple(self._text(f, v) if v.is_valid else None for f, v in zip(fields, values, strict=True))
+    def _key(self, values: tuple[pa.Scalar, ...]) -> tuple[str | None, ...]:
+        """The texts of partition values, which are one for equal values. Without texts, their Python values."""
+        return tuple(
+            self._text(f, v) if v.is_valid else None for f, v in zip(self._target.partitioning, values, strict=True)
+        )
 
-    def _text(self, column: Field, value: pa.Scalar) -> str:
+    def _text(self, column: PartitionField, value: pa.Scalar) -> str:
+        to_text = self._target.partition_text
         try:
-            return self._append.partition_text(column, value.as_py())
+            return repr(value.as_py()) if to_text is None else to_text(column, value.as_py())
         except (ValueError, OverflowError) as error:
             if isinstance(error, ConstraintViolationError):
                 raise
@@ -141,61 +152,56 @@ class FileWriter:
                 "a partition value lies outside of the years 1 to 9999", field=column.name
             ) from None
 
+    def _flush_greatest(self) -> None:
+        """Write partitions, the greatest first, until half of the buffer is free."""
+        for key in sorted(self._pending, key=lambda key: -self._pending[key].size):
+            if self._pending_bytes <= self._buffer_bytes // 2:
+                break
+            self._flush(key)
+
     def _flush(self, key: tuple[Any, ...]) -> None:
         pending = self._pending.pop(key)
-        table = pa.Table.from_batches(pending.tables)
-        path = "/".join([*_directories(self._partition_names, key), f"part-{uuid.uuid4()}.parquet"])
+        self._pending_bytes -= pending.size
+        table = pa.Table.from_batches(pending.batches)
+        if self._order:
+            table = table.sort_by(self._order)
+        path = "/".join([*self._directories(key), f"part-{uuid.uuid4()}.parquet"])
         sink = io.BytesIO()
-        pq.write_table(table, sink, row_group_size=self._options.row_group_rows, compression=self._options.compression)
+        footers: list[pq.FileMetaData] = []
+        pq.write_table(
+            stored_table(table, self._stored),
+            sink,
+            row_group_size=self._target.row_group_rows,
+            compression=self._target.compression,
+            metadata_collector=footers,
+        )
         self.written.append(path)
         self._storage.put(self._storage.join(*path.split("/")), sink.getvalue())
-        self._rows.append(self._row(path, sink.tell(), pending.values, table))
+        self._added.add(path, sink.tell(), pending.values, table, footers[0])
 
-    def _row(self, path: str, size: int, values: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
-        lower, upper, nulls = [], [], []
-        for member in self._schema.field("lower").type:
-            column = table.column(member.name)
-            least, greatest = _file_bounds(column)
-            lower.append(_one(least, member.type))
-            upper.append(_one(greatest, member.type))
-            nulls.append(pa.array([column.null_count], pa.int64()))
-        partition = [_one(v, f.type) for v, f in zip(values, self._schema.field("partition").type, strict=True)]
-        structs = [partition, lower, upper, nulls]
-        columns = [
-            pa.array([path]),
-            pa.array([size], pa.int64()),
-            pa.array([table.num_rows], pa.int64()),
-            *(_struct(arrays, f.type) for arrays, f in zip(structs, list(self._schema)[3:], strict=True)),
-        ]
-        return pa.table(columns, schema=self._schema)
+    def _directories(self, texts: tuple[str | None, ...]) -> list[str]:
+        """Hive's directories of a partition; none where a name would be too long. Readers take values from the
+        metadata."""
+        base = [self._target.directory] if self._target.directory else []
+        if self._target.partition_text is None:
+            return base
+        found = []
+        for (f, _), text in zip(self._sources, texts, strict=True):
+            found.append(f"{_escaped(f.name)}={_NULL_DIRECTORY if text is None else _escaped(text)}")
+        return base + (found if all(len(name.encode()) <= _LONGEST_NAME for name in found) else [])
 
 
-def _file_bounds(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | None]:
-    if any(is_kind(column.type) for is_kind in _UNORDERED) or has_nan(column):
-        return None, None
-    found = pc.min_max(column)
-    try:
-        found["min"].as_py(), found["max"].as_py()
-    except (ValueError, OverflowError):  # years that Python's dates do not have
-        return None, None
-    return found["min"], found["max"]
+def _source_name(column: PartitionField, target: WriteTarget) -> str:
+    if str(column.transform) != "identity":
+        raise UnsupportedFeatureError(
+            f"files are not partitioned by {column.transform} yet", field=column.name, hint="Nothing was written"
+        )
+    return target.schema.path_of(column.source_id)[0].name
 
 
-def _one(value: pa.Scalar | None, kind: pa.DataType) -> pa.Array:
-    return pa.nulls(1, kind) if value is None else pa.array([value], kind)
-
-
-def _struct(arrays: list[pa.Array], kind: pa.StructType) -> pa.Array:
-    # A struct without members has no arrays to take its length from.
-    return pa.StructArray.from_arrays(arrays, fields=list(kind)) if arrays else pa.array([{}], kind)
-
-
-def _directories(names: list[str], texts: tuple[str | None, ...]) -> list[str]:
-    """Hive's directories of a partition; none where a name would be too long. Readers take values from the metadata."""
-    found = []
-    for name, text in zip(names, texts, strict=True):
-        found.append(f"{_escaped(name)}={_NULL_DIRECTORY if text is None else _escaped(text)}")
-    return found if all(len(name.encode()) <= _LONGEST_NAME for name in found) else []
+def _partition_values(column: PartitionField, values: pa.Array) -> pa.Array:
+    """The partition value of every row."""
+    return values
 
 
 def _escaped(text: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types
 
 from ....errors import ConstraintViolationError
@@ -140,8 +139,3 @@ def _same_shape(column: Field, given: pa.DataType) -> bool:
             types.is_map(given) and _same_shape(kind.key, given.key_type) and _same_shape(kind.value, given.item_type)
         )
     return bool(_unwrapped(given).equals(arrow_type(kind)))
-
-
-def has_nan(values: pa.ChunkedArray) -> bool:
-    """Whether a column has a NaN."""
-    return bool(types.is_floating(values.type) and pc.any(pc.is_nan(values), min_count=0).as_py())

@@ -1,0 +1,38 @@
+"""What of a winner is a conflict, by the isolation level of a table.
+
+Under Serializable, the versions of the log are the order in which commits seem to run. Under WriteSerializable, the
+default, a blind append may seem to run after a commit that read the table before it, although its version is smaller.
+Source: Delta documentation, "Concurrency control"; delta-spark, ``ConflictChecker``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tableformats.plugin import ConflictCheck, TableChange
+
+__all__ = ["LEVELS", "checks_of"]
+
+_ALWAYS = frozenset({ConflictCheck.TOUCHED, ConflictCheck.METADATA, ConflictCheck.PROTOCOL, ConflictCheck.DOMAINS})
+LEVELS: Mapping[str, frozenset[ConflictCheck]] = {
+    "Serializable": _ALWAYS | {ConflictCheck.ADDED},
+    "WriteSerializable": _ALWAYS | {ConflictCheck.ADDED_AFTER_READING},
+    # The rows that were read may be joined by others, but none of them may be changed by two commits.
+    "SnapshotIsolation": _ALWAYS,
+}
+"""The checks of each level. A change that keeps all rows as they are (a rewrite) needs no more than the last one."""
+_DEFAULT = "WriteSerializable"
+
+
+def checks_of(change: TableChange, properties: Mapping[str, str]) -> frozenset[ConflictCheck]:
+    """The checks for a change to a table with these properties. Raises ValueError for an unknown level."""
+    return LEVELS[level_of(change, properties)]
+
+
+def level_of(change: TableChange, properties: Mapping[str, str]) -> str:
+    """The isolation level of a change. Raises ValueError for an unknown one."""
+    asked = change.isolation or properties.get("delta.isolationLevel") or _DEFAULT
+    known = {name.lower(): name for name in LEVELS} | {"snapshot": "SnapshotIsolation"}
+    if asked.lower() not in known:
+        raise ValueError(f"isolation is one of {', '.join(LEVELS)}, not {asked!r}")
+    return "SnapshotIsolation" if not change.data_change else known[asked.lower()]

@@ -1,0 +1,103 @@
+"""One commit to a Delta table: its version is the name of a file in the log that is written if there is none.
+
+The ``txnId`` of the commitInfo makes the bytes of a commit unique, so whose a commit is can be told by comparing bytes.
+Source: Delta PROTOCOL.md, "Delta Log Entries", "Requirements for Writers".
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from tableformats.plugin import (
+    CommitConflictError,
+    CommittedChange,
+    ConflictCheck,
+    FormatTransaction,
+    PutOutcome,
+    TableChange,
+    check_exclusive_puts,
+    put_exclusively,
+)
+
+from ..log.names import LOG_DIRECTORY
+from .actions import OPERATIONS, CommitContext, commit_lines
+from .isolation import checks_of
+from .requirements import check_append
+from .target import target_of
+from .winners import committed_since, metadata_differs
+
+if TYPE_CHECKING:
+    from tableformats.plugin import Storage
+
+    from ..snapshot.delta_snapshot import DeltaSnapshot
+
+__all__ = ["DeltaTransaction"]
+
+
+class DeltaTransaction(FormatTransaction):
+    """See :class:`tableformats.plugin.FormatTransaction`.
+
+    Parameters
+    ----------
+    newest : callable
+        Gives the current version, given an older snapshot or None.
+    storage : Storage
+        The storage of the table.
+    """
+
+    snapshot: DeltaSnapshot
+
+    def __init__(self, newest: Callable[[DeltaSnapshot | None], DeltaSnapshot], storage: Storage) -> None:
+        self._newest = newest
+        self._storage = storage
+        self._txn_id = str(uuid.uuid4())
+        self._next: DeltaSnapshot | None = None
+        self._move_to(newest(None))
+
+    def operation_name(self, change: TableChange) -> str:
+        """See :meth:`tableformats.plugin.FormatTransaction.operation_name`."""
+        return OPERATIONS[change.operation]
+
+    def check(self, change: TableChange) -> None:
+        """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`check_append`."""
+        check_append(self.snapshot, self._storage.root)
+        check_exclusive_puts(self._storage, self._storage.join(LOG_DIRECTORY))
+
+    def conflict_checks(self, change: TableChange) -> frozenset[ConflictCheck]:
+        """See :meth:`tableformats.plugin.FormatTransaction.conflict_checks`."""
+        return checks_of(change, self.snapshot.properties)
+
+    def try_commit(self, change: TableChange) -> PutOutcome:
+        """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""
+        version = self.version + 1
+        context = CommitContext(self.snapshot, self._txn_id, time.time_ns() // 1_000_000)
+        path = self._storage.join(LOG_DIRECTORY, f"{version:020d}.json")
+        outcome = put_exclusively(self._storage, path, commit_lines(change, context))
+        if outcome is PutOutcome.WON:
+            self.version = version
+        return outcome
+
+    def winners(self) -> Iterator[CommittedChange]:
+        """See :meth:`tableformats.plugin.FormatTransaction.winners`."""
+        self._next = self._newest(self.snapshot)
+        return committed_since(self.snapshot, self._next, self._storage)
+
+    def rebase(self, change: TableChange) -> TableChange:
+        """See :meth:`tableformats.plugin.FormatTransaction.rebase`."""
+        newest, self._next = self._next or self._newest(self.snapshot), None
+        # What a column asks of writers is compared by check_append; a checkpoint spells the same action otherwise.
+        if metadata_differs(self.snapshot, newest):
+            raise CommitConflictError(
+                f"another writer changed the table's metadata up to version {newest.version}", path=self._storage.root
+            )
+        self._move_to(newest)
+        self.check(change)
+        return change
+
+    def _move_to(self, snapshot: DeltaSnapshot) -> None:
+        self.snapshot = snapshot
+        self.version = snapshot.version
+        self.target = target_of(snapshot)

@@ -1,0 +1,184 @@
+"""How data files of a table are written, and what is known of each written file: :class:`WriteTarget`.
+
+A format makes a target, and whoever writes data files (Arrow here, or Spark's tasks) obeys it. A target is plain data
+that can be pickled, so that other processes get it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ...expressions.tree import Expression, Value
+from ...schema import Field, ListType, MapType, Schema, arrow_type, is_floating
+from ..partitions import PartitionField
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["RowCheck", "SortColumn", "WriteTarget", "added_files_schema", "stored_leaves"]
+
+
+@dataclass(frozen=True)
+class RowCheck:
+    """A condition that every written row must fulfil.
+
+    Attributes
+    ----------
+    name : str
+        For the error: the constraint's name, or the column's.
+    condition : Expression
+        Bound to the target's schema.
+    null_passes : bool
+        Whether a row for which the condition is NULL is written. SQL's CHECK: True. Delta's invariants: False.
+    """
+
+    name: str
+    condition: Expression
+    null_passes: bool = False
+
+
+@dataclass(frozen=True)
+class SortColumn:
+    """A top-level column by which the rows of a file are sorted, by its field id."""
+
+    source_id: int
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True)
+class WriteTarget:
+    """How the data files of a table are written.
+
+    Attributes
+    ----------
+    schema : Schema
+        The columns of the rows, partition columns included. A nullable column that the rows lack is NULL, or its value
+        in ``defaults``.
+    partitioning : tuple of PartitionField
+        A data file has one tuple of their values. Delta's are identities.
+    spec_id : int
+        The partition spec of the files.
+    partition_text : callable, optional
+        (partition field, value other than NULL) -> its text in the name of a directory. A function of a module, so that
+        it can be pickled. It raises ConstraintViolationError for a value that the format cannot store. None: no
+        directories.
+    partition_columns_in_files : bool
+        Whether data files store the columns that are partition fields by identity.
+    stored_names : mapping of field id to str
+        The names in the files of fields at any depth, where they are not the names of the schema.
+    with_field_ids : bool
+        Whether the files have the field ids (``PARQUET:field_id``).
+    directory : str
+        Below the table's root, without slashes at its ends; the files of the partitions' directories lie in it.
+    bounded : frozenset of int, optional
+        The field ids of the leaves of which bounds are wanted. None: all. Counts of NULL are made of all.
+    target_file_size : int
+        Bytes; about the size of a data file.
+    row_group_rows : int
+        The most rows of a row group.
+    compression : str
+        A codec of Parquet.
+    sort_by : tuple of SortColumn
+        The order of rows in a file.
+    checks : tuple of RowCheck
+        Conditions beside NOT NULL, which ``Field.required`` says.
+    defaults : mapping of field id to Value
+        What a top-level column is where the data has no such column: an expression, bound to the schema.
+    computed : mapping of field id to Value
+        Generated columns: computed where the data has no such column, and compared where it has.
+    """
+
+    schema: Schema
+    partitioning: tuple[PartitionField, ...] = ()
+    spec_id: int = 0
+    partition_text: Callable[[PartitionField, object], str] | None = None
+    partition_columns_in_files: bool = False
+    stored_names: Mapping[int, str] = field(default_factory=dict)
+    with_field_ids: bool = False
+    directory: str = ""
+    bounded: frozenset[int] | None = None
+    target_file_size: int = 256 << 20
+    row_group_rows: int = 1 << 20
+    compression: str = "zstd"
+    sort_by: tuple[SortColumn, ...] = ()
+    checks: tuple[RowCheck, ...] = ()
+    defaults: Mapping[int, Value] = field(default_factory=dict)
+    computed: Mapping[int, Value] = field(default_factory=dict)
+
+    @property
+    def stored_fields(self) -> tuple[Field, ...]:
+        """The top-level columns that data files store, by the names of the schema."""
+        if self.partition_columns_in_files:
+            return self.schema.fields
+        left_out = {f.source_id for f in self.partitioning}
+        return tuple(f for f in self.schema.fields if f.id not in left_out)
+
+
+def stored_leaves(target: WriteTarget) -> list[tuple[Field, ...]]:
+    """The leaves of the stored columns in the order of a Parquet file's columns: the fields down from the column.
+
+    Members of lists and maps are leaves too, as in Parquet. A variant is no leaf here.
+    """
+
+    def below(path: tuple[Field, ...]) -> list[tuple[Field, ...]]:
+        members = path[-1].type.members
+        return [leaf for member in members for leaf in below((*path, member))] if members else [path]
+
+    return [leaf for f in target.stored_fields for leaf in below((f,))]
+
+
+def is_repeated(path: Sequence[Field]) -> bool:
+    """Whether a leaf lies in a list or a map, so that its bounds are not kept and its values are no rows."""
+    return any(isinstance(f.type, (ListType, MapType)) for f in path)
+
+
+def added_files_schema(target: WriteTarget) -> pa.Schema:
+    """The columns of written data files, one row a file.
+
+    ``path`` (string) is relative to the table's root and not encoded, ``size_bytes`` and ``record_count`` are int64.
+    ``partition`` is a struct of the typed partition values; its members are called by the partition field's id
+    (``"1000"``), as in :class:`FileBatch`. The structs ``lower``, ``upper``, ``null_count``, ``nan_count``,
+    ``value_count`` and ``column_sizes`` have the leaves as members, called by the field's id (``"3"``):
+
+    - ``lower`` and ``upper`` the wanted leaves outside of lists and maps, in the Arrow type of the field; inclusive and
+      not cut; NaN is left out. NULL: unknown, or no value.
+    - ``null_count``, ``value_count`` (NULL and NaN included) and ``column_sizes`` (bytes in the file) all leaves.
+      NULL: unknown.
+    - ``nan_count`` the leaves of a floating-point type outside of lists and maps.
+
+    ``split_offsets`` (list<int64>) has the bytes at which row groups begin.
+    """
+    import pyarrow as pa
+
+    leaves = stored_leaves(target)
+    plain = [path[-1] for path in leaves if not is_repeated(path)]
+    bounded = [f for f in plain if target.bounded is None or f.id in target.bounded]
+    bounds = pa.struct([pa.field(str(f.id), arrow_type(f.type)) for f in bounded])
+
+    def counts(fields: list[Field]) -> pa.StructType:
+        return pa.struct([pa.field(str(f.id), pa.int64()) for f in fields])
+
+    every = [path[-1] for path in leaves]
+    return pa.schema(
+        [
+            pa.field("path", pa.string()),
+            pa.field("size_bytes", pa.int64()),
+            pa.field("record_count", pa.int64()),
+            pa.field("partition", pa.struct([pa.field(str(f.id), arrow_type(f.type)) for f in target.partitioning])),
+            pa.field("lower", bounds),
+            pa.field("upper", bounds),
+            pa.field("null_count", counts(every)),
+            pa.field("nan_count", counts([f for f in plain if is_floating(f.type)])),
+            pa.field("value_count", counts(every)),
+            pa.field("column_sizes", counts(every)),
+            pa.field("split_offsets", pa.list_(pa.int64())),
+        ]
+    )
+
+
+def with_options(target: WriteTarget, **options: object) -> WriteTarget:
+    """The target with those of the options that are not None."""
+    return replace(target, **{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]
