@@ -1,0 +1,101 @@
+"""The updates that make a new table, and those that replace the definition of one."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tableformats.plugin import ConstraintViolationError, Schema, UnsupportedFeatureError
+
+from ..files.strict_json import Node
+from ..metadata.schema import NAME_MAPPING_PROPERTY, parse_schema
+from .metadata_updates import NEWEST_VERSION
+from .partition_texts import check_redundant, parse_partition_text, partition_json, sort_json
+from .schema_json import fresh_schema, name_mapping
+
+__all__ = ["create_updates"]
+
+VERSION_PROPERTY = "format-version"
+"""The property by which Iceberg's writers choose the version of a new table. It is not stored."""
+DEFAULT_VERSION = 2
+
+Json = dict[str, Any]
+
+
+def create_updates(
+    location: str,
+    schema: Schema,
+    partition_by: Sequence[str] = (),
+    sort_by: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    *,
+    with_name_mapping: bool = False,
+) -> list[Json]:
+    """The updates that make a table out of nothing.
+
+    Parameters
+    ----------
+    location : str
+        The table's directory.
+    schema : Schema
+        Its columns; the ids are assigned anew.
+    partition_by, sort_by : sequence of str
+        Texts as :mod:`tableformats_iceberg.write.partition_texts` reads them.
+    properties : mapping
+        Table properties. ``format-version`` is the version to create: 1, 2 (the default) or 3.
+    with_name_mapping : bool
+        Whether the property ``schema.name-mapping.default`` is set from the schema, so that files without field ids can
+        be added later.
+
+    Raises
+    ------
+    ConstraintViolationError
+        A partition field, a sort field or a property does not fit.
+    UnsupportedFeatureError
+        Iceberg has not the type of a column, or has it in a newer version; or the version is not written.
+    """
+    given = dict(properties or {})
+    version = _version(given.pop(VERSION_PROPERTY, str(DEFAULT_VERSION)))
+    fresh = fresh_schema(schema)
+    own = parse_schema(Node(fresh, location))
+    if with_name_mapping:
+        given.setdefault(NAME_MAPPING_PROPERTY, json.dumps(name_mapping(fresh), separators=(",", ":")))
+    fields = [partition_json(parse_partition_text(text, own)) for text in partition_by]
+    check_redundant(fields)
+    order = [sort_json(text, own) for text in sort_by]
+    updates: list[Json] = [
+        {"action": "assign-uuid", "uuid": str(uuid.uuid4())},
+        {"action": "upgrade-format-version", "format-version": version},
+        {"action": "add-schema", "schema": fresh},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": {"spec-id": 0, "fields": _numbered(fields)}},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": {"order-id": 1 if order else 0, "fields": order}},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": location},
+    ]
+    if given:
+        updates.append({"action": "set-properties", "updates": given})
+    return updates
+
+
+def _numbered(fields: list[Json]) -> list[Json]:
+    return [{"source-id": f["source-id"], "field-id": 1000 + i, **f} for i, f in enumerate(fields)]
+
+
+def _version(text: Any) -> int:
+    if str(text) not in [str(version) for version in range(1, NEWEST_VERSION + 1)]:
+        if str(text).isdigit():
+            raise UnsupportedFeatureError(
+                f"format version {text} is not written",
+                field=VERSION_PROPERTY,
+                hint=f"Versions 1 to {NEWEST_VERSION} are",
+            )
+        raise ConstraintViolationError(
+            f"the format version is a number, not {str(text)[:50]!r}",
+            field=VERSION_PROPERTY,
+            hint="Nothing was written",
+        )
+    return int(text)
