@@ -1,0 +1,238 @@
+"""A changed table: new ``metaData`` and ``protocol`` actions from the old ones, with all that they did not say kept.
+
+The protocol is raised to the least that has the features which the new metadata needs, and which the old did not.
+Source: Delta PROTOCOL.md, "Change Metadata", "Protocol Evolution", "Column Mapping", "Row Tracking", "CHECK
+Constraints", "In-Commit Timestamps".
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tableformats.plugin import Schema, UnsupportedFeatureError, names_in
+
+from ..schema.schema_string import parse_schema
+from .properties import FEATURE_PREFIX, check_property, check_unset, features_of_properties, is_true
+from .protocol_upgrade import with_features
+from .schema_change import SchemaChange, SchemaContext
+from .schema_json import ID, ColumnIds, all_structs, struct_features
+
+__all__ = ["CONSTRAINT_PREFIX", "AlteredTable", "changed_table", "with_commit"]
+
+CONSTRAINT_PREFIX = "delta.constraints."
+_MODE = "delta.columnMapping.mode"
+_GREATEST_ID = "delta.columnMapping.maxColumnId"
+_STATISTICS = "delta.dataSkippingStatsColumns"
+_ROW_TRACKING = "delta.enableRowTracking"
+_COMMIT_TIMES = "delta.enableInCommitTimestamps"
+_EXPRESSIONS = ("delta.invariants", "delta.generationExpression")
+
+
+@dataclass(frozen=True)
+class AlteredTable:
+    """The actions of a changed table.
+
+    Attributes
+    ----------
+    metadata, protocol : dict
+        As the actions are written. ``protocol`` equals the old one if nothing needs another.
+    starts_commit_times, starts_row_tracking : bool
+        Whether the change enables them. Then the commit writes more: see :func:`with_commit`.
+    """
+
+    metadata: dict[str, Any]
+    protocol: dict[str, Any]
+    starts_commit_times: bool = False
+    starts_row_tracking: bool = False
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to change; None: nothing of it.
+
+    Attributes
+    ----------
+    schema : Schema, optional
+        The new columns, by the ids of the old; new ones have the id 0.
+    properties : mapping of str to str or None
+        Set, or with None removed.
+    constraints : mapping of str to str or None
+        CHECK constraints by name: added, or with None dropped.
+    """
+
+    schema: Schema | None = None
+    properties: Mapping[str, str | None] = field(default_factory=dict)
+    constraints: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def changed_table(
+    metadata: Mapping[str, Any],
+    protocol: Mapping[str, Any],
+    request: Request,
+    clustered: Iterable[str] = (),
+    path: str = "",
+) -> AlteredTable:
+    """Change a table.
+
+    Parameters
+    ----------
+    metadata, protocol : mapping
+        The actions of the version that is changed.
+    request : Request
+    clustered : iterable of str
+        The physical names of the columns by which files are clustered.
+    path : str
+        The table's location, for errors.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        The change is not done; ``field`` names the column, the property or the constraint.
+    ValueError
+        A property has no such value.
+    """
+    old = {str(k): str(v) for k, v in (metadata.get("configuration") or {}).items() if v is not None}
+    properties, named_features = _changed_properties(old, request.properties)
+    properties = _changed_constraints(properties, request.constraints)
+    struct = json.loads(metadata["schemaString"])
+    was_mapped = old.get(_MODE, "none") != "none"
+    if not was_mapped and properties.get(_MODE, "none") != "none":
+        struct = _mapped(struct, old, properties)
+    found = {**metadata}
+    if request.schema is not None:
+        parsed = parse_schema(metadata["schemaString"], "name" if was_mapped else "none", path)
+        struct = _changed_schema(struct, parsed, request.schema, found, properties, frozenset(clustered))
+    if is_true(properties, _ROW_TRACKING) and not is_true(old, _ROW_TRACKING):
+        for key, kind in (("RowIdColumnName", "row-id"), ("RowCommitVersionColumnName", "row-commit-version")):
+            properties.setdefault(f"delta.rowTracking.materialized{key}", f"_{kind}-col-{uuid.uuid4()}")
+    found["schemaString"] = json.dumps(struct, ensure_ascii=False, separators=(",", ":"))
+    found["configuration"] = properties
+    before = _needed(json.loads(metadata["schemaString"]), old)
+    needed = (_needed(struct, properties) - before) | named_features
+    return AlteredTable(
+        found,
+        with_features(protocol, needed),
+        is_true(properties, _COMMIT_TIMES) and not is_true(old, _COMMIT_TIMES),
+        is_true(properties, _ROW_TRACKING) and not is_true(old, _ROW_TRACKING),
+    )
+
+
+def with_commit(altered: AlteredTable, version: int, timestamp: int) -> dict[str, Any]:
+    """The ``metaData`` of the commit ``version``, made at ``timestamp`` (milliseconds).
+
+    A table that has older versions records from which one on the log has timestamps.
+    """
+    if not altered.starts_commit_times or version == 0:
+        return altered.metadata
+    since = {"Version": str(version), "Timestamp": str(timestamp)}
+    enabled = {f"delta.inCommitTimestampEnablement{name}": value for name, value in since.items()}
+    return {**altered.metadata, "configuration": {**altered.metadata["configuration"], **enabled}}
+
+
+def _needed(struct: Mapping[str, Any], properties: Mapping[str, str]) -> frozenset[str]:
+    return struct_features(struct) | features_of_properties(properties)
+
+
+def _changed_properties(
+    old: Mapping[str, str], wanted: Mapping[str, str | None]
+) -> tuple[dict[str, str], frozenset[str]]:
+    """(the properties, the features that were asked for by name)"""
+    found, features = dict(old), set()
+    for name, value in wanted.items():
+        if value is None:
+            check_unset(name, old)
+            found.pop(name, None)
+            continue
+        check_property(name, value)
+        if name.startswith(FEATURE_PREFIX):
+            features.add(name.removeprefix(FEATURE_PREFIX))
+        else:
+            found[name] = value
+    was, now = (p.get(_MODE, "none") for p in (old, found))
+    if was != now and (was, now) != ("none", "name"):
+        raise UnsupportedFeatureError(
+            f"the column mapping mode {was!r} is not changed to {now!r}: files were written by the old one", field=_MODE
+        )
+    return found, frozenset(features)
+
+
+def _changed_constraints(properties: Mapping[str, str], wanted: Mapping[str, str | None]) -> dict[str, str]:
+    found = dict(properties)
+    for name, sql in wanted.items():
+        same = [key for key in found if key.lower() == f"{CONSTRAINT_PREFIX}{name}".lower()]
+        if sql is None:
+            if not same:
+                raise UnsupportedFeatureError(f"the table has no constraint {name!r}", field=f"{CONSTRAINT_PREFIX}{name}")
+            del found[same[0]]
+        elif same:
+            raise UnsupportedFeatureError(
+                f"the table has a constraint {name!r}", field=same[0], hint="Drop it, or choose another name"
+            )
+        else:
+            found[f"{CONSTRAINT_PREFIX}{name.lower()}"] = sql
+    return found
+
+
+def _mapped(struct: dict[str, Any], old: Mapping[str, str], properties: dict[str, str]) -> dict[str, Any]:
+    """The schema of a table whose column mapping is switched on: the names in its files stay what they are."""
+    ids = ColumnIds(int(old.get(_GREATEST_ID, "0")), lambda name: name)
+    for level in all_structs(struct):
+        for member in level["fields"]:
+            member["metadata"] = {**(member.get("metadata") or {}), **ids.metadata_of(member["name"])}
+    properties[_GREATEST_ID] = str(ids.greatest)
+    return struct
+
+
+def _changed_schema(
+    struct: dict[str, Any],
+    parsed: Schema,
+    wanted: Schema,
+    metadata: dict[str, Any],
+    properties: dict[str, str],
+    clustered: frozenset[str],
+) -> dict[str, Any]:
+    """The schema with the columns ``wanted``. Updates the partition columns and the greatest id."""
+    ids = None
+    if properties.get(_MODE, "none") != "none":
+        ids = ColumnIds(max([int(properties.get(_GREATEST_ID, "0")), *_ids(struct)]))
+    partition_columns = metadata.get("partitionColumns") or []
+    context = SchemaContext(
+        ids,
+        is_true(properties, "delta.enableTypeWidening"),
+        is_true(properties, "delta.enableChangeDataFeed"),
+        frozenset(partition_columns),
+        _words(struct, properties),
+        clustered,
+    )
+    change = SchemaChange(context)
+    found = change.struct(struct, parsed.fields, wanted.fields)
+    metadata["partitionColumns"] = [change.renamed.get(name, name) for name in partition_columns]
+    if ids is not None:
+        properties[_GREATEST_ID] = str(ids.greatest)
+    if not any(f.name not in metadata["partitionColumns"] for f in wanted.fields):
+        raise UnsupportedFeatureError("a table needs a column beside its partition columns", field="partitionColumns")
+    return found
+
+
+def _ids(struct: Mapping[str, Any]) -> Iterable[int]:
+    for level in all_structs(struct):
+        for member in level["fields"]:
+            found = (member.get("metadata") or {}).get(ID)
+            if isinstance(found, int):
+                yield found
+
+
+def _words(struct: Mapping[str, Any], properties: Mapping[str, str]) -> dict[str, str]:
+    """The words of the table's expressions, in lower case, with what the expression is."""
+    texts = [(f"the constraint {k.removeprefix(CONSTRAINT_PREFIX)!r}", v) for k, v in properties.items() if k.startswith(CONSTRAINT_PREFIX)]
+    texts += [(_STATISTICS, properties[_STATISTICS])] if _STATISTICS in properties else []
+    for level in all_structs(struct):
+        for member in level["fields"]:
+            for key in _EXPRESSIONS:
+                if key in (member.get("metadata") or {}):
+                    texts.append((f"an expression of the column {member['name']!r}", str(member["metadata"][key])))
+    return {word: owner for owner, text in texts for word in names_in([text])}
