@@ -85,9 +85,18 @@ from .partitions import Implied, ImpliedBounds, PartitionField, PartitionSpec, p
 from .report import ScanReport
 from .snapshot import FormatSnapshot, ReadRequest, SplitOptions
 from .statistics import Bounds, Statistics, StatisticsSlice
+from .writing.row_rules import (
+    IdentityColumn,
+    RowCheck,
+    RowRules,
+    column_default,
+    generated_column,
+    names_in,
+    row_check,
+)
 from .writing.table_change import CommittedChange, ConflictCheck, CreateRequest, MetadataChange, TableChange
 from .writing.transaction import Commit, FormatTransaction
-from .writing.write_target import RowCheck, SortColumn, WriteTarget, added_files_schema, stored_leaves
+from .writing.write_target import SortColumn, WriteTarget, added_files_schema, stored_leaves
 
 __all__ = [
     "AVRO_CODECS",
@@ -128,6 +137,7 @@ __all__ = [
     "FormatTable",
     "FormatTransaction",
     "INSERT",
+    "IdentityColumn",
     "Implied",
     "ImpliedBounds",
     "InvalidPredicateError",
@@ -153,6 +163,7 @@ __all__ = [
     "ReadRequest",
     "ReusableBuffer",
     "RowCheck",
+    "RowRules",
     "RowErrors",
     "ScanReport",
     "Schema",
@@ -188,6 +199,7 @@ __all__ = [
     "cached_property",
     "check_exclusive_puts",
     "check_pages",
+    "column_default",
     "common_move",
     "compute",
     "datetimes",
@@ -196,12 +208,14 @@ __all__ = [
     "distinct",
     "flat",
     "free_after_fork",
+    "generated_column",
     "has_sound_chunks",
     "hookimpl",
     "in_order",
     "inflate_avro",
     "libdeflate",
     "missing_file",
+    "names_in",
     "normalize",
     "normalize_all",
     "number_fields",
@@ -211,6 +225,7 @@ __all__ = [
     "primitive",
     "put_exclusively",
     "repeated",
+    "row_check",
     "runs",
     "scalar",
     "scheme_of",

@@ -69,7 +69,7 @@ class WriteVerbs(ABC):
         transaction.check(change)
         writer = FileWriter(self.storage, transaction.target)
         try:
-            change = replace(change, added=writer.write(rows_of_table(reader, transaction.target.schema)))
+            change = replace(change, added=writer.write(rows_of_table(reader, transaction.target)))
         except BaseException:
             writer.discard()
             raise

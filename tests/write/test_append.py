@@ -268,16 +268,14 @@ def test_rows_of_other_libraries_and_none(tmp_path: Path) -> None:
 # ---- features ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("feature", sorted(set(HONOURED) - {"rowTracking"}))
+@pytest.mark.parametrize("feature", sorted(HONOURED))
 def test_a_feature_that_is_honoured_is_appended_to(tmp_path: Path, feature: str) -> None:
     table = local_table(tmp_path, protocol=with_features(feature))
     table.append(ROWS)
     assert table.count() == 3
 
 
-@pytest.mark.parametrize(
-    "feature", ["rowTracking", "clustering", "icebergCompatV2", "collations", "variantType", "somethingNew"]
-)
+@pytest.mark.parametrize("feature", ["icebergCompatV2", "collations", "variantType", "catalogManaged", "somethingNew"])
 def test_a_feature_that_is_not_honoured_is_refused_by_name(tmp_path: Path, feature: str) -> None:
     table = local_table(tmp_path, protocol={**with_features(feature), "readerFeatures": []})
     with pytest.raises(tf.UnsupportedFeatureError) as caught:
@@ -288,21 +286,20 @@ def test_a_feature_that_is_not_honoured_is_refused_by_name(tmp_path: Path, featu
 @pytest.mark.parametrize(
     ("columns", "more", "feature"),
     [
-        ([field("id", "long", {"delta.invariants": "{}"})], {}, "invariants"),
-        ([field("id", "long", {"delta.generationExpression": "1"})], {}, "generatedColumns"),
-        ([field("id", "long", {"delta.identity.start": 1})], {}, "identityColumns"),
-        ([field("id", "long", {"CURRENT_DEFAULT": "1"})], {}, "allowColumnDefaults"),
-        ([field("id", "char(3)")], {}, "char and varchar"),
+        ([field("id", "long", {"delta.invariants": "{}"})], {}, "id"),
+        ([field("id", "long", {"delta.generationExpression": "rand()"})], {}, "id"),
+        ([field("id", "integer", {"delta.identity.start": 1, "delta.identity.step": 1})], {}, "id"),
+        ([field("id", "varchar(3)")], {}, "varchar"),
+        ([field("id", "string", {"__CHAR_VARCHAR_TYPE_STRING": "struct<a:char(3)>"})], {}, "id"),
+        ([field("id", "string", {"__COLLATIONS": {"id": "spark.UTF8_LCASE"}})], {}, "collations"),
+        ([field("id", "long")], {"configuration": {"delta.rowTrackingSuspended": "true"}}, "rowTracking"),
         ([field("id", "void")], {}, "unknown"),
         ([field("id", "binary"), field("v", "long")], {"partition": ("id",)}, "binary"),
         ([field("id", "long")], {"partition": ("id",)}, "files without columns"),
-        ([field("id", "long")], {"configuration": {"delta.constraints.c": "id > 0"}}, "checkConstraints"),
         (
-            [
-                field("id", {"type": "struct", "fields": [{**field("a", "long"), "nullable": False}]}),
-            ],
-            {},
-            "invariants",
+            [field("id", "long")],
+            {"configuration": {"delta.constraints.c": "exists(array(id), x -> x > 0)"}},
+            "delta.constraints.c",
         ),
     ],
 )
@@ -313,15 +310,6 @@ def test_what_a_column_or_a_property_asks_is_refused_by_name(
     with pytest.raises(tf.UnsupportedFeatureError) as caught:
         table.append(ROWS)
     assert caught.value.field == feature
-
-
-def test_column_mapping_that_is_on_is_refused(tmp_path: Path) -> None:
-    mapped = field("id", "long", {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "c"})
-    configuration = {"delta.columnMapping.mode": "name"}
-    table = local_table(tmp_path, mapped, protocol=with_features("columnMapping"), configuration=configuration)
-    with pytest.raises(tf.UnsupportedFeatureError) as caught:
-        table.append(ROWS)
-    assert caught.value.field == "columnMapping"
 
 
 @pytest.mark.parametrize(
@@ -394,7 +382,8 @@ def test_a_rival_append_is_no_conflict(action: dict[str, Any]) -> None:
         ({"metaData": metadata(field("id", "integer"))}, tf.CommitConflictError),
         ({"metaData": {**metadata(), "id": "another table"}}, tf.CommitConflictError),
         ({"metaData": metadata(field("id", "long", {"delta.invariants": "{}"}))}, tf.UnsupportedFeatureError),
-        ({"protocol": with_features("rowTracking")}, tf.UnsupportedFeatureError),
+        ({"protocol": with_features("icebergCompatV2")}, tf.UnsupportedFeatureError),
+        ({"metaData": metadata(configuration={"delta.constraints.c": "id < 3"})}, tf.CommitConflictError),
     ],
 )
 def test_a_rival_that_changes_what_we_depend_on_is_a_conflict(action: dict[str, Any], error: type[Exception]) -> None:

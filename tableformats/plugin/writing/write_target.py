@@ -10,33 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ...expressions.tree import Expression, Value
 from ...schema import Field, ListType, MapType, Schema, arrow_type, is_floating
 from ..partitions import PartitionField
+from .row_rules import RowRules
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["RowCheck", "SortColumn", "WriteTarget", "added_files_schema", "stored_leaves"]
-
-
-@dataclass(frozen=True)
-class RowCheck:
-    """A condition that every written row must fulfil.
-
-    Attributes
-    ----------
-    name : str
-        For the error: the constraint's name, or the column's.
-    condition : Expression
-        Bound to the target's schema.
-    null_passes : bool
-        Whether a row for which the condition is NULL is written. SQL's CHECK: True. Delta's invariants: False.
-    """
-
-    name: str
-    condition: Expression
-    null_passes: bool = False
+__all__ = ["SortColumn", "WriteTarget", "added_files_schema", "stored_leaves"]
 
 
 @dataclass(frozen=True)
@@ -55,8 +36,8 @@ class WriteTarget:
     Attributes
     ----------
     schema : Schema
-        The columns of the rows, partition columns included. A nullable column that the rows lack is NULL, or its value
-        in ``defaults``.
+        The columns of the rows, partition columns included. A nullable column that the rows lack is NULL, or what
+        ``rules`` make of it.
     partitioning : tuple of PartitionField
         A data file has one tuple of their values. Delta's are identities.
     spec_id : int
@@ -71,6 +52,8 @@ class WriteTarget:
         The names in the files of fields at any depth, where they are not the names of the schema.
     with_field_ids : bool
         Whether the files have the field ids (``PARQUET:field_id``).
+    unnumbered : frozenset of int
+        The ids that no file has, because they were made up for fields to which the table gives none.
     directory : str
         Below the table's root, without slashes at its ends; the files of the partitions' directories lie in it.
     bounded : frozenset of int, optional
@@ -83,12 +66,8 @@ class WriteTarget:
         A codec of Parquet.
     sort_by : tuple of SortColumn
         The order of rows in a file.
-    checks : tuple of RowCheck
-        Conditions beside NOT NULL, which ``Field.required`` says.
-    defaults : mapping of field id to Value
-        What a top-level column is where the data has no such column: an expression, bound to the schema.
-    computed : mapping of field id to Value
-        Generated columns: computed where the data has no such column, and compared where it has.
+    rules : RowRules
+        What rows must fulfil, and what is computed, beside NOT NULL, which ``Field.required`` says at every depth.
     """
 
     schema: Schema
@@ -98,15 +77,14 @@ class WriteTarget:
     partition_columns_in_files: bool = False
     stored_names: Mapping[int, str] = field(default_factory=dict)
     with_field_ids: bool = False
+    unnumbered: frozenset[int] = frozenset()
     directory: str = ""
     bounded: frozenset[int] | None = None
     target_file_size: int = 256 << 20
     row_group_rows: int = 1 << 20
     compression: str = "zstd"
     sort_by: tuple[SortColumn, ...] = ()
-    checks: tuple[RowCheck, ...] = ()
-    defaults: Mapping[int, Value] = field(default_factory=dict)
-    computed: Mapping[int, Value] = field(default_factory=dict)
+    rules: RowRules = field(default_factory=RowRules)
 
     @property
     def stored_fields(self) -> tuple[Field, ...]:

@@ -21,7 +21,7 @@ from .protocol_upgrade import with_features
 from .schema_change import SchemaChange, SchemaContext
 from .schema_json import ID, ColumnIds, all_structs, struct_features
 
-__all__ = ["CONSTRAINT_PREFIX", "AlteredTable", "changed_table", "with_commit"]
+__all__ = ["CONSTRAINT_PREFIX", "AlteredTable", "changed_table", "with_commit", "without_nulls"]
 
 CONSTRAINT_PREFIX = "delta.constraints."
 _MODE = "delta.columnMapping.mode"
@@ -102,7 +102,7 @@ def changed_table(
     was_mapped = old.get(_MODE, "none") != "none"
     if not was_mapped and properties.get(_MODE, "none") != "none":
         struct = _mapped(struct, old, properties)
-    found = {**metadata}
+    found = without_nulls(metadata)
     if request.schema is not None:
         parsed = parse_schema(metadata["schemaString"], "name" if was_mapped else "none", path)
         struct = _changed_schema(struct, parsed, request.schema, found, properties, frozenset(clustered))
@@ -115,7 +115,7 @@ def changed_table(
     needed = (_needed(struct, properties) - before) | named_features
     return AlteredTable(
         found,
-        with_features(protocol, needed),
+        with_features(without_nulls(protocol), needed),
         is_true(properties, _COMMIT_TIMES) and not is_true(old, _COMMIT_TIMES),
         is_true(properties, _ROW_TRACKING) and not is_true(old, _ROW_TRACKING),
     )
@@ -131,6 +131,11 @@ def with_commit(altered: AlteredTable, version: int, timestamp: int) -> dict[str
     since = {"Version": str(version), "Timestamp": str(timestamp)}
     enabled = {f"delta.inCommitTimestampEnablement{name}": value for name, value in since.items()}
     return {**altered.metadata, "configuration": {**altered.metadata["configuration"], **enabled}}
+
+
+def without_nulls(action: Mapping[str, Any]) -> dict[str, Any]:
+    """An action as it is written: a checkpoint has null for fields that an action lacks."""
+    return {key: value for key, value in action.items() if value is not None}
 
 
 def _needed(struct: Mapping[str, Any], properties: Mapping[str, str]) -> frozenset[str]:
@@ -166,7 +171,9 @@ def _changed_constraints(properties: Mapping[str, str], wanted: Mapping[str, str
         same = [key for key in found if key.lower() == f"{CONSTRAINT_PREFIX}{name}".lower()]
         if sql is None:
             if not same:
-                raise UnsupportedFeatureError(f"the table has no constraint {name!r}", field=f"{CONSTRAINT_PREFIX}{name}")
+                raise UnsupportedFeatureError(
+                    f"the table has no constraint {name!r}", field=f"{CONSTRAINT_PREFIX}{name}"
+                )
             del found[same[0]]
         elif same:
             raise UnsupportedFeatureError(
@@ -228,7 +235,11 @@ def _ids(struct: Mapping[str, Any]) -> Iterable[int]:
 
 def _words(struct: Mapping[str, Any], properties: Mapping[str, str]) -> dict[str, str]:
     """The words of the table's expressions, in lower case, with what the expression is."""
-    texts = [(f"the constraint {k.removeprefix(CONSTRAINT_PREFIX)!r}", v) for k, v in properties.items() if k.startswith(CONSTRAINT_PREFIX)]
+    texts = [
+        (f"the constraint {k.removeprefix(CONSTRAINT_PREFIX)!r}", v)
+        for k, v in properties.items()
+        if k.startswith(CONSTRAINT_PREFIX)
+    ]
     texts += [(_STATISTICS, properties[_STATISTICS])] if _STATISTICS in properties else []
     for level in all_structs(struct):
         for member in level["fields"]:

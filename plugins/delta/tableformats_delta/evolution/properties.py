@@ -90,7 +90,9 @@ def _matches(pattern: str) -> Callable[[str], bool]:
 _BOOLEAN = _matches("true|false")
 _VALUES: Mapping[str, tuple[Callable[[str], bool], str]] = {
     **dict.fromkeys((*_SWITCHES, *_PLAIN_SWITCHES), (_BOOLEAN, "true or false")),
-    **dict.fromkeys(_DURATIONS, (_matches(rf"(interval )?\d{{1,9}} ({_UNITS})s?"), "a duration such as 'interval 7 days'")),
+    **dict.fromkeys(
+        _DURATIONS, (_matches(rf"(interval )?\d{{1,9}} ({_UNITS})s?"), "a duration such as 'interval 7 days'")
+    ),
     _MODE: (_one_of("none", "name", "id"), "none, name or id"),
     _POLICY: (_one_of("classic", "v2"), "classic or v2"),
     "delta.checkpointInterval": (_is_number(1), "a number from 1 on"),

@@ -97,7 +97,10 @@ class SchemaChange:
     def _check_name(self, name: str, above: tuple[str, ...]) -> None:
         if self._context.ids is None and _FORBIDDEN & set(name):
             raise _refused(
-                "the name has a character that needs column mapping", above, name, "Set delta.columnMapping.mode to name"
+                "the name has a character that needs column mapping",
+                above,
+                name,
+                "Set delta.columnMapping.mode to name",
             )
         if not name:
             raise _refused("a column has no name", above, name)
@@ -169,7 +172,10 @@ class SchemaChange:
     def _check_widened(self, old: Field, metadata: Mapping[str, Any], above: tuple[str, ...]) -> None:
         if not self._context.widens:
             raise _refused(
-                "the table does not allow that types are widened", above, old.name, "Set delta.enableTypeWidening to true"
+                "the table does not allow that types are widened",
+                above,
+                old.name,
+                "Set delta.enableTypeWidening to true",
             )
         if any(key.startswith("delta.identity.") for key in metadata):
             raise _refused("the type of an identity column is not changed", above, old.name)
@@ -183,7 +189,7 @@ class SchemaChange:
         inner: tuple[str, ...],
         changes: list[dict[str, str]],
     ) -> Any:
-        """``raw``, the old type, as the new one. ``inner`` leads from the column's field to it: ``element``, ``key``."""
+        """``raw``, the old type, as the new one; ``inner`` leads to it from the column: ``element``, ``key``."""
         old, new = kinds
         if old == new:
             return raw

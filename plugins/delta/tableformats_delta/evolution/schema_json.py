@@ -20,7 +20,16 @@ from tableformats.plugin import (
     UnsupportedFeatureError,
 )
 
-__all__ = ["ID", "PHYSICAL_NAME", "ColumnIds", "all_structs", "field_json", "struct_features", "struct_json", "type_json"]
+__all__ = [
+    "ID",
+    "PHYSICAL_NAME",
+    "ColumnIds",
+    "all_structs",
+    "field_json",
+    "struct_features",
+    "struct_json",
+    "type_json",
+]
 
 ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"

@@ -14,11 +14,12 @@ from typing import Any
 
 from tableformats.plugin import Field, ListType, MapType, StructType, UnsupportedFeatureError
 
-__all__ = ["CHAR_TYPE", "char_length", "char_lengths", "with_char_lengths"]
+__all__ = ["CHAR_TYPE", "char_length", "char_lengths", "longest_texts", "with_char_lengths"]
 
 CHAR_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 """The key of a field's metadata that holds the type as Spark has it."""
 _CHAR = re.compile(r"char\(\s*(\d+)\s*\)", re.ASCII | re.IGNORECASE)
+_BOUNDED = re.compile(r"(?:var)?char\(\s*(\d{1,9})\s*\)", re.ASCII | re.IGNORECASE)
 _LEAF = re.compile(r"[^<>:,()]+(?:\([\d\s,]*\))?(?: collate \w+)?", re.ASCII | re.IGNORECASE)
 _NAME = re.compile(r"(?:`(?:[^`]|``)*`|[^<>:,`]+):")
 _MOST_CHARACTERS = 4096
@@ -61,39 +62,60 @@ def with_char_lengths(f: Field, column: str, path: str) -> Field:
     return found if end == len(text) else f
 
 
+def longest_texts(f: Field, column: str, path: str) -> dict[tuple[str, ...], int] | None:
+    """The most characters of the CHAR and VARCHAR strings that the metadata of ``f`` names, by the path inside of it.
+
+    None where the text does not describe the type of ``f``. Raises as :func:`char_length`.
+    """
+    text = f.metadata[CHAR_TYPE]
+    reader = _Text(text, column, path)
+    try:
+        _, end = reader.type(f, 0)
+    except ValueError:
+        return None
+    return reader.longest if end == len(text) else None
+
+
 class _Text:
-    """Reads a type of Spark (``catalogString``) along the field that it describes."""
+    """Reads a type of Spark (``catalogString``) along the field that it describes.
+
+    ``longest`` has the lengths of CHAR and VARCHAR that were read, by the names inside of the field.
+    """
 
     def __init__(self, text: str, column: str, path: str) -> None:
+        self.longest: dict[tuple[str, ...], int] = {}
         self._text = text
         self._column = column
         self._path = path
 
-    def type(self, f: Field, at: int) -> tuple[Field, int]:
+    def type(self, f: Field, at: int, inner: tuple[str, ...] = ()) -> tuple[Field, int]:
         """``f`` with its lengths, and where its type ends. Raises ValueError where the text has another type."""
         if isinstance(f.type, StructType):
-            members, at = self._members("struct", f.type.fields, at)
+            members, at = self._members("struct", f.type.fields, at, inner)
             return replace(f, type=StructType(tuple(members))), at
         if isinstance(f.type, ListType):
-            members, at = self._members("array", f.type.members, at)
+            members, at = self._members("array", f.type.members, at, inner)
             return replace(f, type=ListType(members[0])), at
         if isinstance(f.type, MapType):
-            members, at = self._members("map", f.type.members, at)
+            members, at = self._members("map", f.type.members, at, inner)
             return replace(f, type=MapType(members[0], members[1])), at
         match = _LEAF.match(self._text, at)
         if match is None:
             raise ValueError(self._text)
+        bounded = _BOUNDED.fullmatch(match[0])
+        if bounded is not None and str(f.type) == "string":
+            self.longest[inner] = int(bounded[1])
         length = char_length(match[0], self._column, self._path) if str(f.type) == "string" else None
         return (f if length is None else replace(f, char_length=length)), match.end()
 
-    def _members(self, kind: str, fields: Sequence[Field], at: int) -> tuple[list[Field], int]:
+    def _members(self, kind: str, fields: Sequence[Field], at: int, inner: tuple[str, ...]) -> tuple[list[Field], int]:
         at = self._expect(f"{kind}<", at)
         members = []
         for i, member in enumerate(fields):
             at = self._expect(",", at) if i else at
             if kind == "struct":
                 at = self._after_name(member.name, at)
-            found, at = self.type(member, at)
+            found, at = self.type(member, at, (*inner, member.name))
             members.append(found)
         return members, self._expect(">", at)
 

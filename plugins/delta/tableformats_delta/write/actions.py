@@ -11,11 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from tableformats.plugin import DATETIME_MS, DAY_US, Field, TableChange, scalar, stored_leaves
+from tableformats.plugin import DATETIME_MS, DAY_US, Field, PartitionField, TableChange, WriteTarget, scalar
 
+from ..evolution.metadata_change import without_nulls
+from ..evolution.protocol_upgrade import supports
+from .domains import with_row_ids
+from .identity import identity_metadata
 from .isolation import level_of
-from .target import partition_value_text, target_of
-from .texts import indexed_leaves, statistics_text
+from .target import partition_value_text, wanted_leaves
+from .texts import statistics_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,6 +42,8 @@ class CommitContext:
     ----------
     snapshot : DeltaSnapshot
         The version before it.
+    target : WriteTarget
+        By which its files were written.
     txn_id : str
         Makes the bytes of the commit unique.
     now : int
@@ -45,13 +51,21 @@ class CommitContext:
     """
 
     snapshot: DeltaSnapshot
+    target: WriteTarget
     txn_id: str
     now: int
 
 
 def commit_lines(change: TableChange, context: CommitContext) -> bytes:
     """The file of the commit."""
-    actions = [{"commitInfo": _commit_info(change, context)}, *_adds(change, context)]
+    snapshot = context.snapshot
+    metadata = identity_metadata(snapshot.state.metadata, context.target, change.added)
+    actions: list[dict[str, Any]] = [{"commitInfo": _commit_info(change, context)}]
+    actions += [] if metadata is None else [{"metaData": without_nulls(metadata)}]
+    adds = list(_adds(change, context))
+    if supports(snapshot.protocol, "rowTracking"):
+        actions += with_row_ids(adds, snapshot)
+    actions += adds
     lines = [json.dumps(action, ensure_ascii=False, separators=(",", ":")) + "\n" for action in actions]
     return "".join(lines).encode()
 
@@ -61,6 +75,8 @@ def _commit_info(change: TableChange, context: CommitContext) -> dict[str, Any]:
     now, snapshot = context.now, context.snapshot
     if snapshot.properties.get("delta.enableInCommitTimestamps", "").lower() == "true":
         info["inCommitTimestamp"] = now = max(now, (snapshot.timestamp_ms or 0) + 1)
+    if supports(snapshot.protocol, "rowTracking"):
+        info["tags"] = {"delta.rowTracking.preserved": "true"}
     return {
         **info,
         "timestamp": now,
@@ -94,13 +110,13 @@ def _metrics(change: TableChange) -> dict[str, int]:
 def _adds(change: TableChange, context: CommitContext) -> Iterator[dict[str, Any]]:
     if change.added is None:
         return
-    target = target_of(context.snapshot)
-    leaves = indexed_leaves(stored_leaves(target), context.snapshot.properties)
-    fields = [(str(f.id), f) for f in target.partitioning]
+    target = context.target
+    leaves = wanted_leaves(target, context.snapshot)
+    fields = [(str(f.id), _stored_name(f, target), f) for f in target.partitioning]
     for row in _within_years(change.added).to_pylist():
         values = {
-            f.name: None if (value := row["partition"][key]) is None else partition_value_text(f, value)
-            for key, f in fields
+            name: None if (value := row["partition"][key]) is None else partition_value_text(f, value)
+            for key, name, f in fields
         }
         yield {
             "add": {
@@ -113,6 +129,11 @@ def _adds(change: TableChange, context: CommitContext) -> Iterator[dict[str, Any
                 "stats": _statistics(row, leaves),
             }
         }
+
+
+def _stored_name(column: PartitionField, target: WriteTarget) -> str:
+    """The key of a partition value."""
+    return target.schema.path_of(column.source_id)[-1].stored_name
 
 
 def _within_years(added: pa.Table) -> pa.Table:

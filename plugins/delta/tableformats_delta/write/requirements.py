@@ -5,25 +5,28 @@ Source: Delta PROTOCOL.md, "Requirements for Writers", "Table Features", "Valid 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CorruptMetadataError, Field, UnsupportedFeatureError
 
+from ..evolution.properties import is_true
+
 if TYPE_CHECKING:
     from ..snapshot.delta_snapshot import DeltaSnapshot
 
-__all__ = ["HONOURED", "check_append"]
+__all__ = ["HONOURED", "check_append", "check_writer_protocol"]
 
 HONOURED: Mapping[str, str] = {
-    "appendOnly": "an append removes nothing",
-    "invariants": "NOT NULL is checked; a table with an expression is refused",
-    "checkConstraints": "a table with a constraint is refused",
-    "generatedColumns": "a table with a generated column is refused",
-    "identityColumns": "a table with an identity column is refused",
-    "allowColumnDefaults": "a table with a default is refused",
-    "columnMapping": "a table whose mapping is on is refused",
-    "rowTracking": "a table that has it, enabled or not, is refused",
+    "appendOnly": "rows are added, and none is removed",
+    "invariants": "NOT NULL at every depth and the expressions are checked for each row",
+    "checkConstraints": "each row must make the constraints TRUE",
+    "generatedColumns": "computed where rows lack them, else compared",
+    "identityColumns": "numbers are given out; the high-water mark is kept",
+    "allowColumnDefaults": "computed where rows lack the column",
+    "columnMapping": "files have physical names and field ids",
+    "rowTracking": "each file gets fresh row ids and its version; the high-water mark is kept",
     "changeDataFeed": "an append needs no change files",
     "timestampNtz": "written",
     "deletionVectors": "new files have none; those of others stay",
@@ -34,23 +37,15 @@ HONOURED: Mapping[str, str] = {
     "checkpointProtection": "concerns the cleaning of the log only",
     "inCommitTimestamp": "written, later than that of the version before",
     "domainMetadata": "kept",
+    "clustering": "kept; files have statistics of the clustering columns",
+    "materializePartitionColumns": "files have the partition columns too",
 }
-"""What an append does about the features that a table may have. All others refuse it."""
+"""What a writer does about the features that a table may have. All others refuse it."""
 
-_REFUSED = ("rowTracking",)
-_BY_METADATA = {
-    "delta.invariants": "invariants",
-    "delta.generationExpression": "generatedColumns",
-    "delta.identity.start": "identityColumns",
-    "delta.identity.step": "identityColumns",
-    "delta.identity.allowExplicitInsert": "identityColumns",
-    "CURRENT_DEFAULT": "allowColumnDefaults",
-    "__CHAR_VARCHAR_TYPE_STRING": "char and varchar",
-    "__COLLATIONS": "collations",
-}
-"""Keys of a field's metadata that ask something of writers, with the feature."""
+_COLLATIONS = "__COLLATIONS"
 _TYPES = ("boolean", "byte", "short", "int", "long", "float", "double", "string", "binary", "date", "timestamp")
 _WRITTEN_TYPES = (*_TYPES, "timestamp_ntz")
+_BARE_VARCHAR = re.compile(r'"(?:t|\w+T)ype"\s*:\s*"varchar\(')
 _HINT = "Nothing was written; write the table with an engine that has the feature"
 
 
@@ -71,33 +66,25 @@ def check_append(snapshot: DeltaSnapshot, path: str) -> None:
     CorruptMetadataError
         The protocol action breaks the rules of the protocol.
     """
-    _check_protocol(snapshot.protocol, path)
     if len(snapshot.table_metadata.partition_columns) == len(snapshot.schema.fields):
         raise _refused("files without columns", "a table that has partition columns alone, or none,", path)
-    for name in snapshot.properties:
-        if name.startswith("delta.constraints."):
-            raise _refused("checkConstraints", f"the constraint {name.removeprefix('delta.constraints.')!r}", path)
-    if snapshot.table_metadata.mapping_mode != "none":
-        raise _refused("columnMapping", f"the mode {snapshot.table_metadata.mapping_mode!r}", path)
+    if is_true(snapshot.properties, "delta.rowTrackingSuspended"):
+        raise _refused("rowTracking", "the property 'delta.rowTrackingSuspended'", path)
     for name, column in _all_fields(snapshot.schema.fields):
-        for key in column.metadata:
-            if key in _BY_METADATA:
-                raise _refused(_BY_METADATA[key], f"the column {name!r}", path)
-        if column.char_length is not None:
-            raise _refused("char and varchar", f"the column {name!r}", path)
+        if _COLLATIONS in column.metadata:
+            raise _refused("collations", f"the column {name!r}", path)
         kind = str(getattr(column.type, "name", "decimal"))
         if not column.type.is_nested and kind not in (*_WRITTEN_TYPES, "decimal"):
             raise _refused(kind, f"the column {name!r}", path)
-    for field in snapshot.schema.fields:
-        for name, member in _all_fields(field.type.members, (field.name,)):
-            if member.required and not name.endswith(".key"):
-                raise _refused("invariants", f"the nested column {name!r}, which is NOT NULL", path)
+    if _BARE_VARCHAR.search(str(snapshot.state.metadata.get("schemaString"))):
+        raise _refused("varchar", "a column whose type is no string", path)
     for column in snapshot.table_metadata.partition_columns:
         if str(column.type) == "binary":
             raise _refused("binary", f"the partition column {column.name!r}", path)
 
 
-def _check_protocol(protocol: Mapping[str, Any], path: str) -> None:
+def check_writer_protocol(protocol: Mapping[str, Any], path: str) -> None:
+    """Refuse a protocol with a feature that this writer does not have. Errors are those of :func:`check_append`."""
     version = protocol.get("minWriterVersion")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise CorruptMetadataError(
@@ -118,7 +105,7 @@ def _check_protocol(protocol: Mapping[str, Any], path: str) -> None:
             "writer version 7 needs a list of writer features", path=path, field="protocol.writerFeatures"
         )
     for name in features:
-        if name not in HONOURED or name in _REFUSED:
+        if name not in HONOURED:
             raise _refused(name, "the protocol", path)
 
 

@@ -5,36 +5,83 @@ Source: Delta PROTOCOL.md, "Per-file Statistics", "Column Mapping", "Materialize
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import Field, PartitionField, WriteTarget, stored_leaves
+from tableformats.plugin import Field, PartitionField, StructType, WriteTarget, stored_leaves
 
+from ..evolution.protocol_upgrade import supports
+from .domains import clustering_columns
+from .rules import row_rules
 from .texts import indexed_leaves, partition_text
 
 if TYPE_CHECKING:
     from ..snapshot.delta_snapshot import DeltaSnapshot
 
-__all__ = ["partition_value_text", "target_of"]
+__all__ = ["partition_value_text", "target_of", "wanted_leaves"]
 
 _BOUNDED = ("byte", "short", "int", "long", "float", "double", "string", "date", "timestamp", "timestamp_ntz")
 _UNITS = {"b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 
 
-def target_of(snapshot: DeltaSnapshot) -> WriteTarget:
-    """The target of new files of the table at this version."""
+def target_of(snapshot: DeltaSnapshot, path: str = "") -> WriteTarget:
+    """The target of new files of the table at this version; ``path`` is its location, for errors.
+
+    Raises
+    ------
+    UnsupportedFeatureError, CorruptMetadataError
+        As :func:`.rules.row_rules`.
+    """
     schema, properties = snapshot.schema, snapshot.properties
     spec = snapshot.specs[snapshot.default_spec_id]
+    is_mapped = snapshot.table_metadata.mapping_mode != "none"
     target = WriteTarget(
         schema,
         spec.fields,
         spec.id,
         partition_value_text,
+        partition_columns_in_files=supports(snapshot.protocol, "materializePartitionColumns"),
+        stored_names=dict(_stored_names(schema.fields)) if is_mapped else {},
+        with_field_ids=is_mapped,
+        unnumbered=frozenset(_unnumbered(schema.fields)) if is_mapped else frozenset(),
         target_file_size=_bytes_of(properties.get("delta.targetFileSize", ""), WriteTarget.target_file_size),
+        rules=row_rules(schema, properties, path),
     )
-    leaves = indexed_leaves(stored_leaves(target), properties)
-    bounded = frozenset(path[-1].id for path in leaves if _has_bounds(path[-1]))
-    return replace(target, bounded=bounded)
+    bounded = frozenset(leaf[-1].id for leaf in wanted_leaves(target, snapshot) if _has_bounds(leaf[-1]))
+    # An identity column's high-water mark is taken from the bounds of the new files.
+    return replace(target, bounded=bounded | {rule.column.id for rule in target.rules.identities})
+
+
+def wanted_leaves(target: WriteTarget, snapshot: DeltaSnapshot) -> list[tuple[Field, ...]]:
+    """The leaves of which files have statistics: as the properties say, and the columns of a clustered table."""
+    leaves = [leaf for leaf in stored_leaves(target) if leaf[0].id not in _identity_sources(target)]
+    found = indexed_leaves(leaves, snapshot.properties)
+    clustered = clustering_columns(snapshot)
+    if not clustered:
+        return found
+    known = {leaf[-1].id for leaf in found}
+    return [leaf for leaf in leaves if leaf[-1].id in known or tuple(f.stored_name for f in leaf) in clustered]
+
+
+def _identity_sources(target: WriteTarget) -> frozenset[int]:
+    """The partition columns, which have no statistics even where files store them."""
+    return frozenset(f.source_id for f in target.partitioning)
+
+
+def _stored_names(fields: Iterable[Field]) -> Iterator[tuple[int, str]]:
+    for f in fields:
+        if f.physical_name is not None:
+            yield f.id, f.physical_name
+        yield from _stored_names(f.type.members)
+
+
+def _unnumbered(fields: Iterable[Field]) -> Iterator[int]:
+    """Elements of lists and members of maps have ids for Iceberg alone."""
+    for f in fields:
+        if not isinstance(f.type, StructType):
+            yield from (member.id for member in f.type.members)
+        yield from _unnumbered(f.type.members)
 
 
 def partition_value_text(column: PartitionField, value: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tableformats.plugin import (
@@ -25,7 +26,7 @@ from tableformats.plugin import (
 from ..log.names import LOG_DIRECTORY
 from .actions import OPERATIONS, CommitContext, commit_lines
 from .isolation import checks_of
-from .requirements import check_append
+from .requirements import check_append, check_writer_protocol
 from .target import target_of
 from .winners import committed_since, metadata_differs
 
@@ -73,7 +74,7 @@ class DeltaTransaction(FormatTransaction):
     def try_commit(self, change: TableChange) -> PutOutcome:
         """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""
         version = self.version + 1
-        context = CommitContext(self.snapshot, self._txn_id, time.time_ns() // 1_000_000)
+        context = CommitContext(self.snapshot, self.target, self._txn_id, time.time_ns() // 1_000_000)
         path = self._storage.join(LOG_DIRECTORY, f"{version:020d}.json")
         outcome = put_exclusively(self._storage, path, commit_lines(change, context))
         if outcome is PutOutcome.WON:
@@ -93,11 +94,18 @@ class DeltaTransaction(FormatTransaction):
             raise CommitConflictError(
                 f"another writer changed the table's metadata up to version {newest.version}", path=self._storage.root
             )
+        written = self.target
         self._move_to(newest)
+        if replace(self.target, rules=written.rules) != written:
+            raise CommitConflictError(
+                f"another writer changed how data files are written up to version {newest.version}",
+                path=self._storage.root,
+            )
         self.check(change)
         return change
 
     def _move_to(self, snapshot: DeltaSnapshot) -> None:
+        check_writer_protocol(snapshot.protocol, self._storage.root)
         self.snapshot = snapshot
         self.version = snapshot.version
-        self.target = target_of(snapshot)
+        self.target = target_of(snapshot, self._storage.root)

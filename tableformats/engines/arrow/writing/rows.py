@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import types
 
 from ....errors import ConstraintViolationError
-from ....schema import Field, ListType, MapType, Schema, StructType, arrow_type
+from ....plugin.writing.write_target import WriteTarget
+from ....schema import Field, ListType, MapType, StructType, arrow_type
+from .row_rules import RuleRunner, check_required
 
 __all__ = ["reader_of", "rows_of_table"]
 
@@ -38,15 +41,27 @@ def reader_of(data: Any) -> pa.RecordBatchReader:
     )
 
 
-def rows_of_table(reader: pa.RecordBatchReader, schema: Schema) -> Iterator[pa.RecordBatch]:
-    """The batches with the columns of ``schema``, in its order and types. Names are compared without case.
+def rows_of_table(
+    reader: pa.RecordBatchReader, target: WriteTarget, lane: int = 0, lanes: int = 1
+) -> Iterator[pa.RecordBatch]:
+    """The batches with the columns of the table, in its order and types, that fulfil its rules.
+
+    Names are compared without case.
+
+    Parameters
+    ----------
+    reader : pyarrow.RecordBatchReader
+    target : WriteTarget
+    lane, lanes : int
+        This is writer number ``lane`` of ``lanes`` for one commit; see :class:`RuleRunner`.
 
     Raises
     ------
     ConstraintViolationError
         A column is not in the table, or twice; a value is not exactly one of the column's type; NULL, or no value, for
-        a column that is not nullable.
+        a column that is not nullable; a row breaks a rule of the table.
     """
+    schema = target.schema
     wanted = {f.name.lower(): f for f in schema.fields}
     found: dict[str, int] = {}
     for position, name in enumerate(reader.schema.names):
@@ -58,13 +73,14 @@ def rows_of_table(reader: pa.RecordBatchReader, schema: Schema) -> Iterator[pa.R
             raise ConstraintViolationError("the data has a column twice", field=name)
         found[name.lower()] = position
         _check_kind(wanted[name.lower()], reader.schema.field(position).type)
-    target = pa.schema([pa.field(f.name, arrow_type(f.type)) for f in schema.fields])
+    stored = pa.schema([pa.field(f.name, arrow_type(f.type)) for f in schema.fields])
+    runner = RuleRunner(schema, target.rules, [wanted[name].name for name in found], lane, lanes)
     for batch in reader:
         columns = []
         for key, column in wanted.items():
             given = batch.column(found[key]) if key in found else pa.nulls(batch.num_rows)
             columns.append(_cast(given, column))
-        yield pa.RecordBatch.from_arrays(columns, schema=target)
+        yield runner.apply(pa.RecordBatch.from_arrays(columns, schema=stored))
 
 
 def _cast(values: pa.Array, column: Field) -> pa.Array:
@@ -73,12 +89,12 @@ def _cast(values: pa.Array, column: Field) -> pa.Array:
             values = values.dictionary_decode()
         values = values.cast(arrow_type(column.type), safe=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        if column.type.is_nested:
+            check_required(values, replace(column, required=False))  # which names the member
         reason = str(error).splitlines()[0][:200]
         raise ConstraintViolationError(
             f"a value is not exactly one of the type {column.type}: {reason}", field=column.name
         ) from None
-    if column.required and values.null_count:
-        raise ConstraintViolationError("NULL is not allowed in the column", field=column.name)
     return values
 
 

@@ -42,7 +42,8 @@ def _stored_field(column: Field, target: WriteTarget, name: str | None = None) -
         stored = pa.map_(key, _stored_field(kind.value, target, "value"))
     else:
         stored = arrow_type(kind)
-    metadata: Mapping[str, str] | None = {_FIELD_ID: str(column.id)} if target.with_field_ids else None
+    has_id = target.with_field_ids and column.id not in target.unnumbered
+    metadata: Mapping[str, str] | None = {_FIELD_ID: str(column.id)} if has_id else None
     return pa.field(name or target.stored_names.get(column.id, column.name), stored, not column.required, metadata)
 
 
