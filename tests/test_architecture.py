@@ -68,6 +68,8 @@ NAMES_FORMATS = {"tableformats.cli.demo"}  # it writes tables of both
 # Spellings that are fixed outside of this project, such as attributes that files carry, whatever wrote them.
 FIXED_SPELLINGS = {
     "iceberg.id",
+    # The rows of PyIceberg's SQL catalog.
+    "IcebergTables",
     # Unity Catalog's API and what it says of a table.
     "/delta/preview/commits",
     "ICEBERG",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import NamespaceNotFoundError, TableNotFoundError
-from ..io.catalog_commits import CatalogCommits
+from ..errors import NamespaceNotFoundError, TableNotFoundError, UnsupportedFeatureError
+from ..io.catalog_commits import CatalogCommits, StagedTable
+from ..io.stores.base import PutOutcome
 
 __all__ = ["Catalog", "CatalogTable", "Identifier", "ListedTable", "dotted", "parts_of"]
 
@@ -95,6 +96,42 @@ class Catalog(ABC):
     def commits(self, identifier: Identifier, table: CatalogTable) -> CatalogCommits:
         """The commits that the catalog holds now, of a table of which it :attr:`~CatalogTable.holds_commits`."""
         return CatalogCommits(None)
+
+    @property
+    def applies_updates(self) -> bool:
+        """See :attr:`tableformats.io.catalog_commits.CatalogWriter.applies_updates`."""
+        return False
+
+    @property
+    def can_swap(self) -> bool:
+        """See :attr:`tableformats.io.catalog_commits.CatalogWriter.can_swap`."""
+        return False
+
+    def commit(
+        self, identifier: Identifier, requirements: Sequence[Mapping[str, Any]], updates: Sequence[Mapping[str, Any]]
+    ) -> PutOutcome:
+        """See :meth:`tableformats.io.catalog_commits.CatalogWriter.commit`."""
+        raise self._only_read(identifier)
+
+    def swap(self, identifier: Identifier, old: str, new: str) -> PutOutcome:
+        """See :meth:`tableformats.io.catalog_commits.CatalogWriter.swap`."""
+        raise self._only_read(identifier)
+
+    def stage(self, identifier: Identifier, definition: Mapping[str, Any]) -> StagedTable:
+        """See :meth:`tableformats.io.catalog_commits.CatalogWriter.stage`."""
+        raise self._only_read(identifier)
+
+    def register(self, identifier: Identifier, location: str) -> PutOutcome:
+        """See :meth:`tableformats.io.catalog_commits.CatalogWriter.register`."""
+        raise self._only_read(identifier)
+
+    def _only_read(self, identifier: Identifier) -> UnsupportedFeatureError:
+        return UnsupportedFeatureError(
+            f"catalog {self.name!r} is only read",
+            path=dotted(identifier),
+            field="catalog",
+            hint="Nothing was written; write the table with another library",
+        )
 
     @abstractmethod
     def namespaces(self) -> Iterator[Identifier]:

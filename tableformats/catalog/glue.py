@@ -8,12 +8,15 @@ the location, and the directory among the parameters of the SerDe. Sources: the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn
 
 from ..errors import CatalogError, TableFormatsError, UnsupportedFeatureError
+from ..io.catalog_commits import StagedTable
+from ..io.stores.base import PutOutcome
 from .base import Catalog, CatalogTable, Identifier, ListedTable, dotted
 from .faults import catalog_fault
+from .glue_commits import create, swap
 from .vended import store_options
 
 __all__ = ["GlueCatalog"]
@@ -117,6 +120,54 @@ class GlueCatalog(Catalog):
             if type(missing).__name__ == "EntityNotFoundException":
                 raise self.no_such_namespace(namespace) from None
         raise self.no_such_table(identifier) from None
+
+    @property
+    def can_swap(self) -> bool:
+        """See :attr:`Catalog.can_swap`: by the version of the table in Glue."""
+        return True
+
+    def swap(self, identifier: Identifier, old: str, new: str) -> PutOutcome:
+        """See :meth:`Catalog.swap`. The columns that Glue lists stay as they are."""
+        found = self._table(identifier, self._account)
+        if found.get("TargetTable"):
+            raise UnsupportedFeatureError(
+                f"catalog {self.name!r} has a link to a table of another database, and links are not written",
+                path=dotted(identifier),
+                field="TargetTable",
+                hint="Nothing was written; open the table by its own name",
+            )
+        if (found.get("Parameters") or {}).get("metadata_location") != old:
+            return PutOutcome.LOST
+        return self._written(lambda: swap(self._client, found, self._account, new), identifier)
+
+    def stage(self, identifier: Identifier, definition: Mapping[str, Any]) -> StagedTable:
+        """See :meth:`Catalog.stage`: below the location of the database, or else in ``warehouse``."""
+        if definition.get("location"):
+            return StagedTable(str(definition["location"]).rstrip("/"))
+        try:
+            database = self._client.get_database(Name=identifier[0], **self._account)["Database"]
+        except Exception as error:
+            self._raise(error, identifier)
+        if base := str(database.get("LocationUri") or "").rstrip("/"):
+            return StagedTable(f"{base}/{identifier[-1]}")
+        if base := str(self._properties.get("warehouse") or "").rstrip("/"):
+            return StagedTable(f"{base}/{identifier[0]}.db/{identifier[-1]}")
+        raise UnsupportedFeatureError(
+            f"catalog {self.name!r} does not say where new tables go",
+            path=dotted(identifier),
+            field="warehouse",
+            hint="Give the catalog the property warehouse, or the database a location",
+        )
+
+    def register(self, identifier: Identifier, location: str) -> PutOutcome:
+        """See :meth:`Catalog.register`."""
+        return self._written(lambda: create(self._client, identifier, self._account, location), identifier)
+
+    def _written(self, write: Callable[[], PutOutcome], identifier: Identifier) -> PutOutcome:
+        try:
+            return write()
+        except Exception as error:
+            self._raise(error, identifier)
 
     def namespaces(self) -> Iterator[Identifier]:
         """See :meth:`Catalog.namespaces`."""

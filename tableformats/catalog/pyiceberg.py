@@ -13,7 +13,7 @@ from __future__ import annotations
 import copy
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import replace
@@ -27,6 +27,9 @@ from ..errors import (
     TableFormatsError,
     UnsupportedFeatureError,
 )
+from ..io.catalog_commits import StagedTable
+from ..io.stores.base import PutOutcome
+from . import pyiceberg_commits as commits
 from .base import Catalog, CatalogTable, Identifier, ListedTable, dotted, near_names
 from .faults import catalog_fault
 from .vended import expiry_of, store_options
@@ -155,6 +158,46 @@ class PyIcebergCatalog(Catalog):
                 kept = {k: v for k, v in table.storage_options.items() if k not in vended}
                 return self._with_credentials(table, {**kept, **vended})
         return self.load(identifier)
+
+    # ---- commits ------------------------------------------------------------------------------------------------
+
+    @property
+    def applies_updates(self) -> bool:
+        """See :attr:`Catalog.applies_updates`: REST catalogs do."""
+        return commits.is_rest(self.catalog)
+
+    @property
+    def can_swap(self) -> bool:
+        """See :attr:`Catalog.can_swap`: SQL catalogs can."""
+        return commits.is_sql(self.catalog)
+
+    def commit(
+        self, identifier: Identifier, requirements: Sequence[Mapping[str, Any]], updates: Sequence[Mapping[str, Any]]
+    ) -> PutOutcome:
+        """See :meth:`Catalog.commit`."""
+        return self._written(identifier, lambda: commits.commit(self.catalog, identifier, requirements, updates))
+
+    def swap(self, identifier: Identifier, old: str, new: str) -> PutOutcome:
+        """See :meth:`Catalog.swap`."""
+        if not self.can_swap:
+            return super().swap(identifier, old, new)
+        return self._written(identifier, lambda: commits.swap(self.catalog, identifier, old, new))
+
+    def stage(self, identifier: Identifier, definition: Mapping[str, Any]) -> StagedTable:
+        """See :meth:`Catalog.stage`."""
+        return self._written(identifier, lambda: commits.stage(self.catalog, identifier, definition))
+
+    def register(self, identifier: Identifier, location: str) -> PutOutcome:
+        """See :meth:`Catalog.register`."""
+        return self._written(identifier, lambda: commits.register(self.catalog, identifier, location))
+
+    def _written(self, identifier: Identifier, write: Callable[[], Found]) -> Found:
+        try:
+            return write()
+        except TableFormatsError:
+            raise
+        except Exception as error:
+            self._raise(error, identifier)
 
     def _configured(self) -> Mapping[str, Any]:
         return getattr(self.catalog, "properties", None) or {}

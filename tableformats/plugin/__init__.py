@@ -44,7 +44,7 @@ from ..errors import (
     UnsupportedFeatureError,
 )
 from ..io.buffers import ReusableBuffer
-from ..io.catalog_commits import CatalogCommit, CatalogCommits
+from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, StagedTable
 from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro, libdeflate
 from ..io.exclusive_put import check_exclusive_puts, put_exclusively
 from ..io.orc_tail import OrcTail
@@ -110,6 +110,7 @@ __all__ = [
     "Bounds",
     "CatalogCommit",
     "CatalogCommits",
+    "CatalogWriter",
     "ChangeBatch",
     "CorruptMetadataError",
     "CreateRequest",
@@ -172,6 +173,7 @@ __all__ = [
     "SnapshotSelector",
     "SortColumn",
     "SplitOptions",
+    "StagedTable",
     "Statistics",
     "StatisticsSlice",
     "Storage",

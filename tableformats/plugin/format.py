@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..cache.metadata_cache import MetadataCache
 from ..errors import SnapshotNotFoundError, UnsupportedFeatureError
-from ..io.catalog_commits import CatalogCommits
+from ..io.catalog_commits import CatalogCommits, CatalogWriter
 from ..io.storage import Storage
 from ..runtime.boundary import guarded_methods
 from .changes import FormatChanges
@@ -39,12 +39,15 @@ class OpenOptions:
         Options of the format's own. The core has refused those that are not in :attr:`TableFormat.option_names`.
     catalog_commits : callable, optional
         Asks the table's catalog which commits count. None: the files say it, as those of most tables do.
+    catalog_writer : CatalogWriter, optional
+        Commits to the table through its catalog. None: it is opened by its location.
     """
 
     relocate: bool | Mapping[str, str] | None = None
     cache: MetadataCache = field(default_factory=MetadataCache)
     format_options: Mapping[str, object] = field(default_factory=dict)
     catalog_commits: Callable[[], CatalogCommits] | None = None
+    catalog_writer: CatalogWriter | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class FormatTable(ABC):
 
     format: str
     location: str
+    commits_to_catalog: bool = False
+    """Whether what :meth:`begin` begins is committed through the table's catalog."""
 
     def __init_subclass__(cls, **options: object) -> None:
         """What a format raises over damaged bytes becomes CorruptMetadataError."""

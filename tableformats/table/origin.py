@@ -11,6 +11,7 @@ from ..errors import CatalogError, UnsupportedFeatureError
 from ..io.storage import Storage
 from ..io.stores.renewing import RenewedOptions
 from ..runtime.pickling import Portable
+from .catalog_writer import TableWriter
 
 if TYPE_CHECKING:
     from ..catalog.base import Catalog, CatalogTable, Identifier
@@ -105,9 +106,16 @@ class CatalogOrigin(Portable):
         catalog = self._known_catalog()
         return catalog.commits(self.identifier, self._table or catalog.load(self.identifier))
 
-    def check_writable(self) -> None:
-        """Raise UnsupportedFeatureError where a commit would have to go through the catalog: it would be lost."""
-        if self._names_version:
+    def writer(self) -> TableWriter:
+        """What commits to the table through the catalog. Raises as :meth:`ask`."""
+        return TableWriter(self._known_catalog(), self.identifier)
+
+    def check_writable(self, commits_to_catalog: bool) -> None:
+        """Raise UnsupportedFeatureError where a commit would have to go through the catalog: it would be lost.
+
+        ``commits_to_catalog``: whether the format does so.
+        """
+        if self._names_version and not commits_to_catalog:
             raise UnsupportedFeatureError(
                 f"catalog {self.catalog_name!r} has to commit what is written to this table",
                 path=dotted(self.identifier),

@@ -120,7 +120,7 @@ def open_table(
     from ..plugin.registry import host
 
     _check_types(relocate=relocate, cache=cache, limits=limits, format_options=format_options)
-    origin, commits = None, None
+    origin, commits, writer = None, None, None
     if catalog is None:
         storage = Storage(_location_of(location), storage_options, allow_paths, limits)
     else:
@@ -130,6 +130,7 @@ def open_table(
         storage, named = origin.ask()
         format = format or named.format
         commits = origin.commits if named.holds_commits else None
+        writer = origin.writer() if named.names_version else None
     if isinstance(cache, bool):
         own_cache = MetadataCache() if cache else MetadataCache(0)
     else:
@@ -137,7 +138,7 @@ def open_table(
         table_key = repr((storage.root, told, _frozen(relocate), limits))
         digests = cache.digest(storage_options), cache.digest(format_options)
         own_cache = cache.scoped(storage.root, *digests, _frozen(relocate), limits, table_key=table_key)
-    options = OpenOptions(relocate, own_cache, dict(format_options or {}), commits)
+    options = OpenOptions(relocate, own_cache, dict(format_options or {}), commits, writer)
     with storage.remembering():
         if format is None:
             found = host().detect(storage, options)
@@ -408,7 +409,7 @@ class Table(Portable, ScanVerbs, WriteVerbs, SnapshotChecks):
 
     def _begin(self, branch: str | None = None) -> FormatTransaction:
         if self._origin is not None:
-            self._origin.check_writable()
+            self._origin.check_writable(self._opened.commits_to_catalog)
         return self._opened.begin(branch)
 
     @property

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+import uuid
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -36,6 +39,12 @@ class RestCatalogStub:
         The bearer token that requests must have; empty: any.
     requests : list of str
         "METHOD path" of each request.
+    warehouse : str
+        The directory of new tables.
+    commit_fault : tuple or None
+        (a status, or "close": the answer to commits; whether they are applied all the same).
+    bodies : list of bytes
+        What was posted.
     """
 
     def __init__(self) -> None:
@@ -47,6 +56,10 @@ class RestCatalogStub:
         self.requests: list[str] = []
         self.offers_credentials = False
         self.is_hanging = False
+        self.warehouse = ""
+        self.commit_fault: tuple[Any, bool] | None = None
+        self.bodies: list[bytes] = []
+        self._committing = threading.Lock()
         self._released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
         self._server.daemon_threads = True
@@ -68,7 +81,7 @@ class RestCatalogStub:
         """What makes PyIceberg's catalog ``stub``."""
         return {"name": "stub", "type": "rest", "uri": self.uri, **more}
 
-    def answer(self, method: str, path: str) -> Answer:
+    def answer(self, method: str, path: str, body: bytes = b"") -> Answer:
         """The status and JSON for a request."""
         parts = [unquote(part) for part in path.strip("/").split("/")][1:]
         if self.status != 200:
@@ -88,6 +101,10 @@ class RestCatalogStub:
         if parts[0] != "namespaces" or namespace not in namespaces:
             return 404, _error(404, "NoSuchNamespaceException")
         rest = parts[2:]
+        if method == "POST" and rest[:1] == ["tables"]:
+            self.bodies.append(body)
+            given = json.loads(body)
+            return self._stage(namespace, given) if rest == ["tables"] else self._commit((*namespace, rest[1]), given)
         if not rest:
             return 200, {"namespace": list(namespace), "properties": {}}
         if rest == ["tables"]:
@@ -102,6 +119,30 @@ class RestCatalogStub:
             return 200, {"storage-credentials": self.credentials[key]}
         found_table = self.tables[key]
         return 200, found_table() if isinstance(found_table, Callable) else found_table  # type: ignore[arg-type]
+
+    def _stage(self, namespace: tuple[str, ...], given: dict[str, Any]) -> Answer:
+        location = given.get("location") or "/".join((self.warehouse, *namespace, given["name"]))
+        return 200, {"metadata": {"location": location, "table-uuid": str(uuid.uuid4())}}
+
+    def _commit(self, key: tuple[str, ...], given: dict[str, Any]) -> Answer:
+        from tableformats_iceberg.write.metadata_updates import apply_updates
+        from tableformats_iceberg.write.requirements import failed_requirement
+
+        fault, is_applied = self.commit_fault or (200, True)
+        if is_applied:
+            with self._committing:
+                found = self.tables.get(key)
+                base = None if found is None else found["metadata"]
+                if failed_requirement(base, given["requirements"]) is not None:
+                    return 409, _error(409, "CommitFailedException")
+                after = apply_updates(base, given["updates"], now_ms=time.time_ns() // 1_000_000)
+                location = f"{after['location']}/metadata/{len(self.bodies):05d}-{uuid.uuid4()}.metadata.json"
+                Path(location).parent.mkdir(parents=True, exist_ok=True)
+                Path(location).write_text(json.dumps(after))
+                self.tables[key] = {"metadata-location": location, "metadata": after, "config": {}}
+        if fault == "close":
+            return 0, None
+        return (200, self.tables[key]) if fault == 200 else (fault, _error(fault, "Refused"))
 
 
 def _error(code: int, kind: str) -> dict[str, Any]:
@@ -120,7 +161,11 @@ def _handler_of(stub: RestCatalogStub) -> type[BaseHTTPRequestHandler]:
             stub.requests.append(f"{self.command} {path}")
             if stub.is_hanging:
                 stub._released.wait(20)
-            status, found = stub.answer(self.command, path)
+            sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, found = stub.answer(self.command, path, sent)
+            if status == 0:
+                self.close_connection = True
+                return
             if stub.token and self.headers.get("Authorization") != f"Bearer {stub.token}":
                 status, found = 401, _error(401, "NotAuthorizedException")
             body = b"" if found is None or self.command == "HEAD" else json.dumps(found).encode()

@@ -24,7 +24,10 @@ from .snapshot import IcebergSnapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tableformats.plugin import CatalogWriter
+
     from .changes.row_changes import IcebergChanges
+    from .write.swap import MetadataSwap
 
 __all__ = ["IcebergTable"]
 
@@ -39,9 +42,10 @@ class IcebergTable(FormatTable):
 
     format = "iceberg"
 
-    def __init__(self, files: TableFiles, metadata: TableMetadata) -> None:
+    def __init__(self, files: TableFiles, metadata: TableMetadata, writer: CatalogWriter | None = None) -> None:
         self._files = files
         self._metadata = metadata
+        self._writer = writer
         self.location = files.storage.root
 
     @classmethod
@@ -50,7 +54,16 @@ class IcebergTable(FormatTable):
         with reading_newest_ahead(storage):
             located = locate(storage)
             metadata = read_metadata(storage, located.metadata_path)
-        return cls(TableFiles(storage, metadata.location, located.directory, options.relocate, options.cache), metadata)
+        files = TableFiles(storage, metadata.location, located.directory, options.relocate, options.cache)
+        return cls(files, metadata, options.catalog_writer)
+
+    @property
+    def swap(self) -> MetadataSwap:
+        """What commits to the table: its catalog, or else its directory."""
+        from .write.swap import CatalogSwap, DirectorySwap
+
+        storage = self._files.storage
+        return DirectorySwap(storage) if self._writer is None else CatalogSwap(storage, self._writer)
 
     def snapshot(self, selector: SnapshotSelector) -> IcebergSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.snapshot`.

@@ -1,0 +1,316 @@
+"""The swap: makes new metadata the current one of a table, or learns that another writer was faster.
+
+A directory has ``vN.metadata.json``, which is written only if it is not there, and then the hint. A catalog either
+applies updates itself, or swaps the location of its metadata file for that of one that was written here. After any
+answer but a clear yes the newest metadata is read, and says whether the commit is in it. So a commit whose answer was
+lost is not taken for that of a rival, and nothing is deleted that the table may refer to.
+Source: Iceberg spec, "File System Tables", "Metastore Tables"; Iceberg REST catalog, ``updateTable``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import time
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import (
+    CatalogWriter,
+    PutOutcome,
+    TableFormatsError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+    check_exclusive_puts,
+    put_exclusively,
+)
+
+from ..files.inflate import inflated
+from ..files.strict_json import parse_json
+from ..metadata.locate import HINT, locate
+from ..metadata.table_metadata import TableMetadata, parse_metadata
+from .metadata_updates import apply_updates
+from .requirements import failed_requirement
+
+if TYPE_CHECKING:
+    from tableformats.plugin import Storage
+
+__all__ = ["CatalogSwap", "CurrentMetadata", "DirectorySwap", "MetadataSwap", "read_current"]
+
+Updates = Sequence[Mapping[str, Any]]
+
+LOOKS_S = (0.0, 0.2, 1.0)
+"""Seconds before each look at the newest metadata, after an answer that says nothing."""
+METADATA_PATH = "write.metadata.path"
+METADATA_CODEC = "write.metadata.compression-codec"
+_DIRECTORY_NAME = re.compile(r"^v(\d{1,18})(\.gz)?\.metadata\.json(\.gz)?$")
+_CATALOG_NAME = re.compile(r"^(\d{1,18})-")
+
+
+@dataclass(frozen=True)
+class CurrentMetadata:
+    """The metadata that is current.
+
+    Attributes
+    ----------
+    stored_path : str
+        Of its file, as the table's metadata log or the catalog spells it.
+    json : dict
+        All of it, with the fields that are not known.
+    parsed : TableMetadata
+    """
+
+    stored_path: str
+    json: dict[str, Any]
+    parsed: TableMetadata
+
+
+class MetadataSwap(ABC):
+    """Commits to one table."""
+
+    @abstractmethod
+    def newest(self) -> CurrentMetadata:
+        """The metadata that is current now. Raises as :func:`read_metadata` does, and what the catalog raises."""
+
+    @abstractmethod
+    def check(self, version: int) -> None:
+        """Refuse a store or a catalog to which tables of that format version cannot be committed.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+        """
+
+    @abstractmethod
+    def commit(self, base: CurrentMetadata | None, requirements: Updates, updates: Updates) -> PutOutcome:
+        """Apply updates to the table, if it still fulfils the requirements.
+
+        Parameters
+        ----------
+        base : CurrentMetadata or None
+            What the updates were made upon. None: the table is created.
+        requirements, updates : sequence of mapping
+            In the JSON of the REST catalog.
+
+        Returns
+        -------
+        PutOutcome
+            LOST: certainly nothing was committed. UNKNOWN: nobody can say, although the newest metadata was looked at.
+
+        Raises
+        ------
+        ConstraintViolationError, UnsupportedFeatureError
+            The updates cannot be applied.
+        """
+
+    def after_commit(self) -> None:  # noqa: B027
+        """Upkeep after a commit that won."""
+
+
+def read_current(storage: Storage, path: str, stored_path: str, data: bytes | None = None) -> CurrentMetadata:
+    """Read a metadata file. ``data`` is its content, where it is known. Raises as :func:`read_metadata` does."""
+    if data is None:
+        try:
+            data = storage.read_bytes(path)
+        except FileNotFoundError:
+            raise TableNotFoundError("there is no such metadata file", path=path) from None
+    parsed = parse_metadata(data, path, storage.limits)
+    plain = data if data[:1] == b"{" else _inflated(data, path, storage)
+    return CurrentMetadata(stored_path, parse_json(plain, path, storage.limits, len(data)), parsed)
+
+
+def _inflated(data: bytes, path: str, storage: Storage) -> bytes:
+    kind = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstandard"}.get(data[:2])
+    return data if kind is None else bytes(inflated(kind, memoryview(data), storage.limits, path, 0, len(data)))
+
+
+def _encoded(metadata: Mapping[str, Any], compress: bool) -> bytes:
+    text = json.dumps(metadata, separators=(",", ":"), ensure_ascii=False).encode()
+    return gzip.compress(text, 6, mtime=0) if compress else text
+
+
+def is_compressed(properties: Mapping[str, str]) -> bool:
+    """Whether the table's metadata files are compressed.
+
+    Raises UnsupportedFeatureError for another value of ``write.metadata.compression-codec`` than none and gzip.
+    """
+    codec = properties.get(METADATA_CODEC, "none").lower()
+    if codec not in ("none", "gzip"):
+        raise UnsupportedFeatureError(
+            f"metadata files are not written with the codec {codec[:50]!r}",
+            field=METADATA_CODEC,
+            hint="Nothing was written; none and gzip are known",
+        )
+    return codec == "gzip"
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def holds(newest: Mapping[str, Any], updates: Updates) -> bool:
+    """Whether metadata shows that the updates were applied: by the snapshot or the uuid that they bring, or because
+    they would change nothing.
+    """
+    snapshots = {u["snapshot"]["snapshot-id"] for u in updates if u["action"] == "add-snapshot"}
+    if snapshots:
+        return snapshots <= {one["snapshot-id"] for one in newest.get("snapshots") or []}
+    for update in updates:
+        if update["action"] == "assign-uuid":
+            return str(newest.get("table-uuid", "")).lower() == str(update["uuid"]).lower()
+    try:
+        return apply_updates(newest, updates, now_ms=0) is newest
+    except TableFormatsError:
+        return False
+
+
+# ---- directories ----------------------------------------------------------------------------------------------------
+
+
+class DirectorySwap(MetadataSwap):
+    """A table of a directory without a catalog. Its newest metadata file is the one of the greatest version.
+
+    Parameters
+    ----------
+    storage : Storage
+        Its root is the table's directory.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._won: int | None = None
+
+    def newest(self) -> CurrentMetadata:
+        """See :meth:`MetadataSwap.newest`. Raises UnsupportedFeatureError where a catalog has named the files."""
+        path = locate(self._storage).metadata_path
+        self._version_of(path)
+        name = path.rpartition("/")[2]
+        current = read_current(self._storage, path, path)
+        location = str(current.json["location"]).rstrip("/")
+        return CurrentMetadata(f"{location}/metadata/{name}", current.json, current.parsed)
+
+    def _version_of(self, path: str) -> int:
+        match = _DIRECTORY_NAME.match(path.rpartition("/")[2])
+        if match is None or self._storage.root.endswith(".json"):
+            raise UnsupportedFeatureError(
+                "a catalog decides which metadata of this table is current: its files are not called vN.metadata.json",
+                path=path,
+                field="catalog",
+                hint="Nothing was written; open the table by open_table(identifier, catalog=...)",
+            )
+        return int(match.group(1))
+
+    def check(self, version: int) -> None:
+        """See :meth:`MetadataSwap.check`."""
+        check_exclusive_puts(self._storage, self._storage.join("metadata"))
+
+    def commit(self, base: CurrentMetadata | None, requirements: Updates, updates: Updates) -> PutOutcome:
+        """See :meth:`MetadataSwap.commit`."""
+        if failed_requirement(None if base is None else base.json, requirements) is not None:
+            return PutOutcome.LOST
+        previous = None if base is None else base.stored_path
+        found = apply_updates(None if base is None else base.json, updates, now_ms=now_ms(), previous_file=previous)
+        if base is not None and found is base.json:
+            return PutOutcome.WON
+        version = 1 if base is None else self._version_of(base.parsed.path) + 1
+        # All writers upon one version choose one name, so the codec is that of the version before.
+        compress = is_compressed(found.get("properties", {}) if base is None else base.parsed.properties)
+        name = f"v{version}{'.gz' if compress else ''}.metadata.json"
+        outcome = put_exclusively(self._storage, self._storage.join("metadata", name), _encoded(found, compress))
+        if outcome is PutOutcome.WON:
+            self._won = version
+        return outcome
+
+    def after_commit(self) -> None:
+        """Write the hint, from which readers follow later versions."""
+        if self._won is not None:
+            self._storage.put(self._storage.join("metadata", HINT), str(self._won).encode())
+
+
+# ---- catalogs -------------------------------------------------------------------------------------------------------
+
+
+class CatalogSwap(MetadataSwap):
+    """A table of a catalog.
+
+    Parameters
+    ----------
+    storage : Storage
+        Of the table's files.
+    writer : CatalogWriter
+    """
+
+    def __init__(self, storage: Storage, writer: CatalogWriter) -> None:
+        self._storage = storage
+        self._writer = writer
+
+    def newest(self) -> CurrentMetadata:
+        """See :meth:`MetadataSwap.newest`."""
+        location, data = self._writer.current()
+        return read_current(self._storage, self._storage.resolve_one(location), location, data)
+
+    def check(self, version: int) -> None:
+        """See :meth:`MetadataSwap.check`. PyIceberg, which applies updates for some catalogs, writes no version 3."""
+        if version > 2 and not (self._writer.applies_updates or self._writer.can_swap):
+            raise UnsupportedFeatureError(
+                f"tables of format version {version} cannot be committed to catalog {self._writer.catalog_name!r}",
+                path=self._writer.table_name,
+                field="format-version",
+                hint="Nothing was written; REST, SQL and Glue catalogs take them",
+            )
+
+    def commit(self, base: CurrentMetadata | None, requirements: Updates, updates: Updates) -> PutOutcome:
+        """See :meth:`MetadataSwap.commit`."""
+        if self._writer.applies_updates or (base is not None and not self._writer.can_swap):
+            outcome = self._writer.commit(list(requirements), list(updates))
+            if outcome is PutOutcome.WON:
+                return outcome
+            return self._looked_up(outcome, requirements, updates)
+        if failed_requirement(None if base is None else base.json, requirements) is not None:
+            return PutOutcome.LOST
+        previous = None if base is None else base.stored_path
+        found = apply_updates(None if base is None else base.json, updates, now_ms=now_ms(), previous_file=previous)
+        if base is not None and found is base.json:
+            return PutOutcome.WON
+        new = self._written(found, previous)
+        outcome = self._writer.register(new) if previous is None else self._writer.swap(previous, new)
+        if outcome is PutOutcome.WON:
+            return outcome
+        return self._looked_up(outcome, requirements, updates)
+
+    def _written(self, metadata: Mapping[str, Any], previous: str | None) -> str:
+        """The location of a new metadata file, which nothing names yet."""
+        properties = metadata.get("properties", {})
+        directory = properties.get(METADATA_PATH) or f"{str(metadata['location']).rstrip('/')}/metadata"
+        match = None if previous is None else _CATALOG_NAME.match(previous.rpartition("/")[2])
+        number = 0 if previous is None else int(match.group(1)) + 1 if match else 1
+        compress = is_compressed(properties)
+        name = f"{number:05d}-{uuid.uuid4()}{'.gz' if compress else ''}.metadata.json"
+        location = f"{directory.rstrip('/')}/{name}"
+        path = self._storage.resolve_one(location)
+        data = _encoded(metadata, compress)
+        self._storage.limits.check("metadata_bytes", len(data), "bytes", path=path)
+        self._storage.put(path, data)  # the name is random, so that nothing can be there
+        return location
+
+    def _looked_up(self, outcome: PutOutcome, requirements: Updates, updates: Updates) -> PutOutcome:
+        """What the newest metadata says of a commit whose answer was no yes.
+
+        Metadata files that were written are left where they are: an answer that was late may still name them.
+        """
+        for wait_s in LOOKS_S:
+            time.sleep(wait_s)
+            try:
+                newest = self.newest().json
+            except TableFormatsError:  # of the catalog, the store or the file: nothing is known
+                continue
+            if holds(newest, updates):
+                return PutOutcome.WON
+            if outcome is PutOutcome.LOST or failed_requirement(newest, requirements) is not None:
+                return PutOutcome.LOST
+        return PutOutcome.UNKNOWN

@@ -1,0 +1,194 @@
+"""Commits through PyIceberg's catalogs.
+
+A REST catalog is sent the JSON as it is: PyIceberg's own models would leave out what they do not know, and its errors
+do not tell a lost answer from a refusal in all cases. A SQL catalog is sent the location of a metadata file that was
+written here. All others apply updates in PyIceberg.
+
+Source: Iceberg REST catalog, ``updateTable``: after 409 a requirement did not hold; after 500, 502, 503, 504 and a lost
+answer the state of the commit is unknown; all other answers say that nothing was committed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from ..errors import CatalogError, CatalogPermissionError, UnsupportedFeatureError
+from ..io.catalog_commits import StagedTable
+from ..io.stores.base import PutOutcome
+from .base import Identifier, dotted
+
+__all__ = ["commit", "is_rest", "is_sql", "register", "stage", "swap"]
+
+_CONFLICT = 409
+_UNKNOWN = (500, 502, 503, 504)
+_REFUSED = (401, 403, 419)
+_MISSING = 404
+_TIMEOUTS_S = (5.0, 120.0)
+"""Until a catalog is connected, and until it answers a commit, which takes longer than other requests."""
+_LOST = frozenset(["CommitFailedException", "TableAlreadyExistsError"])
+_NOTHING_DONE = frozenset(["NoSuchTableError", "NoSuchNamespaceError", "ValidationError", "NotImplementedError"])
+
+
+def is_rest(catalog: Any) -> bool:
+    """Whether the catalog is PyIceberg's for REST, or one made of it."""
+    return _is(catalog, "RestCatalog") and hasattr(catalog, "_session")
+
+
+def is_sql(catalog: Any) -> bool:
+    """Whether the catalog is PyIceberg's for databases, whose database says how many rows it changed."""
+    dialect = getattr(getattr(catalog, "engine", None), "dialect", None)
+    return _is(catalog, "SqlCatalog") and bool(getattr(dialect, "supports_sane_rowcount", False))
+
+
+def _is(catalog: Any, name: str) -> bool:
+    return any(cls.__name__ == name and cls.__module__.startswith("pyiceberg.") for cls in type(catalog).__mro__)
+
+
+def commit(
+    catalog: Any,
+    identifier: Identifier,
+    requirements: Sequence[Mapping[str, Any]],
+    updates: Sequence[Mapping[str, Any]],
+) -> PutOutcome:
+    """See :meth:`tableformats.io.catalog_commits.CatalogWriter.commit`."""
+    if is_rest(catalog):
+        namespace, name = list(identifier[:-1]), identifier[-1]
+        body = {"identifier": {"namespace": namespace, "name": name}, "requirements": requirements, "updates": updates}
+        return _outcome(_post(catalog, "update_table", identifier, body), catalog, identifier)
+    from pydantic import TypeAdapter
+    from pyiceberg.table.update import TableRequirement, TableUpdate
+
+    asked: Any = TypeAdapter(tuple[TableRequirement, ...]).validate_json(json.dumps(requirements))
+    parsed: Any = TypeAdapter(tuple[TableUpdate, ...]).validate_json(json.dumps(updates))
+    table = SimpleNamespace(name=lambda: identifier, config={})
+    return _attempt(lambda: catalog.commit_table(table, asked, parsed))
+
+
+def _attempt(write: Any) -> PutOutcome:
+    """What became of a call of PyIceberg. Errors that say that nothing was done are raised."""
+    try:
+        write()
+    except Exception as error:
+        names = {cls.__name__ for cls in type(error).__mro__}
+        if names & _LOST:
+            return PutOutcome.LOST
+        if names & _NOTHING_DONE:
+            raise
+        return PutOutcome.UNKNOWN
+    return PutOutcome.WON
+
+
+def _post(catalog: Any, endpoint: str, identifier: Identifier, body: Mapping[str, Any]) -> Any:
+    """The answer to a POST; None where there was none."""
+    import requests
+    from pyiceberg.catalog.rest import Endpoints
+
+    parts = catalog._split_identifier_for_path(identifier)
+    path = getattr(Endpoints, endpoint)
+    wanted = {name: value for name, value in parts.items() if f"{{{name}}}" in path}
+    url = catalog.url(path, prefixed=True, **wanted)
+    data = json.dumps(body, separators=(",", ":"), default=list).encode()
+    headers = {"Content-Type": "application/json"}
+    try:
+        return catalog._session.post(url, data=data, headers=headers, timeout=_TIMEOUTS_S)
+    except requests.exceptions.ConnectTimeout:
+        raise  # the catalog was not reached
+    except requests.exceptions.RequestException:
+        return None
+
+
+def _outcome(answer: Any, catalog: Any, identifier: Identifier) -> PutOutcome:
+    if answer is None or answer.status_code in _UNKNOWN:
+        return PutOutcome.UNKNOWN
+    if answer.status_code in (200, 204):
+        return PutOutcome.WON
+    if answer.status_code == _CONFLICT:
+        return PutOutcome.LOST
+    raise _refusal(answer, catalog, identifier)
+
+
+def _refusal(answer: Any, catalog: Any, identifier: Identifier) -> Exception:
+    """The error for an answer that says that nothing was done. The words are left out: they may hold credentials."""
+    from pyiceberg.exceptions import NoSuchTableError
+
+    status = answer.status_code
+    try:
+        kind = str(answer.json()["error"]["type"])
+    except (ValueError, KeyError, TypeError):
+        kind = ""
+    if status == _MISSING:
+        return NoSuchTableError()  # which the caller makes one of ours, with near names
+    what = f"HTTP {status}" + (f", {kind}" if kind.isidentifier() else "")
+    name, path = str(getattr(catalog, "name", "catalog")), dotted(identifier)
+    if status in _REFUSED:
+        return CatalogPermissionError(f"catalog {name!r} refused the commit: {what}", path=path, catalog=name)
+    return CatalogError(
+        f"catalog {name!r} refused the commit: {what}",
+        path=path,
+        catalog=name,
+        hint="Nothing was committed; the catalog's log says why",
+    )
+
+
+def swap(catalog: Any, identifier: Identifier, old: str, new: str) -> PutOutcome:
+    """Swap the location in the row of a SQL catalog; see :meth:`tableformats.io.catalog_commits.CatalogWriter.swap`."""
+    from pyiceberg.catalog import sql
+    from sqlalchemy import update
+    from sqlalchemy.orm import Session
+
+    rows = vars(sql)["IcebergTables"]
+    row = (
+        update(rows)
+        .where(
+            rows.catalog_name == catalog.name,
+            rows.table_namespace == ".".join(identifier[:-1]),
+            rows.table_name == identifier[-1],
+            rows.metadata_location == old,
+        )
+        .values(metadata_location=new, previous_metadata_location=old)
+    )
+    with Session(catalog.engine) as session:
+        found = session.execute(row).rowcount  # type: ignore[attr-defined]
+        if found == 0:
+            return PutOutcome.LOST
+        try:
+            session.commit()
+        except Exception:  # the answer of the database may be lost
+            return PutOutcome.UNKNOWN
+        return PutOutcome.WON
+
+
+def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -> StagedTable:
+    """See :meth:`tableformats.io.catalog_commits.CatalogWriter.stage`."""
+    if is_rest(catalog):
+        answer = _post(catalog, "create_table", identifier, {**definition, "stage-create": True})
+        if answer is not None and answer.status_code == _MISSING:
+            from pyiceberg.exceptions import NoSuchNamespaceError
+
+            raise NoSuchNamespaceError()
+        if answer is None or answer.status_code != 200:
+            raise _refusal(answer, catalog, identifier) if answer is not None else ConnectionError()
+        metadata = answer.json()["metadata"]
+        return StagedTable(str(metadata["location"]), str(metadata["table-uuid"]))
+    namespace = ".".join(identifier[:-1])
+    if not catalog.namespace_exists(identifier[:-1]):
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        raise NoSuchNamespaceError(namespace)
+    try:
+        return StagedTable(catalog._resolve_table_location(definition.get("location"), namespace, identifier[-1]))
+    except ValueError:
+        raise UnsupportedFeatureError(
+            f"catalog {catalog.name!r} does not say where new tables go",
+            path=dotted(identifier),
+            field="warehouse",
+            hint="Give the catalog the property warehouse, or the namespace a location",
+        ) from None
+
+
+def register(catalog: Any, identifier: Identifier, location: str) -> PutOutcome:
+    """See :meth:`tableformats.io.catalog_commits.CatalogWriter.register`."""
+    return _attempt(lambda: catalog.register_table(identifier, location))
