@@ -65,6 +65,11 @@ class RowGroups:
         footer = _footer(source, metadata)
         self._chunks = None if has_sound_chunks(footer) else _chunks(footer, metadata, path)
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether pyarrow can be asked about every column chunk and its statistics."""
+        return self._chunks is None
+
     def chunk_of(self, number: int) -> Callable[[int], Any]:
         """What gives the column chunk of a leaf column in the row group ``number``, with the attributes of `Chunk`."""
         if self._chunks is None:

@@ -1,6 +1,6 @@
 """Seeded mutants: known causes of wrong answers, each put into a copy of the code, which the tests must then refuse.
 
-The modules ``core_*``, ``catalogs``, ``delta_*`` and ``iceberg_*`` list them; ``python -m tests.mutants`` runs them. A
+The modules ``core_*``, ``catalogs``, ``row_groups``, ``delta_*`` and ``iceberg_*`` list them; ``python -m tests.mutants`` runs them. A
 mutant names a definition and replaces tokens that stand there exactly once. So the list follows code that moves or is
 formatted anew, and fails loudly when the code itself changes.
 """
@@ -23,9 +23,10 @@ def every() -> list[Mutant]:
         delta_log,
         iceberg_deletes,
         iceberg_metadata,
+        row_groups,
     )
 
-    core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes)
+    core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes, row_groups)
     lists = (*core, delta_log, delta_files, iceberg_deletes, iceberg_metadata)
     return [mutant for module in lists for mutant in module.MUTANTS]
 

@@ -2,8 +2,9 @@
 
 A batch starts with the file's own columns. Positional deletes, then equality deletes, then the filter remove rows; only
 the rows that are left are converted to the table's columns. Columns that only one of these steps needs are read and
-not returned. Where a file has no deletes, the columns that the filter names are read first, and the others of a row
-group only from its first row that matches on.
+not returned. Row groups in which no row can match, by the statistics of the footer, are not read. Where a file has
+no deletes, the columns that the filter names are read first, and the others of a row group only from its first row that
+matches on.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from ...planning.request import ScanRequest
 from ...planning.tasks import ScanTask
 from ...plugin.partitions import PartitionSpec
 from ...plugin.snapshot import FormatSnapshot
+from ...pruning.column_ranges import BoundsRangeSource, ranges_of
+from ...pruning.compiled_predicate import NONE, CompiledPredicate
 from ...schema import Field, StructType, arrow_field
 from .deletes import DeleteLoader, deleted_positions, positions_within
 from .files.column_tree import Selection
@@ -45,6 +48,8 @@ class FileRows:
         The columns to return.
     deletes : DeleteLoader
         Of the plan.
+    residual : CompiledPredicate, optional
+        The task's residual. None: it is TRUE.
 
     Attributes
     ----------
@@ -53,7 +58,13 @@ class FileRows:
     """
 
     def __init__(
-        self, file: DataFile, task: ScanTask, scan: ScanRequest, fields: Sequence[Field], deletes: DeleteLoader
+        self,
+        file: DataFile,
+        task: ScanTask,
+        scan: ScanRequest,
+        fields: Sequence[Field],
+        deletes: DeleteLoader,
+        residual: CompiledPredicate | None = None,
     ) -> None:
         snapshot = scan.snapshot.format_snapshot
         self._file, self._task, self._fields = file, task, fields
@@ -68,6 +79,22 @@ class FileRows:
         self._positions = deleted_positions(snapshot, task, file.num_rows)
         self.selection = file.select(leaves)
         self._apart = self._columns_apart(leaves)
+        self._residual = residual
+
+    def parts(self) -> list[FilePart]:
+        """The parts of the file that may hold a matching row, in order. Raises as :meth:`DataFile.parts` does."""
+        return self._file.parts(self.selection, self._row_groups_without_match())
+
+    def _row_groups_without_match(self) -> frozenset[int]:
+        """The row groups in which no row can make the residual TRUE. Deletes only take rows away."""
+        stored = self._tested.stored_values()
+        found = self._file.row_group_bounds(stored) if self._residual is not None and stored else None
+        if found is None or self._residual is None:
+            return frozenset()
+        bounds, num_rows = found
+        ranges = ranges_of(bounds, num_rows, [field for field, _ in stored.values()])
+        verdicts = self._residual.decide([BoundsRangeSource(ranges, len(num_rows))]).verdicts
+        return frozenset(np.flatnonzero(verdicts == NONE).tolist())
 
     def read(self, part: FilePart, is_alone: bool) -> Iterator[pa.RecordBatch]:
         """The rows of ``part``; ``is_alone`` as of :meth:`DataFile.part_rows`. Raises as reading a plan does."""

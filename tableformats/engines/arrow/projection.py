@@ -8,7 +8,7 @@ table's columns. Sources: Iceberg spec, "Column Projection"; Delta PROTOCOL.md, 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -233,6 +233,13 @@ class Projection:
         """The leaf columns of the file that must be read; none if all columns are constants."""
         return frozenset().union(*(m.leaves for m in self._root.members))
 
+    def stored_values(self) -> dict[int, tuple[Field, int]]:
+        """The primitive columns, and members of structs, whose values are those of a leaf of the file, by field id.
+
+        Columns whose values become others when they are read are left out.
+        """
+        return dict(_stored_values(self._root))
+
     def read(self, rows: pa.StructArray, selection: Selection) -> pa.RecordBatch:
         """Rows of the file as the table's columns.
 
@@ -251,6 +258,15 @@ class Projection:
         columns = self._root.read_members(rows, selection)
         array = pa.Array.from_buffers(self._kind, len(rows), [None], children=columns)
         return pa.RecordBatch.from_struct_array(array)
+
+
+def _stored_values(source: _Struct) -> Iterator[tuple[int, tuple[Field, int]]]:
+    for member in source.members:
+        if isinstance(member, _Struct):
+            yield from _stored_values(member)
+        elif isinstance(member, _Values) and member.node is not None:
+            if member.node.calendar is None and member.field.char_length is None:
+                yield member.field.id, (member.field, member.node.leaves.start)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,12 @@ from functools import partial
 
 import pyarrow as pa
 
+from ...expressions import Expression
+from ...expressions.tree import TRUE
 from ...planning.plan import FilePlan
 from ...planning.request import ScanRequest
 from ...planning.tasks import ScanTask, tasks_of
+from ...pruning.compiled_predicate import CompiledPredicate
 from ...runtime.streams import OpenedSource, StreamPart, merged_streams
 from ...runtime.threads import thread_count
 from ...schema import Field
@@ -113,6 +116,7 @@ class _Reader:
         self._scan = scan
         self._options = options
         self._deletes = DeleteLoader(scan.snapshot.format_snapshot, scan.snapshot.schema)
+        self._residuals: dict[Expression, CompiledPredicate] = {}
 
     def batches(self, tasks: Iterable[ScanTask]) -> Iterator[pa.RecordBatch]:
         threads = thread_count() if self._scan.snapshot.storage.is_local else max(thread_count(), _STORE_THREADS)
@@ -135,11 +139,19 @@ class _Reader:
         with ExitStack() as stack:
             mapping = snapshot.format_snapshot.name_mapping
             file = stack.enter_context(open_data_file(snapshot.storage, task, mapping))
-            rows = FileRows(file, task, self._scan, self._fields, self._deletes)
+            rows = FileRows(file, task, self._scan, self._fields, self._deletes, self._compiled(task.residual))
             with typed_errors(task.path):
-                found = file.parts(rows.selection)
+                found = rows.parts()
             parts = [StreamPart(partial(rows.read, part), part.weight) for part in found]
             return OpenedSource(parts, stack.pop_all().close)
+
+    def _compiled(self, residual: Expression) -> CompiledPredicate | None:
+        """Tasks share residuals, so each is compiled once; twice where two threads need it first."""
+        if residual == TRUE:
+            return None
+        if residual not in self._residuals:
+            self._residuals[residual] = CompiledPredicate(residual)
+        return self._residuals[residual]
 
 
 def _first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

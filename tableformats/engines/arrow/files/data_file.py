@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from ....errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
+from ....plugin.statistics import Bounds
 from ....runtime.boundary import lets_through, passes_boundary
+from ....schema import Field
 from .column_tree import FileNode, Selection
 
 __all__ = [
@@ -98,8 +100,17 @@ class DataFile(ABC):
         """The selection that holds at least ``leaves``."""
         return Selection(self.root, leaves)
 
-    def parts(self, selection: Selection) -> list[FilePart]:
-        """The parts of ``byte_range``, in order. A format that is read as a whole has one.
+    def row_group_bounds(self, leaves: Mapping[int, tuple[Field, int]]) -> tuple[Bounds, pa.Array] | None:
+        """Bounds and counts of some columns (by field id: the column and its leaf), and rows, one row a row group.
+
+        None: the file has no row groups, or no statistics that may be read.
+        """
+        return None
+
+    def parts(self, selection: Selection, skipped: Container[int] = ()) -> list[FilePart]:
+        """The parts of ``byte_range``, in order, without the row groups ``skipped``.
+
+        A format that is read as a whole has one.
 
         Raises
         ------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -13,11 +13,14 @@ from ....errors import CorruptMetadataError
 from ....io.parquet_chunks import RowGroups
 from ....io.stores.remote_source import RemoteSource
 from ....limits import FOOTER_ITEMS, Limits
+from ....plugin.statistics import Bounds
 from ....runtime.threads import runs
+from ....schema import Field
 from ..values.calendars import OldCalendars
 from ..values.casts import without_views
 from .column_tree import Selection, file_tree
 from .data_file import BATCH_ROWS, WHOLE_FILE, DataFile, FilePart, counted_rows, typed_errors, with_typed_errors
+from .row_group_statistics import row_group_bounds
 
 __all__ = ["ParquetFile"]
 
@@ -56,14 +59,24 @@ class ParquetFile(DataFile):
         if old is not None and self.root.children:
             self.root = self.root.with_calendars(lambda i, kind: old.of_column(columns.column(i).physical_type, kind))
 
-    def parts(self, selection: Selection) -> list[FilePart]:
+    def row_group_bounds(self, leaves: Mapping[int, tuple[Field, int]]) -> tuple[Bounds, pa.Array] | None:
+        """See :meth:`DataFile.row_group_bounds`."""
+        if not self._groups.is_sound:
+            return None
+        with typed_errors(self.path):
+            return row_group_bounds(self._metadata, self._metadata.schema, leaves)
+
+    def parts(self, selection: Selection, skipped: Container[int] = ()) -> list[FilePart]:
         """Row groups; small neighbours are one part."""
         first, found = 0, []
         with typed_errors(self.path):
             for number in range(self._metadata.num_row_groups):
                 group = self._metadata.row_group(number)
                 chunk_of = self._groups.chunk_of(number)
-                if self.byte_range == WHOLE_FILE or self.byte_range.contains(_middle(group.num_columns, chunk_of)):
+                is_ours = self.byte_range == WHOLE_FILE or self.byte_range.contains(
+                    _middle(group.num_columns, chunk_of)
+                )
+                if is_ours and number not in skipped:
                     weight = sum(chunk_of(leaf).total_compressed_size for leaf in selection.leaves)
                     found.append(FilePart(first, group.num_rows, max(weight, 0), (number,)))
                 first += group.num_rows
@@ -73,7 +86,7 @@ class ParquetFile(DataFile):
                 path=self.path,
                 hint="Restore the file",
             )
-        return [_joined(run) for run in runs(found, lambda part: part.num_rows, BATCH_ROWS)]
+        return [_joined(run) for span in _spans(found) for run in runs(span, lambda part: part.num_rows, BATCH_ROWS)]
 
     def smallest_parts(self, part: FilePart) -> list[FilePart]:
         """The row groups of ``part``."""
@@ -152,6 +165,18 @@ def _open(source: pa.NativeFile, metadata: Any = None, piece: int = 0, is_buffer
         pre_buffer=not piece and not is_buffered,
         buffer_size=piece,
     )
+
+
+def _spans(parts: list[FilePart]) -> Iterator[list[FilePart]]:
+    """Lists of parts whose rows follow each other."""
+    found: list[FilePart] = []
+    for part in parts:
+        if found and found[-1].first + found[-1].num_rows != part.first:
+            yield found
+            found = []
+        found.append(part)
+    if found:
+        yield found
 
 
 def _joined(run: list[FilePart]) -> FilePart:

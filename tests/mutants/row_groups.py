@@ -1,0 +1,50 @@
+"""Mutants of what the statistics of a Parquet footer prove of row groups."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_ROW_GROUPS = ("arrow/test_row_groups.py",)
+
+MUTANTS = (
+    Mutant(
+        "unsigned-numbers-have-signs",
+        "core:_integers",
+        'logical.get("isSigned") is True',
+        "True",
+        "the greatest of unsigned numbers is taken for -1, and its row group is not read",
+        _ROW_GROUPS,
+    ),
+    Mutant(
+        "scales-are-forgotten",
+        "core:_decimals",
+        "Decimal(digits).scaleb(-scale, _EXACT)",
+        "Decimal(digits)",
+        "the unscaled numbers of decimals are taken for their values",
+        _ROW_GROUPS,
+    ),
+    Mutant(
+        "stored-text-is-the-value",
+        "core:_stored_values",
+        "member.field.char_length is None",
+        "True",
+        "a padded value is looked for among the bounds of stored texts",
+        _ROW_GROUPS,
+    ),
+    Mutant(
+        "row-groups-follow-each-other",
+        "core:_spans",
+        "found[-1].first + found[-1].num_rows != part.first",
+        "False",
+        "positions of deleted rows are counted as if no row group was left out",
+        _ROW_GROUPS,
+    ),
+    Mutant(
+        "undecided-row-groups-go",
+        "core:FileRows._row_groups_without_match",
+        "verdicts == NONE",
+        "verdicts != 2",
+        "a row group is read only where every row matches",
+        _ROW_GROUPS,
+    ),
+)
