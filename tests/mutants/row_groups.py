@@ -9,7 +9,7 @@ _ROW_GROUPS = ("arrow/test_row_groups.py",)
 MUTANTS = (
     Mutant(
         "unsigned-numbers-have-signs",
-        "core:_integers",
+        "core:_integer_reader",
         'logical.get("isSigned") is True',
         "True",
         "the greatest of unsigned numbers is taken for -1, and its row group is not read",
@@ -17,7 +17,7 @@ MUTANTS = (
     ),
     Mutant(
         "scales-are-forgotten",
-        "core:_decimals",
+        "core:_decimal_reader",
         "Decimal(digits).scaleb(-scale, _EXACT)",
         "Decimal(digits)",
         "the unscaled numbers of decimals are taken for their values",

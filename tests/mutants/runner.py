@@ -29,6 +29,9 @@ FALLBACK = ("tests/property", *(f"tests/{name}" for name in _SUBJECTS if name no
 TIMEOUT = 600
 TABLES = 30
 """How many tables each laboratory makes for a mutant."""
+PAGE = ROOT / "docs" / "measured" / "mutants.md"
+"""The committed table of verdicts."""
+_KILLED_ROW = re.compile(r"^\| (\S+) \| .* \| `(\S+)` \|$", re.MULTILINE)
 RESULTS = ROOT / "build" / "mutants.json"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 
@@ -153,10 +156,11 @@ def run(mutants: Sequence[Mutant], fallback: Sequence[str] = FALLBACK) -> dict[s
 
 
 def kept_results() -> dict[str, Result]:
-    """What earlier runs found, by the mutants' names."""
-    if not RESULTS.exists():
-        return {}
-    return {name: Result(**found) for name, found in json.loads(RESULTS.read_text()).items()}
+    """What earlier runs found, by the mutants' names: runs here, and those that the committed table tells of."""
+    found = {name: Result("killed", f"tests/{by}", 0) for name, by in _KILLED_ROW.findall(PAGE.read_text("utf-8"))}
+    if RESULTS.exists():
+        found.update({name: Result(**result) for name, result in json.loads(RESULTS.read_text()).items()})
+    return found
 
 
 def table(mutants: Iterable[Mutant], results: dict[str, Result]) -> str:

@@ -85,13 +85,13 @@ def _reader_of(column: Any) -> Callable[[list[Any]], pa.Array] | None:
     if physical == "INT96":
         return None
     if kind == "Decimal":
-        return _decimals(int(logical["precision"]), int(logical["scale"]))
+        return _decimal_reader(int(logical["precision"]), int(logical["scale"]))
     if physical in ("INT32", "INT64"):
-        return _integers(pa.int32() if physical == "INT32" else pa.int64(), logical)
+        return _integer_reader(pa.int32() if physical == "INT32" else pa.int64(), logical)
     return (lambda values: pa.array(values, pa.binary())) if kind in _TEXTS else None
 
 
-def _integers(stored: pa.DataType, logical: Mapping[str, Any]) -> Callable[[list[Any]], pa.Array] | None:
+def _integer_reader(stored: pa.DataType, logical: Mapping[str, Any]) -> Callable[[list[Any]], pa.Array] | None:
     kind = logical.get("Type", "None")
     if kind == "None" or (kind == "Int" and logical.get("isSigned") is True):
         return lambda values: pa.array(values, stored)
@@ -105,7 +105,7 @@ def _integers(stored: pa.DataType, logical: Mapping[str, Any]) -> Callable[[list
     return None
 
 
-def _decimals(precision: int, scale: int) -> Callable[[list[Any]], pa.Array]:
+def _decimal_reader(precision: int, scale: int) -> Callable[[list[Any]], pa.Array]:
     stored = pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
 
     def number(value: int | bytes | None) -> Decimal | None:
