@@ -1,8 +1,8 @@
 """Seeded mutants: known causes of wrong answers, each put into a copy of the code, which the tests must then refuse.
 
-The modules ``core_*``, ``catalogs``, ``row_groups``, ``delta_*`` and ``iceberg_*`` list them; ``python -m tests.mutants`` runs them. A
-mutant names a definition and replaces tokens that stand there exactly once. So the list follows code that moves or is
-formatted anew, and fails loudly when the code itself changes.
+The other modules of this folder list them; ``python -m tests.mutants`` runs them. A mutant names a definition and
+replaces tokens that stand there exactly once. So the list follows code that moves or is formatted anew, and fails
+loudly when the code itself changes.
 """
 
 from __future__ import annotations
