@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-_ROW_GROUPS = ("arrow/test_row_groups.py",)
+_ROW_GROUPS = ("arrow/test_row_group_pruning.py",)
 
 MUTANTS = (
     Mutant(
