@@ -1,6 +1,7 @@
 """Resolves anchors: ``home:name`` is a definition anywhere below a home's folder, whatever file it stands in.
 
-``home/stem:name`` says in which file (the end of its path, without the ending), where several define the name.
+``home/stem:name`` says in which file (the end of its path, without the ending), where several define the name and hold
+what is replaced.
 """
 
 from __future__ import annotations
@@ -46,14 +47,19 @@ def places(root: Path, home: str) -> tuple[Place, ...]:
     return tuple(Place(file, source, found) for file, source in sources for found in source.definitions)
 
 
-def locate(where: str, root: Path) -> Place:
-    """The definition that an anchor names. Raises ValueError if there is none, or more than one."""
+def locate(where: str, root: Path, find: str | None = None) -> Place:
+    """The definition that an anchor names; of several the one in which ``find`` stands exactly once.
+
+    Raises ValueError if there is none, or more than one.
+    """
     home, _, stem = where.partition(":")[0].partition("/")
     name = where.partition(":")[2]
     if home not in HOMES:
         raise ValueError(f"{where!r} is in none of {', '.join(HOMES)}")
     named = [place for place in places(root, home) if place.definition.name == name]
     found = [place for place in named if not stem or _ends_with(place.file, stem)]
+    if len(found) > 1 and find is not None:
+        found = [place for place in found if len(place.occurrences(find)) == 1] or found
     if len(found) == 1:
         return found[0]
     if found:

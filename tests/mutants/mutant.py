@@ -46,7 +46,7 @@ class Mutant:
     def located(self, root: Path = ROOT) -> Place:
         """The definition. Raises ValueError unless there is exactly one."""
         try:
-            return locate(self.where, root)
+            return locate(self.where, root, self.find)
         except ValueError as error:
             raise ValueError(f"mutant {self.name}: {error}{_hint(self.find, root)}") from None
 

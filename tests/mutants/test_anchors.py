@@ -255,6 +255,9 @@ def test_a_name_in_two_files_needs_one(root: Path) -> None:
         ValueError, match=r"'core:NAMES' is ambiguous: NAMES \(.*kernels.pyx:17\), NAMES \(.*ranges.py:3\)"
     ):
         locate("core:NAMES", root)
+    assert locate("core:NAMES", root, "dict[str, int]").file == "tableformats/a/ranges.py", "there it stands alone"
+    with pytest.raises(ValueError, match="ambiguous"):
+        locate("core:NAMES", root, '{"a": 1}')
     assert locate("core/ranges:NAMES", root).file == "tableformats/a/ranges.py"
     assert locate("core/a/kernels:NAMES", root).file == "tableformats/a/kernels.pyx"
     with pytest.raises(ValueError, match=r"'core/anges:NAMES' is not defined; there is NAMES .*; there is NAMES"):
