@@ -1,4 +1,4 @@
-"""The options of ``spark.read.format("tableformats")`` and their values.
+"""The options of ``spark.read.format("tableformats")`` and of writes, and their values.
 
 Spark passes every option as text, with its name in lower case. An unknown option is an error, because a misspelt
 ``versionAsOf`` must not read another version.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..table.scan import Scan
     from ..table.table import Snapshot, Table
 
-__all__ = ["BATCH", "STREAM", "ReadOptions"]
+__all__ = ["BATCH", "STREAM", "STREAM_WRITE", "WRITE", "ReadOptions"]
 
 _TABLE = ("path", "format", "catalog", "storageOptions", "allowPaths", "relocate", "limits")
 _ROWS = ("filter", "columns", "caseSensitive", "split-size", "file-open-cost")
@@ -46,11 +46,18 @@ STREAM = (
     "streaming-skip-overwrite-snapshots",
 )
 """The options of a streaming read."""
+
+_WRITE = (*_TABLE, "partitionBy", "branch")
+WRITE = (*_WRITE, "replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVersion")
+"""The options of a batch write."""
+
+STREAM_WRITE = (*_WRITE, "checkpointLocation", "queryName")
+"""The options of a streaming write; the last two are Spark's own."""
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`|([^,`]*[^,`\s]))\s*(,|$)")
 
 
 class ReadOptions:
-    """The options of one read.
+    """The options of one read or write.
 
     Parameters
     ----------
@@ -64,7 +71,7 @@ class ReadOptions:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        known = {name.lower(): name for name in (*BATCH, *STREAM)}
+        known = {name.lower(): name for name in (*BATCH, *STREAM, *WRITE, *STREAM_WRITE)}
         self._texts: dict[str, str] = {}
         for name, text in options.items():
             if name.lower() not in known:
@@ -128,8 +135,12 @@ class ReadOptions:
 
         Raises TableFormatsError for other values.
         """
-        text = self._texts.get("columns")
-        return None if text is None else _names(text)
+        return self.names("columns")
+
+    def names(self, name: str) -> list[str] | None:
+        """As :meth:`columns`, of another option."""
+        text = self._texts.get(name)
+        return None if text is None else _names(text, name)
 
     def _json(self, name: str, kind: type, form: str) -> Any:
         text = self._texts.get(name)
@@ -288,13 +299,13 @@ class ReadOptions:
             )
 
 
-def _names(text: str) -> list[str]:
+def _names(text: str, option: str) -> list[str]:
     names = []
     at = 0
     while True:
         match = _NAME.match(text, at)
         if match is None or not (match[1] or match[2]):
-            raise _malformed("columns", "names separated by commas, with backticks around a name that has a comma")
+            raise _malformed(option, "names separated by commas, with backticks around a name that has a comma")
         names.append(match[2] or match[1].replace("``", "`"))
         at = match.end()
         if not match[3]:

@@ -30,8 +30,9 @@ class WriteVerbs(ABC):
 
         Parameters
         ----------
-        data : pyarrow.Table, RecordBatch or RecordBatchReader, pandas or polars DataFrame
-            Or anything else with an Arrow stream. A reader may have more rows than fit into memory.
+        data : pyarrow.Table, RecordBatch or RecordBatchReader, pandas or polars DataFrame, Spark DataFrame
+            Or anything else with an Arrow stream. A reader may have more rows than fit into memory. The rows of a Spark
+            DataFrame are written by its session's executors.
         tries : int
             How often the commit is tried where other writers win the race for the next version.
         timeout : float
@@ -56,26 +57,20 @@ class WriteVerbs(ABC):
         >>> tf.open_table("events").append(pa.table({"id": [7], "day": [2]})).metrics["added_rows"]
         1
         """
-        from ..engines.arrow.writing.data_files import FileWriter
-        from ..engines.arrow.writing.rows import reader_of, rows_of_table
         from ..plugin.writing.table_change import TableChange
         from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
         from ..write.transaction import commit
+        from .new_files import NewFiles
 
         options = CommitOptions(tries, timeout)
-        reader = reader_of(data)
+        files = NewFiles(data)
         transaction = self._begin()
         change = TableChange("append")
         transaction.check(change)
-        writer = FileWriter(self.storage, transaction.target)
-        try:
-            change = replace(change, added=writer.write(rows_of_table(reader, transaction.target)))
-        except BaseException:
-            writer.discard()
-            raise
+        change = replace(change, added=files.write(self.storage, transaction.target))
         try:
             return commit(transaction, change, options)
         except CERTAINLY_LOST:
             # After any other error the files are kept: a commit may name them.
-            writer.discard()
+            files.discard()
             raise

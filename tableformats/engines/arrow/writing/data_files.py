@@ -25,7 +25,7 @@ from ....plugin.writing.write_target import WriteTarget
 from .file_statistics import AddedFiles
 from .stored_columns import stored_schema, stored_table
 
-__all__ = ["BUFFER_BYTES", "FileWriter"]
+__all__ = ["BUFFER_BYTES", "FileWriter", "discard_files"]
 
 BUFFER_BYTES = 512 << 20
 """The most bytes of rows in memory, over all partitions."""
@@ -109,10 +109,7 @@ class FileWriter:
 
     def discard(self) -> None:
         """Delete what was written. Only for a commit that has certainly not been made."""
-        for path in self.written:
-            # The error that led here is told, not that a file stays.
-            with contextlib.suppress(OSError):
-                self._storage.delete(self._storage.join(*path.split("/")))
+        discard_files(self._storage, self.written)
 
     def _by_partition(
         self, batch: pa.RecordBatch
@@ -189,6 +186,14 @@ class FileWriter:
         for (f, _), text in zip(self._sources, texts, strict=True):
             found.append(f"{_escaped(f.name)}={_NULL_DIRECTORY if text is None else _escaped(text)}")
         return base + (found if all(len(name.encode()) <= _LONGEST_NAME for name in found) else [])
+
+
+def discard_files(storage: Storage, paths: Iterable[str]) -> None:
+    """Delete data files. Only for those that certainly no commit names. ``paths`` are relative to the root."""
+    for path in paths:
+        # The error that led here is told, not that a file stays.
+        with contextlib.suppress(OSError):
+            storage.delete(storage.join(*path.split("/")))
 
 
 def _source_name(column: PartitionField, target: WriteTarget) -> str:

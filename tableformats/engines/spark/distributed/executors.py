@@ -13,13 +13,11 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from .... import errors
-from ....errors import TableFormatsError, UnsupportedFeatureError
+from ....errors import TableFormatsError
 from ....planning.jobs import JobResult, NumberedPart, Survivors
 from ....planning.planner import prune_parts
 from ....planning.record_counts import RecordCounts
@@ -27,6 +25,7 @@ from ....plugin.report import ScanReport
 from ....runtime.threads import runs
 from ....version import __version__
 from ..session import check_session
+from .job_errors import check_version, job_error, pack_error, unpack_error
 from .transport import Access, PackedScan, pack_parts, pack_scan, unpack_parts, unpack_scan
 
 if TYPE_CHECKING:
@@ -75,10 +74,10 @@ class Executors:
         try:
             rows = sorted(frame.collect(), key=lambda row: row.order)
         except Exception as error:
-            raise _job_error(error, scan) from error
+            raise job_error(error, scan.snapshot.location, "read the metadata") from error
         for row in rows:
             if row.error is not None:
-                raise _unpack_error(row.error)
+                raise unpack_error(row.error)
         return (_job_result(row) for row in rows)
 
 
@@ -109,16 +108,11 @@ def _read_bins(job: _Job, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.Reco
                     yield _row(**values)
             except TableFormatsError as error:
                 # Returned and not raised: Spark would retry the task, and the driver would get text, not the error.
-                yield _row(order=number, error=_pack_error(error))
+                yield _row(order=number, error=pack_error(error))
 
 
 def _read_bin(job: _Job, packed: bytes) -> Iterator[dict[str, Any]]:
-    if job.version != __version__:
-        raise UnsupportedFeatureError(
-            f"the executors have version {__version__} of tableformats, and the driver has {job.version}",
-            field="engine",
-            hint="Install the same version for the Python of the executors",
-        )
+    check_version(job.version)
     scan = unpack_scan(job.scan, job.access)
     parts = unpack_parts(scan, zlib.decompress(packed))
     for result in prune_parts(scan, job.keys, parts):
@@ -147,13 +141,6 @@ def _pack_report(report: ScanReport) -> str:
     return json.dumps({f.name: getattr(report, f.name) for f in fields(report) if not f.name.startswith("count_")})
 
 
-def _pack_error(error: TableFormatsError) -> str:
-    """The error as JSON: its public class and the arguments of its constructor, which are its attributes."""
-    kind = next(c for c in type(error).__mro__ if c.__name__ in errors.__all__)
-    arguments = {name: getattr(error, name) for name in signature(kind).parameters}
-    return json.dumps({"type": kind.__name__, **arguments})
-
-
 # ---- on the driver --------------------------------------------------------------------------------------------------
 
 
@@ -162,29 +149,3 @@ def _job_result(row: Any) -> JobResult:
         return JobResult(report=ScanReport(**json.loads(row.report)))
     files = pa.ipc.open_stream(pa.py_buffer(row.files)).read_all()
     return JobResult([Survivors(row.order, files.drop_columns([_COUNT]), files[_COUNT].chunks)])
-
-
-def _unpack_error(text: str) -> TableFormatsError:
-    arguments = json.loads(text)
-    kind: type[TableFormatsError] = getattr(errors, arguments.pop("type"))
-    return kind(arguments.pop("message"), **arguments)
-
-
-def _job_error(error: Exception, scan: ScanRequest) -> TableFormatsError:
-    """Our error for an error of the Spark job."""
-    path, message = scan.snapshot.location, str(error)
-    if "No module named 'tableformats" in message:
-        return UnsupportedFeatureError(
-            "the Python of the executors has no package tableformats",
-            path=path,
-            field="engine",
-            hint="Install it on every node for the Python that PYSPARK_PYTHON names, ship an archive of it "
-            "(spark.archives), or plan without an engine",
-        )
-    # The message is a Python traceback, whose last line is the error, followed by Java's stack.
-    lines = [line for line in message.partition("\n\tat ")[0].splitlines() if line.strip()]
-    return TableFormatsError(
-        f"the executors could not read the metadata: {lines[-1] if lines else type(error).__name__}",
-        path=path,
-        hint="They must reach the table's location with the same storage options; or plan without an engine",
-    )
