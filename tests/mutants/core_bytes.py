@@ -39,7 +39,7 @@ MUTANTS = (
     ),
     Mutant(
         "iterators-are-not-guarded",
-        "core:_guarded",
+        "core/runtime/boundary:_guarded",
         'if hasattr(found, "__next__")',
         "if False",
         "a batch that is read later raises what its library raises",

@@ -195,7 +195,7 @@ MUTANTS = (
     # ---- bounds and partition values --------------------------------------------------------------------------------
     Mutant(
         "promoted-long-is-cut",
-        "iceberg:_NUMBERS",
+        "iceberg/manifests/values:_NUMBERS",
         '"long": _numbers((8, "<i8", 1), (4, "<i4", 1))',
         '"long": _numbers((8, "<i8", 1), (4, "<u4", 1))',
         "the int bound of a column that is long now loses its sign",
@@ -211,7 +211,7 @@ MUTANTS = (
     ),
     Mutant(
         "bounds-big-endian",
-        "iceberg:_NUMBERS",
+        "iceberg/manifests/values:_NUMBERS",
         '"int": _numbers((4, "<i4", 1))',
         '"int": _numbers((4, ">i4", 1))',
         "bounds are big-endian",
