@@ -58,6 +58,8 @@ class MetadataChange:
         As in :class:`CreateRequest`.
     properties : mapping of str to str or None
         Set, or with None removed.
+    constraints : mapping of str to str or None
+        Conditions of rows by their names: SQL, or with None dropped.
     create : CreateRequest, optional
         The commit creates the table, or replaces its definition.
     plugin_data : object
@@ -67,6 +69,7 @@ class MetadataChange:
     schema: Schema | None = None
     partition_by: Sequence[str] | None = None
     properties: Mapping[str, str | None] = field(default_factory=dict)
+    constraints: Mapping[str, str | None] = field(default_factory=dict)
     create: CreateRequest | None = None
     plugin_data: object = None
 

@@ -10,15 +10,15 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from tableformats.plugin import Schema, UnsupportedFeatureError, names_in
+from tableformats.plugin import MetadataChange, Schema, UnsupportedFeatureError, names_in
 
 from ..schema.schema_string import parse_schema
 from .properties import FEATURE_PREFIX, check_property, check_unset, features_of_properties, is_true
 from .protocol_upgrade import with_features
-from .schema_change import SchemaChange, SchemaContext
+from .schema_change import CHANGE_COLUMNS, SchemaChange, SchemaContext
 from .schema_json import ID, ColumnIds, all_structs, struct_features
 
 __all__ = ["CONSTRAINT_PREFIX", "AlteredTable", "changed_table", "with_commit", "without_nulls"]
@@ -50,29 +50,10 @@ class AlteredTable:
     starts_row_tracking: bool = False
 
 
-@dataclass(frozen=True)
-class Request:
-    """What is to change; None: nothing of it.
-
-    Attributes
-    ----------
-    schema : Schema, optional
-        The new columns, by the ids of the old; new ones have the id 0.
-    properties : mapping of str to str or None
-        Set, or with None removed.
-    constraints : mapping of str to str or None
-        CHECK constraints by name: added, or with None dropped.
-    """
-
-    schema: Schema | None = None
-    properties: Mapping[str, str | None] = field(default_factory=dict)
-    constraints: Mapping[str, str | None] = field(default_factory=dict)
-
-
 def changed_table(
     metadata: Mapping[str, Any],
     protocol: Mapping[str, Any],
-    request: Request,
+    change: MetadataChange,
     clustered: Iterable[str] = (),
     path: str = "",
 ) -> AlteredTable:
@@ -82,7 +63,7 @@ def changed_table(
     ----------
     metadata, protocol : mapping
         The actions of the version that is changed.
-    request : Request
+    change : MetadataChange
     clustered : iterable of str
         The physical names of the columns by which files are clustered.
     path : str
@@ -95,17 +76,25 @@ def changed_table(
     ValueError
         A property has no such value.
     """
+    if change.partition_by is not None:
+        raise UnsupportedFeatureError(
+            "the partitioning of a Delta table is not changed: each of its files has values of the partition columns",
+            path=path,
+            field="partitioning",
+            hint="Overwrite the table with another partitioning",
+        )
     old = {str(k): str(v) for k, v in (metadata.get("configuration") or {}).items() if v is not None}
-    properties, named_features = _changed_properties(old, request.properties)
-    properties = _changed_constraints(properties, request.constraints)
+    properties, named_features = _changed_properties(old, change.properties)
+    properties = _changed_constraints(properties, change.constraints)
     struct = json.loads(metadata["schemaString"])
     was_mapped = old.get(_MODE, "none") != "none"
     if not was_mapped and properties.get(_MODE, "none") != "none":
         struct = _mapped(struct, old, properties)
     found = without_nulls(metadata)
-    if request.schema is not None:
+    if change.schema is not None:
         parsed = parse_schema(metadata["schemaString"], "name" if was_mapped else "none", path)
-        struct = _changed_schema(struct, parsed, request.schema, found, properties, frozenset(clustered))
+        struct = _changed_schema(struct, parsed, change.schema, found, properties, frozenset(clustered))
+    _check_change_feed(struct, properties)
     if is_true(properties, _ROW_TRACKING) and not is_true(old, _ROW_TRACKING):
         for key, kind in (("RowIdColumnName", "row-id"), ("RowCommitVersionColumnName", "row-commit-version")):
             properties.setdefault(f"delta.rowTracking.materialized{key}", f"_{kind}-col-{uuid.uuid4()}")
@@ -182,6 +171,12 @@ def _changed_constraints(properties: Mapping[str, str], wanted: Mapping[str, str
         else:
             found[f"{CONSTRAINT_PREFIX}{name.lower()}"] = sql
     return found
+
+
+def _check_change_feed(struct: Mapping[str, Any], properties: Mapping[str, str]) -> None:
+    taken = [f["name"] for f in struct["fields"] if f["name"].lower() in CHANGE_COLUMNS]
+    if taken and is_true(properties, "delta.enableChangeDataFeed"):
+        raise UnsupportedFeatureError("the name of a column is one of the change data feed", field=taken[0])
 
 
 def _mapped(struct: dict[str, Any], old: Mapping[str, str], properties: dict[str, str]) -> dict[str, Any]:

@@ -18,12 +18,13 @@ from ..schema.char_types import CHAR_TYPE
 from ..schema.type_changes import can_widen
 from .schema_json import ColumnIds, field_json, type_json
 
-__all__ = ["SchemaChange", "SchemaContext"]
+__all__ = ["CHANGE_COLUMNS", "SchemaChange", "SchemaContext"]
 
 _TYPE_CHANGES = "delta.typeChanges"
 _FORBIDDEN = set(" ,;{}()\n\t=")
 """Characters that no column's name has without column mapping: Parquet's readers do not take them."""
-_OF_CHANGES = ("_change_type", "_commit_version", "_commit_timestamp")
+CHANGE_COLUMNS = ("_change_type", "_commit_version", "_commit_timestamp")
+"""Columns that a change data feed adds, so that no column of the table has their names."""
 
 
 @dataclass
@@ -104,7 +105,7 @@ class SchemaChange:
             )
         if not name:
             raise _refused("a column has no name", above, name)
-        if not above and self._context.has_changes and name.lower() in _OF_CHANGES:
+        if not above and self._context.has_changes and name.lower() in CHANGE_COLUMNS:
             raise _refused("the name is one of the change data feed", above, name)
 
     def _check_dropped(self, f: Field, above: tuple[str, ...]) -> None:

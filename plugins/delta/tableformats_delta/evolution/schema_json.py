@@ -77,15 +77,22 @@ class ColumnIds:
         return {ID: self.greatest, PHYSICAL_NAME: self._physical_name(name)}
 
 
-def struct_json(fields: Iterable[Field], ids: ColumnIds | None = None) -> dict[str, Any]:
-    """A struct of columns. With ``ids`` each gets an id and a physical name.
+def struct_json(fields: Iterable[Field], ids: ColumnIds | None = None, column: str = "") -> dict[str, Any]:
+    """A struct of columns. With ``ids`` each gets an id and a physical name. ``column`` is what it is the type of.
 
     Raises
     ------
     UnsupportedFeatureError
         Delta has no such type, or it is not written; or a column has a default for older files.
     """
-    return {"type": "struct", "fields": [field_json(f, ids) for f in fields]}
+    listed = list(fields)
+    names = [f.name.lower() for f in listed]
+    if not names or len(set(names)) < len(names):
+        raise UnsupportedFeatureError(
+            "a struct has no columns, or two of one name; case does not distinguish names",
+            field=max(names, key=names.count) if names else column,
+        )
+    return {"type": "struct", "fields": [field_json(f, ids) for f in listed]}
 
 
 def field_json(f: Field, ids: ColumnIds | None = None) -> dict[str, Any]:
@@ -103,7 +110,7 @@ def field_json(f: Field, ids: ColumnIds | None = None) -> dict[str, Any]:
 def type_json(kind: Type, column: str, ids: ColumnIds | None = None) -> Any:
     """A type: a name, or an object. Errors are those of :func:`struct_json`."""
     if isinstance(kind, StructType):
-        return struct_json(kind.fields, ids)
+        return struct_json(kind.fields, ids, column)
     if isinstance(kind, ListType):
         element = type_json(kind.element.type, column, ids)
         return {"type": "array", "elementType": element, "containsNull": not kind.element.required}
