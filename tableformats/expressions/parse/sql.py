@@ -71,15 +71,15 @@ def parse_sql(sql: str, ansi: bool = True) -> Expression:
     UnsupportedFeatureError
         It uses an operation that is not supported. The message quotes it.
     """
-    return _guarded(SqlParser(sql, ansi).filter)
+    return _parsed_whole(SqlParser(sql, ansi).filter)
 
 
 def parse_sql_value(sql: str, ansi: bool = True) -> Value:
     """The unbound value of an expression, such as that of a generated column. Errors are those of :func:`parse_sql`."""
-    return _guarded(SqlParser(sql, ansi).single_value)
+    return _parsed_whole(SqlParser(sql, ansi).single_value)
 
 
-def _guarded(parse: Callable[[], _Parsed]) -> _Parsed:
+def _parsed_whole(parse: Callable[[], _Parsed]) -> _Parsed:
     try:
         return parse()
     except RecursionError:
