@@ -21,6 +21,7 @@ from .checks import CHECK_COMMANDS
 from .commands import COMMANDS
 from .demo import demo
 from .output import print_error
+from .upkeep import UPKEEP_COMMANDS
 
 __all__ = ["main"]
 
@@ -40,7 +41,7 @@ def cli() -> None:
     """Inspect Delta, Iceberg and other tables: which files a query reads, and why."""
 
 
-for _command in (*COMMANDS, *CHECK_COMMANDS, *CATALOG_COMMANDS, demo):
+for _command in (*COMMANDS, *CHECK_COMMANDS, *UPKEEP_COMMANDS, *CATALOG_COMMANDS, demo):
     cli.add_command(_command)
 
 

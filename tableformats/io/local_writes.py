@@ -15,7 +15,7 @@ __all__ = ["link_local", "write_local"]
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 
 
-def write_local(path: str, data: bytes) -> None:
+def write_local(path: str, data: bytes | memoryview) -> None:
     """Write a file over whatever is there. Its directory is made. Raises OSError."""
     temporary = _temporary(path, data)
     try:
@@ -68,7 +68,7 @@ def link_local(path: str, data: bytes) -> PutOutcome:
     return PutOutcome.WON
 
 
-def _temporary(path: str, data: bytes) -> str:
+def _temporary(path: str, data: bytes | memoryview) -> str:
     """A file with the data beside ``path``, on the disk."""
     directory = os.path.dirname(path)
     _make_directory(directory)

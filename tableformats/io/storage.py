@@ -501,7 +501,7 @@ class Storage(Portable):
 
     # ---- writing ----------------------------------------------------------------------------------------------------
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes | memoryview) -> None:
         """Write a file, whole or not at all, over whatever is there. Raises StoreError; OSError if it is local."""
         if scheme_of(path) is None:
             write_local(path, data)

@@ -85,6 +85,7 @@ from .partitions import Implied, ImpliedBounds, PartitionField, PartitionSpec, p
 from .report import ScanReport
 from .snapshot import FormatSnapshot, ReadRequest, SplitOptions
 from .statistics import Bounds, Statistics, StatisticsSlice
+from .upkeep import CheckpointResult
 from .writing.row_rules import (
     IdentityColumn,
     RowCheck,
@@ -112,6 +113,7 @@ __all__ = [
     "CatalogCommits",
     "CatalogWriter",
     "ChangeBatch",
+    "CheckpointResult",
     "CorruptMetadataError",
     "CreateRequest",
     "INFLATE_ERRORS",

@@ -15,6 +15,7 @@ from ..io.storage import Storage
 from ..runtime.boundary import guarded_methods
 from .changes import FormatChanges
 from .snapshot import FormatSnapshot
+from .upkeep import CheckpointResult
 from .writing.table_change import CreateRequest
 from .writing.transaction import FormatTransaction
 
@@ -76,7 +77,9 @@ class FormatTable(ABC):
         """What a format raises over damaged bytes becomes CorruptMetadataError."""
         super().__init_subclass__(**options)
         guarded_methods(
-            cls, ("snapshot", "update", "history", "versions_after", "changes", "appends"), "the table's metadata"
+            cls,
+            ("snapshot", "update", "history", "versions_after", "changes", "appends", "checkpoint"),
+            "the table's metadata",
         )
 
     @abstractmethod
@@ -181,6 +184,23 @@ class FormatTable(ABC):
             There is no such branch.
         """
         raise _only_read(self.format, self.location, "write")
+
+    def checkpoint(self, version: int | str | None = None) -> CheckpointResult:
+        """Write what lets readers open a version without the metadata from before it; nothing that they see changes.
+
+        Parameters
+        ----------
+        version : int or str, optional
+            None: the current version.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format has no checkpoints, which is the default; or the version has a feature that is not honoured.
+        """
+        raise UnsupportedFeatureError(
+            f"{self.format} tables have no checkpoints", path=self.location, field="checkpoint", hint="None is needed"
+        )
 
 
 class TableFormat(ABC):

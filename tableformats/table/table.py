@@ -20,6 +20,7 @@ from ..planning.handle import SnapshotHandle
 from ..runtime.pickling import Portable
 from ..schema.datetimes import DATETIME_MS
 from .checks import SnapshotChecks
+from .upkeep_verbs import UpkeepVerbs
 from .verbs import ScanVerbs
 from .write_verbs import WriteVerbs
 
@@ -190,7 +191,7 @@ def _frozen(options: Any) -> Any:
     return tuple(sorted((str(k), repr(v)) for k, v in options.items())) if isinstance(options, Mapping) else options
 
 
-class Table(Portable, ScanVerbs, WriteVerbs, SnapshotChecks):
+class Table(Portable, ScanVerbs, WriteVerbs, UpkeepVerbs, SnapshotChecks):
     """An opened table. ``format`` is the plugin's name for it, ``location`` its absolute root.
 
     >>> import tableformats as tf

@@ -47,7 +47,7 @@ def beside(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> l
     for name in ("Cells", "MemberColumns"):
         monkeypatch.setattr(json_columns, name, getattr(request.param, name))
     if request.param is json_reference:  # which knows no places within the lines of commits
-        monkeypatch.setattr(commits, "read_lines", lambda texts: [None] * len(texts))
+        monkeypatch.setattr(commits, "read_lines", lambda texts, *_: [None] * len(texts))
     return [MALFORMED]
 
 

@@ -18,8 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tableformats_delta.format import DeltaFormat
+from tableformats_delta.statistics.indexed_columns import indexed_leaves
 from tableformats_delta.write.requirements import HONOURED
-from tableformats_delta.write.texts import indexed_leaves, partition_text, statistics_text
+from tableformats_delta.write.texts import partition_text, statistics_text
 
 import tableformats as tf
 from tableformats.engines.arrow.writing import data_files

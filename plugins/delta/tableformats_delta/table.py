@@ -30,7 +30,7 @@ from .snapshot.table_state import TableState, load_state, reading_state_ahead
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import CatalogCommits, FileInfo, Storage
+    from tableformats.plugin import CatalogCommits, CheckpointResult, FileInfo, Storage
 
     from .changes.change_batches import DeltaChanges
     from .write.transaction import DeltaTransaction
@@ -140,6 +140,14 @@ class DeltaTable(FormatTable):
         found = self.snapshot(SnapshotSelector()) if older is None else self.update(older)
         assert isinstance(found, DeltaSnapshot)
         return found
+
+    def checkpoint(self, version: int | str | None = None) -> CheckpointResult:
+        """See :meth:`tableformats.plugin.FormatTable.checkpoint` and :func:`.write_checkpoint`."""
+        from .maintenance.checkpoint_writer import write_checkpoint
+
+        listing = self._listing()
+        chosen = listing.latest if version is None else _as_version(version, listing)
+        return write_checkpoint(self._storage, self._at(listing, chosen), listing)
 
     def versions_after(self, version: int | None) -> list[int]:
         """See :meth:`tableformats.plugin.FormatTable.versions_after`."""

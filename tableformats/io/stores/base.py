@@ -97,7 +97,7 @@ class ObjectStore(ABC):
         """Whether ``directory`` exists; in a store without directories, whether any file is below it."""
 
     @abstractmethod
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes | memoryview) -> None:
         """Write a file, whole or not at all, over whatever is there."""
 
     @abstractmethod

@@ -178,7 +178,7 @@ class FileSystemStore(ObjectStore):
 
         return bool(self._kind(directory).type == fs.FileType.Directory)
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes | memoryview) -> None:
         """See :meth:`ObjectStore.put`."""
         try:
             with self.filesystem.open_output_stream(_inner(path)) as out:

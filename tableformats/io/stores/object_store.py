@@ -245,7 +245,7 @@ class ObstoreStore(ObjectStore):
         except Exception as error:
             raise self._fault(error, directory) from None
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes | memoryview) -> None:
         """See :meth:`ObjectStore.put`."""
         import obstore
 

@@ -172,7 +172,7 @@ class RenewingStore(ObjectStore):
         """See :meth:`ObjectStore.has_files_below`."""
         return self._call(lambda store: store.has_files_below(directory))
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes | memoryview) -> None:
         """See :meth:`ObjectStore.put`."""
         self._call(lambda store: store.put(path, data))
 

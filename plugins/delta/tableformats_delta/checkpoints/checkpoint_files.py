@@ -230,13 +230,31 @@ class CheckpointFile:
         for number, _ in self.groups():
             yield from self.group(number)
 
+    def schema(self) -> pa.Schema:
+        """The columns of a Parquet file. Raises CorruptMetadataError."""
+        with guard_parquet(self.path):
+            return self._read_footer()[1]
+
+    def batches(self, columns: Sequence[str], n_rows: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a Parquet file in batches of at most ``n_rows``, with these columns. Raises CorruptMetadataError.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Names, or paths of members (``add.path``).
+        """
+        with guard_parquet(self.path):
+            self._read_footer()
+            with self._open(encoded=False) as parquet:
+                yield from parquet.iter_batches(n_rows, columns=list(columns), use_threads=False)
+
     def _open_source(self) -> pa.NativeFile:
         try:
             return self.storage.open_immutable(self.path, self.size, self.mtime_ms, self.whole)
         except FileNotFoundError as error:
             raise missing_file("a file of the log", self.path) from error
 
-    def _open(self, source: pa.NativeFile | None = None) -> pq.ParquetFile:
+    def _open(self, source: pa.NativeFile | None = None, encoded: bool = True) -> pq.ParquetFile:
         import pyarrow.parquet as pq
 
         source = self._open_source() if source is None else source
@@ -246,7 +264,7 @@ class CheckpointFile:
             source,
             metadata=footer,
             # Partition columns have few distinct values, which are parsed once each in dictionary form.
-            read_dictionary=None if footer is None else _leaf_paths(footer, "add.partitionValues."),
+            read_dictionary=_leaf_paths(footer, "add.partitionValues.") if encoded and footer is not None else None,
             # A local file is read page by page, a store in few large requests.
             pre_buffer=not is_local,
             buffer_size=_BUFFER_BYTES if is_local else 0,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from ..statistics.log_statistics import StatisticsSource
 
-__all__ = ["CheckpointRows", "RowGroup", "RowGroupReader"]
+__all__ = ["CheckpointRows", "RowGroup", "RowGroupReader", "member_of", "typed", "vector_lists"]
 
 _BATCH_ROWS = 32_768
 _PIECES_AHEAD = 4
@@ -288,7 +288,7 @@ class _GroupStatistics:
         columns = [".".join(("add", "stats_parsed", *leaf)) for leaf in leaves]
         found = []
         for place, add in self._pieces(columns, places, _BATCH_ROWS):
-            member = _member(add, "stats_parsed")
+            member = member_of(add, "stats_parsed")
             if member is None:
                 return None
             if places is not None:
@@ -319,7 +319,7 @@ class _GroupStatistics:
     def _text(self, add: pa.StructArray) -> pa.StringArray:
         import pyarrow as pa
 
-        text = _member(add, "stats")
+        text = member_of(add, "stats")
         if text is None:
             raise self._group.damaged("add.stats")
         if pa.types.is_string(text.type):
@@ -329,7 +329,7 @@ class _GroupStatistics:
 
 def _is_action(add: pa.StructArray, file: str) -> pa.BooleanArray:
     """Which rows are add actions: those whose struct and path are not null."""
-    path, size = (_member(add, name) for name in ("path", "size"))
+    path, size = (member_of(add, name) for name in ("path", "size"))
     if path is None:
         raise damaged_column(file, "add.path")
     if size is not None and pc.any(pc.and_(pc.is_null(path), pc.is_valid(size))).as_py():
@@ -355,9 +355,9 @@ def _columns(add: pa.StructArray, wanted: Sequence[pa.Field], file: str) -> pa.R
     for field in wanted:
         member = _MEMBERS[field.name]
         if field.name == "deletion_vector":
-            arrays.append(_vectors(add, member, file))
+            arrays.append(vector_lists(add, member, file))
         else:
-            arrays.append(_typed(_member(add, member), len(add), field.type, f"add.{member}", file))
+            arrays.append(typed(member_of(add, member), len(add), field.type, f"add.{member}", file))
     rows = pa.RecordBatch.from_arrays(arrays, names=[field.name for field in wanted])
     rows.validate(full=True)  # strings of damaged pages need not be UTF-8
     if rows.column("size").null_count:
@@ -365,18 +365,18 @@ def _columns(add: pa.StructArray, wanted: Sequence[pa.Field], file: str) -> pa.R
     return rows
 
 
-def _vectors(add: pa.StructArray, name: str, file: str) -> pa.ListArray:
+def vector_lists(add: pa.StructArray, name: str, file: str) -> pa.ListArray:
     """The member ``name`` of ``add`` as descriptors; a struct without a storage type is no descriptor."""
     import pyarrow as pa
 
-    vector = _member(add, name)
-    storage = None if vector is None else _member(vector, "storageType")
+    vector = member_of(add, name)
+    storage = None if vector is None else member_of(vector, "storageType")
     if vector is None or storage is None or storage.null_count == len(add):
         return vector_column(pa.repeat(FALSE, len(add)), {})
     has_vector = pc.is_valid(storage)
     vector = pc.filter(vector, has_vector)
     members = {
-        f.name: _typed(_member(vector, f.name), len(vector), f.type, f"add.{name}.{f.name}", file)
+        f.name: typed(member_of(vector, f.name), len(vector), f.type, f"add.{name}.{f.name}", file)
         for f in vector_type().value_type
     }
     if members["pathOrInlineDv"].null_count:
@@ -384,7 +384,7 @@ def _vectors(add: pa.StructArray, name: str, file: str) -> pa.ListArray:
     return vector_column(has_vector, members)
 
 
-def _typed(found: pa.Array | None, length: int, wanted: pa.DataType, name: str, file: str) -> pa.Array:
+def typed(found: pa.Array | None, length: int, wanted: pa.DataType, name: str, file: str) -> pa.Array:
     """A column cast to ``wanted``; all null where it is absent. Raises CorruptMetadataError."""
     import pyarrow as pa
 
@@ -416,7 +416,7 @@ def _cast(found: pa.Array, wanted: pa.DataType, name: str, damaged: Callable[[st
         raise damaged(name) from error
 
 
-def _member(array: pa.Array, name: str) -> pa.Array | None:
+def member_of(array: pa.Array, name: str) -> pa.Array | None:
     """The member ``name`` of a struct column, null where the struct is null; None where there is no such member."""
     import pyarrow as pa
 

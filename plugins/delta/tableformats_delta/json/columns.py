@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 __all__ = [
     "ABSENT",
     "ESCAPED",
+    "FALSE",
     "INTEGER",
     "NULL",
     "OBJECT",
     "TEXT",
+    "TRUE",
     "JsonColumns",
     "JsonTable",
     "Path",
@@ -41,7 +43,7 @@ Member = tuple[bytes, int, int, int]
 # The state of a converted cell: tf_cell in csrc/tf_json_values.h. The kernel leaves _LEFT cells to this module.
 _NULL, _VALUE, _LEFT = range(3)
 # The kinds of JSON values: tf_json_kind in csrc/tf_json.h.
-ABSENT, NULL, _, _, INTEGER, _, TEXT, ESCAPED, OBJECT, _ = range(10)
+ABSENT, NULL, FALSE, TRUE, INTEGER, _, TEXT, ESCAPED, OBJECT, _ = range(10)
 
 
 @cache

@@ -18,8 +18,8 @@ from tableformats.plugin import scalar, to_arrow, to_numpy
 
 from ..deletes.descriptors import vector_column, vector_type
 from ..json._json import line_starts
-from ..json.columns import ABSENT, ESCAPED, INTEGER, NULL, OBJECT, TEXT, JsonColumns, Path
-from .file_actions import empty_rows, file_schema
+from ..json.columns import ABSENT, ESCAPED, FALSE, INTEGER, NULL, OBJECT, TEXT, TRUE, JsonColumns, Path
+from .file_actions import empty_rows, file_schema, full_schema
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,9 +37,18 @@ _FIELDS = {
     "stats": "stats",
     "base_row_id": "baseRowId",
     "row_commit_version": "defaultRowCommitVersion",
+    "tags": "tags",
+    "clustering_provider": "clusteringProvider",
+    "deletion_timestamp": "deletionTimestamp",
+    "extended_file_metadata": "extendedFileMetadata",
 }
 # Reconciliation needs no more of removes than path and deletion vector.
 _ONLY_ADDS = {"partition_values", "size", "modification_time", "stats", "base_row_id", "row_commit_version"}
+_LEFT_OUT = {
+    "add": {"deletion_timestamp", "extended_file_metadata"},
+    "remove": {"modification_time", "stats", "tags", "clustering_provider"},
+}
+"""By kind, the columns of :func:`full_schema` that are null."""
 _KINDS = ("add", "remove")
 _HEADS = [f'{{"{kind}":{{'.encode() for kind in _KINDS]
 _MAX_BYTES = 1 << 30  # Arrow's offsets have 32 bits
@@ -53,7 +62,7 @@ class CommitLines:
     Attributes
     ----------
     adds, removes : pyarrow.RecordBatch
-        The file actions, as :func:`file_schema`.
+        The file actions, as :func:`file_schema` or :func:`full_schema`.
     others : list of (int, bytes)
         Byte offset and text of every other line.
     """
@@ -63,8 +72,13 @@ class CommitLines:
     others: list[tuple[int, bytes]]
 
 
-def read_lines(buffer: CommitBuffer) -> list[CommitLines | None]:
+def read_lines(buffer: CommitBuffer, full: bool = False) -> list[CommitLines | None]:
     """Parse the lines of the commits in ``buffer``.
+
+    Parameters
+    ----------
+    full : bool
+        Make rows of :func:`full_schema`.
 
     Returns
     -------
@@ -81,7 +95,7 @@ def read_lines(buffer: CommitBuffer) -> list[CommitLines | None]:
         return [None] * len(buffer)
     lines = _Lines(buffer)
     usable = np.ones(len(buffer), bool)
-    adds, removes = (_Actions(lines, kind) for kind in _KINDS)
+    adds, removes = (_Actions(lines, kind, full) for kind in _KINDS)
     for actions in (adds, removes):
         usable[lines.file[actions.lines[~actions.usable]]] = False
     others: list[list[tuple[int, bytes]]] = [[] for _ in range(len(buffer))]
@@ -130,13 +144,15 @@ class _Actions:
         Which of them have the usual form, so that their rows are right.
     """
 
-    def __init__(self, lines: _Lines, kind: str) -> None:
+    def __init__(self, lines: _Lines, kind: str, full: bool) -> None:
         import numpy as np
 
-        self._kind = kind
+        self._kind, self._full = kind, full
+        self._schema = full_schema() if full else file_schema()
         self.lines = np.flatnonzero(lines.kinds == _KINDS.index(kind))
-        left_out = _ONLY_ADDS if kind == "remove" else ()
-        names: dict[str, Path] = {n: (kind, member) for n, member in _FIELDS.items() if n not in left_out}
+        left_out = _LEFT_OUT[kind] if full else _ONLY_ADDS if kind == "remove" else ()
+        wanted = [n for n in self._schema.names if n in _FIELDS and n not in left_out]
+        names: dict[str, Path] = {n: (kind, _FIELDS[n]) for n in wanted}
         vector = (kind, "deletionVector")
         members: dict[str, Path] = {f.name: (*vector, f.name) for f in vector_type().value_type}
         self._columns = JsonColumns(lines.text, [(kind,), vector, *names.values(), *members.values()], self.lines)
@@ -147,9 +163,9 @@ class _Actions:
         self._ends = np.searchsorted(lines.file[self.lines], np.arange(len(lines.file_starts)))
 
     def of(self, file: int) -> pa.RecordBatch:
-        """The rows of one file, as :func:`file_schema`."""
+        """The rows of one file."""
         start, stop = int(self._ends[file]), int(self._ends[file + 1])
-        return self._rows.slice(start, stop - start) if start < stop else empty_rows()
+        return self._rows.slice(start, stop - start) if start < stop else empty_rows(self._full)
 
     def _check(self, fits: np.ndarray) -> None:
         self.usable = self.usable & fits
@@ -169,16 +185,22 @@ class _Actions:
         import pyarrow as pa
 
         arrays = []
-        for field in file_schema():
+        for field in self._schema:
             if field.name == "deletion_vector":
                 arrays.append(self._vector_column(vector))
             elif field.name not in names:
                 arrays.append(pa.nulls(len(self.lines), field.type))
             elif pa.types.is_map(field.type):
                 arrays.append(self._map(names[field.name], field.type))
+            elif pa.types.is_boolean(field.type):
+                arrays.append(self._booleans(names[field.name]))
             else:
                 arrays.append(self._scalars(field, names[field.name], True))
-        return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _booleans(self, path: Path) -> pa.BooleanArray:
+        kinds = self._columns.kinds(path)
+        return to_arrow(kinds == TRUE, valid=_is_one_of(kinds, TRUE, FALSE))
 
     def _vector_column(self, members: dict[str, Path]) -> pa.ListArray:
         has_vector = self._vectors == OBJECT

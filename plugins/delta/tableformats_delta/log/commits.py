@@ -8,7 +8,7 @@ Compaction Files".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CorruptMetadataError
@@ -37,7 +37,9 @@ class Commit:
     protocol, metadata, commit_info : dict or None
         The last action of the kind; None where there is none.
     adds, removes : pyarrow.RecordBatch
-        The file actions, as :func:`file_schema`.
+        The file actions, as :func:`file_schema` or :func:`full_schema`.
+    transactions, domains : list of dict
+        The ``txn`` and ``domainMetadata`` actions.
     """
 
     file: LogFile
@@ -46,10 +48,17 @@ class Commit:
     commit_info: dict[str, Any] | None
     adds: pa.RecordBatch
     removes: pa.RecordBatch
+    transactions: list[dict[str, Any]] = field(default_factory=list)
+    domains: list[dict[str, Any]] = field(default_factory=list)
 
 
-def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
+def read_commits(storage: Storage, files: Sequence[LogFile], full: bool = False) -> list[Commit]:
     """Read and decode commits and compactions.
+
+    Parameters
+    ----------
+    full : bool
+        Make rows of :func:`full_schema`.
 
     Raises
     ------
@@ -64,9 +73,9 @@ def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
     for file in files:
         buffer.end(read_log_file_into(storage, file.path, buffer.reserve))
     commits = []
-    for number, (file, lines) in enumerate(zip(files, read_lines(buffer), strict=True)):
+    for number, (file, lines) in enumerate(zip(files, read_lines(buffer, full), strict=True)):
         commit = None if lines is None else _of_lines(file, lines)
-        commit = commit or _of_actions(file, parse_actions(buffer[number], file.path))
+        commit = commit or _of_actions(file, parse_actions(buffer[number], file.path), full)
         actions = commit.adds.num_rows + commit.removes.num_rows
         storage.limits.check("entries", actions, "file actions of a commit", path=file.path)
         if file.is_compaction:
@@ -75,20 +84,24 @@ def read_commits(storage: Storage, files: Sequence[LogFile]) -> list[Commit]:
     return commits
 
 
-def _of_actions(file: LogFile, actions: Actions) -> Commit:
+def _of_actions(file: LogFile, actions: Actions, full: bool = False) -> Commit:
     return Commit(
         file,
         actions.protocol,
         actions.metadata,
         actions.commit_info,
-        file_rows(actions.adds, "add", file.path),
-        file_rows(actions.removes, "remove", file.path),
+        file_rows(actions.adds, "add", file.path, full=full),
+        file_rows(actions.removes, "remove", file.path, full=full),
+        actions.transactions,
+        actions.domains,
     )
 
 
 def _of_lines(file: LogFile, lines: CommitLines) -> Commit | None:
     """The commit of these lines; None where another line is damaged or holds a file action in an unusual form."""
     protocol = metadata = commit_info = None
+    transactions: list[dict[str, Any]] = []
+    domains: list[dict[str, Any]] = []
     found = lines.adds.num_rows + lines.removes.num_rows
     for offset, text in lines.others:
         if not text.strip(b" \t\r\n"):
@@ -102,8 +115,12 @@ def _of_lines(file: LogFile, lines: CommitLines) -> Commit | None:
         protocol = protocol if actions.protocol is None else actions.protocol
         metadata = metadata if actions.metadata is None else actions.metadata
         commit_info = commit_info if actions.commit_info is None else actions.commit_info
+        transactions += actions.transactions
+        domains += actions.domains
         found += 1
-    return Commit(file, protocol, metadata, commit_info, lines.adds, lines.removes) if found else None
+    if not found:
+        return None
+    return Commit(file, protocol, metadata, commit_info, lines.adds, lines.removes, transactions, domains)
 
 
 def _check_reconciled(commit: Commit, root: str) -> None:

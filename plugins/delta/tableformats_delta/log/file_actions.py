@@ -18,7 +18,7 @@ from .actions import RESTORE_HINT
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["empty_rows", "file_rows", "file_schema"]
+__all__ = ["empty_rows", "file_rows", "file_schema", "full_schema"]
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -43,17 +43,32 @@ def file_schema() -> pa.Schema:
 
 
 @cache
-def empty_rows() -> pa.RecordBatch:
-    """A batch of :func:`file_schema` without rows."""
+def full_schema() -> pa.Schema:
+    """:func:`file_schema`, and what planning does not need: all that a checkpoint keeps of adds and of removes."""
     import pyarrow as pa
 
-    return pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in file_schema()], schema=file_schema())
+    more = {
+        "tags": pa.map_(pa.string(), pa.string()),
+        "clustering_provider": pa.string(),
+        "deletion_timestamp": pa.int64(),  # of removes, ms since the epoch
+        "extended_file_metadata": pa.bool_(),  # of removes
+    }
+    return pa.schema([*file_schema(), *(pa.field(name, kind) for name, kind in more.items())])
+
+
+@cache
+def empty_rows(full: bool = False) -> pa.RecordBatch:
+    """A batch of :func:`file_schema`, or of :func:`full_schema`, without rows."""
+    import pyarrow as pa
+
+    schema = full_schema() if full else file_schema()
+    return pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
 
 
 def file_rows(
-    actions: Sequence[tuple[dict[str, Any], int]], kind: str, path: str, all_fields: bool = False
+    actions: Sequence[tuple[dict[str, Any], int]], kind: str, path: str, all_fields: bool = False, full: bool = False
 ) -> pa.RecordBatch:
-    """Convert file actions to rows of :func:`file_schema`.
+    """Convert file actions to rows of :func:`file_schema`, or of :func:`full_schema`.
 
     Parameters
     ----------
@@ -65,6 +80,8 @@ def file_rows(
         The file that holds them, for errors.
     all_fields : bool
         Convert every field of ``remove`` actions, not just those that reconciliation needs.
+    full : bool
+        Make rows of :func:`full_schema`.
 
     Raises
     ------
@@ -74,17 +91,20 @@ def file_rows(
     import pyarrow as pa
 
     if not actions:
-        return empty_rows()
-    rows = _RowBuilder(kind, path, all_fields or kind != "remove")
+        return empty_rows(full)
+    schema = full_schema() if full else file_schema()
+    rows = _RowBuilder(kind, path, full or all_fields or kind != "remove")
     for action, offset in actions:
         rows.append(action, offset)
+        if full:
+            rows.append_rest(action, offset)
     try:
-        arrays = [pa.array(rows.columns[f.name], f.type) for f in file_schema()]
+        arrays = [pa.array(rows.columns[f.name], f.type) for f in schema]
     except UnicodeEncodeError:
         raise CorruptMetadataError(
             f"a string of an {kind} action holds half a surrogate pair", path=path, field=kind, hint=RESTORE_HINT
         ) from None
-    return pa.RecordBatch.from_arrays(arrays, schema=file_schema())
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 class _RowBuilder:
@@ -94,7 +114,7 @@ class _RowBuilder:
         self.kind = kind
         self.path = path
         self.all_fields = all_fields
-        self.columns: dict[str, list[Any]] = {name: [] for name in file_schema().names}
+        self.columns: dict[str, list[Any]] = {name: [] for name in full_schema().names}
 
     def append(self, action: Mapping[str, Any], offset: int) -> None:
         all_fields, required = self.all_fields, self.kind != "remove"
@@ -103,7 +123,7 @@ class _RowBuilder:
         put["size"].append(self._int(action, "size", offset, required) if all_fields else None)
         put["modification_time"].append(self._int(action, "modificationTime", offset) if all_fields else None)
         put["stats"].append(_statistics(action.get("stats")) if all_fields else None)
-        put["partition_values"].append(self._partition_values(action, offset) if all_fields else None)
+        put["partition_values"].append(self._texts(action, "partitionValues", offset) if all_fields else None)
         put["base_row_id"].append(self._int(action, "baseRowId", offset) if all_fields else None)
         put["row_commit_version"].append(self._int(action, "defaultRowCommitVersion", offset) if all_fields else None)
         vector = action.get("deletionVector")
@@ -121,6 +141,17 @@ class _RowBuilder:
         }
         put["deletion_vector"].append([member])
 
+    def append_rest(self, action: Mapping[str, Any], offset: int) -> None:
+        """The fields of :func:`full_schema` that :meth:`append` leaves out."""
+        put, is_remove = self.columns, self.kind == "remove"
+        if is_remove:
+            put["stats"][-1] = None
+        put["tags"].append(None if is_remove else self._texts(action, "tags", offset))
+        put["clustering_provider"].append(None if is_remove else self._text(action, "clusteringProvider", offset))
+        put["deletion_timestamp"].append(self._int(action, "deletionTimestamp", offset) if is_remove else None)
+        extended = action.get("extendedFileMetadata") if is_remove else None
+        put["extended_file_metadata"].append(extended if isinstance(extended, bool) else None)
+
     def _text(self, holder: Mapping[str, Any], name: str, offset: int, required: bool = False) -> str | None:
         value = holder.get(name)
         if isinstance(value, str) or (value is None and not required):
@@ -135,13 +166,13 @@ class _RowBuilder:
             return value
         raise self._wrong(name, offset)
 
-    def _partition_values(self, action: Mapping[str, Any], offset: int) -> list[tuple[str, str | None]] | None:
-        values = action.get("partitionValues")
+    def _texts(self, action: Mapping[str, Any], name: str, offset: int) -> list[tuple[str, str | None]] | None:
+        values = action.get(name)
         if values is None:
             return None
         if isinstance(values, dict) and all(v is None or isinstance(v, str) for v in values.values()):
             return list(values.items())
-        raise self._wrong("partitionValues", offset)
+        raise self._wrong(name, offset)
 
     def _wrong(self, name: str, offset: int) -> CorruptMetadataError:
         return CorruptMetadataError(

@@ -124,7 +124,7 @@ class DeltaSnapshot(FormatSnapshot):
         groups = GroupFilter(self.schema, self.specs[self.default_spec_id], request)
         has_newer = any(commit.adds.num_rows or commit.removes.num_rows for commit in self.state.commits)
         needed: list[tuple[CheckpointFile, int | None, int | None]] = []
-        files = self._checkpoint_files()
+        files = self.checkpoint_files()
         with reading_ahead([] if request.read_elsewhere else files):
             for file in files:
                 report.count_metadata(file.size)
@@ -136,7 +136,7 @@ class DeltaSnapshot(FormatSnapshot):
         decode_ahead = len(needed) < thread_count()
         return parts + [self._group_part(*group, has_newer, decode_ahead) for group in needed]
 
-    def _checkpoint_files(self) -> list[CheckpointFile]:
+    def checkpoint_files(self) -> list[CheckpointFile]:
         checkpoint = self.segment.checkpoint
         if checkpoint is None:
             return []
@@ -229,7 +229,7 @@ class DeltaSnapshot(FormatSnapshot):
     def add_actions(self) -> Iterator[pa.RecordBatch]:
         """All add actions in the log of this version, also those that newer actions cancel; newest commit first."""
         yield from (commit.adds for commit in self.state.commits)
-        for file in self._checkpoint_files():
+        for file in self.checkpoint_files():
             yield from (rows.rows for rows in file.files())
 
     def attach_deletes(self, files: pa.Table, request: ReadRequest) -> DeleteFiles:
@@ -279,7 +279,7 @@ class DeltaSnapshot(FormatSnapshot):
         """See :func:`tableformats_delta.snapshot.metadata_tables.metadata_table`."""
         from .metadata_tables import metadata_table
 
-        return metadata_table(name, self._storage, self.segment, self._checkpoint_files())
+        return metadata_table(name, self._storage, self.segment, self.checkpoint_files())
 
 
 def _vector_paths(vectors: pa.RecordBatch) -> tuple[pa.StringArray, pa.StringArray]:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
     from .stats_json import Leaf
 
-__all__ = ["FIRST_SURE_INSTANT", "bound_pair", "ends_of_int64", "in_either_calendar", "pad_upper"]
+__all__ = ["FIRST_SURE_INSTANT", "bound_pair", "ends_of_int64", "exact_values", "in_either_calendar", "pad_upper"]
 
 _CUT_US = 999
 _CUT_CHARACTERS = 32
@@ -106,6 +106,17 @@ def bound_pair(leaf: Leaf, lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, 
         if leaf.from_float:
             return _widen_floats(low, high)
     return low, high
+
+
+def exact_values(leaf: Leaf, raw: pa.Array) -> pa.Array:
+    """Raw values of ``leaf`` in its Arrow type, [n], not widened; null where there is no value of the type.
+
+    A timestamp without a zone is none, as the writer's zone is not known.
+    """
+    import pyarrow as pa
+
+    convert = _converter(leaf)
+    return pa.nulls(len(raw), arrow_type(leaf.type)) if convert is None else convert(raw)
 
 
 def _converter(leaf: Leaf) -> Callable[[pa.Array], pa.Array] | None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from tableformats.plugin import Field, PartitionField, StructType, WriteTarget, stored_leaves
 
 from ..evolution.protocol_upgrade import supports
+from ..statistics.indexed_columns import indexed_leaves
 from .domains import clustering_columns
 from .rules import row_rules
-from .texts import indexed_leaves, partition_text
+from .texts import partition_text
 
 if TYPE_CHECKING:
     from ..snapshot.delta_snapshot import DeltaSnapshot

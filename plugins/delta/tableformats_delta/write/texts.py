@@ -11,12 +11,12 @@ import datetime as dt
 import decimal
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tableformats.plugin import ConstraintViolationError, Field, StructType
+from tableformats.plugin import ConstraintViolationError, Field
 
-__all__ = ["indexed_leaves", "partition_text", "statistics_text"]
+__all__ = ["partition_text", "statistics_text"]
 
 _MOST_CHARACTERS = 32
 _GREATEST = "\U0010ffff"
@@ -50,31 +50,6 @@ def _float_text(value: float) -> str:
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return repr(value or 0.0)  # -0.0 and 0.0 are one value
-
-
-def indexed_leaves(leaves: Sequence[tuple[Field, ...]], properties: Mapping[str, str]) -> list[tuple[Field, ...]]:
-    """The leaves outside of lists and maps that the table's properties want statistics of, in the given order.
-
-    A struct that ``delta.dataSkippingStatsColumns`` names stands for all of its members.
-    """
-    found = [path for path in leaves if all(isinstance(f.type, StructType) for f in path[:-1])]
-    chosen = properties.get("delta.dataSkippingStatsColumns")
-    if chosen is not None:
-        wanted = {_bare(name).lower() for name in chosen.split(",")}
-        return [path for path in found if any(name in wanted for name in _dotted(path))]
-    count = properties.get("delta.dataSkippingNumIndexedCols", "32").strip()
-    if count == "-1":
-        return found
-    return found[: int(count)] if count.isascii() and count.isdigit() else []
-
-
-def _dotted(path: Sequence[Field]) -> list[str]:
-    """The dotted names of a leaf and of all that it lies in."""
-    return [".".join(f.name for f in path[: n + 1]).lower() for n in range(len(path))]
-
-
-def _bare(name: str) -> str:
-    return ".".join(part.strip().strip("`") for part in name.split("."))
 
 
 def statistics_text(

@@ -1,0 +1,179 @@
+"""One Parquet file of actions: a checkpoint, or a sidecar of one.
+
+Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint Schema", "Sidecar File Information".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from .file_columns import text_map
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ActionFile", "action_rows"]
+
+ROW_GROUP_ROWS = 1 << 16
+"""Actions of a row group: readers take these one by one, and so does this writer, which bounds its memory."""
+_CODEC = "zstd"
+_TEXTS = ("stats", "path")
+"""Members whose values differ from file to file: no dictionary is tried for them."""
+
+
+@cache
+def _known_types() -> dict[str, pa.StructType]:
+    import pyarrow as pa
+
+    text, number, flag, texts = pa.string(), pa.int64(), pa.bool_(), pa.list_(pa.string())
+    return {
+        "protocol": pa.struct(
+            [
+                ("minReaderVersion", pa.int32()),
+                ("minWriterVersion", pa.int32()),
+                ("readerFeatures", texts),
+                ("writerFeatures", texts),
+            ]
+        ),
+        "metaData": pa.struct(
+            [
+                ("id", text),
+                ("name", text),
+                ("description", text),
+                ("format", pa.struct([("provider", text), ("options", text_map())])),
+                ("schemaString", text),
+                ("partitionColumns", texts),
+                ("configuration", text_map()),
+                ("createdTime", number),
+            ]
+        ),
+        "txn": pa.struct([("appId", text), ("version", number), ("lastUpdated", number)]),
+        "domainMetadata": pa.struct([("domain", text), ("configuration", text), ("removed", flag)]),
+        "checkpointMetadata": pa.struct([("version", number), ("tags", text_map())]),
+        "sidecar": pa.struct(
+            [("path", text), ("sizeInBytes", number), ("modificationTime", number), ("tags", text_map())]
+        ),
+    }
+
+
+def action_rows(actions: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, pa.StructArray]:
+    """Actions that are no file actions as columns, by name: each with the fields that the protocol knows, and others.
+
+    A field that the protocol does not know is kept where all its values are of one type of JSON's scalars.
+    """
+    import pyarrow as pa
+
+    found = {}
+    for name, values in actions.items():
+        known = _known_types()[name]
+        names = {member.name for member in known}
+        unknown = dict.fromkeys(field for value in values for field in value if field not in names)
+        more = [(field, kind) for field in unknown if (kind := _scalar_type([value.get(field) for value in values]))]
+        kind = pa.struct([*known, *(pa.field(field, type_) for field, type_ in more)])
+        found[name] = pa.array([_plain(value, kind) for value in values], kind)
+    return found
+
+
+def _scalar_type(values: Sequence[Any]) -> pa.DataType | None:
+    import pyarrow as pa
+
+    classes = {type(value) for value in values if value is not None}
+    if len(classes) != 1:
+        return None
+    kinds = {str: pa.string(), bool: pa.bool_(), float: pa.float64()}
+    (one,) = classes
+    if one is int and all(value is None or value in range(-(2**63), 2**63) for value in values):
+        return pa.int64()
+    return kinds.get(one)
+
+
+def _plain(value: Any, kind: pa.DataType) -> Any:
+    """A value of JSON as pyarrow takes it: maps as pairs, structs without what the type does not have."""
+    from pyarrow import types
+
+    if value is None:
+        return None
+    if types.is_map(kind):
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return [(str(key), None if one is None else str(one)) for key, one in pairs]
+    if types.is_struct(kind):
+        return {member.name: _plain(value.get(member.name), member.type) for member in kind}
+    return list(value) if types.is_list(kind) else value
+
+
+class ActionFile:
+    """A Parquet file of actions under construction, in memory.
+
+    Parameters
+    ----------
+    types : mapping of str to pyarrow.StructType
+        The columns.
+
+    Attributes
+    ----------
+    rows : int
+        The actions so far.
+
+    Notes
+    -----
+    Memory: the bytes of the file, compressed, and of the actions of one row group.
+    """
+
+    def __init__(self, types: Mapping[str, pa.DataType]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._schema = pa.schema(list(types.items()))
+        self._sink = pa.BufferOutputStream()
+        leaves = _leaves(self._schema)
+        self._writer = pq.ParquetWriter(
+            self._sink,
+            self._schema,
+            compression=_CODEC,
+            use_dictionary=[leaf for leaf in leaves if leaf.rpartition(".")[2] not in _TEXTS],
+            write_statistics=[leaf for leaf in leaves if not leaf.endswith(".stats")],
+            store_schema=False,
+        )
+        self._pending: list[pa.RecordBatch] = []
+        self._pending_rows = 0
+        self.rows = 0
+
+    def write(self, name: str, actions: pa.StructArray) -> None:
+        """Append actions of one kind."""
+        import pyarrow as pa
+
+        if not len(actions):
+            return
+        columns = [actions if field.name == name else pa.nulls(len(actions), field.type) for field in self._schema]
+        self._pending.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
+        self._pending_rows += len(actions)
+        self.rows += len(actions)
+        if self._pending_rows >= ROW_GROUP_ROWS:
+            self._flush()
+
+    def finish(self) -> pa.Buffer:
+        """The bytes of the file."""
+        self._flush()
+        self._writer.close()
+        return self._sink.getvalue()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._pending:
+            self._writer.write_table(pa.Table.from_batches(self._pending), row_group_size=2 * ROW_GROUP_ROWS)
+        self._pending, self._pending_rows = [], 0
+
+
+def _leaves(schema: pa.Schema) -> list[str]:
+    """The paths of the leaf columns, as Parquet's writer spells them."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, schema, store_schema=False):
+        pass
+    footer = pq.read_metadata(pa.BufferReader(sink.getvalue()))
+    return [footer.schema.column(i).path for i in range(footer.num_columns)]

@@ -1,0 +1,231 @@
+"""Writes the checkpoint of a version: one Parquet file, or by the V2 spec a manifest with sidecars.
+
+File actions are columns from the first to the last step. The checkpoint is written before anything names it, and one
+that is there is not written again: readers may be reading it.
+Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint Specs", "Checkpoint Naming Scheme".
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import CheckpointResult, UnsupportedFeatureError
+
+from ..checkpoints.checkpoint_files import CheckpointFile
+from ..log.listing import LogListing
+from ..log.names import LOG_DIRECTORY, SIDECAR_DIRECTORY
+from ..schema.features import READER_FEATURES, WRITER_FEATURES
+from ..schema.intervals import interval_of
+from .action_file import ActionFile, action_rows
+from .file_columns import AddColumns, RemoveColumns
+from .hint import write_hint
+from .replay import OtherActions, Replay
+from .stored_statistics import StoredStatistics
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tableformats.plugin import Storage
+
+    from ..snapshot.delta_snapshot import DeltaSnapshot
+
+__all__ = ["write_checkpoint"]
+
+SIDECAR_ACTIONS = 250_000
+"""File actions of one sidecar."""
+FORGOTTEN = {"stats", "stats_parsed", "partitionValues_parsed", "tags"}
+"""Members that the table's properties decide about, and of tombstones those that checkpoints do not have."""
+_TOMBSTONES = "interval 1 week"
+"""What ``delta.deletedFileRetentionDuration`` is where the table does not say."""
+
+
+def write_checkpoint(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing) -> CheckpointResult:
+    """Write the checkpoint of a version as its properties say, then the hint to it, unless that names a newer one.
+
+    Parameters
+    ----------
+    snapshot : DeltaSnapshot
+        The version.
+    listing : LogListing
+        The log as it was when the version was chosen.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        The version needs a feature that this writer does not know, or only its catalog may write checkpoints.
+    CorruptMetadataError
+        The log is damaged, or a property is wrong.
+    StoreError
+        As the store fails. OSError if it is local.
+
+    Notes
+    -----
+    Memory: one row group of actions, and the bytes of the file that is being written.
+    """
+    check_writable(snapshot, storage.root)
+    known = listing.checkpoints.get(snapshot.version)
+    if known is not None:
+        size = sum(file.size for file in known.files)
+        return CheckpointResult(snapshot.version, known.files[0].path, size, is_new=False)
+    return _Writing(storage, snapshot).write()
+
+
+def check_writable(snapshot: DeltaSnapshot, path: str) -> None:
+    """Refuse a version whose checkpoint this writer must not write: it may need an action that it does not know."""
+    if snapshot.segment.is_of_catalog:
+        raise UnsupportedFeatureError(
+            "checkpoints of a table whose catalog says which commits count are left to its catalog",
+            path=path,
+            field="catalogManaged",
+        )
+    features = snapshot.protocol.get("writerFeatures") or ()
+    for name in features:
+        if name not in READER_FEATURES and name not in WRITER_FEATURES:
+            raise UnsupportedFeatureError(
+                f"the table has the writer feature {name!r}, which this writer does not know",
+                path=path,
+                field=name,
+                hint="Its checkpoint may need actions that this writer would leave out; write it with another engine",
+            )
+
+
+@dataclass(frozen=True)
+class _Sidecar:
+    path: str
+    size: int
+    rows: int
+    time_ms: int
+
+    @property
+    def action(self) -> dict[str, Any]:
+        return {"path": self.path, "sizeInBytes": self.size, "modificationTime": self.time_ms, "tags": {}}
+
+
+class _Writing:
+    """The writing of one checkpoint."""
+
+    def __init__(self, storage: Storage, snapshot: DeltaSnapshot) -> None:
+        self._storage = storage
+        self._snapshot = snapshot
+        self._now_ms = time.time_ns() // 1_000_000
+        properties, metadata = snapshot.properties, snapshot.table_metadata
+        old = snapshot.checkpoint_files()
+        partition = {p.id: f for p, f in zip(metadata.spec.fields, metadata.partition_columns, strict=True)}
+        statistics = StoredStatistics.of(snapshot.schema, {f.id for f in partition.values()}, properties)
+        known = AddColumns(partition, statistics)
+        self._adds = AddColumns(
+            partition, statistics, snapshot.partition_time_zone, _unknown(old, known.name, known.type)
+        )
+        self._removes = RemoveColumns(_unknown(old, "remove", RemoveColumns().type))
+        retention = interval_of(properties, "delta.deletedFileRetentionDuration", _TOMBSTONES, storage.root)
+        assert retention is not None
+        self._replay = Replay(storage, snapshot, self._adds, self._removes, self._now_ms - retention)
+        self._n_adds = 0
+
+    @property
+    def _is_v2(self) -> bool:
+        features = self._snapshot.protocol.get("writerFeatures") or ()
+        wanted = self._snapshot.properties.get("delta.checkpointPolicy", "classic").strip().lower()
+        return wanted == "v2" and "v2Checkpoint" in features
+
+    def write(self) -> CheckpointResult:
+        """Write the checkpoint and the hint to it."""
+        version = self._snapshot.version
+        if not self._is_v2:
+            file = self._file(self._head())
+            for name, actions in self._files():
+                file.write(name, actions)
+            return self._written(f"{version:020d}.checkpoint.parquet", file, None)
+        sidecars = list(self._sidecars())
+        file = self._file(self._head(sidecars), with_files=False)
+        return self._written(f"{version:020d}.checkpoint.{uuid.uuid4()}.parquet", file, sidecars)
+
+    def _written(self, name: str, file: ActionFile, sidecars: list[_Sidecar] | None) -> CheckpointResult:
+        data = file.finish()
+        path = self._storage.join(LOG_DIRECTORY, name)
+        self._storage.put(path, memoryview(data))
+        size = data.size + sum(sidecar.size for sidecar in sidecars or ())
+        actions = file.rows + sum(sidecar.rows for sidecar in sidecars or ())
+        version = self._snapshot.version
+        content: dict[str, Any] = {"version": version, "size": actions, "sizeInBytes": size}
+        content["numOfAddFiles"] = self._n_adds
+        if sidecars is not None:
+            manifest = {"path": name, "sizeInBytes": data.size, "modificationTime": self._now_ms}
+            content["v2Checkpoint"] = {**manifest, "sidecarFiles": [sidecar.action for sidecar in sidecars]}
+        write_hint(self._storage, content)
+        return CheckpointResult(version, path, size, True, self._n_adds, actions)
+
+    def _head(self, sidecars: Sequence[_Sidecar] | None = None) -> dict[str, pa.StructArray]:
+        """The actions that are no file actions, by name."""
+        others = OtherActions.of(self._snapshot)
+        expired = interval_of(
+            self._snapshot.properties, "delta.setTransactionRetentionDuration", None, self._storage.root
+        )
+        oldest = None if expired is None else self._now_ms - expired
+        actions = {
+            "protocol": [self._snapshot.protocol],
+            "metaData": [self._snapshot.state.metadata],
+            "txn": [action for action in others.transactions.values() if _is_kept(action, oldest)],
+            "domainMetadata": [a for a in others.domains.values() if a.get("removed") is not True],
+        }
+        if sidecars is not None:
+            actions["checkpointMetadata"] = [{"version": self._snapshot.version, "tags": {}}]
+            actions["sidecar"] = [sidecar.action for sidecar in sidecars]
+        return action_rows(actions)
+
+    def _file(self, head: dict[str, pa.StructArray], with_files: bool = True) -> ActionFile:
+        files = {"add": self._adds.type, "remove": self._removes.type} if with_files else {}
+        file = ActionFile({**{name: rows.type for name, rows in head.items()}, **files})
+        for name, rows in head.items():
+            file.write(name, rows)
+        return file
+
+    def _sidecars(self) -> Iterator[_Sidecar]:
+        file: ActionFile | None = None
+        for name, actions in self._files():
+            if file is None:
+                file = ActionFile({"add": self._adds.type, "remove": self._removes.type})
+            file.write(name, actions)
+            if file.rows >= SIDECAR_ACTIONS:
+                yield self._sidecar(file)
+                file = None
+        if file is not None:
+            yield self._sidecar(file)
+
+    def _sidecar(self, file: ActionFile) -> _Sidecar:
+        data, name = file.finish(), f"{uuid.uuid4()}.parquet"
+        self._storage.put(self._storage.join(LOG_DIRECTORY, SIDECAR_DIRECTORY, name), memoryview(data))
+        return _Sidecar(name, data.size, file.rows, self._now_ms)
+
+    def _files(self) -> Iterator[tuple[str, pa.StructArray]]:
+        for name, actions in self._replay.files():
+            if name == "add":
+                self._n_adds += len(actions)
+            yield name, actions
+
+
+def _is_kept(transaction: dict[str, Any], oldest_ms: int | None) -> bool:
+    """Whether a transaction is newer than the table keeps them; one without a time is kept."""
+    time_ms = transaction.get("lastUpdated")
+    return oldest_ms is None or not isinstance(time_ms, int) or time_ms > oldest_ms
+
+
+def _unknown(files: Sequence[CheckpointFile], name: str, known: pa.StructType) -> list[pa.Field]:
+    """The members of a column of an older checkpoint that the protocol does not know, of one type in all its files."""
+    import pyarrow as pa
+
+    found: dict[str, pa.Field] = {}
+    unsure: set[str] = set()
+    names = {member.name for member in known} | FORGOTTEN
+    for file in files:
+        schema = None if file.is_json else file.schema()
+        if schema is None or name not in schema.names or not pa.types.is_struct(schema.field(name).type):
+            continue
+        for member in schema.field(name).type:
+            if member.name not in names and found.setdefault(member.name, member).type != member.type:
+                unsure.add(member.name)
+    return [pa.field(member.name, member.type) for member in found.values() if member.name not in unsure]

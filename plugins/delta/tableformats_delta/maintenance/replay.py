@@ -1,0 +1,198 @@
+"""The actions of one version, reconciled: live files and tombstones as columns, transactions and domains as objects.
+
+Source: Delta PROTOCOL.md, "Action Reconciliation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import FileKeySet, ahead, runs, text_buffers, to_arrow, to_numpy
+from tableformats.plugin import compute as pc
+
+from ..checkpoints.checkpoint_files import CheckpointFile
+from ..checkpoints.row_group_reader import member_of, vector_lists
+from ..log.commits import Commit, read_commits
+from ..log.file_actions import file_rows
+from ..log.file_keys import file_keys
+from .file_columns import AddColumns, FileColumns, RemoveColumns
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from tableformats.plugin import Storage
+
+    from ..snapshot.delta_snapshot import DeltaSnapshot
+
+__all__ = ["OtherActions", "Replay"]
+
+_RUN_BYTES = 8 << 20
+_RUN_FILES = 256
+_BATCH_ROWS = 16_384
+
+
+@dataclass
+class OtherActions:
+    """The newest ``txn`` of each application and the newest ``domainMetadata`` of each domain, as parsed from JSON."""
+
+    transactions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    domains: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, snapshot: DeltaSnapshot) -> OtherActions:
+        """Those of a version, tombstones of domains included. Raises CorruptMetadataError."""
+        found = cls()
+        for commit in snapshot.state.commits:
+            found._take(commit.transactions, commit.domains)
+        for file in snapshot.checkpoint_files():
+            if file.is_json:
+                actions = file.actions()
+                found._take(actions.transactions, actions.domains)
+            else:
+                found._take(list(file.structs("txn")), list(file.structs("domainMetadata")))
+        return found
+
+    def _take(self, transactions: Sequence[dict[str, Any]], domains: Sequence[dict[str, Any]]) -> None:
+        """Add the actions of a file that is older than those before. In one file the last one counts."""
+        for actions, known, key in ((transactions, self.transactions, "appId"), (domains, self.domains, "domain")):
+            for action in reversed(actions):
+                known.setdefault(str(action.get(key)), action)
+
+
+class Replay:
+    """Reads the log of one version once, newest file first.
+
+    Parameters
+    ----------
+    snapshot : DeltaSnapshot
+        The version.
+    adds, removes : AddColumns, RemoveColumns
+        How files and tombstones are wanted.
+    expired_ms : int
+        Tombstones of this time or before are left out, milliseconds since the epoch.
+    """
+
+    def __init__(
+        self, storage: Storage, snapshot: DeltaSnapshot, adds: AddColumns, removes: RemoveColumns, expired_ms: int
+    ) -> None:
+        self._storage = storage
+        self._snapshot = snapshot
+        self._adds = adds
+        self._removes = removes
+        self._expired_ms = expired_ms
+        self._seen = FileKeySet()
+
+    def files(self) -> Iterator[tuple[str, pa.StructArray]]:
+        """Live files and tombstones in batches: ``"add"`` or ``"remove"``, and the values of that column.
+
+        Raises
+        ------
+        CorruptMetadataError
+            A file of the log is damaged, or an action is invalid.
+
+        Notes
+        -----
+        Memory: a batch, and the keys of the actions of all commits behind the checkpoint.
+        """
+        for commits in self._commits():
+            yield from self._of_commits(commits)
+        for file in self._snapshot.checkpoint_files():
+            if file.is_json:
+                yield from self._of_manifest(file)
+            else:
+                yield from self._of_parquet(file)
+
+    def _commits(self) -> Iterator[list[Commit]]:
+        """Runs of commits, newest first, the next one being read while the last one is worked on."""
+        least = _RUN_BYTES // _RUN_FILES
+        groups = runs(self._snapshot.segment.commits, lambda file: max(file.size, least), _RUN_BYTES)
+        return ahead((read_commits(self._storage, files, full=True) for files in groups), 1)
+
+    def _of_commits(self, commits: Sequence[Commit]) -> Iterator[tuple[str, pa.StructArray]]:
+        import numpy as np
+        import pyarrow as pa
+
+        parts = [part for commit in commits for part in (commit.adds, commit.removes) if part.num_rows]
+        if not parts:
+            return
+        path = commits[0].file.path
+        is_add = [part is commit.adds for commit in commits for part in (commit.adds, commit.removes) if part.num_rows]
+        live = np.repeat(is_add, [part.num_rows for part in parts])
+        rows = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+        first = self._first(file_keys(rows, self._storage.root, path), True)
+        yield from self._split(rows, first & live, first & ~live, path)
+
+    def _of_manifest(self, file: CheckpointFile) -> Iterator[tuple[str, pa.StructArray]]:
+        import numpy as np
+
+        actions = file.actions()
+        for kind, found in (("add", actions.adds), ("remove", actions.removes)):
+            rows = file_rows(found, kind, file.path, full=True)
+            if rows.num_rows:
+                first = self._first(file_keys(rows, self._storage.root, file.path), False)
+                none = np.zeros(len(first), bool)
+                adds, removes = (first, none) if kind == "add" else (none, first)
+                yield from self._split(rows, adds, removes, file.path)
+
+    def _split(
+        self, rows: pa.RecordBatch, adds: np.ndarray, removes: np.ndarray, path: str
+    ) -> Iterator[tuple[str, pa.StructArray]]:
+        if removes.any():
+            removes = removes & self._is_kept(rows.column("deletion_timestamp"))
+        for columns, chosen in ((self._adds, adds), (self._removes, removes)):
+            if chosen.any():
+                some = rows if chosen.all() else pc.filter(rows, to_arrow(chosen))
+                for start in range(0, some.num_rows, _BATCH_ROWS):
+                    yield columns.name, columns.of_rows(some.slice(start, _BATCH_ROWS), path)
+
+    def _of_parquet(self, file: CheckpointFile) -> Iterator[tuple[str, pa.StructArray]]:
+        schema = file.schema()
+        present = [c for c in (self._adds, self._removes) if c.name in schema.names]
+        columns: list[FileColumns] = list(present)
+        wanted = [name for c in columns for name in c.needed(schema.field(c.name).type)]
+        if not wanted:
+            return
+        for batch in ahead(file.batches(wanted, _BATCH_ROWS), 2):
+            for column in columns:
+                made = self._of_struct(column, batch.column(column.name), file.path)
+                if made is not None:
+                    yield column.name, made
+
+    def _of_struct(self, columns: FileColumns, stored: pa.StructArray, path: str) -> pa.StructArray | None:
+        import pyarrow as pa
+
+        names = member_of(stored, "path")
+        if names is None or names.null_count == len(stored):
+            return None
+        if names.null_count:
+            stored = pc.filter(stored, pc.is_valid(names))
+        if self._has_keys or columns.name == "remove":
+            keys = {"path": member_of(stored, "path"), "deletion_vector": vector_lists(stored, "deletionVector", path)}
+            chosen = self._first(file_keys(pa.RecordBatch.from_pydict(keys), self._storage.root, path), False)
+            if columns.name == "remove":
+                chosen = chosen & self._is_kept(member_of(stored, "deletionTimestamp"))
+            if not chosen.all():
+                stored = pc.filter(stored, to_arrow(chosen))
+        return columns.of_struct(stored, path) if len(stored) else None
+
+    @property
+    def _has_keys(self) -> bool:
+        return len(self._seen) > 0
+
+    def _first(self, keys: pa.BinaryArray, inserts: bool) -> np.ndarray:
+        """Which keys were not seen before, bool[n]."""
+        import pyarrow as pa
+
+        buffers = text_buffers(pc.cast(keys, pa.binary()))
+        return (self._seen.add_batch if inserts else self._seen.probe_batch)(*buffers).view(bool)
+
+    def _is_kept(self, times: pa.Int64Array | None) -> np.ndarray:
+        """Which tombstones are not expired, bool[n]; those without a time are of the beginning of time."""
+        import numpy as np
+
+        if times is None:
+            return np.zeros(1, bool)
+        return np.asarray(to_numpy(pc.fill_null(times, 0)) > self._expired_ms)
