@@ -95,7 +95,14 @@ from .writing.row_rules import (
     names_in,
     row_check,
 )
-from .writing.table_change import CommittedChange, ConflictCheck, CreateRequest, MetadataChange, TableChange
+from .writing.table_change import (
+    CommittedChange,
+    ConflictCheck,
+    CreateRequest,
+    MetadataChange,
+    ReferenceChange,
+    TableChange,
+)
 from .writing.transaction import Commit, FormatTransaction
 from .writing.write_target import SortColumn, WriteTarget, added_files_schema, stored_leaves
 
@@ -164,6 +171,7 @@ __all__ = [
     "PrimitiveType",
     "PutOutcome",
     "ReadRequest",
+    "ReferenceChange",
     "ReusableBuffer",
     "RowCheck",
     "RowRules",

@@ -19,7 +19,7 @@ from ..partitions import PartitionSpec
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["CommittedChange", "ConflictCheck", "CreateRequest", "MetadataChange", "TableChange"]
+__all__ = ["CommittedChange", "ConflictCheck", "CreateRequest", "MetadataChange", "ReferenceChange", "TableChange"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,32 @@ class CreateRequest:
 
 
 @dataclass(frozen=True)
+class ReferenceChange:
+    """What a branch or tag becomes.
+
+    Attributes
+    ----------
+    kind : str
+        "branch" or "tag".
+    version : int, optional
+        Where it will be. None: where it is, or, if it is new, at the current version.
+    must_exist : bool, optional
+        Whether it has to be there, or must not be there. None: either.
+    max_age_ms : int, optional
+        How long it is kept, in milliseconds. None: as it was.
+    min_versions, max_version_age_ms : int, optional
+        How many versions of a branch are kept at least, and how long each. None: as it was.
+    """
+
+    kind: str
+    version: int | None = None
+    must_exist: bool | None = None
+    max_age_ms: int | None = None
+    min_versions: int | None = None
+    max_version_age_ms: int | None = None
+
+
+@dataclass(frozen=True)
 class MetadataChange:
     """How a commit changes the metadata of a table; None: as it was.
 
@@ -54,8 +80,10 @@ class MetadataChange:
     ----------
     schema : Schema, optional
         The new columns. Those that keep an id are the same columns; those with the id 0 are new.
-    partition_by : sequence of str, optional
+    partition_by, sort_by : sequence of str, optional
         As in :class:`CreateRequest`.
+    references : mapping of str to ReferenceChange or None
+        Branches and tags by their names; None: removed.
     properties : mapping of str to str or None
         Set, or with None removed.
     constraints : mapping of str to str or None
@@ -68,8 +96,10 @@ class MetadataChange:
 
     schema: Schema | None = None
     partition_by: Sequence[str] | None = None
+    sort_by: Sequence[str] | None = None
     properties: Mapping[str, str | None] = field(default_factory=dict)
     constraints: Mapping[str, str | None] = field(default_factory=dict)
+    references: Mapping[str, ReferenceChange | None] = field(default_factory=dict)
     create: CreateRequest | None = None
     plugin_data: object = None
 

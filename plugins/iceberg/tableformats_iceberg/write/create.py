@@ -15,7 +15,7 @@ from .metadata_updates import NEWEST_VERSION
 from .partition_texts import check_redundant, parse_partition_text, partition_json, sort_json
 from .schema_json import fresh_schema, name_mapping
 
-__all__ = ["create_updates"]
+__all__ = ["VERSION_PROPERTY", "create_updates", "version_of"]
 
 VERSION_PROPERTY = "format-version"
 """The property by which Iceberg's writers choose the version of a new table. It is not stored."""
@@ -57,7 +57,7 @@ def create_updates(
         Iceberg has not the type of a column, or has it in a newer version; or the version is not written.
     """
     given = dict(properties or {})
-    version = _version(given.pop(VERSION_PROPERTY, str(DEFAULT_VERSION)))
+    version = version_of(given.pop(VERSION_PROPERTY, str(DEFAULT_VERSION)))
     fresh = fresh_schema(schema)
     own = parse_schema(Node(fresh, location))
     if with_name_mapping:
@@ -85,7 +85,8 @@ def _numbered(fields: list[Json]) -> list[Json]:
     return [{"source-id": f["source-id"], "field-id": 1000 + i, **f} for i, f in enumerate(fields)]
 
 
-def _version(text: Any) -> int:
+def version_of(text: Any) -> int:
+    """The format version that a text names. Raises as :func:`create_updates`."""
     if str(text) not in [str(version) for version in range(1, NEWEST_VERSION + 1)]:
         if str(text).isdigit():
             raise UnsupportedFeatureError(
