@@ -20,6 +20,7 @@
  *   LIST col min_size len body...         append the end offset of this row's items; the body fills child columns
  *   MAP slot min_size len body...         key/value items; the value of wanted key k goes to column slot + index(k)
  *   KEY   VALUE_LONG   VALUE_BYTES   VALUE_FIXED n                          inside the body of a MAP
+ *   RAW col len body...                   append the encoded bytes of what the body reads
  */
 #ifndef TF_AVRO_H
 #define TF_AVRO_H
@@ -65,7 +66,8 @@ typedef enum {
     TF_AVRO_VALUE_LONG = 19,
     TF_AVRO_VALUE_BYTES = 20,
     TF_AVRO_VALUE_FIXED = 21,
-    TF_AVRO_OPTIONAL = 22
+    TF_AVRO_OPTIONAL = 22,
+    TF_AVRO_RAW = 23
 } tf_avro_op;
 
 /* What an array had in the previous record: a guess, which is checked before it is used. Records of one table are

@@ -410,6 +410,17 @@ static const uint8_t *read_member(tf_avro_decoder *d, const uint8_t *p, const in
     }
 }
 
+/* What the body reads, and its encoded bytes. */
+static const uint8_t *read_raw(tf_avro_decoder *d, const uint8_t *p, int32_t column, const int32_t *body,
+                               const int32_t *stop)
+{
+    const uint8_t *start = p;
+    TRY(p = run(d, p, body, stop));
+    if (p - start > INT32_MAX)
+        return fail(d, TF_AVRO_BAD_LENGTH, start);
+    return append_bytes(d, column, p, start, (int32_t)(p - start));
+}
+
 static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *pc, const int32_t *stop)
 {
     const uint8_t *bytes;
@@ -501,6 +512,10 @@ static const uint8_t *run(tf_avro_decoder *d, const uint8_t *p, const int32_t *p
         case TF_AVRO_VALUE_FIXED:
             TRY(p = read_member(d, p, pc));
             pc += pc[0] == TF_AVRO_VALUE_FIXED ? 2 : 1;
+            break;
+        case TF_AVRO_RAW:
+            TRY(p = read_raw(d, p, pc[1], pc + 3, pc + 3 + pc[2]));
+            pc += 3 + pc[2];
             break;
         default: return fail(d, TF_AVRO_BAD_PROGRAM, p);
         }

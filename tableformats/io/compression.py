@@ -21,7 +21,7 @@ try:
 except ImportError:
     import zlib as deflate  # type: ignore[no-redef]
 
-__all__ = ["AVRO_CODECS", "INFLATE_ERRORS", "inflate", "inflate_avro", "libdeflate"]
+__all__ = ["AVRO_CODECS", "INFLATE_ERRORS", "compress_avro", "inflate", "inflate_avro", "libdeflate"]
 
 AVRO_CODECS = ("null", "deflate", "snappy", "zstandard")
 _DEFLATE_ERROR: type[Exception] = deflate.error  # type: ignore[assignment]  # the stub calls the class an instance
@@ -65,6 +65,26 @@ def inflate_avro(codec: str, block: bytes | memoryview, limit: int) -> bytes | m
     if inflated is not None and zlib.crc32(inflated) != int.from_bytes(block[-_CRC_BYTES:], "big"):
         raise ValueError("its checksum does not match")
     return inflated
+
+
+def compress_avro(codec: str, block: bytes | memoryview, level: int | None = None) -> bytes:
+    """Compress an Avro block: the inverse of :func:`inflate_avro`.
+
+    Parameters
+    ----------
+    level : int, optional
+        As zlib and zstandard have levels. None: one that is fast.
+    """
+    if codec == "null":
+        return bytes(block)
+    if codec == "deflate":
+        # ISA-L's second level is faster than zlib's first and compresses better.
+        compressor = deflate.compressobj(2, zlib.DEFLATED, _RAW) if level is None and deflate is not zlib else None
+        found = compressor or zlib.compressobj(1 if level is None else max(-1, min(level, 9)), zlib.DEFLATED, _RAW)
+        return found.compress(block) + found.flush()
+    if codec == "snappy":
+        return bytes(pa.Codec("snappy").compress(block, asbytes=True)) + zlib.crc32(block).to_bytes(4, "big")
+    return bytes(pa.Codec("zstd", compression_level=level).compress(block, asbytes=True))
 
 
 @lru_cache

@@ -45,7 +45,7 @@ from ..errors import (
 )
 from ..io.buffers import ReusableBuffer
 from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, StagedTable
-from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, inflate_avro, libdeflate
+from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, compress_avro, inflate_avro, libdeflate
 from ..io.exclusive_put import check_exclusive_puts, put_exclusively
 from ..io.orc_tail import OrcTail
 from ..io.parquet_chunks import check_pages
@@ -213,6 +213,7 @@ __all__ = [
     "check_pages",
     "column_default",
     "common_move",
+    "compress_avro",
     "compute",
     "datetimes",
     "days_from_civil",

@@ -48,6 +48,7 @@ class NewFiles:
         is_taken = isinstance(data, WrittenFiles) or _is_spark_frame(data)
         self._data = data if is_taken else reader_of(data)
         self._storage: Storage | None = None
+        self._target: WriteTarget | None = None
         self._paths: Sequence[str] = ()
 
     def write(self, storage: Storage, target: WriteTarget) -> pa.Table:
@@ -62,7 +63,7 @@ class NewFiles:
         StoreError
             As the store fails. OSError if it is local.
         """
-        self._storage = storage
+        self._storage, self._target = storage, target
         if isinstance(self._data, WrittenFiles):
             self._paths = self._data.files.column("path").to_pylist()
             if self._data.target != target:
@@ -93,8 +94,8 @@ class NewFiles:
         """Delete what was written. Only for a commit that has certainly not been made."""
         from ..engines.arrow.writing.data_files import discard_files
 
-        if self._storage is not None:
-            discard_files(self._storage, self._paths)
+        if self._storage is not None and self._target is not None:
+            discard_files(self._storage, self._target, self._paths)
 
 
 def _is_spark_frame(data: object) -> bool:

@@ -17,7 +17,7 @@ MUTANTS = (
     # ---- entries ----------------------------------------------------------------------------------------------------
     Mutant(
         "deleted-entries-are-live",
-        "iceberg:_DROP",
+        "iceberg:DROP_DELETED",
         "= (0,), DELETED",
         "= None",
         "entries of status DELETED are files",
@@ -25,7 +25,7 @@ MUTANTS = (
     ),
     Mutant(
         "added-entries-alone",
-        "iceberg:_DROP",
+        "iceberg:DROP_DELETED",
         "= (0,), DELETED",
         "= (0,), EXISTING",
         "entries of status EXISTING are no files",
@@ -33,7 +33,7 @@ MUTANTS = (
     ),
     Mutant(
         "sequence-numbers-not-inherited",
-        "iceberg:_sequence_numbers",
+        "iceberg:inherited_sequence_numbers",
         "return np.where(stored.known, stored.values, inherited)",
         "return np.where(stored.known, stored.values, 0)",
         "a null sequence number is 0",
@@ -41,7 +41,7 @@ MUTANTS = (
     ),
     Mutant(
         "sequence-numbers-of-the-manifest",
-        "iceberg:_sequence_numbers",
+        "iceberg:inherited_sequence_numbers",
         "return np.where(stored.known, stored.values, inherited)",
         "return np.zeros(raw.rows, np.int64) + inherited",
         "every entry has its manifest's sequence number",
@@ -49,7 +49,7 @@ MUTANTS = (
     ),
     Mutant(
         "existing-inherits",
-        "iceberg:_sequence_numbers",
+        "iceberg:inherited_sequence_numbers",
         "~stored.known & (status == EXISTING)",
         "stored.known & ~stored.known",
         "an existing entry without a sequence number inherits one",
@@ -57,7 +57,7 @@ MUTANTS = (
     ),
     Mutant(
         "version-1-inherits",
-        "iceberg:_sequence_numbers",
+        "iceberg:inherited_sequence_numbers",
         "np.zeros(raw.rows, np.int64)",
         "np.full(raw.rows, 5)",
         "files of version 1 manifests have a sequence number",
@@ -65,7 +65,7 @@ MUTANTS = (
     ),
     Mutant(
         "row-ids-skip-existing",
-        "iceberg:_first_row_ids",
+        "iceberg:inherited_first_row_ids",
         "status != DELETED",
         "status == ADDED",
         "existing files without a first_row_id take no row ids",
@@ -73,7 +73,7 @@ MUTANTS = (
     ),
     Mutant(
         "row-ids-start-at-the-manifest",
-        "iceberg:_first_row_ids",
+        "iceberg:inherited_first_row_ids",
         "for first in of_manifests]) + before",
         "for first in of_manifests]) + 0 * before",
         "each file's first row id is its manifest's",
@@ -81,7 +81,7 @@ MUTANTS = (
     ),
     Mutant(
         "row-ids-run-through-manifests",
-        "iceberg:_first_row_ids",
+        "iceberg:inherited_first_row_ids",
         "before -= manifests.expand(np.append(0, ends)[manifests.starts])",
         "",
         "row ids go on from one manifest to the next where they are decoded together",
@@ -89,7 +89,7 @@ MUTANTS = (
     ),
     Mutant(
         "one-sequence-number-for-neighbours",
-        "iceberg:_sequence_numbers",
+        "iceberg:inherited_sequence_numbers",
         "[m.sequence_number for m in manifests.manifests]",
         "[manifests.manifests[0].sequence_number] * len(manifests.manifests)",
         "manifests that are decoded together inherit the first one's sequence number",

@@ -24,7 +24,7 @@ from tableformats_delta.write.texts import partition_text, statistics_text
 
 import tableformats as tf
 from tableformats.engines.arrow.writing import data_files
-from tableformats.plugin import Field, ListType, OpenOptions, StructType, primitive
+from tableformats.plugin import Field, FormatTable, ListType, OpenOptions, StructType, primitive
 from tableformats.write.commit_loop import CommitOptions
 
 from ..support.delta_log import PROTOCOL, field, metadata
@@ -335,8 +335,9 @@ def test_in_commit_timestamps_grow(tmp_path: Path) -> None:
 
 
 def test_a_format_that_is_only_read_says_so() -> None:
+    opened = tf.open_table(TABLES / "iceberg-evolved" / "table", relocate=True)._opened
     with pytest.raises(tf.UnsupportedFeatureError, match="only read"):
-        tf.open_table(TABLES / "iceberg-evolved" / "table", relocate=True).append(ROWS)
+        FormatTable.begin(opened)
 
 
 # ---- races ---------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tableformats.plugin import CatalogWriter
 
     from .changes.row_changes import IcebergChanges
+    from .write.commit.transaction import IcebergTransaction
     from .write.swap import MetadataSwap
 
 __all__ = ["IcebergTable"]
@@ -37,16 +38,30 @@ MAX_LISTED = 10
 class IcebergTable(FormatTable):
     """A table at one metadata file: the one that it was opened at, or the newest of its directory.
 
-    Only :meth:`update` moves it to a newer one.
+    Only :meth:`update`, and a commit of its own, moves it to a newer one.
     """
 
     format = "iceberg"
+    commits_to_catalog = True
 
     def __init__(self, files: TableFiles, metadata: TableMetadata, writer: CatalogWriter | None = None) -> None:
         self._files = files
-        self._metadata = metadata
+        self._opened = metadata
+        self._is_stale = False
         self._writer = writer
         self.location = files.storage.root
+
+    @property
+    def _metadata(self) -> TableMetadata:
+        """The metadata file that the table is at: after a commit of its own, the newest one."""
+        if self._is_stale:
+            self._metadata = self.swap.newest().parsed
+        return self._opened
+
+    @_metadata.setter
+    def _metadata(self, metadata: TableMetadata) -> None:
+        self._opened, self._is_stale = metadata, False
+        self._files.follow(metadata.location)
 
     @classmethod
     def at(cls, storage: Storage, options: OpenOptions) -> IcebergTable:
@@ -99,8 +114,16 @@ class IcebergTable(FormatTable):
                 return self.snapshot(SnapshotSelector())
             return super().update(snapshot) if snapshot.version != -1 else snapshot
         self._metadata = read_metadata(self._files.storage, located.metadata_path)
-        self._files.follow(self._metadata.location)
         return self.snapshot(SnapshotSelector())
+
+    def begin(self, branch: str | None = None) -> IcebergTransaction:
+        """See :meth:`tableformats.plugin.FormatTable.begin`. Each transaction begins at the newest metadata file."""
+        from .write.commit.transaction import IcebergTransaction
+
+        def committed() -> None:
+            self._is_stale = True
+
+        return IcebergTransaction(self._files, self.swap, branch, committed)
 
     def _open(self, snapshot: Snapshot | None, schema: Schema) -> IcebergSnapshot:
         return IcebergSnapshot(self._files, self._metadata, snapshot, schema)

@@ -54,8 +54,10 @@ class WriteTarget:
         Whether the files have the field ids (``PARQUET:field_id``).
     unnumbered : frozenset of int
         The ids that no file has, because they were made up for fields to which the table gives none.
+    root : str, optional
+        The absolute directory that paths of files count from. None: the table's root as it was opened.
     directory : str
-        Below the table's root, without slashes at its ends; the files of the partitions' directories lie in it.
+        Below the root, without slashes at its ends; the files of the partitions' directories lie in it.
     bounded : frozenset of int, optional
         The field ids of the leaves of which bounds are wanted. None: all. Counts of NULL are made of all.
     target_file_size : int
@@ -78,6 +80,7 @@ class WriteTarget:
     stored_names: Mapping[int, str] = field(default_factory=dict)
     with_field_ids: bool = False
     unnumbered: frozenset[int] = frozenset()
+    root: str | None = None
     directory: str = ""
     bounded: frozenset[int] | None = None
     target_file_size: int = 256 << 20
@@ -116,7 +119,7 @@ def is_repeated(path: Sequence[Field]) -> bool:
 def added_files_schema(target: WriteTarget) -> pa.Schema:
     """The columns of written data files, one row a file.
 
-    ``path`` (string) is relative to the table's root and not encoded, ``size_bytes`` and ``record_count`` are int64.
+    ``path`` (string) is relative to the target's root and not encoded, ``size_bytes`` and ``record_count`` are int64.
     ``partition`` is a struct of the typed partition values; its members are called by the partition field's id
     (``"1000"``), as in :class:`FileBatch`. The structs ``lower``, ``upper``, ``null_count``, ``nan_count``,
     ``value_count`` and ``column_sizes`` have the leaves as members, called by the field's id (``"3"``):

@@ -15,11 +15,13 @@ from typing import Any, NoReturn
 
 from tableformats.plugin import CorruptMetadataError
 
-__all__ = ["ELEMENT", "ColumnSpec", "DecodeProgram", "Path", "Want", "compile_program"]
+__all__ = ["ELEMENT", "RAW", "ColumnSpec", "DecodeProgram", "Path", "Want", "compile_program"]
 
 Path = tuple[int, ...]
 ELEMENT = -1
 """Stands for a list's elements as the last part of a path."""
+RAW = -2
+"""Stands for the encoded bytes of a value as the last part of a path."""
 
 MAX_DEPTH = 32
 MAX_WORDS = 1 << 16
@@ -30,7 +32,7 @@ MAX_SIZE = 1 << 30
 
 # Operations of tf_avro.h.
 SKIP_VARINT, SKIP_BYTES, SKIP_FIXED, SKIP_ENUM, SKIP_ARRAY, UNION = 1, 2, 3, 4, 5, 6
-NULL, LIST, MAP, KEY, VALUE_LONG, VALUE_BYTES, VALUE_FIXED, OPTIONAL = 15, 16, 17, 18, 19, 20, 21, 22
+NULL, LIST, MAP, KEY, VALUE_LONG, VALUE_BYTES, VALUE_FIXED, OPTIONAL, RAW_BYTES = 15, 16, 17, 18, 19, 20, 21, 22, 23
 _READ = {"long": 7, "int": 8, "boolean": 9, "float": 10, "double": 11, "bytes": 12, "string": 12}
 _SKIP = {
     "long": (SKIP_VARINT,),
@@ -60,9 +62,11 @@ class Want:
         What a value may be: ``int`` (int, long, boolean, enum), ``bytes`` (bytes, string, fixed), ``text`` (as
         ``bytes``, checked to be UTF-8) or ``any``.
     shape : str
-        ``value``, ``record`` (of ``members``), ``list`` (of records of ``members``, or of plain values) or ``map``
-        (from int keys; the values of each wanted key become a column).
+        ``value``, ``record`` (of ``members``), ``list`` (of records of ``members``, or of plain values), ``map``
+        (from int keys; the values of each wanted key become a column) or ``none`` (skipped).
     members : tuple of Want
+    raw : bool
+        Whether the encoded bytes of the field become a column too, at the path that :data:`RAW` ends.
     """
 
     id: int
@@ -70,6 +74,7 @@ class Want:
     kind: str = "int"
     shape: str = "value"
     members: tuple[Want, ...] = ()
+    raw: bool = False
 
     def __hash__(self) -> int:
         # A program is looked up in the cache for every file. The hash leaves out the members to keep that fast.
@@ -157,6 +162,9 @@ class _Compiler:
     def declare(self, want: Want, path: Path, parent: int = -1) -> None:
         """Number the columns of ``want``, with the children of lists (whose ``parent`` is the list's column)."""
         here = (*path, want.id)
+        if want.raw:
+            self.index[_raw(here)] = len(self.columns)
+            self.columns.append(ColumnSpec(_raw(here), parent, holds=OCTETS))
         if want.shape in ("value", "list"):
             self.index[here] = len(self.columns)
             self.columns.append(ColumnSpec(here, parent))
@@ -236,12 +244,30 @@ class _Compiler:
         matched = self.match(fields, wants)
         size = 0
         for position, item in enumerate(fields):
-            size += self.value(item["type"], matched.get(position), path, depth + 1)
+            size += self.field(item["type"], matched.get(position), path, depth + 1)
         for want in wants:
             if want not in matched.values():
-                self.nulls(want, path)
+                self.absent(want, path)
         self.open.pop()
         return min(size, MAX_SIZE)
+
+    def field(self, schema: Any, want: Want | None, path: Path, depth: int) -> int:
+        """Emit code for a field of a record."""
+        if want is None or not want.raw:
+            return self.value(schema, want, path, depth)
+        column = self.index[_raw((*path, want.id))]
+        self.columns[column].avro = {"type": "raw"}
+        self.emit(RAW_BYTES, column, 0)
+        start = len(self.words)
+        size = self.value(schema, None if want.shape == "none" else want, path, depth)
+        self.words[start - 1] = len(self.words) - start
+        return size
+
+    def absent(self, want: Want, path: Path) -> None:
+        """Emit code that appends a null to all columns of a field that is not there."""
+        if want.raw:
+            self.emit(NULL, self.index[_raw((*path, want.id))])
+        self.nulls(want, path)
 
     def fields(self, schema: dict[str, Any]) -> list[dict[str, Any]]:
         fields = schema.get("fields")
@@ -273,7 +299,7 @@ class _Compiler:
             self.emit(NULL, self.index[here])
         elif want.shape == "record":
             for member in want.members:
-                self.nulls(member, here)
+                self.absent(member, here)
 
     def union(self, branches: list[Any], want: Want | None, path: Path, depth: int) -> int:
         if not branches:
@@ -460,6 +486,10 @@ class _Compiler:
 
 
 _COMPLEX = frozenset(("record", "enum", "fixed", "array", "map"))
+
+
+def _raw(path: Path) -> Path:
+    return (*path, RAW)
 
 
 def _name(want: Want) -> str:

@@ -40,11 +40,15 @@ if TYPE_CHECKING:
     from tableformats.plugin import ScanReport
 
 __all__ = [
+    "DROP_DELETED",
     "Entries",
     "EntriesRequest",
+    "Inherited",
     "check_against_list",
     "entry_positions",
     "file_formats",
+    "inherited_first_row_ids",
+    "inherited_sequence_numbers",
     "manifest_spec_id",
     "read_entries",
     "read_entries_of_manifests",
@@ -54,7 +58,7 @@ __all__ = [
 _PARQUET = scalar("parquet", pa.string())
 _NO_NUMBER = scalar(None, pa.int64())
 EXISTING, ADDED, DELETED = 0, 1, 2
-_DROP = (0,), DELETED
+DROP_DELETED = (0,), DELETED
 DATA_FILE, POSITION_DELETES, EQUALITY_DELETES = 0, 1, 2
 FILE_PATH_ID = 2147483546
 """Reserved id of the column ``file_path`` in position delete files."""
@@ -251,7 +255,7 @@ def _read_entries(
     if spec_id not in request.specs:
         raise CorruptMetadataError(f"the table has no partition spec {spec_id}", path=path, field="partition_spec_id")
     spec = request.specs[spec_id]
-    drop = None if request.all_statuses else _DROP
+    drop = None if request.all_statuses else DROP_DELETED
     raw = read_columns(
         data,
         _wants(spec, manifest.content),
@@ -263,7 +267,7 @@ def _read_entries(
         limits=request.limits,
         threads=request.threads,
     )
-    files = _files(raw, _Inherited([manifest], [raw.rows]), spec, path)
+    files = _files(raw, Inherited([manifest], [raw.rows]), spec, path)
     live = np.count_nonzero(raw[(0,)].values != DELETED) if request.all_statuses else raw.rows
     check_against_list(len(data), int(live), path, manifest, report)
     return Entries(spec_id, files, raw, manifest.added_snapshot_id)
@@ -305,18 +309,18 @@ def read_entries_of_manifests(
     size = sum(max(m.length, 0) for m in expected)
     try:
         decoded = read_columns_of_files(
-            files(), wants, request.keys, drop=_DROP, expected=records, size=size, limits=request.limits
+            files(), wants, request.keys, drop=DROP_DELETED, expected=records, size=size, limits=request.limits
         )
         if decoded is None:
             return None
         raw, ends = decoded
-        return Entries(spec.id, _files(raw, _Inherited(manifests, ends), spec, ""), raw, None), ends
+        return Entries(spec.id, _files(raw, Inherited(manifests, ends), spec, ""), raw, None), ends
     except TableFormatsError:
         return None
 
 
 @dataclass
-class _Inherited:
+class Inherited:
     """What entries inherit from their manifests, which have one content. The i-th manifest's end before ``ends[i]``."""
 
     manifests: Sequence[Manifest]
@@ -336,7 +340,7 @@ class _Inherited:
         return np.repeat(np.asarray(values), np.diff(self.ends, prepend=0))
 
 
-def _files(raw: AvroColumns, manifests: _Inherited, spec: PartitionSpec, path: str) -> pa.RecordBatch:
+def _files(raw: AvroColumns, manifests: Inherited, spec: PartitionSpec, path: str) -> pa.RecordBatch:
     status = raw.required((0,), "status").values
     _refuse((status < EXISTING) | (status > DELETED), "an entry has an unknown status", path, "status")
     columns = _file_columns(raw, manifests, spec, status, path)
@@ -400,7 +404,7 @@ def check_against_list(size: int, live: int, path: str, manifest: Manifest, repo
 
 
 def _file_columns(
-    raw: AvroColumns, manifests: _Inherited, spec: PartitionSpec, status: np.ndarray, path: str
+    raw: AvroColumns, manifests: Inherited, spec: PartitionSpec, status: np.ndarray, path: str
 ) -> dict[str, pa.Array]:
     content = raw[(DATA_FILE_ID, 134)].integers(DATA_FILE)
     is_data = manifests.content == DATA
@@ -416,8 +420,8 @@ def _file_columns(
         "record_count": to_arrow(record_count),
         "partition": _partition(raw, spec, path),
         "split_offsets": _int_lists(raw, (DATA_FILE_ID, 132), pa.int64()),
-        "data_sequence_number": to_arrow(_sequence_numbers(raw, manifests, status, path)),
-        "first_row_id": _first_row_ids(raw, manifests, status, record_count),
+        "data_sequence_number": to_arrow(inherited_sequence_numbers(raw, manifests, status, path)),
+        "first_row_id": inherited_first_row_ids(raw, manifests, status, record_count),
     }
     if not is_data or not _all_parquet(raw[(DATA_FILE_ID, 101)]):
         columns["file_format"] = file_formats(raw)
@@ -443,7 +447,7 @@ def file_formats(raw: AvroColumns) -> pa.Array:
     return pc.fill_null(pc.utf8_lower(raw.strings((DATA_FILE_ID, 101), "file_format")), _PARQUET)
 
 
-def _sequence_numbers(raw: AvroColumns, manifests: _Inherited, status: np.ndarray, path: str) -> np.ndarray:
+def inherited_sequence_numbers(raw: AvroColumns, manifests: Inherited, status: np.ndarray, path: str) -> np.ndarray:
     """int64[n]: data sequence numbers. 0 for files of version 1 manifests."""
     stored = raw[(3,)]
     if not raw.has((3,)):
@@ -456,7 +460,9 @@ def _sequence_numbers(raw: AvroColumns, manifests: _Inherited, status: np.ndarra
     return np.where(stored.known, stored.values, inherited)
 
 
-def _first_row_ids(raw: AvroColumns, manifests: _Inherited, status: np.ndarray, record_count: np.ndarray) -> pa.Array:
+def inherited_first_row_ids(
+    raw: AvroColumns, manifests: Inherited, status: np.ndarray, record_count: np.ndarray
+) -> pa.Array:
     """int64[n]: first row ids; null where the manifest has none.
 
     A live file without an id gets the manifest's, plus the records of the manifest's files without an id before it.

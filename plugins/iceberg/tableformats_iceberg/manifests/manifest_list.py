@@ -158,6 +158,11 @@ class ManifestList:
         self.size_bytes = size_bytes
         self._columns = columns
 
+    @property
+    def columns(self) -> AvroColumns | None:
+        """The decoded columns of the list; None where version 1 metadata names the manifests."""
+        return self._columns
+
     def select(
         self,
         content: int,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
     DATETIME_MS,
@@ -38,7 +38,15 @@ from .schema import field_ids, parse_schema
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
 
-__all__ = ["Reference", "Snapshot", "TableMetadata", "parse_metadata", "read_metadata"]
+__all__ = [
+    "Reference",
+    "Snapshot",
+    "TableMetadata",
+    "metadata_json",
+    "metadata_of",
+    "parse_metadata",
+    "read_metadata",
+]
 
 FIRST_PARTITION_FIELD_ID = 1000
 NEWEST_VERSION = 3
@@ -156,7 +164,17 @@ def read_metadata(storage: Storage, path: str) -> TableMetadata:
 
 def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> TableMetadata:
     """Parse the content of a metadata file. Raises as :func:`read_metadata` does."""
-    node = Node(parse_json(_plain(data, path, limits), path, limits, len(data)), path, limits=limits)
+    return metadata_of(metadata_json(data, path, limits), path, limits, len(data))
+
+
+def metadata_json(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> Any:
+    """The JSON of a metadata file. Raises CorruptMetadataError, LimitExceededError."""
+    return parse_json(_plain(data, path, limits), path, limits, len(data))
+
+
+def metadata_of(value: Any, path: str, limits: Limits = DEFAULT_LIMITS, size_bytes: int = 0) -> TableMetadata:
+    """The metadata that the JSON of a metadata file describes. Raises as :func:`read_metadata` does."""
+    node = Node(value, path, limits=limits)
     version = node.integer("format-version", 32)
     if version > NEWEST_VERSION:
         raise UnsupportedFeatureError(
@@ -191,7 +209,7 @@ def parse_metadata(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> T
         current,
         _refs(node, current, snapshots),
         _snapshot_log(node),
-        len(data),
+        size_bytes,
         node.optional_integer("last-column-id", 32),
         _metadata_log(node),
     )

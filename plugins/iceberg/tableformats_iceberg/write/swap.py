@@ -29,10 +29,8 @@ from tableformats.plugin import (
     put_exclusively,
 )
 
-from ..files.inflate import inflated
-from ..files.strict_json import parse_json
 from ..metadata.locate import HINT, locate
-from ..metadata.table_metadata import TableMetadata, parse_metadata
+from ..metadata.table_metadata import TableMetadata, metadata_json, metadata_of
 from .metadata_updates import apply_updates
 from .requirements import failed_requirement
 
@@ -47,6 +45,7 @@ LOOKS_S = (0.0, 0.2, 1.0)
 """Seconds before each look at the newest metadata, after an answer that says nothing."""
 METADATA_PATH = "write.metadata.path"
 METADATA_CODEC = "write.metadata.compression-codec"
+DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 _DIRECTORY_NAME = re.compile(r"^v(\d{1,18})(\.gz)?\.metadata\.json(\.gz)?$")
 _CATALOG_NAME = re.compile(r"^(\d{1,18})-")
 
@@ -118,14 +117,8 @@ def read_current(storage: Storage, path: str, stored_path: str, data: bytes | No
             data = storage.read_bytes(path)
         except FileNotFoundError:
             raise TableNotFoundError("there is no such metadata file", path=path) from None
-    parsed = parse_metadata(data, path, storage.limits)
-    plain = data if data[:1] == b"{" else _inflated(data, path, storage)
-    return CurrentMetadata(stored_path, parse_json(plain, path, storage.limits, len(data)), parsed)
-
-
-def _inflated(data: bytes, path: str, storage: Storage) -> bytes:
-    kind = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstandard"}.get(data[:2])
-    return data if kind is None else bytes(inflated(kind, memoryview(data), storage.limits, path, 0, len(data)))
+    value = metadata_json(data, path, storage.limits)
+    return CurrentMetadata(stored_path, value, metadata_of(value, path, storage.limits, len(data)))
 
 
 def _encoded(metadata: Mapping[str, Any], compress: bool) -> bytes:
@@ -146,6 +139,17 @@ def is_compressed(properties: Mapping[str, str]) -> bool:
             hint="Nothing was written; none and gzip are known",
         )
     return codec == "gzip"
+
+
+def logged_no_more(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> list[str]:
+    """The metadata files that fell out of the metadata log, where the table's properties say that they are deleted.
+
+    Source: Iceberg documentation, "Configuration", ``write.metadata.delete-after-commit.enabled``.
+    """
+    if before is None or after.get("properties", {}).get(DELETE_AFTER_COMMIT, "false").lower() != "true":
+        return []
+    kept = {entry["metadata-file"] for entry in after.get("metadata-log") or ()}
+    return [e["metadata-file"] for e in before.get("metadata-log") or () if e["metadata-file"] not in kept]
 
 
 def now_ms() -> int:
@@ -184,6 +188,7 @@ class DirectorySwap(MetadataSwap):
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._won: int | None = None
+        self._let_go: list[str] = []
 
     def newest(self) -> CurrentMetadata:
         """See :meth:`MetadataSwap.newest`. Raises UnsupportedFeatureError where a catalog has named the files."""
@@ -224,12 +229,15 @@ class DirectorySwap(MetadataSwap):
         outcome = put_exclusively(self._storage, self._storage.join("metadata", name), _encoded(found, compress))
         if outcome is PutOutcome.WON:
             self._won = version
+            self._let_go = logged_no_more(None if base is None else base.json, found)
         return outcome
 
     def after_commit(self) -> None:
-        """Write the hint, from which readers follow later versions."""
+        """Write the hint, from which readers follow later versions; delete what the metadata log lets go."""
         if self._won is not None:
             self._storage.put(self._storage.join("metadata", HINT), str(self._won).encode())
+        for stored in self._let_go:
+            self._storage.delete(self._storage.resolve_one(stored))
 
 
 # ---- catalogs -------------------------------------------------------------------------------------------------------
@@ -248,6 +256,12 @@ class CatalogSwap(MetadataSwap):
     def __init__(self, storage: Storage, writer: CatalogWriter) -> None:
         self._storage = storage
         self._writer = writer
+        self._let_go: list[str] = []
+
+    def after_commit(self) -> None:
+        """Delete what the metadata log lets go, where the metadata file was written here."""
+        for stored in self._let_go:
+            self._storage.delete(self._storage.resolve_one(stored))
 
     def newest(self) -> CurrentMetadata:
         """See :meth:`MetadataSwap.newest`."""
@@ -280,6 +294,7 @@ class CatalogSwap(MetadataSwap):
         new = self._written(found, previous)
         outcome = self._writer.register(new) if previous is None else self._writer.swap(previous, new)
         if outcome is PutOutcome.WON:
+            self._let_go = logged_no_more(None if base is None else base.json, found)
             return outcome
         return self._looked_up(outcome, requirements, updates)
 

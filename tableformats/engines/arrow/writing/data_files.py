@@ -22,6 +22,8 @@ from ....errors import ConstraintViolationError, UnsupportedFeatureError
 from ....io.storage import Storage
 from ....plugin.partitions import PartitionField
 from ....plugin.writing.write_target import WriteTarget
+from ....schema import Field, arrow_type
+from ....schema.transform_values import transformed
 from .file_statistics import AddedFiles
 from .stored_columns import stored_schema, stored_table
 
@@ -65,8 +67,9 @@ class FileWriter:
     def __init__(self, storage: Storage, target: WriteTarget, buffer_bytes: int | None = None) -> None:
         self._storage = storage
         self._target = target
+        self._root = storage.root if target.root is None else target.root
         self._buffer_bytes = BUFFER_BYTES if buffer_bytes is None else buffer_bytes
-        self._sources = [(f, _source_name(f, target)) for f in target.partitioning]
+        self._sources = [(f, _source_path(f, target)) for f in target.partitioning]
         self._names = [f.name for f in target.stored_fields]
         self._stored = stored_schema(target)
         self._order = [
@@ -109,7 +112,7 @@ class FileWriter:
 
     def discard(self) -> None:
         """Delete what was written. Only for a commit that has certainly not been made."""
-        discard_files(self._storage, self.written)
+        discard_files(self._storage, self._target, self.written)
 
     def _by_partition(
         self, batch: pa.RecordBatch
@@ -121,7 +124,7 @@ class FileWriter:
         if not self._sources:
             yield (), (), rows
             return
-        columns = [_partition_values(f, batch.column(name)) for f, name in self._sources]
+        columns = [_partition_values(f, path, batch) for f, path in self._sources]
         encoded = [pc.dictionary_encode(column, null_encoding="encode") for column in columns]
         codes = np.stack([column.indices.to_numpy() for column in encoded], axis=1)
         tuples, inverse = np.unique(codes, axis=0, return_inverse=True)
@@ -141,7 +144,9 @@ class FileWriter:
     def _text(self, column: PartitionField, value: pa.Scalar) -> str:
         to_text = self._target.partition_text
         try:
-            return repr(value.as_py()) if to_text is None else to_text(column, value.as_py())
+            if to_text is None:  # dates and times by their number, which may lie outside of Python's years
+                return repr(value.value if hasattr(value, "value") else value.as_py())
+            return to_text(column, value.as_py())
         except (ValueError, OverflowError) as error:
             if isinstance(error, ConstraintViolationError):
                 raise
@@ -173,7 +178,7 @@ class FileWriter:
             metadata_collector=footers,
         )
         self.written.append(path)
-        self._storage.put(self._storage.join(*path.split("/")), sink.getvalue())
+        self._storage.put(f"{self._root}/{path}", sink.getvalue())
         self._added.add(path, sink.tell(), pending.values, table, footers[0])
 
     def _directories(self, texts: tuple[str | None, ...]) -> list[str]:
@@ -188,25 +193,37 @@ class FileWriter:
         return base + (found if all(len(name.encode()) <= _LONGEST_NAME for name in found) else [])
 
 
-def discard_files(storage: Storage, paths: Iterable[str]) -> None:
-    """Delete data files. Only for those that certainly no commit names. ``paths`` are relative to the root."""
+def discard_files(storage: Storage, target: WriteTarget, paths: Iterable[str]) -> None:
+    """Delete data files. Only for those that certainly no commit names. ``paths`` are relative to the target's root."""
+    root = storage.root if target.root is None else target.root
     for path in paths:
         # The error that led here is told, not that a file stays.
         with contextlib.suppress(OSError):
-            storage.delete(storage.join(*path.split("/")))
+            storage.delete(f"{root}/{path}")
 
 
-def _source_name(column: PartitionField, target: WriteTarget) -> str:
-    if str(column.transform) != "identity":
+def _source_path(column: PartitionField, target: WriteTarget) -> tuple[Field, ...]:
+    """The source column of a partition field: the fields down from the top-level one. () for ``void``."""
+    if column.transform.name == "unknown":
         raise UnsupportedFeatureError(
-            f"files are not partitioned by {column.transform} yet", field=column.name, hint="Nothing was written"
+            f"files are not partitioned by {column.transform}", field=column.name, hint="Nothing was written"
         )
-    return target.schema.path_of(column.source_id)[0].name
+    try:
+        return target.schema.path_of(column.source_id)
+    except KeyError:
+        if column.transform.name == "void":
+            return ()
+        raise UnsupportedFeatureError("the partition field's column was dropped", field=column.name) from None
 
 
-def _partition_values(column: PartitionField, values: pa.Array) -> pa.Array:
-    """The partition value of every row."""
-    return values
+def _partition_values(column: PartitionField, path: tuple[Field, ...], batch: pa.RecordBatch) -> pa.Array:
+    """The partition value of every row. A member of a NULL struct is NULL."""
+    if column.transform.name == "void":
+        return pa.nulls(batch.num_rows, arrow_type(column.type))
+    values = batch.column(path[0].name)
+    for member in path[1:]:
+        values = pc.struct_field(values, [values.type.get_field_index(member.name)])
+    return transformed(column.transform, values, path[-1].type)
 
 
 def _escaped(text: str) -> str:

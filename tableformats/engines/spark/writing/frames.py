@@ -84,6 +84,6 @@ def merged(files: Sequence[pa.Table], errors: Sequence[str], storage: Storage, t
     if not errors:
         return found
     # No commit names them, because this is where the job ends.
-    discard_files(storage, found.column("path").to_pylist())
+    discard_files(storage, target, found.column("path").to_pylist())
     error: Any = unpack_error(errors[0])
     raise error

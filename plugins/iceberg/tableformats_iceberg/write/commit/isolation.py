@@ -1,0 +1,36 @@
+"""What of a winner is a conflict, by the isolation level of a change.
+
+Iceberg validates from the snapshot that was read, along the ancestors of the branch. An append that reads nothing can
+always be applied again. Under ``serializable``, files that were added in the meantime must not hold rows that match
+what was read; under ``snapshot`` they may. Files that are read or removed must be as they were under both.
+Source: Iceberg documentation, "Configuration", ``write.delete.isolation-level``, ``write.update.isolation-level``,
+``write.merge.isolation-level``; spec, "Commit Conflict Resolution and Retry".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tableformats.plugin import ConflictCheck, TableChange
+
+__all__ = ["LEVELS", "checks_of"]
+
+LEVELS: Mapping[str, frozenset[ConflictCheck]] = {
+    "serializable": frozenset({ConflictCheck.TOUCHED, ConflictCheck.ADDED}),
+    "snapshot": frozenset({ConflictCheck.TOUCHED}),
+}
+_PROPERTIES = {"delete": "write.delete.isolation-level", "update": "write.update.isolation-level"}
+_DEFAULT_PROPERTY = "write.merge.isolation-level"
+_DEFAULT = "serializable"
+
+
+def checks_of(change: TableChange, properties: Mapping[str, str]) -> frozenset[ConflictCheck]:
+    """The checks for a change to a table with these properties. Raises ValueError for an unknown level."""
+    if change.is_blind_append:
+        return frozenset()
+    asked = change.isolation
+    if asked is None:
+        asked = properties.get(_PROPERTIES.get(change.operation, _DEFAULT_PROPERTY), _DEFAULT)
+    if asked.lower() not in LEVELS:
+        raise ValueError(f"isolation is one of {', '.join(LEVELS)}, not {asked!r}")
+    return LEVELS["snapshot" if not change.data_change else asked.lower()]

@@ -1,0 +1,218 @@
+"""One commit to an Iceberg table: a new snapshot, and the swap that makes it the current one of a branch.
+
+The snapshot id is one over all tries, so whose a commit is can be told by it.
+Source: Iceberg spec, "Optimistic Concurrency", "Commit Conflict Resolution and Retry".
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tableformats.plugin import (
+    CommitConflictError,
+    CommittedChange,
+    ConflictCheck,
+    FormatTransaction,
+    PutOutcome,
+    SnapshotNotFoundError,
+    TableChange,
+    UnsupportedFeatureError,
+)
+
+from ...files.table_files import TableFiles
+from ...metadata.table_metadata import TableMetadata
+from ...snapshot import IcebergSnapshot
+from ..swap import CurrentMetadata, MetadataSwap
+from .isolation import checks_of
+from .snapshot_producer import Base, SnapshotProducer, operation_of
+from .target import check_writable, target_of
+from .winners import committed_since, id_of, snapshots_between
+
+__all__ = ["IcebergTransaction"]
+
+MAIN = "main"
+_APPLICATION = "tableformats.application."
+"""With the name of an application behind it: the summary's key of the number of its last transaction."""
+
+
+class IcebergTransaction(FormatTransaction):
+    """See :class:`tableformats.plugin.FormatTransaction`.
+
+    Parameters
+    ----------
+    files : TableFiles
+    swap : MetadataSwap
+        Commits to the table's directory or its catalog.
+    branch : str, optional
+        None: the main branch.
+    committed : callable, optional
+        Called when the commit has been made.
+
+    Raises
+    ------
+    SnapshotNotFoundError
+        There is no such branch.
+    UnsupportedFeatureError
+        A property has an unknown value, or a catalog decides that the table was not opened through.
+    """
+
+    snapshot: IcebergSnapshot
+
+    def __init__(
+        self,
+        files: TableFiles,
+        swap: MetadataSwap,
+        branch: str | None = None,
+        committed: Callable[[], None] | None = None,
+    ) -> None:
+        self._files = files
+        self._branch = branch or MAIN
+        self._tell = committed
+        self._change: TableChange | None = None
+        self._next: CurrentMetadata | None = None
+        self._swap = swap
+        self._move_to(swap.newest())
+        self._producer = SnapshotProducer(self._base, self.target, self._sort_order_id())
+
+    @property
+    def _base(self) -> Base:
+        return Base(self._state.json, self.snapshot)
+
+    def _sort_order_id(self) -> int:
+        return int(self._state.json.get("default-sort-order-id", 0)) if self.target.sort_by else 0
+
+    # ---- the interface ----------------------------------------------------------------------------------------------
+
+    def operation_name(self, change: TableChange) -> str:
+        """The ``operation`` of the snapshot."""
+        return operation_of(change)
+
+    def check(self, change: TableChange) -> None:
+        """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`.target.check_writable`."""
+        metadata = self._state.parsed
+        check_writable(metadata, self._state.json)
+        if change.changed_rows is not None:
+            raise UnsupportedFeatureError("Iceberg has no files of changed rows", field="changed_rows")
+        if self._files.storage.root == self._files.directory != self._files.locate(metadata.location):
+            raise UnsupportedFeatureError(
+                f"the table was moved: its metadata says that it is at {metadata.location}",
+                path=metadata.path,
+                field="location",
+                hint="Open it at that location, or with relocate",
+            )
+        self._swap.check(metadata.format_version)
+
+    def conflict_checks(self, change: TableChange) -> frozenset[ConflictCheck]:
+        """See :meth:`tableformats.plugin.FormatTransaction.conflict_checks` and :mod:`.isolation`."""
+        return checks_of(change, self._state.parsed.properties)
+
+    def application_version(self, name: str) -> int | None:
+        """See :meth:`tableformats.plugin.FormatTransaction.application_version`: from the snapshots' summaries."""
+        for ancestor in self._state.parsed.ancestors(id_of(self.snapshot)):
+            number = ancestor.summary.get(_APPLICATION + name, "")
+            if number.lstrip("-").isdigit():
+                return int(number)
+        return None
+
+    def try_commit(self, change: TableChange) -> PutOutcome:
+        """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""
+        self._change = change
+        if change.metadata is not None:
+            raise UnsupportedFeatureError("the metadata is not changed together with rows yet", field="metadata")
+        snapshot = self._producer.produce(self._base, change, _summary_properties(change))
+        requirements: list[dict[str, Any]] = [
+            {"type": "assert-ref-snapshot-id", "ref": self._branch, "snapshot-id": id_of(self.snapshot)}
+        ]
+        if "table-uuid" in self._state.json:
+            requirements.append({"type": "assert-table-uuid", "uuid": self._state.json["table-uuid"]})
+        updates = [{"action": "add-snapshot", "snapshot": snapshot}, self._reference(snapshot["snapshot-id"])]
+        outcome = self._swap.commit(self._state, requirements, updates)
+        if outcome is PutOutcome.WON:
+            self.version = snapshot["snapshot-id"]
+            if self._tell is not None:
+                self._tell()
+        elif outcome is PutOutcome.LOST:
+            # Nothing names the list of a try that certainly lost. A list that stays is no damage.
+            with contextlib.suppress(OSError):
+                self._files.storage.delete(self._files.locate(snapshot["manifest-list"]))
+        return outcome
+
+    def winners(self) -> Iterator[CommittedChange]:
+        """See :meth:`tableformats.plugin.FormatTransaction.winners`."""
+        self._next = self._newer()
+        newest = self._head(self._next.parsed)
+        assert self._change is not None
+        return committed_since(self.snapshot, newest, self._change)
+
+    def rebase(self, change: TableChange) -> TableChange:
+        """See :meth:`tableformats.plugin.FormatTransaction.rebase`."""
+        state, self._next = self._next or self._newer(), None
+        newest = self._head(state.parsed)
+        snapshots_between(state.parsed, id_of(self.snapshot), id_of(newest))
+        self._check_required(state.parsed)
+        spec = self._state.parsed.specs[self.target.spec_id]
+        if state.parsed.specs.get(self.target.spec_id) != spec:
+            raise CommitConflictError(
+                f"another writer removed the partition spec {spec.id}, which the new files have",
+                path=state.parsed.path,
+            )
+        target = self.target
+        self._move_to(state)
+        self.target = target  # the files are written
+        self.check(change)
+        return change
+
+    def after_commit(self) -> None:
+        """Write the hint of a directory, and delete the metadata files that the table's properties let go."""
+        self._swap.after_commit()
+
+    # ---- states -----------------------------------------------------------------------------------------------------
+
+    def _move_to(self, state: CurrentMetadata) -> None:
+        self._state = state
+        self._files.follow(state.parsed.location)
+        self.snapshot = self._head(state.parsed)
+        self.version = self.snapshot.version
+        self.target = target_of(state.parsed, state.json, self._files.locate(state.parsed.location))
+
+    def _newer(self) -> CurrentMetadata:
+        state = self._swap.newest()
+        own, found = self._state.json.get("table-uuid"), state.json.get("table-uuid")
+        if own is not None and own != found:
+            raise CommitConflictError("another table is at the location now", path=state.parsed.path)
+        return state
+
+    def _head(self, metadata: TableMetadata) -> IcebergSnapshot:
+        """The snapshot that the branch is at."""
+        ref = metadata.refs.get(self._branch)
+        if (ref is None and self._branch != MAIN) or (ref is not None and ref.type != "branch"):
+            names = ", ".join(sorted(r.name for r in metadata.refs.values() if r.type == "branch")[:10])
+            raise SnapshotNotFoundError(
+                f"there is no branch {self._branch!r}", path=metadata.path, hint=f"The table's branches: {names}"
+            )
+        snapshot = None if ref is None else metadata.snapshots[ref.snapshot_id]
+        return IcebergSnapshot(self._files, metadata, snapshot, metadata.schema)
+
+    def _reference(self, snapshot_id: int) -> dict[str, Any]:
+        """The update that moves the branch to a snapshot. How long its snapshots are kept stays."""
+        known: Mapping[str, Any] = (self._state.json.get("refs") or {}).get(self._branch) or {"type": "branch"}
+        return {**known, "action": "set-snapshot-ref", "ref-name": self._branch, "snapshot-id": snapshot_id}
+
+    def _check_required(self, newest: TableMetadata) -> None:
+        """Refuse where the new files may lack values that a column demands now."""
+        for f in newest.schema.fields:
+            own = self.target.schema.find_id(f.id)
+            if f.required and f.initial_default is None and (own is None or not own.required):
+                raise CommitConflictError(
+                    f"another writer made the column {f.name!r} one that has no NULLs", path=newest.path
+                )
+
+
+def _summary_properties(change: TableChange) -> dict[str, str]:
+    found = dict(change.properties)
+    if change.application is not None:
+        name, number = change.application
+        found[_APPLICATION + name] = str(number)
+    return found

@@ -1,0 +1,1 @@
+"""Encodes manifests and manifest lists from columns."""
