@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ class WrittenFiles:
 
 
 class NewFiles:
-    """The data files of one change.
+    """The data files of one change. ``files``: what :meth:`write` returned.
 
     Parameters
     ----------
@@ -49,6 +49,7 @@ class NewFiles:
         self._data = data if is_taken else reader_of(data)
         self._storage: Storage | None = None
         self._target: WriteTarget | None = None
+        self.files: pa.Table | None = None
         self._paths: Sequence[str] = ()
 
     def write(self, storage: Storage, target: WriteTarget) -> pa.Table:
@@ -64,6 +65,10 @@ class NewFiles:
             As the store fails. OSError if it is local.
         """
         self._storage, self._target = storage, target
+        self.files = self._written(storage, target)
+        return self.files
+
+    def _written(self, storage: Storage, target: WriteTarget) -> pa.Table:
         if isinstance(self._data, WrittenFiles):
             self._paths = self._data.files.column("path").to_pylist()
             if self._data.target != target:
@@ -89,6 +94,22 @@ class NewFiles:
         except BaseException:
             writer.discard()
             raise
+
+    @classmethod
+    def of_batches(cls, batches: Iterable[pa.RecordBatch], storage: Storage, target: WriteTarget) -> NewFiles:
+        """Write rows that have the columns and types of the target. Raises as :meth:`write`."""
+        from ..engines.arrow.writing.data_files import FileWriter
+
+        found = cls.__new__(cls)
+        found._storage = storage
+        writer = FileWriter(storage, target)
+        found._paths = writer.written
+        try:
+            found.files = writer.write(batches)
+        except BaseException:
+            writer.discard()
+            raise
+        return found
 
     def discard(self) -> None:
         """Delete what was written. Only for a commit that has certainly not been made."""

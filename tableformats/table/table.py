@@ -7,7 +7,6 @@ PyIceberg where they agree.
 from __future__ import annotations
 
 import datetime as dt
-import os
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -20,6 +19,7 @@ from ..planning.handle import SnapshotHandle
 from ..runtime.pickling import Portable
 from ..schema.datetimes import DATETIME_MS
 from .checks import SnapshotChecks
+from .opening import check_types, frozen, location_of
 from .upkeep_verbs import UpkeepVerbs
 from .verbs import ScanVerbs
 from .write_verbs import WriteVerbs
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from ..io.storage import Storage
     from ..plugin.format import FormatTable
     from ..plugin.snapshot import FormatSnapshot
-    from ..plugin.writing.transaction import FormatTransaction
     from ..schema import Schema
     from .changes import Changes
     from .origin import CatalogOrigin
     from .scan import Scan
+    from .transactions import Transaction
 
 __all__ = ["Snapshot", "Table", "open_table"]
 
@@ -120,10 +120,10 @@ def open_table(
     from ..plugin.format import OpenOptions
     from ..plugin.registry import host
 
-    _check_types(relocate=relocate, cache=cache, limits=limits, format_options=format_options)
+    check_types(relocate=relocate, cache=cache, limits=limits, format_options=format_options)
     origin, commits, writer = None, None, None
     if catalog is None:
-        storage = Storage(_location_of(location), storage_options, allow_paths, limits)
+        storage = Storage(location_of(location), storage_options, allow_paths, limits)
     else:
         from .origin import CatalogOrigin
 
@@ -136,9 +136,9 @@ def open_table(
         own_cache = MetadataCache() if cache else MetadataCache(0)
     else:
         told = telling_options(storage_options or {}), telling_options(format_options or {})
-        table_key = repr((storage.root, told, _frozen(relocate), limits))
+        table_key = repr((storage.root, told, frozen(relocate), limits))
         digests = cache.digest(storage_options), cache.digest(format_options)
-        own_cache = cache.scoped(storage.root, *digests, _frozen(relocate), limits, table_key=table_key)
+        own_cache = cache.scoped(storage.root, *digests, frozen(relocate), limits, table_key=table_key)
     options = OpenOptions(relocate, own_cache, dict(format_options or {}), commits, writer)
     with storage.remembering():
         if format is None:
@@ -156,39 +156,6 @@ def open_table(
     if origin is not None:
         origin.open = partial(found.open, options=options)
     return Table(opened, storage, own_cache, origin)
-
-
-def _location_of(location: Any) -> str | os.PathLike[str]:
-    """A location, or that of another library's table: its metadata file, or else its root."""
-    for name in ("metadata_location", "table_uri"):
-        known = getattr(location, name, None)
-        if isinstance(known, str) and known:
-            return known
-    if isinstance(location, (str, os.PathLike)):
-        return location
-    raise TypeError(f"a location is text, a path, or a table of deltalake or PyIceberg, not {type(location).__name__}")
-
-
-def _check_types(*, relocate: Any, cache: Any, limits: Any, format_options: Any) -> None:
-    """Raise TypeError for what would be an error without words later, or be taken for True."""
-    from ..cache.metadata_cache import MetadataCache
-
-    if isinstance(relocate, Mapping):
-        is_known = all(isinstance(prefix, str) for move in relocate.items() for prefix in move)
-    else:
-        is_known = relocate is None or isinstance(relocate, bool)
-    if not is_known:
-        raise TypeError(f"relocate is True or {{old prefix: new prefix}}, not {relocate!r}")
-    if not isinstance(cache, (bool, MetadataCache)):
-        raise TypeError(f"cache is True, False or a MetadataCache, not {cache!r}")
-    if not isinstance(limits, Limits):
-        raise TypeError(f"limits is a tableformats.Limits, not {limits!r}")
-    if format_options is not None and not isinstance(format_options, Mapping):
-        raise TypeError(f"format_options is a mapping of names to values, not {format_options!r}")
-
-
-def _frozen(options: Any) -> Any:
-    return tuple(sorted((str(k), repr(v)) for k, v in options.items())) if isinstance(options, Mapping) else options
 
 
 class Table(Portable, ScanVerbs, WriteVerbs, UpkeepVerbs, SnapshotChecks):
@@ -408,10 +375,43 @@ class Table(Portable, ScanVerbs, WriteVerbs, UpkeepVerbs, SnapshotChecks):
     def _checked_snapshot(self) -> Snapshot:
         return self.snapshot()
 
-    def _begin(self, branch: str | None = None) -> FormatTransaction:
+    def transaction(
+        self,
+        *,
+        isolation: str | None = None,
+        application: tuple[str, int] | None = None,
+        branch: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        tries: int = 100,
+        timeout: float = 120.0,
+    ) -> Transaction:
+        """Several verbs, one commit: ``with table.transaction() as txn: txn.delete(...); txn.append(...)``.
+
+        Parameters
+        ----------
+        isolation : what of other writers is a conflict: ``"serializable"``, or a weaker level that the format has.
+            None: as the table's properties say
+        application : (name, number) of a transaction of an application, which is committed once: if the table
+            has this number of the name, or a later one, nothing is done and ``attempts`` is 0
+        branch : commit to this branch (Iceberg)
+        properties : what is said of the commit in the history
+        tries : how often the commit is tried where other writers win the race for the next version
+        timeout : seconds after which no further try is begun
+
+        Raises
+        ------
+        UnsupportedFeatureError : the format is only read, or the table has a feature that is not written
+        ValueError : the format has no such isolation level, or an option is no number
+        """
+        from ..write.commit_loop import CommitOptions
+        from .transactions import Transaction
+
+        options = CommitOptions(tries, timeout)
         if self._origin is not None:
             self._origin.check_writable(self._opened.commits_to_catalog)
-        return self._opened.begin(branch)
+        begun = self._opened.begin(branch)
+        known = dict(properties or {})
+        return Transaction(self, begun, options, isolation=isolation, application=application, properties=known)
 
     @property
     def inspect(self) -> Inspector:

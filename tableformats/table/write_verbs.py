@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..io.storage import Storage
-    from ..plugin.writing.transaction import Commit, FormatTransaction
+    from ..plugin.writing.transaction import Commit
+    from .transactions import Transaction
 
 __all__ = ["WriteVerbs"]
 
@@ -19,10 +20,19 @@ class WriteVerbs(ABC):
     storage: Storage
 
     @abstractmethod
-    def _begin(self, branch: str | None = None) -> FormatTransaction:
-        """A transaction upon the current version."""
+    def transaction(
+        self,
+        *,
+        isolation: str | None = None,
+        application: tuple[str, int] | None = None,
+        branch: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        tries: int = 100,
+        timeout: float = 120.0,
+    ) -> Transaction:
+        """Several verbs, one commit."""
 
-    def append(self, data: Any, *, tries: int = 100, timeout: float = 120.0) -> Commit:
+    def append(self, data: Any, **options: Any) -> Commit:
         """Add rows, in one commit.
 
         Columns are matched by name, without case. A missing nullable column is NULL. Values are cast only where nothing
@@ -33,10 +43,8 @@ class WriteVerbs(ABC):
         data : pyarrow.Table, RecordBatch or RecordBatchReader, pandas or polars DataFrame, Spark DataFrame
             Or anything else with an Arrow stream. A reader may have more rows than fit into memory. The rows of a Spark
             DataFrame are written by its session's executors.
-        tries : int
-            How often the commit is tried where other writers win the race for the next version.
-        timeout : float
-            Seconds after which no further try is begun.
+        **options
+            As :meth:`transaction` takes them, such as ``tries`` and ``timeout``.
 
         Raises
         ------
@@ -57,20 +65,62 @@ class WriteVerbs(ABC):
         >>> tf.open_table("events").append(pa.table({"id": [7], "day": [2]})).metrics["added_rows"]
         1
         """
-        from ..plugin.writing.table_change import TableChange
-        from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
-        from ..write.transaction import commit
-        from .new_files import NewFiles
+        with self.transaction(**options) as transaction:
+            transaction.append(data)
+        return _commit_of(transaction)
 
-        options = CommitOptions(tries, timeout)
-        files = NewFiles(data)
-        transaction = self._begin()
-        change = TableChange("append")
-        transaction.check(change)
-        change = replace(change, added=files.write(self.storage, transaction.target))
-        try:
-            return commit(transaction, change, options)
-        except CERTAINLY_LOST:
-            # After any other error the files are kept: a commit may name them.
-            files.discard()
-            raise
+    def overwrite(self, data: Any, where: Any = None, **options: Any) -> Commit:
+        """Replace rows by others, in one commit.
+
+        Parameters
+        ----------
+        data : as of :meth:`append`
+        where : filter or "dynamic", optional
+            Which rows are replaced: those for which the filter is TRUE, and each new row must fulfil it; or, with
+            ``"dynamic"``, all rows of the partitions that ``data`` has rows of. None: all rows.
+        **options
+            As :meth:`transaction` takes them.
+
+        Raises
+        ------
+        ConstraintViolationError
+            As :meth:`append`; or a row does not fulfil ``where``.
+        InvalidPredicateError
+            ``where`` does not parse, or names no column.
+        CommitConflictError
+            As :meth:`append`; or another writer changed a file that goes, or added rows that ``where`` matches.
+        UnsupportedFeatureError, CommitUnknownError
+            As :meth:`append`.
+        """
+        with self.transaction(**options) as transaction:
+            transaction.overwrite(data, where)
+        return _commit_of(transaction)
+
+    def delete(self, where: Any, **options: Any) -> Commit:
+        """Delete the rows for which a filter is TRUE, in one commit. Rows for which it is NULL stay.
+
+        Files of which all rows match are dropped by metadata. Files of which some match are written again without them.
+        ``metrics["deleted_rows"]`` is how many rows went, where that is known.
+
+        Parameters
+        ----------
+        where : filter
+            As of :meth:`scan`. ``"true"`` deletes all rows.
+        **options
+            As :meth:`transaction` takes them.
+
+        Raises
+        ------
+        InvalidPredicateError
+            ``where`` does not parse, or names no column.
+        CommitConflictError, UnsupportedFeatureError, CommitUnknownError
+            As :meth:`overwrite`.
+        """
+        with self.transaction(**options) as transaction:
+            transaction.delete(where)
+        return _commit_of(transaction)
+
+
+def _commit_of(transaction: Transaction) -> Commit:
+    assert transaction.commit is not None, "the context was left without an error"
+    return transaction.commit

@@ -23,8 +23,8 @@ __all__ = ["CERTAINLY_LOST", "CommitOptions", "commit_change", "commit_of"]
 CERTAINLY_LOST = (CommitConflictError, UnsupportedFeatureError, ConstraintViolationError)
 """After these errors of :func:`commit_change` certainly nothing was committed."""
 
-ConflictFinder = Callable[[TableChange, CommittedChange], "str | None"]
-"""Says what of a winner is in conflict with a change; None: nothing."""
+FindConflict = Callable[[CommittedChange], "str | None"]
+"""Says what of a winner is in conflict with the change; None: nothing."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class CommitOptions:
 
 
 def commit_change(
-    transaction: FormatTransaction, change: TableChange, options: CommitOptions, find_conflict: ConflictFinder
+    transaction: FormatTransaction, change: TableChange, options: CommitOptions, find_conflict: FindConflict
 ) -> tuple[TableChange, int]:
     """Commit a change.
 
@@ -89,7 +89,7 @@ def commit_change(
         time.sleep(random.uniform(0, wait))
         wait = min(2 * wait, options.longest_wait)
         for winner in transaction.winners():
-            reason = find_conflict(change, winner)
+            reason = find_conflict(winner)
             if reason is not None:
                 raise CommitConflictError(f"version {winner.version} of another writer is in conflict: {reason}")
         change = transaction.rebase(change)

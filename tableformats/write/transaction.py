@@ -1,23 +1,66 @@
-"""One commit of a format, with what the core knows about commits: tries, conflicts, metrics."""
+"""One commit of a format, with what the core knows about commits: idempotence, tries, conflicts, metrics."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from ..errors import CommitConflictError
 from ..plugin.writing.table_change import CommittedChange, TableChange
 from ..plugin.writing.transaction import Commit, FormatTransaction
 from .commit_loop import CommitOptions, commit_change, commit_of
-from .conflicts import conflict_of
+from .conflicts import ConflictFinder
 
-__all__ = ["commit"]
+__all__ = ["AlreadyCommittedError", "already_committed", "check_application", "commit"]
 
 
-def commit(transaction: FormatTransaction, change: TableChange, options: CommitOptions) -> Commit:
-    """Commit ``change``, if there is anything in it. Raises as :func:`.commit_loop.commit_change` does."""
+class AlreadyCommittedError(CommitConflictError):
+    """Another writer, or an earlier try, committed this very transaction of an application. Nothing was committed."""
+
+
+def commit(transaction: FormatTransaction, change: TableChange, options: CommitOptions, **metrics: int) -> Commit:
+    """Commit ``change``, if there is anything in it.
+
+    Parameters
+    ----------
+    metrics : int
+        What the verb counted.
+
+    Raises
+    ------
+    AlreadyCommittedError
+        A winner has the application's transaction, or a later one.
+    CommitConflictError, CommitUnknownError, UnsupportedFeatureError
+        As :func:`.commit_loop.commit_change`.
+    """
     if not change:
-        return commit_of(transaction, change, 0)
-    checks = transaction.conflict_checks(change)
+        return replace(commit_of(transaction, change, 0), metrics=metrics)
+    finder = ConflictFinder(change, transaction.snapshot, transaction.conflict_checks(change))
 
-    def find_conflict(change: TableChange, winner: CommittedChange) -> str | None:
-        return conflict_of(change, winner, checks)
+    def find_conflict(winner: CommittedChange) -> str | None:
+        if change.application is not None:
+            name, number = change.application
+            if winner.applications.get(name, number - 1) >= number:
+                raise AlreadyCommittedError(f"transaction {number} of {name!r} is in version {winner.version}")
+        return finder(winner)
 
-    change, attempts = commit_change(transaction, change, options, find_conflict)
-    return commit_of(transaction, change, attempts)
+    committed, attempts = commit_change(transaction, change, options, find_conflict)
+    return commit_of(transaction, committed, attempts, **metrics)
+
+
+def check_application(application: object) -> tuple[str, int] | None:
+    """``application`` as (name, number). Raises TypeError for what is none."""
+    if application is None:
+        return None
+    if isinstance(application, (tuple, list)) and len(application) == 2:
+        name, number = application[0], application[1]
+        if isinstance(name, str) and name and isinstance(number, int) and not isinstance(number, bool):
+            return name, number
+    raise TypeError(f"application is (name, number), not {application!r}")
+
+
+def already_committed(transaction: FormatTransaction, application: tuple[str, int] | None) -> bool:
+    """Whether the table has this transaction of an application, or a later one."""
+    if application is None:
+        return False
+    newest = transaction.application_version(application[0])
+    return newest is not None and newest >= application[1]

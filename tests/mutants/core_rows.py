@@ -13,7 +13,7 @@ MUTANTS = (
     # ---- counting, limits, what is kept -----------------------------------------------------------------------------
     Mutant(
         "count-without-matching",
-        "core:_rows_by_metadata",
+        "core:rows_by_metadata",
         'known = to_numpy(survivors["fully_matched"]) & (physical >= 0)',
         "known = physical >= 0",
         "a filtered count adds the rows of files that only may match",
@@ -21,7 +21,7 @@ MUTANTS = (
     ),
     Mutant(
         "count-without-deletes",
-        "core:_rows_by_metadata",
+        "core:rows_by_metadata",
         "physical[single] - deleted",
         "physical[single]",
         "a count does not know of deletion vectors",

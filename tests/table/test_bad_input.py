@@ -164,6 +164,9 @@ TABLE: list[Case] = [
     ("Table.scan", lambda t: t.delta.scan(object()), REFUSED, "is no filter"),
     ("Table.changes", lambda t: t.delta.changes(2, 1), MISSING, "before the starting"),
     ("Table.changes", lambda t: t.iceberg.changes("no such ref"), MISSING, "no such ref"),
+    ("Table.transaction", lambda t: t.delta.transaction(tries=0), ValueError, "tries"),
+    ("Table.transaction", lambda t: t.delta.transaction(isolation="chaos"), ValueError, "WriteSerializable"),
+    ("Table.transaction", lambda t: t.delta.transaction(branch="b"), UNBUILT, "no branches"),
     ("Table.incremental_append_scan", lambda t: t.delta.incremental_append_scan(0), UNBUILT, "table.changes"),
     ("Table.incremental_append_scan", lambda t: t.iceberg.incremental_append_scan(5), MISSING, "no snapshot 5"),
     ("Table.versions_after", lambda t: t.delta.versions_after("x"), MISSING, "is no version"),  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from ...plugin.deletes import EQUALITY
 from .deletes import deleted_positions
 from .reader import count_rows
 
-__all__ = ["count"]
+__all__ = ["count", "rows_by_metadata"]
 
 _UNKNOWN = scalar(-1, pa.int64())
 
@@ -39,14 +39,14 @@ def count(plan: FilePlan) -> int:
     -----
     Cost: O(planned files), without any read where the metadata is exact for all files.
     """
-    live = _rows_by_metadata(plan)
+    live = rows_by_metadata(plan)
     total = int(live[live >= 0].sum())
     if plan.limit is not None and total >= plan.limit:
         return plan.limit
     return _add_unknown(plan.take(np.flatnonzero(live < 0)), total, plan.limit)
 
 
-def _rows_by_metadata(plan: FilePlan) -> np.ndarray:
+def rows_by_metadata(plan: FilePlan) -> np.ndarray:
     """int64[n_files]: live rows of each file; -1 where the metadata does not give them."""
     survivors, deletes = plan.survivors, plan.delete_files
     physical = to_numpy(pc.fill_null(plan.record_counts, _UNKNOWN)).astype(np.int64)

@@ -7,7 +7,7 @@ that can be pickled, so that other processes get it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...schema import Field, ListType, MapType, Schema, arrow_type, is_floating
@@ -70,6 +70,11 @@ class WriteTarget:
         The order of rows in a file.
     rules : RowRules
         What rows must fulfil, and what is computed, beside NOT NULL, which ``Field.required`` says at every depth.
+    changes : WriteTarget, optional
+        How files of a change data feed are written, where rows of files are rewritten. None: none are. The schema has
+        a column ``_change_type`` behind those of the table.
+    not_rewritten : str
+        The feature because of which rows that stay cannot be written again; empty: they can.
     """
 
     schema: Schema
@@ -88,6 +93,8 @@ class WriteTarget:
     compression: str = "zstd"
     sort_by: tuple[SortColumn, ...] = ()
     rules: RowRules = field(default_factory=RowRules)
+    changes: WriteTarget | None = None
+    not_rewritten: str = ""
 
     @property
     def stored_fields(self) -> tuple[Field, ...]:
@@ -158,8 +165,3 @@ def added_files_schema(target: WriteTarget) -> pa.Schema:
             pa.field("split_offsets", pa.list_(pa.int64())),
         ]
     )
-
-
-def with_options(target: WriteTarget, **options: object) -> WriteTarget:
-    """The target with those of the options that are not None."""
-    return replace(target, **{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]

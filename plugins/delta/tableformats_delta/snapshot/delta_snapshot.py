@@ -18,6 +18,7 @@ from tableformats.plugin import (
     MetadataCache,
     MetadataPart,
     ReadRequest,
+    ScanReport,
     runs,
     scalar,
     strings,
@@ -31,7 +32,7 @@ from ..checkpoints.row_group_reader import CheckpointRows
 from ..deletes.deletion_vectors import read_deletion_vector, stored_path
 from ..deletes.descriptors import has_vector, vectors_of
 from ..log.commits import Commit
-from ..log.file_actions import empty_rows
+from ..log.file_actions import empty_rows, file_rows
 from ..log.file_keys import file_keys
 from ..log.listing import LogSegment
 from ..schema.char_types import char_lengths
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
 
-    from tableformats.plugin import ScanReport, Storage
+    from tableformats.plugin import Storage
 
 __all__ = ["DeltaSnapshot"]
 
@@ -225,6 +226,20 @@ class DeltaSnapshot(FormatSnapshot):
         }
         files = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         return FileBatch(files, statistics=statistics, row_errors=PartitionValueErrors(bad, path) if bad else None)
+
+    def added_files(self, adds: Sequence[tuple[dict[str, Any], int]], path: str) -> FileBatch | None:
+        """The ``add`` actions of another commit to this table, which ``path`` holds, as a batch; None: there are none.
+
+        Raises CorruptMetadataError where an action lacks a field.
+        """
+        import pyarrow as pa
+
+        if not adds:
+            return None
+        rows = file_rows(adds, "add", path)
+        report = ScanReport(format="delta", version=self.version)
+        text = TextStatistics(pa.chunked_array([rows.column("stats")]))
+        return self._batch(CheckpointRows(rows, text), path, report)
 
     def add_actions(self) -> Iterator[pa.RecordBatch]:
         """All add actions in the log of this version, also those that newer actions cancel; newest commit first."""

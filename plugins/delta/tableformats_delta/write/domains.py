@@ -38,9 +38,9 @@ def clustering_columns(snapshot: DeltaSnapshot) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(names) for names in parts if names is not None)
 
 
-def row_id_high_water(snapshot: DeltaSnapshot) -> int:
+def row_id_high_water(snapshot: DeltaSnapshot | None) -> int:
     """The greatest row id that was given out; -1: none was. Raises CorruptMetadataError."""
-    mark = _domain(snapshot, ROW_TRACKING).get(_MARK, -1)
+    mark = -1 if snapshot is None else _domain(snapshot, ROW_TRACKING).get(_MARK, -1)
     if not isinstance(mark, int) or isinstance(mark, bool) or not -1 <= mark < 2**63:
         raise CorruptMetadataError("the high-water mark of row ids is no number", field=ROW_TRACKING)
     return mark
@@ -52,7 +52,7 @@ def row_id_domain(mark: int) -> dict[str, Any]:
     return {"domainMetadata": {"domain": ROW_TRACKING, "configuration": text, "removed": False}}
 
 
-def with_row_ids(adds: Sequence[dict[str, Any]], snapshot: DeltaSnapshot) -> list[dict[str, Any]]:
+def with_row_ids(adds: Sequence[dict[str, Any]], snapshot: DeltaSnapshot | None) -> list[dict[str, Any]]:
     """Give the new files ``adds``, which are changed, fresh row ids and their version.
 
     Returns
@@ -67,8 +67,9 @@ def with_row_ids(adds: Sequence[dict[str, Any]], snapshot: DeltaSnapshot) -> lis
     """
     first = row_id_high_water(snapshot) + 1
     free = first
+    version = 0 if snapshot is None else snapshot.version + 1
     for action in adds:
-        action["add"].update(baseRowId=free, defaultRowCommitVersion=snapshot.version + 1)
+        action["add"].update(baseRowId=free, defaultRowCommitVersion=version)
         free += json.loads(action["add"]["stats"])["numRecords"]
     if free > 2**63:
         raise CorruptMetadataError("the row ids are used up", field=ROW_TRACKING)

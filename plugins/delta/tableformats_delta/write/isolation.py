@@ -13,7 +13,7 @@ from tableformats.plugin import ConflictCheck, TableChange
 
 __all__ = ["LEVELS", "checks_of"]
 
-_ALWAYS = frozenset({ConflictCheck.TOUCHED, ConflictCheck.METADATA, ConflictCheck.PROTOCOL, ConflictCheck.DOMAINS})
+_ALWAYS = frozenset({ConflictCheck.TOUCHED, ConflictCheck.METADATA})
 LEVELS: Mapping[str, frozenset[ConflictCheck]] = {
     "Serializable": _ALWAYS | {ConflictCheck.ADDED},
     "WriteSerializable": _ALWAYS | {ConflictCheck.ADDED_AFTER_READING},
@@ -26,7 +26,9 @@ _DEFAULT = "WriteSerializable"
 
 def checks_of(change: TableChange, properties: Mapping[str, str]) -> frozenset[ConflictCheck]:
     """The checks for a change to a table with these properties. Raises ValueError for an unknown level."""
-    return LEVELS[level_of(change, properties)]
+    found = LEVELS[level_of(change, properties)]
+    # Features that a winner added are honoured or refused after it; two writers must not both change the protocol.
+    return found if change.metadata is None else found | {ConflictCheck.PROTOCOL}
 
 
 def level_of(change: TableChange, properties: Mapping[str, str]) -> str:

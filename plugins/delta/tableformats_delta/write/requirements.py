@@ -1,4 +1,4 @@
-"""Which tables are appended to: each feature, property and column is honoured, or refused by name.
+"""Which tables are written: each feature, property and column is honoured, or refused by name.
 
 Source: Delta PROTOCOL.md, "Requirements for Writers", "Table Features", "Valid Feature Names in Table Features".
 """
@@ -9,14 +9,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CorruptMetadataError, Field, UnsupportedFeatureError
+from tableformats.plugin import CorruptMetadataError, Field, TableChange, UnsupportedFeatureError
 
 from ..evolution.properties import is_true
 
 if TYPE_CHECKING:
-    from ..snapshot.delta_snapshot import DeltaSnapshot
+    from .definition import TableDefinition
 
-__all__ = ["HONOURED", "check_append", "check_writer_protocol"]
+__all__ = ["HONOURED", "check_change", "check_writer_protocol"]
 
 HONOURED: Mapping[str, str] = {
     "appendOnly": "rows are added, and none is removed",
@@ -49,13 +49,14 @@ _BARE_VARCHAR = re.compile(r'"(?:t|\w+T)ype"\s*:\s*"varchar\(')
 _HINT = "Nothing was written; write the table with an engine that has the feature"
 
 
-def check_append(snapshot: DeltaSnapshot, path: str) -> None:
-    """Refuse a table that this writer must not append to.
+def check_change(change: TableChange, definition: TableDefinition, path: str) -> None:
+    """Refuse a change that the table does not allow, or a table that is not written.
 
     Parameters
     ----------
-    snapshot : DeltaSnapshot
-        The version that the append is made upon.
+    change : TableChange
+    definition : TableDefinition
+        Of the version that the commit makes.
     path : str
         The table's location, for errors.
 
@@ -63,28 +64,40 @@ def check_append(snapshot: DeltaSnapshot, path: str) -> None:
     ------
     UnsupportedFeatureError
         ``field`` names the feature, or the column.
-    CorruptMetadataError
-        The protocol action breaks the rules of the protocol.
     """
-    if len(snapshot.table_metadata.partition_columns) == len(snapshot.schema.fields):
+    _check_table(definition, path)
+    if change.operation in ("append", "create") or not change.data_change:
+        return
+    if is_true(definition.properties, "delta.appendOnly"):
+        raise UnsupportedFeatureError(
+            "the table takes new rows only, and keeps those that it has",
+            path=path,
+            field="appendOnly",
+            hint="Nothing was written; unset delta.appendOnly first",
+        )
+
+
+def _check_table(definition: TableDefinition, path: str) -> None:
+    found = definition.table_metadata
+    if len(found.partition_columns) == len(found.schema.fields):
         raise _refused("files without columns", "a table that has partition columns alone, or none,", path)
-    if is_true(snapshot.properties, "delta.rowTrackingSuspended"):
+    if is_true(found.properties, "delta.rowTrackingSuspended"):
         raise _refused("rowTracking", "the property 'delta.rowTrackingSuspended'", path)
-    for name, column in _all_fields(snapshot.schema.fields):
+    for name, column in _all_fields(found.schema.fields):
         if _COLLATIONS in column.metadata:
             raise _refused("collations", f"the column {name!r}", path)
         kind = str(getattr(column.type, "name", "decimal"))
         if not column.type.is_nested and kind not in (*_WRITTEN_TYPES, "decimal"):
             raise _refused(kind, f"the column {name!r}", path)
-    if _BARE_VARCHAR.search(str(snapshot.state.metadata.get("schemaString"))):
+    if _BARE_VARCHAR.search(str(definition.metadata.get("schemaString"))):
         raise _refused("varchar", "a column whose type is no string", path)
-    for column in snapshot.table_metadata.partition_columns:
+    for column in found.partition_columns:
         if str(column.type) == "binary":
             raise _refused("binary", f"the partition column {column.name!r}", path)
 
 
 def check_writer_protocol(protocol: Mapping[str, Any], path: str) -> None:
-    """Refuse a protocol with a feature that this writer does not have. Errors are those of :func:`check_append`."""
+    """Refuse a protocol with a feature that this writer does not have. Errors are those of :func:`check_change`."""
     version = protocol.get("minWriterVersion")
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise CorruptMetadataError(

@@ -5,20 +5,20 @@ Source: Delta PROTOCOL.md, "Per-file Statistics", "Column Mapping", "Materialize
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tableformats.plugin import Field, PartitionField, StructType, WriteTarget, stored_leaves
 
+from ..evolution.properties import is_true
 from ..evolution.protocol_upgrade import supports
 from ..statistics.indexed_columns import indexed_leaves
-from .domains import clustering_columns
 from .rules import row_rules
 from .texts import partition_text
 
 if TYPE_CHECKING:
-    from ..snapshot.delta_snapshot import DeltaSnapshot
+    from .definition import TableDefinition
 
 __all__ = ["partition_value_text", "target_of", "wanted_leaves"]
 
@@ -26,43 +26,52 @@ _BOUNDED = ("byte", "short", "int", "long", "float", "double", "string", "date",
 _UNITS = {"b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "g": 1 << 30, "gb": 1 << 30}
 
 
-def target_of(snapshot: DeltaSnapshot, path: str = "") -> WriteTarget:
-    """The target of new files of the table at this version; ``path`` is its location, for errors.
+def target_of(definition: TableDefinition, path: str = "") -> WriteTarget:
+    """The target of new files of a table; ``path`` is its location, for errors.
 
     Raises
     ------
     UnsupportedFeatureError, CorruptMetadataError
         As :func:`.rules.row_rules`.
     """
-    schema, properties = snapshot.schema, snapshot.properties
-    spec = snapshot.specs[snapshot.default_spec_id]
-    is_mapped = snapshot.table_metadata.mapping_mode != "none"
+    schema, properties = definition.table_metadata.schema, definition.properties
+    spec = definition.table_metadata.spec
+    is_mapped = definition.table_metadata.mapping_mode != "none"
     target = WriteTarget(
         schema,
         spec.fields,
         spec.id,
         partition_value_text,
-        partition_columns_in_files=supports(snapshot.protocol, "materializePartitionColumns"),
+        partition_columns_in_files=supports(definition.protocol, "materializePartitionColumns"),
         stored_names=dict(_stored_names(schema.fields)) if is_mapped else {},
         with_field_ids=is_mapped,
         unnumbered=frozenset(_unnumbered(schema.fields)) if is_mapped else frozenset(),
         target_file_size=_bytes_of(properties.get("delta.targetFileSize", ""), WriteTarget.target_file_size),
         rules=row_rules(schema, properties, path),
+        not_rewritten=_not_rewritten(properties),
     )
-    bounded = frozenset(leaf[-1].id for leaf in wanted_leaves(target, snapshot) if _has_bounds(leaf[-1]))
+    bounded = frozenset(leaf[-1].id for leaf in wanted_leaves(target, definition) if _has_bounds(leaf[-1]))
     # An identity column's high-water mark is taken from the bounds of the new files.
     return replace(target, bounded=bounded | {rule.column.id for rule in target.rules.identities})
 
 
-def wanted_leaves(target: WriteTarget, snapshot: DeltaSnapshot) -> list[tuple[Field, ...]]:
+def wanted_leaves(target: WriteTarget, definition: TableDefinition) -> list[tuple[Field, ...]]:
     """The leaves of which files have statistics: as the properties say, and the columns of a clustered table."""
     leaves = [leaf for leaf in stored_leaves(target) if leaf[0].id not in _identity_sources(target)]
-    found = indexed_leaves(leaves, snapshot.properties)
-    clustered = clustering_columns(snapshot)
+    found = indexed_leaves(leaves, definition.properties)
+    clustered = definition.clustering
     if not clustered:
         return found
     known = {leaf[-1].id for leaf in found}
     return [leaf for leaf in leaves if leaf[-1].id in known or tuple(f.stored_name for f in leaf) in clustered]
+
+
+def _not_rewritten(properties: Mapping[str, str]) -> str:
+    """The feature that asks more of rows which are written again than this writer does."""
+    for name, feature in (("RowTracking", "rowTracking"), ("ChangeDataFeed", "changeDataFeed")):
+        if is_true(properties, f"delta.enable{name}"):
+            return feature
+    return ""
 
 
 def _identity_sources(target: WriteTarget) -> frozenset[int]:

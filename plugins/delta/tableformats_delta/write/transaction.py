@@ -25,8 +25,9 @@ from tableformats.plugin import (
 
 from ..log.names import LOG_DIRECTORY
 from .actions import OPERATIONS, CommitContext, commit_lines
+from .definition import definition_of
 from .isolation import checks_of
-from .requirements import check_append, check_writer_protocol
+from .requirements import check_change, check_writer_protocol
 from .target import target_of
 from .winners import committed_since, metadata_differs
 
@@ -49,7 +50,7 @@ class DeltaTransaction(FormatTransaction):
         The storage of the table.
     """
 
-    snapshot: DeltaSnapshot
+    snapshot: DeltaSnapshot | None
 
     def __init__(self, newest: Callable[[DeltaSnapshot | None], DeltaSnapshot], storage: Storage) -> None:
         self._newest = newest
@@ -63,18 +64,25 @@ class DeltaTransaction(FormatTransaction):
         return OPERATIONS[change.operation]
 
     def check(self, change: TableChange) -> None:
-        """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`check_append`."""
-        check_append(self.snapshot, self._storage.root)
+        """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`check_change`."""
+        check_change(change, self._definition, self._storage.root)
         check_exclusive_puts(self._storage, self._storage.join(LOG_DIRECTORY))
 
     def conflict_checks(self, change: TableChange) -> frozenset[ConflictCheck]:
         """See :meth:`tableformats.plugin.FormatTransaction.conflict_checks`."""
-        return checks_of(change, self.snapshot.properties)
+        return checks_of(change, self._definition.properties)
+
+    def application_version(self, name: str) -> int | None:
+        """See :meth:`tableformats.plugin.FormatTransaction.application_version`."""
+        if self.snapshot is None:
+            return None
+        known = self.snapshot.inspect("transactions")
+        return dict(zip(*(known.column(n).to_pylist() for n in ("appId", "version")), strict=True)).get(name)
 
     def try_commit(self, change: TableChange) -> PutOutcome:
         """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""
         version = self.version + 1
-        context = CommitContext(self.snapshot, self.target, self._txn_id, time.time_ns() // 1_000_000)
+        context = CommitContext(self.snapshot, self._definition, self.target, self._txn_id, time.time_ns() // 1_000_000)
         path = self._storage.join(LOG_DIRECTORY, f"{version:020d}.json")
         outcome = put_exclusively(self._storage, path, commit_lines(change, context))
         if outcome is PutOutcome.WON:
@@ -83,13 +91,16 @@ class DeltaTransaction(FormatTransaction):
 
     def winners(self) -> Iterator[CommittedChange]:
         """See :meth:`tableformats.plugin.FormatTransaction.winners`."""
+        if self.snapshot is None:
+            raise CommitConflictError("another writer created a table", path=self._storage.root)
         self._next = self._newest(self.snapshot)
         return committed_since(self.snapshot, self._next, self._storage)
 
     def rebase(self, change: TableChange) -> TableChange:
         """See :meth:`tableformats.plugin.FormatTransaction.rebase`."""
+        assert self.snapshot is not None, "what would create a table has lost"
         newest, self._next = self._next or self._newest(self.snapshot), None
-        # What a column asks of writers is compared by check_append; a checkpoint spells the same action otherwise.
+        # What a column asks of writers is compared by check; a checkpoint spells the same action otherwise.
         if metadata_differs(self.snapshot, newest):
             raise CommitConflictError(
                 f"another writer changed the table's metadata up to version {newest.version}", path=self._storage.root
@@ -108,4 +119,5 @@ class DeltaTransaction(FormatTransaction):
         check_writer_protocol(snapshot.protocol, self._storage.root)
         self.snapshot = snapshot
         self.version = snapshot.version
-        self.target = target_of(snapshot, self._storage.root)
+        self._definition = definition_of(snapshot)
+        self.target = target_of(self._definition, self._storage.root)

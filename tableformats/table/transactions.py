@@ -1,0 +1,273 @@
+"""``with table.transaction() as txn``: several verbs, one commit. The verbs of a table are transactions of one verb."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UnsupportedFeatureError
+from ..expressions import tree as ex
+from ..plugin.writing.row_rules import RowCheck
+from ..plugin.writing.table_change import TableChange
+from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
+from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit
+from .new_files import NewFiles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..engines.arrow.writing.rewriting import Removal
+    from ..plugin.writing.transaction import Commit, FormatTransaction
+    from ..plugin.writing.write_target import WriteTarget
+    from .table import Snapshot, Table
+
+__all__ = ["Transaction"]
+
+DYNAMIC = "dynamic"
+
+
+class Transaction:
+    """Changes of one table that become visible together, or not at all.
+
+    The verbs write data files, which changes nothing that readers see. Leaving the context commits; an exception in it
+    deletes the files. What is deleted or overwritten are rows of :attr:`snapshot`: a verb that would have to delete
+    rows which an earlier one of the same transaction added is refused.
+
+    Attributes
+    ----------
+    snapshot : Snapshot or None
+        The version that the transaction reads; None while there is no table.
+    commit : Commit or None
+        What was done; None before the end.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        transaction: FormatTransaction,
+        options: CommitOptions,
+        *,
+        isolation: str | None = None,
+        application: tuple[str, int] | None = None,
+        properties: dict[str, str] | None = None,
+    ) -> None:
+        from .table import Snapshot
+
+        self._table = table
+        self._format = transaction
+        self._options = options
+        self._change = TableChange(
+            "append", isolation=isolation, application=check_application(application), properties=properties or {}
+        )
+        self.snapshot: Snapshot | None = None
+        if transaction.snapshot is not None:
+            self.snapshot = Snapshot(table, transaction.snapshot)
+        self.commit: Commit | None = None
+        self._written: list[NewFiles] = []
+        self._added: list[pa.Table] = []
+        self._verbs: list[str] = []
+        self._condition: ex.Expression | None = None
+        self._removal: Removal | None = None
+        self._is_done = already_committed(transaction, self._change.application)
+        transaction.conflict_checks(self._change)
+        if not self._is_done:
+            transaction.check(self._change)
+
+    # ---- verbs ------------------------------------------------------------------------------------------------------
+
+    def append(self, data: Any) -> None:
+        """Add rows. See :meth:`Table.append`."""
+        self._begin_verb("append")
+        self._write(data, self._format.target)
+
+    def overwrite(self, data: Any, where: Any = None) -> None:
+        """Replace rows by others. See :meth:`Table.overwrite`."""
+        self._begin_verb("overwrite")
+        if isinstance(where, str) and where == DYNAMIC:
+            self._overwrite_partitions(data)
+            return
+        condition = ex.TRUE if where is None else self._bound(where)
+        if condition == ex.TRUE:
+            self._drop_added()
+        self._delete(condition)
+        target = self._format.target
+        if condition != ex.TRUE:
+            check = RowCheck("the condition of the overwrite", "where", str(condition), condition)
+            target = replace(target, rules=replace(target.rules, checks=(*target.rules.checks, check)))
+        self._write(data, target)
+
+    def delete(self, where: Any) -> None:
+        """Delete rows. See :meth:`Table.delete`."""
+        self._begin_verb("delete")
+        self._delete(self._bound(where))
+
+    # ---- the end ----------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._discard()
+        elif self.commit is None:
+            self._finish()
+
+    def _finish(self) -> Commit:
+        """Commit. Raises as the verbs of :class:`Table` say."""
+        if self._is_done:
+            return self._already_done()
+        try:
+            change, metrics = self._finished_change()
+        except BaseException:
+            self._discard()
+            raise
+        try:
+            self.commit = commit(self._format, change, self._options, **metrics)
+        except AlreadyCommittedError:
+            self._discard()
+            return self._already_done()
+        except CERTAINLY_LOST:
+            # After any other error the files are kept: a commit may name them.
+            self._discard()
+            raise
+        return self.commit
+
+    def _already_done(self) -> Commit:
+        from ..plugin.writing.transaction import Commit
+
+        self.commit = Commit(self._format.version, self._format.operation_name(self._change), attempts=0)
+        return self.commit
+
+    def _discard(self) -> None:
+        for written in self._written:
+            written.discard()
+
+    # ---- the change -------------------------------------------------------------------------------------------------
+
+    def _begin_verb(self, verb: str) -> None:
+        if self.commit is not None:
+            raise ValueError("the transaction is committed")
+        self._verbs.append(verb)
+        kinds = set(self._verbs)
+        self._change = replace(self._change, operation=kinds.pop() if len(kinds) == 1 else "overwrite")
+        if not self._is_done:
+            self._format.check(self._change)
+
+    def _bound(self, where: Any) -> ex.Expression:
+        if where is None:
+            raise TypeError("where is a condition; 'true' is that of all rows")
+        assert self.snapshot is not None, "a table that is created has no rows"
+        return self.snapshot.bind(where)
+
+    def _write(self, data: Any, target: WriteTarget) -> None:
+        if self._is_done:
+            return
+        files = NewFiles(data)
+        files.write(self._table.storage, target)
+        self._keep(files)
+
+    def _keep(self, written: NewFiles) -> None:
+        self._written.append(written)
+        assert written.files is not None, "they were written"
+        if written.files.num_rows:
+            self._added.append(written.files)
+
+    def _drop_added(self) -> None:
+        """Forget what was written: all of it is overwritten."""
+        for written in self._written:
+            written.discard()
+        self._written, self._added = [], []
+
+    def _delete(self, condition: ex.Expression) -> None:
+        if self._added:
+            raise UnsupportedFeatureError(
+                "rows that the same transaction added are not deleted",
+                path=self._table.location,
+                field="transaction",
+                hint="Delete first and append then, or commit in between",
+            )
+        known = self._condition
+        self._condition = condition if known is None or condition == ex.TRUE else _either(known, condition)
+
+    def _overwrite_partitions(self, data: Any) -> None:
+        from .partition_overwrite import condition_of_partitions, files_of_partitions
+
+        if self._is_done:
+            return
+        if self._condition is not None or self._added:
+            raise UnsupportedFeatureError(
+                "an overwrite of partitions is alone in its transaction",
+                path=self._table.location,
+                field="transaction",
+                hint="Commit it on its own",
+            )
+        self._write(data, self._format.target)
+        if not self._added or self.snapshot is None:
+            return
+        added = self._added[0]
+        condition = condition_of_partitions(added, self._format.target, self.snapshot)
+        plan = files_of_partitions(self.snapshot.scan(condition).plan(), added, self._format.target)
+        self._change = replace(self._change, read=condition, **_removed(plan))
+
+    def _finished_change(self) -> tuple[TableChange, dict[str, int]]:
+        import pyarrow as pa
+
+        metrics: dict[str, int] = {}
+        change = self._change
+        condition = self._condition
+        if condition is not None and self.snapshot is not None:
+            from ..engines.arrow.writing.rewriting import removal_of
+
+            removal = removal_of(self.snapshot.scan(condition).plan())
+            change = replace(change, read=condition, **_removed(removal.removed))
+            if len(removal.rewritten) and self._format.target.not_rewritten:
+                raise UnsupportedFeatureError(
+                    "the condition takes some rows of a file, and those that stay are not written again in this table",
+                    path=self._table.location,
+                    field=self._format.target.not_rewritten,
+                    hint="Nothing was committed: delete whole files, such as partitions, or use another engine",
+                )
+            kept = removal.kept_rows()
+            if kept is not None:
+                self._keep(NewFiles.of_batches(kept, self._table.storage, self._format.target))
+            if removal.deleted_rows is not None:
+                metrics["deleted_rows"] = removal.deleted_rows
+            change = self._with_changed_rows(change, removal)
+        added = pa.concat_tables(self._added) if self._added else None
+        return replace(change, added=added), metrics
+
+    def _with_changed_rows(self, change: TableChange, removal: Removal) -> TableChange:
+        """``change`` with the files of the change data feed, where the table has one and rows were rewritten."""
+        target = self._format.target.changes
+        if target is None or not len(removal.rewritten):
+            return change
+        if "append" in self._verbs or "overwrite" in self._verbs:
+            raise UnsupportedFeatureError(
+                "a table with a change data feed is not overwritten by a condition that takes some rows of a file",
+                path=self._table.location,
+                field="changeDataFeed",
+                hint="Delete and append in two commits, or overwrite whole partitions",
+            )
+        deleted = removal.deleted()
+        assert deleted is not None, "files are only rewritten where rows go"
+        written = NewFiles.of_batches(_of_type(deleted, "delete"), self._table.storage, target)
+        self._written.append(written)
+        return replace(change, changed_rows=written.files)
+
+
+def _of_type(batches: pa.RecordBatchReader, change_type: str) -> Any:
+    import pyarrow as pa
+
+    for batch in batches:
+        yield batch.append_column("_change_type", pa.array([change_type] * batch.num_rows, pa.string()))
+
+
+def _removed(plan: Any) -> dict[str, Any]:
+    return {"removed": plan.survivors, "removed_counts": plan.record_counts, "read_files": None}
+
+
+def _either(one: ex.Expression, other: ex.Expression) -> ex.Expression:
+    return one if one == ex.TRUE else ex.Or((one, other))
