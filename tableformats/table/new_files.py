@@ -101,7 +101,7 @@ class NewFiles:
         from ..engines.arrow.writing.data_files import FileWriter
 
         found = cls.__new__(cls)
-        found._storage = storage
+        found._storage, found._target = storage, target
         writer = FileWriter(storage, target)
         found._paths = writer.written
         try:
