@@ -9,16 +9,16 @@ from ..expressions import tree as ex
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ..planning.handle import SnapshotHandle
     from ..planning.plan import FilePlan
     from ..plugin.writing.write_target import WriteTarget
-    from .table import Snapshot
 
 __all__ = ["condition_of_partitions", "files_of_partitions"]
 
 Key = tuple["str | None", ...]
 
 
-def condition_of_partitions(added: pa.Table, target: WriteTarget, snapshot: Snapshot) -> ex.Expression:
+def condition_of_partitions(added: pa.Table, target: WriteTarget, snapshot: SnapshotHandle) -> ex.Expression:
     """A condition, bound, that is TRUE for all rows of the partitions of ``added``, and perhaps for others."""
     import pyarrow.compute as pc
 

@@ -410,8 +410,11 @@ class Table(Portable, ScanVerbs, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         if self._origin is not None:
             self._origin.check_writable(self._opened.commits_to_catalog)
         begun = self._opened.begin(branch)
+        snapshot = None if begun.snapshot is None else Snapshot(self, begun.snapshot)
         known = dict(properties or {})
-        return Transaction(self, begun, options, isolation=isolation, application=application, properties=known)
+        return Transaction(
+            begun, snapshot, self.storage, options, isolation=isolation, application=application, properties=known
+        )
 
     @property
     def inspect(self) -> Inspector:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnsupportedFeatureError
 from ..expressions import tree as ex
+from ..planning.request import ScanRequest
 from ..plugin.writing.row_rules import RowCheck
 from ..plugin.writing.table_change import TableChange
 from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..engines.arrow.writing.rewriting import Removal
+    from ..io.storage import Storage
+    from ..planning.handle import SnapshotHandle
+    from ..planning.plan import FilePlan
     from ..plugin.writing.transaction import Commit, FormatTransaction
     from ..plugin.writing.write_target import WriteTarget
-    from .table import Snapshot, Table
 
 __all__ = ["Transaction"]
 
@@ -36,7 +39,7 @@ class Transaction:
 
     Attributes
     ----------
-    snapshot : Snapshot or None
+    snapshot : SnapshotHandle or None
         The version that the transaction reads; None while there is no table.
     commit : Commit or None
         What was done; None before the end.
@@ -44,25 +47,22 @@ class Transaction:
 
     def __init__(
         self,
-        table: Table,
         transaction: FormatTransaction,
+        snapshot: SnapshotHandle | None,
+        storage: Storage,
         options: CommitOptions,
         *,
         isolation: str | None = None,
         application: tuple[str, int] | None = None,
         properties: dict[str, str] | None = None,
     ) -> None:
-        from .table import Snapshot
-
-        self._table = table
+        self._storage = storage
         self._format = transaction
         self._options = options
         self._change = TableChange(
             "append", isolation=isolation, application=check_application(application), properties=properties or {}
         )
-        self.snapshot: Snapshot | None = None
-        if transaction.snapshot is not None:
-            self.snapshot = Snapshot(table, transaction.snapshot)
+        self.snapshot = snapshot
         self.commit: Commit | None = None
         self._written: list[NewFiles] = []
         self._added: list[pa.Table] = []
@@ -166,7 +166,7 @@ class Transaction:
         if self._is_done:
             return
         files = NewFiles(data)
-        files.write(self._table.storage, target)
+        files.write(self._storage, target)
         self._keep(files)
 
     def _keep(self, written: NewFiles) -> None:
@@ -185,7 +185,7 @@ class Transaction:
         if self._added:
             raise UnsupportedFeatureError(
                 "rows that the same transaction added are not deleted",
-                path=self._table.location,
+                path=self._storage.root,
                 field="transaction",
                 hint="Delete first and append then, or commit in between",
             )
@@ -200,7 +200,7 @@ class Transaction:
         if self._condition is not None or self._added:
             raise UnsupportedFeatureError(
                 "an overwrite of partitions is alone in its transaction",
-                path=self._table.location,
+                path=self._storage.root,
                 field="transaction",
                 hint="Commit it on its own",
             )
@@ -209,7 +209,7 @@ class Transaction:
             return
         added = self._added[0]
         condition = condition_of_partitions(added, self._format.target, self.snapshot)
-        plan = files_of_partitions(self.snapshot.scan(condition).plan(), added, self._format.target)
+        plan = files_of_partitions(_planned(self.snapshot, condition), added, self._format.target)
         self._change = replace(self._change, read=condition, **_removed(plan))
 
     def _finished_change(self) -> tuple[TableChange, dict[str, int]]:
@@ -221,18 +221,18 @@ class Transaction:
         if condition is not None and self.snapshot is not None:
             from ..engines.arrow.writing.rewriting import removal_of
 
-            removal = removal_of(self.snapshot.scan(condition).plan())
+            removal = removal_of(_planned(self.snapshot, condition))
             change = replace(change, read=condition, **_removed(removal.removed))
             if len(removal.rewritten) and self._format.target.not_rewritten:
                 raise UnsupportedFeatureError(
                     "the condition takes some rows of a file, and those that stay are not written again in this table",
-                    path=self._table.location,
+                    path=self._storage.root,
                     field=self._format.target.not_rewritten,
                     hint="Nothing was committed: delete whole files, such as partitions, or use another engine",
                 )
             kept = removal.kept_rows()
             if kept is not None:
-                self._keep(NewFiles.of_batches(kept, self._table.storage, self._format.target))
+                self._keep(NewFiles.of_batches(kept, self._storage, self._format.target))
             if removal.deleted_rows is not None:
                 metrics["deleted_rows"] = removal.deleted_rows
             change = self._with_changed_rows(change, removal)
@@ -247,15 +247,22 @@ class Transaction:
         if "append" in self._verbs or "overwrite" in self._verbs:
             raise UnsupportedFeatureError(
                 "a table with a change data feed is not overwritten by a condition that takes some rows of a file",
-                path=self._table.location,
+                path=self._storage.root,
                 field="changeDataFeed",
                 hint="Delete and append in two commits, or overwrite whole partitions",
             )
         deleted = removal.deleted()
         assert deleted is not None, "files are only rewritten where rows go"
-        written = NewFiles.of_batches(_of_type(deleted, "delete"), self._table.storage, target)
+        written = NewFiles.of_batches(_of_type(deleted, "delete"), self._storage, target)
         self._written.append(written)
         return replace(change, changed_rows=written.files)
+
+
+def _planned(snapshot: SnapshotHandle, condition: ex.Expression) -> FilePlan:
+    """The files that may have rows for which a bound condition is TRUE."""
+    from ..planning.planner import plan_scan
+
+    return plan_scan(ScanRequest(snapshot, condition, snapshot.schema))
 
 
 def _of_type(batches: pa.RecordBatchReader, change_type: str) -> Any:
@@ -265,7 +272,7 @@ def _of_type(batches: pa.RecordBatchReader, change_type: str) -> Any:
         yield batch.append_column("_change_type", pa.array([change_type] * batch.num_rows, pa.string()))
 
 
-def _removed(plan: Any) -> dict[str, Any]:
+def _removed(plan: FilePlan) -> dict[str, Any]:
     return {"removed": plan.survivors, "removed_counts": plan.record_counts, "read_files": None}
 
 

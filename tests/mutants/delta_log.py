@@ -330,7 +330,7 @@ MUTANTS = (
     ),
     Mutant(
         "bounds-of-columns-with-nan",
-        "delta/write/actions:_statistics",
+        "delta/write/file_actions:_statistics",
         'and not row["nan_count"].get(key)',
         "",
         "a column with a NaN has bounds that leave the NaN out",

@@ -340,7 +340,6 @@ NOTHING_WRONG = {
     "plugin.FormatTransaction.stage_metadata": "tests/write",
     "plugin.TableFormat.create": "tests/write",
     "plugin.stored_leaves": "any target",
-    "Table.checkpoint": "tests/delta",
     "plugin.FormatTable.checkpoint": "tests/delta",
     "plugin.column_default": "tests/write/test_row_rules.py",
     "plugin.generated_column": "tests/write/test_row_rules.py",
