@@ -12,7 +12,7 @@ from .types import DecimalType, Field, FixedType, ListType, MapType, PrimitiveTy
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["arrow_field", "arrow_type", "field_of_arrow"]
+__all__ = ["arrow_field", "arrow_type", "field_of_arrow", "nullable_type"]
 
 
 def arrow_field(f: Field) -> pa.Field:
@@ -47,6 +47,19 @@ def arrow_type(kind: Type) -> pa.DataType:
         )
     assert isinstance(kind, PrimitiveType)
     return _arrow_primitives()[kind.name]
+
+
+def nullable_type(kind: Type) -> pa.DataType:
+    """As :func:`arrow_type`, with members that are all nullable: for rows that are not checked yet."""
+    import pyarrow as pa
+
+    if isinstance(kind, StructType):
+        return pa.struct([pa.field(f.name, nullable_type(f.type)) for f in kind.fields])
+    if isinstance(kind, ListType):
+        return pa.list_(pa.field("element", nullable_type(kind.element.type)))
+    if isinstance(kind, MapType):
+        return pa.map_(nullable_type(kind.key.type), nullable_type(kind.value.type))
+    return arrow_type(kind)
 
 
 @cache

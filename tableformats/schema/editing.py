@@ -74,13 +74,11 @@ def add_column(schema: Schema, above: Sequence[str], column: Field, position: Po
 
 def drop_column(schema: Schema, path: Sequence[str]) -> Schema:
     """The schema without a column, or without a member of a struct. Raises LookupError."""
-    _refuse_member(path)
     return replace(schema, fields=_edited(schema.fields, tuple(path), lambda all, i: (*all[:i], *all[i + 1 :])))
 
 
 def move_column(schema: Schema, path: Sequence[str], position: Position) -> Schema:
     """The schema with a column in another place beside the same columns. Raises LookupError."""
-    _refuse_member(path)
 
     def moved(siblings: Siblings, index: int) -> Siblings:
         return position.place(siblings[index], (*siblings[:index], *siblings[index + 1 :]))
@@ -106,15 +104,15 @@ def _edited(fields: Siblings, path: tuple[str, ...], change: Callable[[Siblings,
     if len(path) == 1:
         return change(fields, index)
     f = fields[index]
-    members = _edited(f.type.members, path[1:], change) if f.type.is_nested else ()
+    if not f.type.is_nested:
+        raise LookupError(f"{f.name!r} has no members: it is {f.type}")
+    members = _edited(f.type.members, path[1:], change)
     if isinstance(f.type, StructType):
         kind: Type = StructType(members)
-    elif isinstance(f.type, ListType):
-        kind = ListType(*members)
-    elif isinstance(f.type, MapType):
-        kind = MapType(*members)
+    elif [m.name for m in members] != [m.name for m in f.type.members]:
+        raise LookupError(f"the members of {f.name!r}, which is {f.type}, are not renamed, dropped or moved")
     else:
-        raise LookupError(f"{f.name!r} has no members: it is {f.type}")
+        kind = ListType(*members) if isinstance(f.type, ListType) else MapType(*members)
     return (*fields[:index], replace(f, type=kind), *fields[index + 1 :])
 
 
@@ -125,9 +123,3 @@ def _index(fields: Sequence[Field], name: str) -> int:
         return found[0]
     known = ", ".join(f.name for f in fields)
     raise LookupError(f"there is no column {name!r}; there are {known}" if not found else f"{name!r} is ambiguous")
-
-
-def _refuse_member(path: Sequence[str]) -> None:
-    """Refuse what only members of structs can do; a member that has the name of another role is found first."""
-    if len(path) > 1 and path[-1] in ("element", "key", "value"):
-        raise LookupError(f"{'.'.join(path)!r} is no column that can be dropped or moved")

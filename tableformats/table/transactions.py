@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from ..errors import UnsupportedFeatureError
 from ..expressions import tree as ex
 from ..planning.request import ScanRequest
 from ..plugin.writing.row_rules import RowCheck
-from ..plugin.writing.table_change import TableChange
+from ..plugin.writing.table_change import MetadataChange, TableChange
 from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
 from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit
 from .new_files import NewFiles
@@ -101,6 +102,20 @@ class Transaction:
         """Delete rows. See :meth:`Table.delete`."""
         self._begin_verb("delete")
         self._delete(self._bound(where))
+
+    def alter(
+        self, metadata: MetadataChange, parameters: Mapping[str, object], no_row: ex.Expression | None = None
+    ) -> None:
+        """Change the metadata; see :class:`tableformats.table.alter.Alter`, whose methods say what can be changed.
+
+        ``parameters`` are for the history. No row, also none that a winner adds, may fulfil ``no_row``.
+        """
+        self._begin_verb("alter")
+        if self._is_done:
+            return
+        self._format.stage_metadata(metadata)
+        self._change = replace(self._change, metadata=metadata, parameters=parameters, read=no_row)
+        self._format.check(self._change)
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 

@@ -365,10 +365,10 @@ def test_partitioning_is_not_changed() -> None:
 def test_in_commit_timestamps_record_since_when() -> None:
     change = MetadataChange(properties={"delta.enableInCommitTimestamps": "true"})
     altered = changed_table(Table().metadata, PROTOCOL, change)
-    found = with_commit(altered, 7, 1000)["configuration"]
+    found = with_commit(altered.metadata, 7, 1000)["configuration"]
     assert found["delta.inCommitTimestampEnablementVersion"] == "7"
     assert found["delta.inCommitTimestampEnablementTimestamp"] == "1000"
-    assert "delta.inCommitTimestampEnablementVersion" not in with_commit(altered, 0, 1000)["configuration"]
+    assert "delta.inCommitTimestampEnablementVersion" not in with_commit(altered.metadata, 0, 1000)["configuration"]
     again = changed_table(altered.metadata, altered.protocol, MetadataChange(properties={"mine": "1"}))
     assert not again.starts_commit_times
 

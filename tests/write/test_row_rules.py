@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tableformats as tf
 from tableformats.engines.arrow.writing.row_rules import RuleRunner, check_lengths, check_required
-from tableformats.plugin import Field, ListType, MapType, Schema, StructType, arrow_type, number_fields, primitive
+from tableformats.engines.arrow.writing.stored_columns import stored_schema, stored_table
+from tableformats.plugin import (
+    DecimalType,
+    Field,
+    ListType,
+    MapType,
+    Schema,
+    StructType,
+    WriteTarget,
+    arrow_type,
+    number_fields,
+    primitive,
+)
 from tableformats.plugin.writing.row_rules import (
     IdentityColumn,
     RowRules,
@@ -21,6 +35,7 @@ from tableformats.plugin.writing.row_rules import (
     names_in,
     row_check,
 )
+from tableformats.schema.arrow_types import nullable_type
 
 INT, LONG, TEXT, DOUBLE = (primitive(name) for name in ("int", "long", "string", "double"))
 
@@ -228,3 +243,24 @@ def test_lengths_are_of_characters_at_every_depth() -> None:
 
 def test_words_of_expressions() -> None:
     assert names_in(["a + `B c` > 'x'", "`d``e`"]) >= {"a", "b c", "d`e"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(primitive(name) for name in ("int", "double", "string", "binary", "date", "timestamp", "boolean")),
+        DecimalType(10, 2),
+        StructType((required("z", INT), Field(0, "n", TEXT))),
+        ListType(required("element", INT)),
+        MapType(required("key", TEXT), required("value", INT)),
+    ],
+)
+def test_what_is_required_inside_of_a_null_struct_is_stored(kind: Any, tmp_path: Path) -> None:
+    target = WriteTarget(Schema(number_fields([Field(0, "c", StructType((required("x", kind), Field(0, "y", INT))))])))
+    stored = stored_schema(target)
+    rows = pa.table({"c": pa.nulls(3, nullable_type(target.schema.fields[0].type))})
+    for table in (rows, rows.slice(1)):
+        pq.write_table(stored_table(table, stored), tmp_path / "file")
+        found = pq.read_table(tmp_path / "file")
+        assert found.to_pylist() == [{"c": None}] * table.num_rows
+        assert not found.schema.field("c").type.field(0).nullable

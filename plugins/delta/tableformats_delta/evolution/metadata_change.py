@@ -110,16 +110,16 @@ def changed_table(
     )
 
 
-def with_commit(altered: AlteredTable, version: int, timestamp: int) -> dict[str, Any]:
-    """The ``metaData`` of the commit ``version``, made at ``timestamp`` (milliseconds).
+def with_commit(metadata: Mapping[str, Any], version: int, timestamp: int) -> dict[str, Any]:
+    """The ``metaData`` of the commit ``version``, made at ``timestamp`` (ms), that starts in-commit timestamps.
 
     A table that has older versions records from which one on the log has timestamps.
     """
-    if not altered.starts_commit_times or version == 0:
-        return altered.metadata
+    if version == 0:
+        return dict(metadata)
     since = {"Version": str(version), "Timestamp": str(timestamp)}
     enabled = {f"delta.inCommitTimestampEnablement{name}": value for name, value in since.items()}
-    return {**altered.metadata, "configuration": {**altered.metadata["configuration"], **enabled}}
+    return {**metadata, "configuration": {**metadata["configuration"], **enabled}}
 
 
 def without_nulls(action: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import TableChange, WriteTarget
 
-from ..evolution.metadata_change import without_nulls
+from ..evolution.metadata_change import with_commit, without_nulls
+from ..evolution.properties import is_true
 from ..evolution.protocol_upgrade import supports
 from .domains import with_row_ids
 from .file_actions import add_actions, remove_actions
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..snapshot.delta_snapshot import DeltaSnapshot
     from .definition import TableDefinition
 
-__all__ = ["OPERATIONS", "CommitContext", "commit_lines"]
+__all__ = ["OPERATIONS", "CommitContext", "commit_lines", "operation_of"]
 
 OPERATIONS: Mapping[str, str] = {
     "append": "WRITE",
@@ -36,6 +37,17 @@ OPERATIONS: Mapping[str, str] = {
     "create": "CREATE TABLE",
 }
 """The names of operations in the table's history, as delta-spark has them."""
+_ALTERATIONS = {
+    "add_columns": "ADD COLUMNS",
+    "rename_column": "RENAME COLUMN",
+    "drop_columns": "DROP COLUMNS",
+    **dict.fromkeys(("change_type", "set_nullable", "set_required", "set_comment", "move_column"), "CHANGE COLUMN"),
+    "set_properties": "SET TBLPROPERTIES",
+    "unset_properties": "UNSET TBLPROPERTIES",
+    "add_constraint": "ADD CONSTRAINT",
+    "drop_constraint": "DROP CONSTRAINT",
+}
+"""The names of alterations, by the verb of :class:`tableformats.table.alter.Alter`."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,13 @@ class CommitContext:
     now: int
 
     @property
+    def timestamp(self) -> int:
+        """The time of the commit, milliseconds since the epoch; later than that before if the log has timestamps."""
+        if not is_true(self.definition.properties, "delta.enableInCommitTimestamps") or self.snapshot is None:
+            return self.now
+        return max(self.now, (self.snapshot.timestamp_ms or 0) + 1)
+
+    @property
     def version(self) -> int:
         """The version that the commit makes."""
         return 0 if self.snapshot is None else self.snapshot.version + 1
@@ -80,6 +99,8 @@ def _actions(change: TableChange, context: CommitContext) -> Iterator[dict[str, 
     if snapshot is None or definition.protocol != snapshot.protocol:
         yield {"protocol": without_nulls(definition.protocol)}
     metadata = identity_metadata(definition.metadata, context.target, change.added) or definition.metadata
+    if definition.starts_commit_times:
+        metadata = with_commit(metadata, context.version, context.timestamp)
     if snapshot is None or metadata is not snapshot.state.metadata:
         yield {"metaData": without_nulls(metadata)}
     if change.application is not None:
@@ -94,15 +115,14 @@ def _actions(change: TableChange, context: CommitContext) -> Iterator[dict[str, 
 
 def _commit_info(change: TableChange, context: CommitContext) -> dict[str, Any]:
     info: dict[str, Any] = {}
-    now, snapshot, properties = context.now, context.snapshot, context.definition.properties
-    if properties.get("delta.enableInCommitTimestamps", "").lower() == "true":
-        before = 0 if snapshot is None else snapshot.timestamp_ms or 0
-        info["inCommitTimestamp"] = now = max(now, before + 1)
+    now, snapshot, properties = context.timestamp, context.snapshot, context.definition.properties
+    if is_true(properties, "delta.enableInCommitTimestamps"):
+        info["inCommitTimestamp"] = now
     if supports(context.definition.protocol, "rowTracking"):
         info["tags"] = {"delta.rowTracking.preserved": "true"}
     info |= {
         "timestamp": now,
-        "operation": OPERATIONS[change.operation],
+        "operation": operation_of(change),
         "operationParameters": _parameters(change, context),
     }
     if snapshot is not None:
@@ -126,9 +146,19 @@ def _parameters(change: TableChange, context: CommitContext) -> dict[str, str]:
         found["mode"] = modes[change.operation]
     if change.operation in (*modes, "create"):
         found["partitionBy"] = json.dumps(names, ensure_ascii=False)
+    if change.operation == "alter":
+        asked = {name: value for name, value in change.parameters.items() if name != "verb"}
+        return {name: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for name, v in asked.items()}
     if change.read is not None and not (change.reads_all and change.operation == "overwrite"):
         found["predicate"] = json.dumps([str(change.read)], ensure_ascii=False)
     return found
+
+
+def operation_of(change: TableChange) -> str:
+    """The name of a change in the table's history."""
+    if change.operation == "alter":
+        return _ALTERATIONS.get(str(change.parameters.get("verb")), OPERATIONS["alter"])
+    return OPERATIONS[change.operation]
 
 
 def _metrics(change: TableChange) -> dict[str, int]:

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tableformats.plugin import Limits, MetadataChange, UnsupportedFeatureError
+
+from ..evolution.metadata_change import changed_table
 from ..schema.table_metadata import TableMetadata
 from .domains import clustering_columns
 
 if TYPE_CHECKING:
     from ..snapshot.delta_snapshot import DeltaSnapshot
 
-__all__ = ["TableDefinition", "definition_of"]
+__all__ = ["TableDefinition", "altered_definition", "definition_of"]
 
 
 @dataclass(frozen=True)
@@ -27,16 +30,44 @@ class TableDefinition:
         ``metadata`` decoded.
     clustering : frozenset of tuple of str
         The physical names of the columns by which files are clustered, each by its parts.
+    starts_commit_times : bool
+        Whether the commit enables in-commit timestamps.
     """
 
     protocol: Mapping[str, Any]
     metadata: Mapping[str, Any]
     table_metadata: TableMetadata
     clustering: frozenset[tuple[str, ...]] = frozenset()
+    starts_commit_times: bool = False
 
     @property
     def properties(self) -> Mapping[str, str]:
         return self.table_metadata.properties
+
+
+def altered_definition(
+    definition: TableDefinition, change: MetadataChange, is_new: bool, path: str, limits: Limits
+) -> TableDefinition:
+    """What a table becomes by a change of its metadata.
+
+    Raises
+    ------
+    UnsupportedFeatureError, ValueError
+        As :func:`changed_table`; or row tracking is enabled on a table that has versions.
+    """
+    clustered = [parts[0] for parts in definition.clustering]
+    altered = changed_table(definition.metadata, definition.protocol, change, clustered, path)
+    if altered.starts_row_tracking and not is_new:
+        raise UnsupportedFeatureError(
+            "row tracking is enabled only where a table is created: files that are there have no row ids",
+            path=path,
+            field="delta.enableRowTracking",
+            hint="Nothing was changed; enable it with Spark",
+        )
+    decoded = TableMetadata.of_actions(altered.metadata, altered.protocol, path, limits)
+    return TableDefinition(
+        altered.protocol, altered.metadata, decoded, definition.clustering, altered.starts_commit_times
+    )
 
 
 def definition_of(snapshot: DeltaSnapshot) -> TableDefinition:

@@ -66,7 +66,7 @@ def check_change(change: TableChange, definition: TableDefinition, path: str) ->
         ``field`` names the feature, or the column.
     """
     _check_table(definition, path)
-    if change.operation in ("append", "create") or not change.data_change:
+    if change.operation in ("append", "create", "alter") or not change.data_change:
         return
     if is_true(definition.properties, "delta.appendOnly"):
         raise UnsupportedFeatureError(

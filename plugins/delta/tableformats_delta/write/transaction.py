@@ -17,6 +17,7 @@ from tableformats.plugin import (
     CommittedChange,
     ConflictCheck,
     FormatTransaction,
+    MetadataChange,
     PutOutcome,
     TableChange,
     check_exclusive_puts,
@@ -24,8 +25,8 @@ from tableformats.plugin import (
 )
 
 from ..log.names import LOG_DIRECTORY
-from .actions import OPERATIONS, CommitContext, commit_lines
-from .definition import definition_of
+from .actions import CommitContext, commit_lines, operation_of
+from .definition import TableDefinition, altered_definition, definition_of
 from .isolation import checks_of
 from .requirements import check_change, check_writer_protocol
 from .target import target_of
@@ -57,11 +58,18 @@ class DeltaTransaction(FormatTransaction):
         self._storage = storage
         self._txn_id = str(uuid.uuid4())
         self._next: DeltaSnapshot | None = None
+        self._is_altered = False
         self._move_to(newest(None))
 
     def operation_name(self, change: TableChange) -> str:
         """See :meth:`tableformats.plugin.FormatTransaction.operation_name`."""
-        return OPERATIONS[change.operation]
+        return operation_of(change)
+
+    def stage_metadata(self, change: MetadataChange) -> None:
+        """See :meth:`tableformats.plugin.FormatTransaction.stage_metadata` and :func:`altered_definition`."""
+        root, limits = self._storage.root, self._storage.limits
+        self._is_altered = True
+        self._use(altered_definition(self._definition, change, self.snapshot is None, root, limits))
 
     def check(self, change: TableChange) -> None:
         """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`check_change`."""
@@ -105,8 +113,11 @@ class DeltaTransaction(FormatTransaction):
             raise CommitConflictError(
                 f"another writer changed the table's metadata up to version {newest.version}", path=self._storage.root
             )
-        written = self.target
+        written, altered = self.target, self._definition
         self._move_to(newest)
+        if self._is_altered:
+            # Neither metadata nor protocol changed: the alteration, whose names files may have, is what it was.
+            self._use(altered)
         if replace(self.target, rules=written.rules) != written:
             raise CommitConflictError(
                 f"another writer changed how data files are written up to version {newest.version}",
@@ -119,5 +130,9 @@ class DeltaTransaction(FormatTransaction):
         check_writer_protocol(snapshot.protocol, self._storage.root)
         self.snapshot = snapshot
         self.version = snapshot.version
-        self._definition = definition_of(snapshot)
-        self.target = target_of(self._definition, self._storage.root)
+        self._use(definition_of(snapshot))
+
+    def _use(self, definition: TableDefinition) -> None:
+        check_writer_protocol(definition.protocol, self._storage.root)
+        self._definition = definition
+        self.target = target_of(definition, self._storage.root)

@@ -17,7 +17,7 @@ from ....display import shortened
 from ....errors import ConstraintViolationError, InvalidPredicateError
 from ....expressions import BoundColumn, columns_of, evaluation
 from ....plugin.writing.row_rules import ComputedColumn, IdentityColumn, RowCheck, RowRules, missing_default
-from ....schema import Field, ListType, Schema, StructType, arrow_type
+from ....schema import Field, ListType, Schema, StructType
 
 __all__ = ["RuleRunner", "check_lengths", "check_required"]
 
@@ -104,7 +104,7 @@ def _computed(rule: ComputedColumn, columns: dict[str, pa.Array], length: int) -
         found = evaluation.evaluate_value(rule.value, _lookup(columns), length)
     except InvalidPredicateError as error:
         raise ConstraintViolationError(f"{rule.sql} is not computed: {error.message}", field=rule.column.name) from None
-    wanted = arrow_type(rule.column.type)
+    wanted = columns[rule.column.name].type
     return pa.nulls(length, wanted) if pa.types.is_null(found.type) else found.cast(wanted)
 
 

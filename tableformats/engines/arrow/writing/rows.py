@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +11,8 @@ from pyarrow import types
 from ....errors import ConstraintViolationError
 from ....plugin.writing.write_target import WriteTarget
 from ....schema import Field, ListType, MapType, StructType, arrow_type
-from .row_rules import RuleRunner, check_required
+from ....schema.arrow_types import nullable_type
+from .row_rules import RuleRunner
 
 __all__ = ["reader_of", "rows_of_table"]
 
@@ -73,7 +73,7 @@ def rows_of_table(
             raise ConstraintViolationError("the data has a column twice", field=name)
         found[name.lower()] = position
         _check_kind(wanted[name.lower()], reader.schema.field(position).type)
-    stored = pa.schema([pa.field(f.name, arrow_type(f.type)) for f in schema.fields])
+    stored = pa.schema([pa.field(f.name, nullable_type(f.type)) for f in schema.fields])
     runner = RuleRunner(schema, target.rules, [wanted[name].name for name in found], lane, lanes)
     for batch in reader:
         columns = []
@@ -87,10 +87,8 @@ def _cast(values: pa.Array, column: Field) -> pa.Array:
     try:
         if types.is_dictionary(values.type):
             values = values.dictionary_decode()
-        values = values.cast(arrow_type(column.type), safe=True)
+        values = values.cast(nullable_type(column.type), safe=True)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        if column.type.is_nested:
-            check_required(values, replace(column, required=False))  # which names the member
         reason = str(error).splitlines()[0][:200]
         raise ConstraintViolationError(
             f"a value is not exactly one of the type {column.type}: {reason}", field=column.name

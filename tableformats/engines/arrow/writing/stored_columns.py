@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ....plugin.writing.write_target import WriteTarget
 from ....schema import Field, ListType, MapType, StructType, arrow_type
@@ -54,7 +57,7 @@ def _retyped(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """
     children = []
     if pa.types.is_struct(kind):
-        children = [_retyped(_whole_child(values, i), kind.field(i).type) for i in range(kind.num_fields)]
+        children = [_member(values, i, kind.field(i)) for i in range(kind.num_fields)]
     elif pa.types.is_list(kind):
         children = [_retyped(values.values, kind.value_type)]
     elif pa.types.is_map(kind):
@@ -65,6 +68,44 @@ def _retyped(values: pa.Array, kind: pa.DataType) -> pa.Array:
         return values if values.type.equals(kind) else values.cast(kind)
     width = {True: 1, False: 2}[pa.types.is_struct(kind)]
     return pa.Array.from_buffers(kind, len(values), values.buffers()[:width], -1, values.offset, children)
+
+
+def _member(values: pa.StructArray, number: int, wanted: pa.Field) -> pa.Array:
+    """A child of a struct. Where the struct is NULL, a child that is NOT NULL has some value: Arrow asks for one."""
+    child = _whole_child(values, number)
+    return _retyped(child if wanted.nullable else _without_nulls(child), wanted.type)
+
+
+def _without_nulls(values: pa.Array) -> pa.Array:
+    """The values, with any other value for NULL. The result is no slice."""
+    if not values.null_count:
+        return values
+    kind = values.type
+    if pa.types.is_struct(kind):
+        members = [_without_nulls(values.field(i)) for i in range(kind.num_fields)]
+        return pa.StructArray.from_arrays(members, fields=list(kind))
+    if pa.types.is_nested(kind):
+        some = pa.array([[]], kind)
+        return pa.concat_arrays([values, some]).take(_or_last(values))
+    return pc.fill_null(values, _zero(kind))
+
+
+def _or_last(values: pa.Array) -> pa.Array:
+    """The position of each value, and for NULL the position behind the last one."""
+    return pc.if_else(values.is_valid(), pa.array(np.arange(len(values))), pa.scalar(len(values), pa.int64()))
+
+
+def _zero(kind: pa.DataType) -> pa.Scalar:
+    """Some value of a type without members."""
+    if pa.types.is_decimal(kind):
+        return pa.scalar(decimal.Decimal(0), kind)
+    if pa.types.is_temporal(kind):
+        return pa.scalar(0, pa.int32() if pa.types.is_date32(kind) else pa.int64()).cast(kind)
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.scalar(bytes(kind.byte_width), kind)
+    if pa.types.is_boolean(kind):
+        return pa.scalar(False)
+    return pa.scalar("" if pa.types.is_string(kind) else b"" if pa.types.is_binary(kind) else 0, kind)
 
 
 def _whole_child(values: pa.StructArray, number: int) -> pa.Array:
