@@ -16,6 +16,7 @@ import click
 
 from ..errors import InvalidPredicateError
 from ..version import __version__
+from .alter import ALTER_COMMANDS
 from .catalogs import CATALOG_COMMANDS
 from .checks import CHECK_COMMANDS
 from .commands import COMMANDS
@@ -41,7 +42,7 @@ def cli() -> None:
     """Inspect Delta, Iceberg and other tables: which files a query reads, and why."""
 
 
-for _command in (*COMMANDS, *CHECK_COMMANDS, *UPKEEP_COMMANDS, *CATALOG_COMMANDS, demo):
+for _command in (*COMMANDS, *CHECK_COMMANDS, *UPKEEP_COMMANDS, *CATALOG_COMMANDS, *ALTER_COMMANDS, demo):
     cli.add_command(_command)
 
 

@@ -25,12 +25,20 @@ from ..schema.editing import (
 from ..schema.type_text import parse_type
 
 if TYPE_CHECKING:
+    from ..planning.handle import SnapshotHandle
     from ..plugin.writing.transaction import Commit
-    from .table import Snapshot, Table
+    from .transactions import Transaction
 
 __all__ = ["Alter"]
 
 _NOTHING = "Nothing was changed"
+
+
+class _DryRunError(Exception):
+    """Leaves a transaction that is not to be committed."""
+
+    def __init__(self, commit: Commit) -> None:
+        self.commit = commit
 
 
 class Alter:
@@ -47,11 +55,16 @@ class Alter:
 
     Parameters
     ----------
-    table : Table
+    begin : callable
+        :meth:`Table.transaction`.
+    location : str
+        Of the table.
     tries : int
         How often the commit is tried where other writers win the race for the next version.
     timeout : float
         Seconds after which no further try is begun.
+    dry_run : bool
+        Check the change, also against the rows, and commit nothing. The commit that is returned has 0 attempts.
 
     Examples
     --------
@@ -61,17 +74,25 @@ class Alter:
     'ADD COLUMNS'
     """
 
-    def __init__(self, table: Table, tries: int = 100, timeout: float = 120.0) -> None:
-        self._table = table
-        self._tries = tries
-        self._timeout = timeout
+    def __init__(
+        self,
+        begin: Callable[..., Transaction],
+        location: str,
+        tries: int = 100,
+        timeout: float = 120.0,
+        dry_run: bool = False,
+    ) -> None:
+        self._begin = begin
+        self._location = location
+        self._dry_run = dry_run
+        self._options: dict[str, Any] = {"tries": tries, "timeout": timeout}
 
-    def __call__(self, *, tries: int = 100, timeout: float = 120.0) -> Alter:
-        """The same with other limits: ``table.alter(tries=1).drop_columns("a")``."""
-        return Alter(self._table, tries, timeout)
+    def __call__(self, *, tries: int = 100, timeout: float = 120.0, dry_run: bool = False) -> Alter:
+        """The same with other options: ``table.alter(dry_run=True).drop_columns("a")``."""
+        return Alter(self._begin, self._location, tries, timeout, dry_run)
 
     def __repr__(self) -> str:
-        return f"<Alter of {self._table.location}>"
+        return f"<Alter of {self._location}>"
 
     # ---- columns ----------------------------------------------------------------------------------------------------
 
@@ -205,7 +226,7 @@ class Alter:
     def _set_required(self, name: str, required: bool) -> Commit:
         path = split_name(name)
 
-        def violation(snapshot: Snapshot) -> ex.Expression | None:
+        def violation(snapshot: SnapshotHandle) -> ex.Expression | None:
             if not required or find_column(snapshot.schema, path).required:
                 return None
             return _null_in(snapshot, path)
@@ -221,7 +242,7 @@ class Alter:
         self,
         verb: str,
         edit: Callable[[Schema], Schema],
-        violation: Callable[[Snapshot], ex.Expression | None] | None = None,
+        violation: Callable[[SnapshotHandle], ex.Expression | None] | None = None,
         **parameters: object,
     ) -> Commit:
         return self._change(verb, lambda schema: MetadataChange(schema=edit(schema)), violation, **parameters)
@@ -230,27 +251,40 @@ class Alter:
         self,
         verb: str,
         make: Callable[[Schema], MetadataChange],
-        violation: Callable[[Snapshot], ex.Expression | None] | None = None,
+        violation: Callable[[SnapshotHandle], ex.Expression | None] | None = None,
         **parameters: object,
     ) -> Commit:
         """Commit a change of the metadata. No row may fulfil the condition of ``violation``, also none of a winner."""
         isolation = None if violation is None else "serializable"
-        table, options = self._table, {"tries": self._tries, "timeout": self._timeout}
-        with table.transaction(isolation=isolation, **options) as transaction:  # type: ignore[arg-type]
-            snapshot = transaction.snapshot
-            assert snapshot is not None, "a table that is open has a version"
-            try:
-                metadata = make(snapshot.schema)
-                condition = None if violation is None else violation(snapshot)
-            except LookupError as error:
-                raise ConstraintViolationError(
-                    str(error.args[0]), path=table.location, field=_field_of(parameters), hint=_NOTHING
-                ) from None
-            transaction.alter(metadata, {"verb": verb, **parameters}, condition)
-            if condition is not None:
-                _refuse_rows(snapshot, condition, _field_of(parameters))
+        try:
+            with self._begin(isolation=isolation, **self._options) as transaction:
+                snapshot = transaction.snapshot
+                assert snapshot is not None, "a table that is open has a version"
+                try:
+                    metadata = make(snapshot.schema)
+                    condition = None if violation is None else violation(snapshot)
+                except LookupError as error:
+                    raise ConstraintViolationError(
+                        str(error.args[0]), path=self._location, field=_field_of(parameters), hint=_NOTHING
+                    ) from None
+                transaction.alter(metadata, {"verb": verb, **parameters}, condition)
+                if condition is not None:
+                    rows = snapshot.scan(condition, limit=1).to_arrow().to_pylist()
+                    self._refuse_rows(rows, _field_of(parameters))
+                if self._dry_run:
+                    raise _DryRunError(transaction.unchanged())
+        except _DryRunError as done:
+            return done.commit
         assert transaction.commit is not None, "the context was left without an error"
         return transaction.commit
+
+    def _refuse_rows(self, rows: list[dict[str, Any]], field: str | None) -> None:
+        """Refuse a change that a row of the table contradicts."""
+        for found in rows:
+            row = ", ".join(f"{name} = {shortened(str(value), 60)}" for name, value in list(found.items())[:8])
+            raise ConstraintViolationError(
+                f"a row of the table contradicts: {row}", path=self._location, field=field, hint=_NOTHING
+            )
 
 
 def _field_of(parameters: Mapping[str, object]) -> str | None:
@@ -261,17 +295,7 @@ def _field_of(parameters: Mapping[str, object]) -> str | None:
     return None
 
 
-def _refuse_rows(snapshot: Snapshot, condition: ex.Expression, field: str | None) -> None:
-    """Refuse a change that a row of the table contradicts."""
-    rows = snapshot.scan(condition, limit=1).to_arrow().to_pylist()
-    if rows:
-        row = ", ".join(f"{name} = {shortened(str(value), 60)}" for name, value in list(rows[0].items())[:8])
-        raise ConstraintViolationError(
-            f"a row of the table contradicts: {row}", path=snapshot.location, field=field, hint=_NOTHING
-        )
-
-
-def _null_in(snapshot: Snapshot, path: Sequence[str]) -> ex.Expression:
+def _null_in(snapshot: SnapshotHandle, path: Sequence[str]) -> ex.Expression:
     """The condition that a column is NULL although what it lies in is not."""
     found = snapshot.schema.resolve(path)
     if found is None:

@@ -425,7 +425,7 @@ class Table(Portable, ScanVerbs, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         """
         from .alter import Alter
 
-        return Alter(self)
+        return Alter(self.transaction, self.location)
 
     @property
     def inspect(self) -> Inspector:

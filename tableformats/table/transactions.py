@@ -151,10 +151,14 @@ class Transaction:
         return self.commit
 
     def _already_done(self) -> Commit:
+        self.commit = self.unchanged()
+        return self.commit
+
+    def unchanged(self) -> Commit:
+        """What the transaction gives if it commits nothing."""
         from ..plugin.writing.transaction import Commit
 
-        self.commit = Commit(self._format.version, self._format.operation_name(self._change), attempts=0)
-        return self.commit
+        return Commit(self._format.version, self._format.operation_name(self._change), attempts=0)
 
     def _discard(self) -> None:
         for written in self._written:
