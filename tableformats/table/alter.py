@@ -269,8 +269,7 @@ class Alter:
                     ) from None
                 transaction.alter(metadata, {"verb": verb, **parameters}, condition)
                 if condition is not None:
-                    rows = snapshot.scan(condition, limit=1).to_arrow().to_pylist()
-                    self._refuse_rows(rows, _field_of(parameters))
+                    self._refuse_rows(_first_row(snapshot, condition), _field_of(parameters))
                 if self._dry_run:
                     raise _DryRunError(transaction.unchanged())
         except _DryRunError as done:
@@ -278,13 +277,26 @@ class Alter:
         assert transaction.commit is not None, "the context was left without an error"
         return transaction.commit
 
-    def _refuse_rows(self, rows: list[dict[str, Any]], field: str | None) -> None:
+    def _refuse_rows(self, row: dict[str, Any] | None, field: str | None) -> None:
         """Refuse a change that a row of the table contradicts."""
-        for found in rows:
-            row = ", ".join(f"{name} = {shortened(str(value), 60)}" for name, value in list(found.items())[:8])
+        if row is not None:
+            text = ", ".join(f"{name} = {shortened(str(value), 60)}" for name, value in list(row.items())[:8])
             raise ConstraintViolationError(
-                f"a row of the table contradicts: {row}", path=self._location, field=field, hint=_NOTHING
+                f"a row of the table contradicts: {text}", path=self._location, field=field, hint=_NOTHING
             )
+
+
+def _first_row(snapshot: SnapshotHandle, condition: ex.Expression) -> dict[str, Any] | None:
+    """A row for which the condition is TRUE."""
+    from ..engines.arrow.reader import read_batches
+    from ..planning.planner import plan_scan
+    from ..planning.request import ScanRequest
+
+    for batch in read_batches(plan_scan(ScanRequest(snapshot, condition, snapshot.schema))):
+        if batch.num_rows:
+            found: dict[str, Any] = batch.slice(0, 1).to_pylist()[0]
+            return found
+    return None
 
 
 def _field_of(parameters: Mapping[str, object]) -> str | None:

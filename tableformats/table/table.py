@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ..plugin.format import FormatTable
     from ..plugin.snapshot import FormatSnapshot
     from ..schema import Schema
-    from .alter import Alter
     from .changes import Changes
     from .origin import CatalogOrigin
     from .scan import Scan
@@ -416,16 +415,6 @@ class Table(Portable, ScanVerbs, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         return Transaction(
             begun, snapshot, self.storage, options, isolation=isolation, application=application, properties=known
         )
-
-    @property
-    def alter(self) -> Alter:
-        """Changes of columns, properties and constraints: ``table.alter.add_columns({"note": "string"})``.
-
-        See :class:`tableformats.table.alter.Alter`.
-        """
-        from .alter import Alter
-
-        return Alter(self.transaction, self.location)
 
     @property
     def inspect(self) -> Inspector:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..io.storage import Storage
     from ..plugin.writing.transaction import Commit
+    from .alter import Alter
     from .transactions import Transaction
 
 __all__ = ["WriteVerbs"]
@@ -31,6 +32,16 @@ class WriteVerbs(ABC):
         timeout: float = 120.0,
     ) -> Transaction:
         """Several verbs, one commit."""
+
+    @property
+    def alter(self) -> Alter:
+        """Changes of columns, properties and constraints: ``table.alter.add_columns({"note": "string"})``.
+
+        See :class:`tableformats.table.alter.Alter`.
+        """
+        from .alter import Alter
+
+        return Alter(self.transaction, self.storage.root)
 
     def append(self, data: Any, **options: Any) -> Commit:
         """Add rows, in one commit.
