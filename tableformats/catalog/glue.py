@@ -142,16 +142,20 @@ class GlueCatalog(Catalog):
 
     def stage(self, identifier: Identifier, definition: Mapping[str, Any]) -> StagedTable:
         """See :meth:`Catalog.stage`: below the location of the database, or else in ``warehouse``."""
+        location = self._place(identifier, definition)
+        return StagedTable(location, None, store_options(location, self._properties))
+
+    def _place(self, identifier: Identifier, definition: Mapping[str, Any]) -> str:
         if definition.get("location"):
-            return StagedTable(str(definition["location"]).rstrip("/"))
+            return str(definition["location"]).rstrip("/")
         try:
             database = self._client.get_database(Name=identifier[0], **self._account)["Database"]
         except Exception as error:
             self._raise(error, identifier)
         if base := str(database.get("LocationUri") or "").rstrip("/"):
-            return StagedTable(f"{base}/{identifier[-1]}")
+            return f"{base}/{identifier[-1]}"
         if base := str(self._properties.get("warehouse") or "").rstrip("/"):
-            return StagedTable(f"{base}/{identifier[0]}.db/{identifier[-1]}")
+            return f"{base}/{identifier[0]}.db/{identifier[-1]}"
         raise UnsupportedFeatureError(
             f"catalog {self.name!r} does not say where new tables go",
             path=dotted(identifier),

@@ -185,7 +185,13 @@ class PyIcebergCatalog(Catalog):
 
     def stage(self, identifier: Identifier, definition: Mapping[str, Any]) -> StagedTable:
         """See :meth:`Catalog.stage`."""
-        return self._written(identifier, lambda: commits.stage(self.catalog, identifier, definition))
+        found, answer = self._written(identifier, lambda: commits.stage(self.catalog, identifier, definition))
+        vended = {
+            **_strings(answer.get("config")),
+            **_vended(answer.get("storage-credentials"), found.location),
+        }
+        options = store_options(found.location, {**self._configured(), **vended})
+        return replace(found, storage_options=options)
 
     def register(self, identifier: Identifier, location: str) -> PutOutcome:
         """See :meth:`Catalog.register`."""

@@ -161,8 +161,8 @@ def swap(catalog: Any, identifier: Identifier, old: str, new: str) -> PutOutcome
         return PutOutcome.WON
 
 
-def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -> StagedTable:
-    """See :meth:`tableformats.io.catalog_commits.CatalogWriter.stage`."""
+def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -> tuple[StagedTable, Mapping[str, Any]]:
+    """See :meth:`tableformats.io.catalog_commits.CatalogWriter.stage`. Also gives the answer of a REST catalog."""
     if is_rest(catalog):
         answer = _post(catalog, "create_table", identifier, {**definition, "stage-create": True})
         if answer is not None and answer.status_code == _MISSING:
@@ -171,15 +171,16 @@ def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -
             raise NoSuchNamespaceError()
         if answer is None or answer.status_code != 200:
             raise _refusal(answer, catalog, identifier) if answer is not None else ConnectionError()
-        metadata = answer.json()["metadata"]
-        return StagedTable(str(metadata["location"]), str(metadata["table-uuid"]))
+        found = answer.json()
+        metadata = found["metadata"]
+        return StagedTable(str(metadata["location"]), str(metadata["table-uuid"])), found
     namespace = ".".join(identifier[:-1])
     if not catalog.namespace_exists(identifier[:-1]):
         from pyiceberg.exceptions import NoSuchNamespaceError
 
         raise NoSuchNamespaceError(namespace)
     try:
-        return StagedTable(catalog._resolve_table_location(definition.get("location"), namespace, identifier[-1]))
+        return StagedTable(catalog._resolve_table_location(definition.get("location"), namespace, identifier[-1])), {}
     except ValueError:
         raise UnsupportedFeatureError(
             f"catalog {catalog.name!r} does not say where new tables go",

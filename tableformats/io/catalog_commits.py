@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .stores.base import PutOutcome
@@ -53,10 +53,21 @@ class CatalogCommits:
 
 @dataclass(frozen=True)
 class StagedTable:
-    """A table that is to be created: where its files go, and the id that the catalog gave it (None: it gives none)."""
+    """A table that is to be created.
+
+    Attributes
+    ----------
+    location : str
+        Where its files go.
+    table_id : str or None
+        The id that the catalog gave it. None: it gives none.
+    storage_options : mapping
+        What opens the store.
+    """
 
     location: str
     table_id: str | None = None
+    storage_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 class CatalogWriter(ABC):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..cache.metadata_cache import MetadataCache
 from ..errors import SnapshotNotFoundError, UnsupportedFeatureError
-from ..io.catalog_commits import CatalogCommits, CatalogWriter
+from ..io.catalog_commits import CatalogCommits, CatalogWriter, StagedTable
 from ..io.storage import Storage
 from ..runtime.boundary import guarded_methods
 from .changes import FormatChanges
@@ -42,6 +42,8 @@ class OpenOptions:
         Asks the table's catalog which commits count. None: the files say it, as those of most tables do.
     catalog_writer : CatalogWriter, optional
         Commits to the table through its catalog. None: it is opened by its location.
+    staged : StagedTable, optional
+        Where the catalog wants a new table to be.
     """
 
     relocate: bool | Mapping[str, str] | None = None
@@ -49,6 +51,7 @@ class OpenOptions:
     format_options: Mapping[str, object] = field(default_factory=dict)
     catalog_commits: Callable[[], CatalogCommits] | None = None
     catalog_writer: CatalogWriter | None = None
+    staged: StagedTable | None = None
 
 
 @dataclass(frozen=True)
@@ -263,6 +266,18 @@ class TableFormat(ABC):
             The request contradicts itself, such as a partition column that is no column.
         """
         raise _only_read(self.name, storage.root, "create")
+
+    def definition(self, request: CreateRequest) -> Mapping[str, object]:
+        """The table of a request as a catalog is told it, before it says where the table goes.
+
+        In the JSON of the REST catalog of Iceberg, ``CreateTableRequest``. A format whose tables catalogs do not create
+        does not override this. Raises as :meth:`create`.
+        """
+        raise UnsupportedFeatureError(
+            f"{self.name} tables are not created in catalogs",
+            field="catalog",
+            hint="Nothing was written; create the table at a location, and register it in the catalog",
+        )
 
 
 def _only_read(name: str, path: str, field: str) -> UnsupportedFeatureError:

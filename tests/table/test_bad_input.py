@@ -339,6 +339,7 @@ NOTHING_WRONG = {
     "plugin.FormatTransaction.application_version": "tests/write",
     "plugin.FormatTransaction.stage_metadata": "tests/write",
     "plugin.TableFormat.create": "tests/write",
+    "plugin.TableFormat.definition": "tests/iceberg/commits",
     "plugin.stored_leaves": "any target",
     "plugin.FormatTable.checkpoint": "tests/delta",
     "plugin.column_default": "tests/write/test_row_rules.py",

@@ -5,16 +5,18 @@ The rest of the plugin is imported only when a table is opened.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import OpenOptions, TableFormat
 
 from .metadata.locate import is_metadata_name
 
 if TYPE_CHECKING:
-    from tableformats.plugin import Storage
+    from tableformats.plugin import CreateRequest, Storage
 
     from .table import IcebergTable
+    from .write.commit.transaction import IcebergTransaction
 
 __all__ = ["IcebergFormat"]
 
@@ -35,3 +37,18 @@ class IcebergFormat(TableFormat):
         from .table import IcebergTable
 
         return IcebergTable.at(storage, options)
+
+    def create(self, storage: Storage, options: OpenOptions, request: CreateRequest) -> IcebergTransaction:
+        """See :meth:`tableformats.plugin.TableFormat.create`.
+
+        The table is at the root of ``storage``; with ``options.staged``, which is what a catalog says, at its location.
+        """
+        from .write.commit.creation import begin_creation
+
+        return begin_creation(storage, options, request)
+
+    def definition(self, request: CreateRequest) -> Mapping[str, Any]:
+        """See :meth:`tableformats.plugin.TableFormat.definition`: a ``CreateTableRequest`` of the REST catalog."""
+        from .write.commit.creation import definition_of
+
+        return definition_of(request)

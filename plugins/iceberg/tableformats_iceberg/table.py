@@ -118,12 +118,15 @@ class IcebergTable(FormatTable):
 
     def begin(self, branch: str | None = None) -> IcebergTransaction:
         """See :meth:`tableformats.plugin.FormatTable.begin`. Each transaction begins at the newest metadata file."""
+        from .write.commit.staged_metadata import StagedMetadata
         from .write.commit.transaction import IcebergTransaction
 
         def committed() -> None:
             self._is_stale = True
 
-        return IcebergTransaction(self._files, self.swap, branch, committed)
+        swap = self.swap
+        newest = swap.newest()
+        return IcebergTransaction(self._files, swap, StagedMetadata(newest, newest), branch, committed)
 
     def _open(self, snapshot: Snapshot | None, schema: Schema) -> IcebergSnapshot:
         return IcebergSnapshot(self._files, self._metadata, snapshot, schema)

@@ -7,15 +7,17 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tableformats.plugin import ConstraintViolationError, Schema, UnsupportedFeatureError
+from tableformats.plugin import ConstraintViolationError, CreateRequest, Schema, UnsupportedFeatureError
 
 from ..files.strict_json import Node
 from ..metadata.schema import NAME_MAPPING_PROPERTY, parse_schema
 from .metadata_updates import NEWEST_VERSION
+from .normal_metadata import MAIN, normalized
+from .partition_change import changed_spec
 from .partition_texts import check_redundant, parse_partition_text, partition_json, sort_json
 from .schema_json import fresh_schema, name_mapping
 
-__all__ = ["VERSION_PROPERTY", "create_updates", "version_of"]
+__all__ = ["VERSION_PROPERTY", "create_updates", "replace_updates", "version_of"]
 
 VERSION_PROPERTY = "format-version"
 """The property by which Iceberg's writers choose the version of a new table. It is not stored."""
@@ -32,6 +34,7 @@ def create_updates(
     properties: Mapping[str, str] | None = None,
     *,
     with_name_mapping: bool = False,
+    table_id: str | None = None,
 ) -> list[Json]:
     """The updates that make a table out of nothing.
 
@@ -48,6 +51,8 @@ def create_updates(
     with_name_mapping : bool
         Whether the property ``schema.name-mapping.default`` is set from the schema, so that files without field ids can
         be added later.
+    table_id : str, optional
+        The uuid, where a catalog gave one.
 
     Raises
     ------
@@ -66,7 +71,7 @@ def create_updates(
     check_redundant(fields)
     order = [sort_json(text, own) for text in sort_by]
     updates: list[Json] = [
-        {"action": "assign-uuid", "uuid": str(uuid.uuid4())},
+        {"action": "assign-uuid", "uuid": table_id or str(uuid.uuid4())},
         {"action": "upgrade-format-version", "format-version": version},
         {"action": "add-schema", "schema": fresh},
         {"action": "set-current-schema", "schema-id": -1},
@@ -79,6 +84,59 @@ def create_updates(
     if given:
         updates.append({"action": "set-properties", "updates": given})
     return updates
+
+
+def replace_updates(
+    metadata: Mapping[str, Any], request: CreateRequest, path: str = ""
+) -> tuple[list[Json], list[Json]]:
+    """The requirements and updates that give a table that is there another definition, and no rows.
+
+    Its snapshots stay, so that older versions can be read. The ids of its columns are all new, because a column of the
+    same name may have another type. Its location and properties stay, as far as the request does not set them.
+
+    Raises as :func:`create_updates`.
+    """
+    base = normalized(metadata)
+    given = dict(request.properties)
+    version = version_of(given.pop(VERSION_PROPERTY, str(base["format-version"])))
+    fresh = fresh_schema(request.schema, base["last-column-id"] + 1)
+    fresh["schema-id"] = max(s["schema-id"] for s in base["schemas"]) + 1
+    own = parse_schema(Node(fresh, path))
+    fields = changed_spec({**base, "format-version": version}, own, request.partition_by)["fields"]
+    order = [sort_json(text, own) for text in request.sort_by]
+    main = base["refs"].get(MAIN)
+    requirements: list[Json] = [
+        {"type": "assert-ref-snapshot-id", "ref": MAIN, "snapshot-id": None if main is None else main["snapshot-id"]},
+        {"type": "assert-last-assigned-field-id", "last-assigned-field-id": base["last-column-id"]},
+        {"type": "assert-last-assigned-partition-id", "last-assigned-partition-id": base["last-partition-id"]},
+    ]
+    if "table-uuid" in base:
+        requirements.append({"type": "assert-table-uuid", "uuid": base["table-uuid"]})
+    updates: list[Json] = [{"action": "upgrade-format-version", "format-version": version}]
+    if NAME_MAPPING_PROPERTY in base["properties"]:
+        updates.append({"action": "remove-properties", "removals": [NAME_MAPPING_PROPERTY]})
+    updates += [
+        {"action": "add-schema", "schema": fresh},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": {"fields": _following(fields, base["last-partition-id"], version)}},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": {"order-id": 1 if order else 0, "fields": order}},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "remove-snapshot-ref", "ref-name": MAIN},
+    ]
+    if given:
+        updates.append({"action": "set-properties", "updates": given})
+    return requirements, updates
+
+
+def _following(fields: list[Json], last: int, version: int) -> list[Json]:
+    found = []
+    for index, field in enumerate(fields):
+        if "field-id" not in field:
+            last += 1
+            field = {**field, "field-id": 1000 + index if version == 1 else last}
+        found.append(field)
+    return found
 
 
 def _numbered(fields: list[Json]) -> list[Json]:

@@ -43,9 +43,12 @@ Json = dict[str, Any]
 NextId = Callable[[], int]
 
 
-def fresh_schema(schema: Schema) -> Json:
-    """The JSON of a schema whose ids are assigned anew, from 1 on: those of a struct before those within its fields."""
-    ids = iter(range(1, 2**31))
+def fresh_schema(schema: Schema, first: int = 1) -> Json:
+    """The JSON of a schema whose ids are assigned anew, from ``first`` on.
+
+    The ids of a struct's fields come before those within the fields.
+    """
+    ids = iter(range(first, 2**31))
     return {"type": "struct", "schema-id": 0, "fields": _fields_json(schema.fields, lambda: next(ids))}
 
 

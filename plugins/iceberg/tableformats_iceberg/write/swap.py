@@ -29,7 +29,7 @@ from tableformats.plugin import (
     put_exclusively,
 )
 
-from ..metadata.locate import HINT, locate
+from ..metadata.locate import HINT, is_metadata_name, locate
 from ..metadata.table_metadata import TableMetadata, metadata_json, metadata_of
 from .metadata_updates import apply_updates
 from .requirements import failed_requirement
@@ -217,6 +217,8 @@ class DirectorySwap(MetadataSwap):
     def commit(self, base: CurrentMetadata | None, requirements: Updates, updates: Updates) -> PutOutcome:
         """See :meth:`MetadataSwap.commit`."""
         if failed_requirement(None if base is None else base.json, requirements) is not None:
+            return PutOutcome.LOST
+        if base is None and any(is_metadata_name(f.name) for f in self._storage.list(self._storage.join("metadata"))):
             return PutOutcome.LOST
         previous = None if base is None else base.stored_path
         found = apply_updates(None if base is None else base.json, updates, now_ms=now_ms(), previous_file=previous)

@@ -15,18 +15,22 @@ from tableformats.plugin import (
     CommittedChange,
     ConflictCheck,
     FormatTransaction,
+    MetadataChange,
     PutOutcome,
     SnapshotNotFoundError,
     TableChange,
+    TableNotFoundError,
     UnsupportedFeatureError,
 )
 
 from ...files.table_files import TableFiles
 from ...metadata.table_metadata import TableMetadata
 from ...snapshot import IcebergSnapshot
+from ..normal_metadata import normalized
 from ..swap import CurrentMetadata, MetadataSwap
 from .isolation import checks_of
 from .snapshot_producer import Base, SnapshotProducer, operation_of
+from .staged_metadata import StagedMetadata, staged
 from .target import check_writable, target_of
 from .winners import committed_since, id_of, snapshots_between
 
@@ -45,6 +49,8 @@ class IcebergTransaction(FormatTransaction):
     files : TableFiles
     swap : MetadataSwap
         Commits to the table's directory or its catalog.
+    staged : StagedMetadata
+        What the commit is made upon.
     branch : str, optional
         None: the main branch.
     committed : callable, optional
@@ -58,12 +64,13 @@ class IcebergTransaction(FormatTransaction):
         A property has an unknown value, or a catalog decides that the table was not opened through.
     """
 
-    snapshot: IcebergSnapshot
+    snapshot: IcebergSnapshot | None
 
     def __init__(
         self,
         files: TableFiles,
         swap: MetadataSwap,
+        staged: StagedMetadata,
         branch: str | None = None,
         committed: Callable[[], None] | None = None,
     ) -> None:
@@ -73,12 +80,12 @@ class IcebergTransaction(FormatTransaction):
         self._change: TableChange | None = None
         self._next: CurrentMetadata | None = None
         self._swap = swap
-        self._move_to(swap.newest())
+        self._move_to(staged)
         self._producer = SnapshotProducer(self._base, self.target, self._sort_order_id())
 
     @property
     def _base(self) -> Base:
-        return Base(self._state.json, self.snapshot)
+        return Base(self._state.json, self._parent)
 
     def _sort_order_id(self) -> int:
         return int(self._state.json.get("default-sort-order-id", 0)) if self.target.sort_by else 0
@@ -86,13 +93,24 @@ class IcebergTransaction(FormatTransaction):
     # ---- the interface ----------------------------------------------------------------------------------------------
 
     def operation_name(self, change: TableChange) -> str:
-        """The ``operation`` of the snapshot."""
-        return operation_of(change)
+        """The ``operation`` of the snapshot; without one, what was asked for."""
+        return operation_of(change) if _makes_snapshot(change) else change.operation
+
+    def stage_metadata(self, change: MetadataChange) -> None:
+        """See :meth:`tableformats.plugin.FormatTransaction.stage_metadata`."""
+        current = self._staged.current
+        if current is None or self._staged.change is not None:
+            if change == self._staged.change:
+                return
+            raise UnsupportedFeatureError("one commit changes metadata once", field="metadata")
+        self._move_to(staged(current, change, self._files.storage))
+        self._producer = SnapshotProducer(self._base, self.target, self._sort_order_id())
 
     def check(self, change: TableChange) -> None:
         """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`.target.check_writable`."""
         metadata = self._state.parsed
-        check_writable(metadata, self._state.json)
+        if _makes_snapshot(change) or change.metadata is None:
+            check_writable(metadata, self._state.json)
         if change.changed_rows is not None:
             raise UnsupportedFeatureError("Iceberg has no files of changed rows", field="changed_rows")
         if self._files.storage.root == self._files.directory != self._files.locate(metadata.location):
@@ -110,7 +128,7 @@ class IcebergTransaction(FormatTransaction):
 
     def application_version(self, name: str) -> int | None:
         """See :meth:`tableformats.plugin.FormatTransaction.application_version`: from the snapshots' summaries."""
-        for ancestor in self._state.parsed.ancestors(id_of(self.snapshot)):
+        for ancestor in self._state.parsed.ancestors(id_of(self._parent)):
             number = ancestor.summary.get(_APPLICATION + name, "")
             if number.lstrip("-").isdigit():
                 return int(number)
@@ -120,46 +138,61 @@ class IcebergTransaction(FormatTransaction):
         """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""
         self._change = change
         if change.metadata is not None:
-            raise UnsupportedFeatureError("the metadata is not changed together with rows yet", field="metadata")
-        snapshot = self._producer.produce(self._base, change, _summary_properties(change))
-        requirements: list[dict[str, Any]] = [
-            {"type": "assert-ref-snapshot-id", "ref": self._branch, "snapshot-id": id_of(self.snapshot)}
-        ]
-        if "table-uuid" in self._state.json:
-            requirements.append({"type": "assert-table-uuid", "uuid": self._state.json["table-uuid"]})
-        updates = [{"action": "add-snapshot", "snapshot": snapshot}, self._reference(snapshot["snapshot-id"])]
-        outcome = self._swap.commit(self._state, requirements, updates)
+            self.stage_metadata(change.metadata)
+        requirements, updates = list(self._staged.requirements), list(self._staged.updates)
+        snapshot: dict[str, Any] | None = None
+        if _makes_snapshot(change):
+            snapshot = self._producer.produce(self._base, change, _summary_properties(change))
+            requirements += self._required()
+            updates += [{"action": "add-snapshot", "snapshot": snapshot}, self._reference(snapshot["snapshot-id"])]
+        outcome = self._swap.commit(self._staged.current, requirements, updates)
         if outcome is PutOutcome.WON:
-            self.version = snapshot["snapshot-id"]
+            self.version = self._parent.version if snapshot is None else snapshot["snapshot-id"]
             if self._tell is not None:
                 self._tell()
-        elif outcome is PutOutcome.LOST:
+        elif outcome is PutOutcome.LOST and snapshot is not None:
             # Nothing names the list of a try that certainly lost. A list that stays is no damage.
             with contextlib.suppress(OSError):
                 self._files.storage.delete(self._files.locate(snapshot["manifest-list"]))
         return outcome
 
+    def _required(self) -> list[dict[str, Any]]:
+        """What a new snapshot depends on: that the branch is where it was."""
+        if self._staged.current is None:
+            return []
+        refs = normalized(self._staged.current.json)["refs"]
+        head = refs[self._branch]["snapshot-id"] if self._branch in refs else None
+        found: list[dict[str, Any]] = [{"type": "assert-ref-snapshot-id", "ref": self._branch, "snapshot-id": head}]
+        if "table-uuid" in self._state.json:
+            found.append({"type": "assert-table-uuid", "uuid": self._state.json["table-uuid"]})
+        return found
+
     def winners(self) -> Iterator[CommittedChange]:
         """See :meth:`tableformats.plugin.FormatTransaction.winners`."""
         self._next = self._newer()
-        newest = self._head(self._next.parsed)
         assert self._change is not None
-        return committed_since(self.snapshot, newest, self._change)
+        if not _makes_snapshot(self._change):
+            return iter(())
+        newest = self._head(self._next.parsed)
+        return committed_since(self._parent, newest, self._change)
 
     def rebase(self, change: TableChange) -> TableChange:
         """See :meth:`tableformats.plugin.FormatTransaction.rebase`."""
-        state, self._next = self._next or self._newer(), None
-        newest = self._head(state.parsed)
-        snapshots_between(state.parsed, id_of(self.snapshot), id_of(newest))
-        self._check_required(state.parsed)
-        spec = self._state.parsed.specs[self.target.spec_id]
-        if state.parsed.specs.get(self.target.spec_id) != spec:
-            raise CommitConflictError(
-                f"another writer removed the partition spec {spec.id}, which the new files have",
-                path=state.parsed.path,
-            )
+        newest, self._next = self._next or self._newer(), None
+        moved = self._staged.upon(newest, self._files.storage)
+        state = moved.state
+        if _makes_snapshot(change):
+            head = self._head(newest.parsed)
+            snapshots_between(newest.parsed, id_of(self._parent), id_of(head))
+            self._check_required(state.parsed)
+            spec = self._state.parsed.specs[self.target.spec_id]
+            if state.parsed.specs.get(self.target.spec_id) != spec:
+                raise CommitConflictError(
+                    f"another writer removed the partition spec {spec.id}, which the new files have",
+                    path=state.parsed.path,
+                )
         target = self.target
-        self._move_to(state)
+        self._move_to(moved)
         self.target = target  # the files are written
         self.check(change)
         return change
@@ -170,17 +203,22 @@ class IcebergTransaction(FormatTransaction):
 
     # ---- states -----------------------------------------------------------------------------------------------------
 
-    def _move_to(self, state: CurrentMetadata) -> None:
-        self._state = state
+    def _move_to(self, staged: StagedMetadata) -> None:
+        self._staged = staged
+        self._state = state = staged.state
         self._files.follow(state.parsed.location)
-        self.snapshot = self._head(state.parsed)
-        self.version = self.snapshot.version
+        self._parent = self._head(state.parsed)
+        self.snapshot = None if staged.current is None else self._parent
+        self.version = self._parent.version
         self.target = target_of(state.parsed, state.json, self._files.locate(state.parsed.location))
 
     def _newer(self) -> CurrentMetadata:
-        state = self._swap.newest()
+        try:
+            state = self._swap.newest()
+        except TableNotFoundError:
+            raise CommitConflictError("another writer removed the table", path=self._state.parsed.path) from None
         own, found = self._state.json.get("table-uuid"), state.json.get("table-uuid")
-        if own is not None and own != found:
+        if self._staged.current is not None and own is not None and own != found:
             raise CommitConflictError("another table is at the location now", path=state.parsed.path)
         return state
 
@@ -208,6 +246,12 @@ class IcebergTransaction(FormatTransaction):
                 raise CommitConflictError(
                     f"another writer made the column {f.name!r} one that has no NULLs", path=newest.path
                 )
+
+
+def _makes_snapshot(change: TableChange) -> bool:
+    """Whether a change adds or removes files, or is one of rows that happens to be of none."""
+    has_files = any(t is not None and t.num_rows for t in (change.added, change.removed))
+    return has_files or change.metadata is None
 
 
 def _summary_properties(change: TableChange) -> dict[str, str]:
