@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow as pa
+    import pyarrow.dataset
     import pyspark.sql
 
     from ..inspect.diagnose import Diagnosis
@@ -131,16 +132,41 @@ class Scan(ScanRequest):
         required("pandas", "to_pandas", "'tableformats[pandas]'")
         return self.to_arrow().to_pandas(**options)
 
-    def to_polars(self) -> polars.DataFrame:
-        """The rows as a polars DataFrame (needs polars)."""
-        frame: polars.DataFrame = required("polars", "to_polars", "'tableformats[polars]'").from_arrow(self.to_arrow())
-        return frame
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as an Arrow stream, for libraries that take any object with one."""
+        return self.to_arrow_batch_reader().__arrow_c_stream__(requested_schema)
+
+    def to_arrow_dataset(self) -> pyarrow.dataset.Dataset:
+        """The rows as a pyarrow Dataset, which reads them when it is asked: filters and columns of DuckDB, polars and
+        others prune files and row groups.
+
+        Raises UnsupportedFeatureError if the scan has a limit.
+        """
+        from ..engines.arrow.dataset import ScanDataset
+
+        return ScanDataset(self)
+
+    def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
+        """The rows as a polars DataFrame (needs polars).
+
+        Parameters
+        ----------
+        lazy : bool
+            A LazyFrame instead. It reads when it is collected, what its query needs; not with a limit.
+        """
+        polars = required("polars", "to_polars", "'tableformats[polars]'")
+        if lazy:
+            return polars.scan_pyarrow_dataset(self.to_arrow_dataset())  # type: ignore[no-any-return]
+        return polars.from_arrow(self.to_arrow())  # type: ignore[no-any-return]
 
     def to_duckdb(self, name: str, connection: Any = None) -> Any:
-        """Register the rows as table ``name`` of a DuckDB connection (a new one if None) and return it."""
+        """Register the rows as table ``name`` of a DuckDB connection (a new one if None) and return it.
+
+        Queries of the table read what they need, each anew. The rows of a scan with a limit are read now, once.
+        """
         duckdb = required("duckdb", "to_duckdb", "'tableformats[duckdb]'")
         connection = connection if connection is not None else duckdb.connect()
-        connection.register(name, self.to_arrow())
+        connection.register(name, self.to_arrow_dataset() if self.limit is None else self.to_arrow())
         return connection
 
     def to_spark(

@@ -54,6 +54,8 @@ class ScanVerbs(ABC):
         """The rows as a pandas DataFrame (needs pandas)."""
         return self.scan(filter, **selection).to_pandas()
 
-    def to_polars(self, filter: Any = None, **selection: Any) -> polars.DataFrame:
-        """The rows as a polars DataFrame (needs polars)."""
-        return self.scan(filter, **selection).to_polars()
+    def to_polars(
+        self, filter: Any = None, *, lazy: bool = False, **selection: Any
+    ) -> polars.DataFrame | polars.LazyFrame:
+        """The rows as a polars DataFrame (needs polars); with ``lazy`` a LazyFrame, see :meth:`Scan.to_polars`."""
+        return self.scan(filter, **selection).to_polars(lazy)

@@ -263,7 +263,7 @@ def test_rows_are_handed_to_other_libraries(monkeypatch: pytest.MonkeyPatch) -> 
     connection = SimpleNamespace(register=registered.__setitem__)
     monkeypatch.setitem(sys.modules, "polars", SimpleNamespace(from_arrow=lambda table: ("frame", table)))
     monkeypatch.setitem(sys.modules, "duckdb", SimpleNamespace(connect=lambda: connection))
-    assert scan.to_polars() == ("frame", rows)
+    assert scan.to_polars() == ("frame", rows), "a scan with a limit is read at once"
     assert scan.to_duckdb("t") is connection and registered == {"t": rows}
     other = SimpleNamespace(register=registered.__setitem__)
     assert scan.to_duckdb("u", other) is other and registered == {"t": rows, "u": rows}

@@ -1,6 +1,7 @@
 """Parse filters: :func:`parse_filter` makes a predicate tree from any form in which users write a filter.
 
-``sql.py`` reads Spark SQL, ``tuples.py`` lists of tuples, and ``pyiceberg.py`` PyIceberg's expressions. Of SQL,
+``sql.py`` reads Spark SQL, ``tuples.py`` lists of tuples, ``pyiceberg.py`` PyIceberg's expressions, and ``arrow.py``
+pyarrow's. Of SQL,
 ``lexing.py`` makes tokens, and ``cursor.py`` walks over them; ``constants.py``, ``functions.py`` and ``predicates.py``
 build constants, calls and conditions, and ``spark_functions.py`` lists what no filter calls. The trees name columns;
 they are bound to a schema later.
@@ -10,13 +11,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import InvalidPredicateError, UnsupportedFeatureError
+from ...errors import InvalidPredicateError
 from ..columns import Column
 from ..tree import Expression
 
 __all__ = ["parse_filter"]
 
-_FORMS = "Give a SQL string, tf.col('a') > 1, tuples such as [('a', '>', 1)], or a PyIceberg expression."
+_FORMS = "Give a SQL string, tf.col('a') > 1, tuples such as [('a', '>', 1)], or an expression of PyIceberg or pyarrow."
 
 
 def parse_filter(filter: Any, ansi: bool = True) -> Expression | None:
@@ -25,8 +26,8 @@ def parse_filter(filter: Any, ansi: bool = True) -> Expression | None:
     Parameters
     ----------
     filter : object
-        A SQL string in Spark's dialect, an :class:`Expression`, tuples in disjunctive normal form, a PyIceberg
-        expression, or None.
+        A SQL string in Spark's dialect, an :class:`Expression`, tuples in disjunctive normal form, an
+        expression of PyIceberg or pyarrow, or None.
     ansi : bool
         Whether a cast of a SQL string that cannot be done is an error, as in Spark with ``spark.sql.ansi.enabled``.
         False: it is NULL.
@@ -58,5 +59,7 @@ def parse_filter(filter: Any, ansi: bool = True) -> Expression | None:
 
         return parse_pyiceberg(filter)
     if library == "pyarrow":
-        raise UnsupportedFeatureError("filters of pyarrow are not read yet", field="pyarrow filter", hint=_FORMS)
+        from .arrow import parse_pyarrow
+
+        return parse_pyarrow(filter)
     raise InvalidPredicateError(f"{filter!r} of type {type(filter).__name__} is no filter", hint=_FORMS)

@@ -1,0 +1,137 @@
+"""Scans as datasets of pyarrow: the rows are those of the same data in memory, and filters and columns prune."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tableformats as tf
+from tableformats.engines.arrow import dataset as datasets
+from tableformats.engines.arrow.dataset import ScanDataset
+from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
+from tests.expressions.test_pyarrow_filters import ROWS, expressions
+
+deltalake = pytest.importorskip("deltalake")
+DATA = ROWS.drop_columns(["st"]).append_column("id", pa.array(range(len(ROWS))))
+
+
+@pytest.fixture(scope="module")
+def scan(tmp_path_factory: pytest.TempPathFactory) -> tf.Scan:
+    """Six files in partitions of ``b``, the rows of each in their order."""
+    root = str(tmp_path_factory.mktemp("dataset"))
+    for i in range(0, len(DATA), 30):
+        deltalake.write_deltalake(root, DATA.slice(i, 30), mode="append", partition_by=["b"])
+    return tf.open_table(root).scan()
+
+
+def in_order(rows: pa.Table) -> str:
+    return repr(sorted(rows.to_pylist(), key=lambda row: row["id"]))
+
+
+@settings(max_examples=60, deadline=None)
+@given(expressions(), st.lists(st.sampled_from(["n", "x", "s", "b"]), unique=True))
+def test_rows_are_those_of_the_same_data_in_memory(scan: tf.Scan, filter: pc.Expression, columns: list[str]) -> None:
+    names = ["id", *columns]
+    expected = ds.dataset(DATA).to_table(columns=names, filter=filter)
+    found = scan.to_arrow_dataset().to_table(columns=names, filter=filter)
+    assert found.column_names == names
+    assert in_order(found) == in_order(expected)
+    assert scan.to_arrow_dataset().count_rows(filter) == len(expected)
+
+
+def test_filters_that_cannot_be_translated_are_arrows_alone(scan: tf.Scan) -> None:
+    dataset = scan.to_arrow_dataset()
+    filter = pc.field("id") * 2 > 100
+    assert in_order(dataset.to_table(filter=filter, columns=["id"])) == in_order(
+        ds.dataset(DATA).to_table(filter=filter, columns=["id"])
+    )
+    assert dataset.count_rows(filter) == 9
+    assert dataset.to_table({"twice": pc.field("id") * 2}, filter)["twice"].to_pylist() != []
+    with pytest.raises(UnsupportedFeatureError, match="multiply"):
+        dataset.filter(filter)
+
+
+@pytest.mark.parametrize("zero", [pa.array([0]), pa.array([0.0])], ids=["integer", "float"])
+def test_is_in_of_arrow_tells_zeros_apart(scan: tf.Scan, zero: pa.Array) -> None:
+    filter = pc.is_in(pc.field("x"), zero)
+    expected = ds.dataset(DATA).to_table(filter=filter, columns=["id"])
+    assert in_order(scan.to_arrow_dataset().to_table(filter=filter, columns=["id"])) == in_order(expected)
+    assert scan.to_arrow_dataset().count_rows(filter) == len(expected)
+
+
+def test_the_filter_of_the_scan_stays(scan: tf.Scan) -> None:
+    dataset = scan.where("id < 10").to_arrow_dataset()
+    assert dataset.count_rows() == 10
+    assert dataset.filter(pc.field("id") > 7).count_rows() == dataset.count_rows(pc.field("id") > 7) == 2
+    assert sorted(dataset.head(100, columns=["id"])["id"].to_pylist()) == list(range(10))
+    assert in_order(pickle.loads(pickle.dumps(dataset)).to_table()) == in_order(dataset.to_table())
+
+
+def test_columns_that_are_not_there(scan: tf.Scan) -> None:
+    dataset = scan.select("id").to_arrow_dataset()
+    with pytest.raises(pa.ArrowInvalid, match="No match for FieldRef"):
+        dataset.to_table(filter=pc.field("x") > 1)
+    with pytest.raises(InvalidPredicateError, match="'x'"):
+        dataset.filter(pc.field("x") > 1)
+
+
+def test_what_goes_past_the_scanner_is_an_error_and_no_answer(scan: tf.Scan) -> None:
+    dataset = scan.to_arrow_dataset()
+    with pytest.raises(OSError, match="ask its scanner"):
+        ds.Scanner.from_dataset(dataset).to_table()
+    with pytest.raises(OSError, match="ask its scanner"):
+        dataset.sort_by("id").to_table()
+    with pytest.raises(UnsupportedFeatureError, match="fragments"):
+        dataset.get_fragments()
+    with pytest.raises(UnsupportedFeatureError, match="limit"):
+        scan.snapshot.scan(limit=3).to_arrow_dataset()
+
+
+@pytest.fixture
+def planned(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], int]]:
+    """The columns and files of each read."""
+    found: list[tuple[list[str], int]] = []
+    read = datasets.read_batches
+
+    def noted(plan: Any) -> Any:
+        found.append((plan.schema.names, len(plan)))
+        return read(plan)
+
+    monkeypatch.setattr(datasets, "read_batches", noted)
+    return found
+
+
+def test_duckdb_prunes(scan: tf.Scan, planned: list[tuple[list[str], int]]) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    connection = scan.to_duckdb("t", duckdb.connect())
+    assert connection.sql("SELECT count(*), sum(id) FROM t WHERE id >= 58 AND b").fetchall() == [(1, 58)]
+    names, files = planned.pop()
+    assert files < 6 and set(names) == {"id", "b"}
+    assert connection.sql("SELECT count(*) FROM t").fetchall() == [(60,)], "a second query reads anew"
+    assert scan.snapshot.scan(limit=2).to_duckdb("u").sql("SELECT count(*) FROM u").fetchall() == [(2,)]
+
+
+def test_lazy_polars_prunes(scan: tf.Scan, planned: list[tuple[list[str], int]]) -> None:
+    pl = pytest.importorskip("polars")
+    frame = scan.to_polars(lazy=True)
+    assert isinstance(frame, pl.LazyFrame) and not planned
+    assert frame.filter(pl.col("id") >= 58).select("id").collect()["id"].sort().to_list() == [58, 59]
+    names, files = planned.pop()
+    assert names == ["id"] and files < 6
+    assert pl.DataFrame(scan.where("id < 3")).height == 3, "a scan is an Arrow stream"
+
+
+def test_a_dataset_reads_the_version_of_its_scan(tmp_path: Path) -> None:
+    deltalake.write_deltalake(str(tmp_path), pa.table({"id": [1]}))
+    dataset = tf.open_table(tmp_path).scan().to_arrow_dataset()
+    deltalake.write_deltalake(str(tmp_path), pa.table({"id": [2]}), mode="append")
+    assert isinstance(dataset, ScanDataset) and dataset.count_rows() == 1
+    assert dataset.to_table()["id"].to_pylist() == [1]
