@@ -213,6 +213,12 @@ SCAN: list[Case] = [
     ("Scan.to_arrow_batch_reader", lambda t: [*t.no_data.scan().to_arrow_batch_reader()], CORRUPT, "is missing"),
     ("Scan.to_pandas", lambda t: t.no_data.scan().to_pandas(), CORRUPT, "is missing"),
     (
+        "Scan.to_arrow_dataset",
+        lambda t: t.delta.snapshot().scan(limit=1).to_arrow_dataset(),
+        UNBUILT,
+        "has no limit.*to_arrow",
+    ),
+    (
         "Scan.to_polars",
         lambda t: t.delta.scan().to_polars(),
         ImportError,
