@@ -296,6 +296,19 @@ PLUGINS: list[Case] = [
     ("plugin.FormatTable.begin", lambda t: t.format_table.begin(), UNBUILT, "bare tables are only read"),
     ("plugin.added_files_schema", lambda t: plugin.added_files_schema(5), AttributeError, "stored"),  # type: ignore[arg-type]
     ("plugin.FormatTable.appends", lambda t: t.format_table.appends(1), UNBUILT, "bare tables"),
+    (
+        "plugin.FormatTable.checkpoint",
+        lambda t: t.format_table.checkpoint(),
+        UNBUILT,
+        "bare tables have no checkpoints",
+    ),
+    ("plugin.row_check", lambda t: plugin.row_check("c", "c", "nope > 1", tf.Schema(()), "/t"), UNBUILT, "nope"),
+    (
+        "plugin.generated_column",
+        lambda t: plugin.generated_column(tf.Field(1, "a", primitive("long")), "a", "nope + 1", tf.Schema(()), "/t"),
+        UNBUILT,
+        "nope",
+    ),
 ]
 
 NOTHING_WRONG = {
@@ -304,6 +317,9 @@ NOTHING_WRONG = {
     "Schema": "a record",
     "Expression": "a base",
     "plugin.deletes_type": "takes nothing",
+    "plugin.column_default": "what cannot be computed is refused when a row needs it",
+    "plugin.names_in": "any text has names, or none",
+    "plugin.IdentityColumn.first_free": "takes nothing",
     "plugin.partition_members": "of records",
     "Schema.find_id": "an unknown id is None",
     "Schema.resolve": "an unknown name is None",
