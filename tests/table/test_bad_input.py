@@ -363,12 +363,6 @@ NOTHING_WRONG = {
     "plugin.TableFormat.create": "tests/write",
     "plugin.TableFormat.definition": "tests/iceberg/commits",
     "plugin.stored_leaves": "any target",
-    "plugin.FormatTable.checkpoint": "tests/delta",
-    "plugin.column_default": "tests/write/test_row_rules.py",
-    "plugin.generated_column": "tests/write/test_row_rules.py",
-    "plugin.row_check": "tests/write/test_row_rules.py",
-    "plugin.names_in": "tests/write/test_row_rules.py",
-    "plugin.IdentityColumn.first_free": "tests/write/test_row_rules.py",
 }
 """Public functions that refuse nothing, and why."""
 
