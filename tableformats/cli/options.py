@@ -136,6 +136,12 @@ scan_options = _stacked(
     click.option(
         "--filter", "-w", "filter", metavar="SQL", help="Only rows that match this condition, in Spark's SQL."
     ),
+    click.option(
+        "--ansi/--no-ansi",
+        default=True,
+        show_default=True,
+        help="Whether the filter means what it means to Spark with spark.sql.ansi.enabled.",
+    ),
     click.option("--columns", metavar="A,B", callback=_names, help="Only these columns."),
     click.option(
         "--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows, and the files that hold them."
@@ -171,7 +177,8 @@ def opened_snapshot(chosen: Mapping[str, Any]) -> Snapshot:
 
 def opened_scan(chosen: Mapping[str, Any]) -> Scan:
     """The scan that :data:`scan_options` describe. Raises the errors of ``snapshot.scan``."""
-    return opened_snapshot(chosen).scan(chosen["filter"], columns=chosen["columns"], limit=chosen["limit"])
+    snapshot = opened_snapshot(chosen)
+    return snapshot.scan(chosen["filter"], columns=chosen["columns"], limit=chosen["limit"], ansi=chosen["ansi"])
 
 
 def as_number(text: str | None) -> int | str | None:

@@ -3,8 +3,8 @@
 Engines read and compare the bytes of values as they are. Writers of statistics decode them, and put U+FFFD in place of
 what is not UTF-8. Such a bound is neither a value nor in the order of the values: ``61 80`` is less, and ``61 FF``
 greater than ``a\\ufffd`` (``61 EF BF BD``). Sure is what stands before the first U+FFFD: every value that was
-written as ``ab\\ufffd...`` begins with ``ab``, so it lies from ``ab`` to ``ac``. Whether the value really held U+FFFD
-cannot be told.
+written as ``ab\\ufffd...`` begins with ``ab`` and a byte above ASCII, so it lies from ``ab\\x7f`` to ``ac``. Whether the
+value really held U+FFFD cannot be told.
 
 The least and the greatest of many such bounds need not hold U+FFFD themselves: ``a\\u00e9`` (``61 C3 A9``) is below
 ``a\\ufffd``, which may stand for ``61 80``.
@@ -16,13 +16,15 @@ import numpy as np
 import pyarrow as pa
 
 from ..columnar import compute as pc
-from ..columnar.arrays import FALSE, text_buffers
+from ..columnar.arrays import FALSE, scalar, text_buffers
 
 __all__ = ["widened_extremes", "widened_texts"]
 
 _REPLACEMENT = "\ufffd"
 _FIRST_BYTE = _REPLACEMENT.encode()[0]
 _NOT_BELOW_REPLACEMENT = r"[\x{fffd}-\x{10ffff}]"
+_LAST_OF_ASCII = "\x7f"
+_ABOVE, _NOTHING = scalar(_LAST_OF_ASCII, pa.string()), scalar("", pa.string())
 _WITHOUT_SUCCESSOR = r"[^\x00-\x7e]+\z"
 """The end of a text from which on no character is ASCII with an ASCII successor."""
 
@@ -43,7 +45,8 @@ def widened_texts(
     low, high = written or (lower, upper)
     suspect = _holds_replacement(low)
     if suspect is not None:
-        lower = pc.replace_with_mask(lower, suspect, _sure(low, suspect))
+        sure = pc.binary_join_element_wise(_sure(low, suspect), _ABOVE, _NOTHING)
+        lower = pc.replace_with_mask(lower, suspect, sure)
     suspect = suspect if high is low else _holds_replacement(high)
     if suspect is not None:
         upper = pc.replace_with_mask(upper, suspect, _behind(_sure(high, suspect)))
@@ -54,7 +57,8 @@ def widened_extremes(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Arr
     """Bounds of texts, widened to bounds of values, where each text may hold U+FFFD in place of any bytes.
 
     What U+FFFD stands for begins with a byte above ASCII. So a lower bound is sure up to its first character above
-    ASCII, and an upper bound up to its first one that is not below U+FFFD.
+    ASCII, in place of which some byte above ASCII stands, and an upper bound up to its first one that is not below
+    U+FFFD.
 
     Parameters
     ----------
@@ -62,7 +66,7 @@ def widened_extremes(lower: pa.Array, upper: pa.Array) -> tuple[pa.Array, pa.Arr
         [n]: bounds of the texts of many values, such as those of all files of a manifest; null means unknown.
     """
     if _greatest_byte(lower) > 0x7F:
-        lower = pc.replace_substring_regex(lower, pattern=r"(?s)[^\x00-\x7f].*", replacement="")
+        lower = pc.replace_substring_regex(lower, pattern=r"(?s)[^\x00-\x7f].*", replacement=_LAST_OF_ASCII)
     if _greatest_byte(upper) >= _FIRST_BYTE:
         suspect = pc.fill_null(pc.match_substring_regex(upper, pattern=_NOT_BELOW_REPLACEMENT), FALSE)
         if suspect.true_count:

@@ -10,6 +10,7 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..engines.spark.distributed.transport import Access
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["BATCH", "STREAM", "STREAM_WRITE", "WRITE", "ReadOptions"]
 
 _TABLE = ("path", "format", "catalog", "storageOptions", "allowPaths", "relocate", "limits")
-_ROWS = ("filter", "columns", "caseSensitive", "split-size", "file-open-cost")
+_ROWS = ("filter", "columns", "caseSensitive", "ansi", "split-size", "file-open-cost")
 _SNAPSHOT = ("versionAsOf", "timestampAsOf", "branch", "tag")
 _EXPECTED = "expectedVersion"
 _CHANGES = ("readChangeFeed", "startingVersion", "endingVersion")
@@ -96,9 +97,9 @@ class ReadOptions:
         """The option's text; None if it is not given."""
         return self._texts.get(name)
 
-    def flag(self, name: str) -> bool:
+    def flag(self, name: str, default: bool = False) -> bool:
         """Whether the option is ``true``. Raises TableFormatsError unless it is ``true`` or ``false``."""
-        text = self._texts.get(name, "false").strip().lower()
+        text = self._texts.get(name, str(default)).strip().lower()
         if text not in ("true", "false"):
             raise _malformed(name, "true or false")
         return text == "true"
@@ -277,9 +278,10 @@ class ReadOptions:
         """``rows`` with the options' filter and columns. Raises InvalidPredicateError for a malformed filter."""
         from ..table.table import Snapshot
 
-        case_sensitive = self.flag("caseSensitive")
+        case_sensitive, ansi = self.flag("caseSensitive"), self.flag("ansi", default=True)
         if isinstance(rows, Snapshot):
-            return rows.scan(self.text("filter"), columns=self.columns(), case_sensitive=case_sensitive)
+            return rows.scan(self.text("filter"), columns=self.columns(), case_sensitive=case_sensitive, ansi=ansi)
+        rows = replace(rows, case_sensitive=case_sensitive, ansi=ansi)
         if self.text("filter") is not None:
             rows = rows.where(self.text("filter"))
         columns = self.columns()

@@ -267,6 +267,14 @@ def test_wrong_calls_and_filters_exit_with_2(shell: Shell, arguments: list[Any],
     assert set(error) == {"type", "message", "path", "offset", "field", "hint"}
 
 
+def test_no_ansi_is_the_other_meaning_of_filters(shell: Shell) -> None:
+    name = opened(DELTA).snapshot().schema.names[0]
+    condition = f"CAST(concat(`{name}`, 'x') AS INT) IS NULL"
+    assert "cannot be cast" in shell.fails(2, "count", DELTA, "-w", condition)
+    assert "cannot be cast" in shell.fails(2, "count", DELTA, "-w", condition, "--ansi")
+    assert shell.ok("count", DELTA, "-w", condition, "--no-ansi") == shell.ok("count", DELTA)
+
+
 def test_table_errors_exit_with_1(shell: Shell, tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     err = shell.fails(1, "describe", missing)

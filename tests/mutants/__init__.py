@@ -21,13 +21,14 @@ def every() -> list[Mutant]:
         core_stores,
         delta_files,
         delta_log,
+        few_values,
         iceberg_deletes,
         iceberg_metadata,
         row_groups,
     )
 
     core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes, row_groups)
-    lists = (*core, delta_log, delta_files, iceberg_deletes, iceberg_metadata)
+    lists = (*core, delta_log, delta_files, few_values, iceberg_deletes, iceberg_metadata)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
 

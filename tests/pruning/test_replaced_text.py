@@ -49,7 +49,9 @@ def parsed(text: str) -> Expression:
         ("x = 'a\ufffd'", b"a\xff", b"a\xff", SOME),  # as if both bounds were the literal
         ("x != 'a\ufffd'", b"a\xff", b"a\xff", SOME),
         ("x IN ('a\ufffd', 'z')", b"a\x80", b"a\x80", SOME),
-        ("x < 'ab'", b"a\x80", b"b", SOME),  # less than U+FFFD is
+        ("x < 'ab'", b"a\x80", b"b", NONE),  # what is not UTF-8 begins with a byte above ASCII
+        ("x IN ('a', 'a~')", b"a\x80", b"a\xff", NONE),
+        ("x = 'a\x7f'", b"a\x80", b"a\xff", SOME),  # the widened bound itself
         ("x < 'a\u00e9'", b"a\x80", b"a\x80", SOME),
         ("x >= 'a\U0001f600'", b"a", b"a\xff", SOME),  # greater than U+FFFD is
         ("x BETWEEN 'a\U0001f600' AND 'b'", b"a", b"a\xff", SOME),
@@ -74,10 +76,10 @@ def test_only_suspect_bounds_are_widened():
     lower = pa.array(["a", "b\ufffdc", None, "\ufffd", "é", "\ufffe"])
     upper = pa.array(["b\ufffd", "c", "x\x7f\ufffd", None, "é\ufffdz", "\U0001f600"])
     low, high = widened_texts(lower.slice(0), upper.slice(0))
-    assert low.to_pylist() == ["a", "b", None, "", "é", "\ufffe"]
+    assert low.to_pylist() == ["a", "b\x7f", None, "\x7f", "é", "\ufffe"]
     assert high.to_pylist() == ["c", "c", "y", None, None, "\U0001f600"]
     low, high = widened_texts(lower.slice(1, 2), upper.slice(1, 2))
-    assert (low.to_pylist(), high.to_pylist()) == (["b", None], ["c", "y"])
+    assert (low.to_pylist(), high.to_pylist()) == (["b\x7f", None], ["c", "y"])
     plain = pa.array(["a", None, "ü", "字"])
     assert widened_texts(plain, plain) == (plain, plain)
     assert widened_texts(plain, plain)[0] is plain, "nothing is copied"
@@ -157,7 +159,7 @@ def test_extremes_are_cut_where_a_replacement_may_hide():
     lower = pa.array(["ab", "aéb", None, "\ufffd", "z\x7f"])
     upper = pa.array(["aé", "b\U0001f600", None, "é\ufffd", "z\uffff"])
     low, high = widened_extremes(lower, upper)
-    assert low.to_pylist() == ["ab", "a", None, "", "z\x7f"]
+    assert low.to_pylist() == ["ab", "a\x7f", None, "\x7f", "z\x7f"]
     assert high.to_pylist() == ["aé", "c", None, None, "{"]
     plain = pa.array(["a", None])
     assert widened_extremes(plain, plain) == (plain, plain)

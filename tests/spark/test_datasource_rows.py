@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.errors import CorruptMetadataError, UnsupportedFeatureError
+from tableformats.errors import CorruptMetadataError, InvalidPredicateError, UnsupportedFeatureError
 from tableformats.schema import Field, ListType, MapType, Schema, StructType, primitive
 from tests.support.conformance import (
     OUTCOMES,
@@ -239,6 +239,7 @@ class TestOptions:
             ({"readChangeFeed": "true", "startingVersion": "1", "branch": "b"}, "branch"),
             ({"start-snapshot-id": "x"}, "start-snapshot-id"),
             ({"caseSensitive": "yes"}, "caseSensitive"),
+            ({"ansi": "legacy"}, "ansi"),
             ({"maxFilesPerTrigger": "3"}, "maxFilesPerTrigger"),
             ({"relocate": "[]"}, "relocate"),
         ],
@@ -250,6 +251,18 @@ class TestOptions:
             read.scan(read.open_table())
         assert caught.value.field == field
         assert caught.value.hint
+
+    def test_ansi_says_what_the_filter_means(self, tmp_path: Path) -> None:
+        log = DeltaLog(tmp_path / "t").start(field("id", "integer"))
+        log.commit(1, id_file(log, "a", [1, 2]))
+        where = {"path": log.root, "filter": "CAST(concat(id, '.5') AS INT) = 2"}
+        with pytest.raises(InvalidPredicateError, match="cannot be cast"):
+            read(**where)
+        assert read(**where, ansi="false")["id"].to_pylist() == [2]
+        with pytest.raises(InvalidPredicateError, match="cannot be cast"):
+            read(**where, ansi="True")
+        changes = {"readChangeFeed": "true", "startingVersion": 1, "ansi": "false"}
+        assert read(**where, **changes)["id"].to_pylist() == [2]
 
     def test_near_names_are_offered(self) -> None:
         with pytest.raises(UnsupportedFeatureError, match="Did you mean timestampAsOf"):

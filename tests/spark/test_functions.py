@@ -20,6 +20,8 @@ from tests.support import function_cases
 STRING = primitive("string")
 KNOWN = {"timestamp_micros(l)": "the day of the least timestamp begins before it, and does not fit a timestamp"}
 """What differs, and why."""
+MODES = ("ansi", "legacy")
+BATCH = 40
 REFUSED = {"timestampdiff(MONTH", "timestampdiff(YEAR"}
 """Beginnings of what Spark's columns cannot say."""
 
@@ -31,7 +33,8 @@ def rows(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.mark.parametrize("session_ansi", ["true", "false"])
-def test_columns_have_the_answers_of_spark(rows: Any, settings: Any, session_ansi: str) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_columns_have_the_answers_of_spark(rows: Any, settings: Any, session_ansi: str, mode: str) -> None:
     settings(
         {
             "spark.sql.ansi.enabled": session_ansi,
@@ -40,37 +43,61 @@ def test_columns_have_the_answers_of_spark(rows: Any, settings: Any, session_ans
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         }
     )
-    wrong = {text: found for text in ANSWERS if text not in KNOWN and (found := _difference(rows, text)) is not None}
-    assert not wrong, "\n".join(f"{text}: {found}" for text, found in wrong.items())
+    asked = [_Asked(text, mode) for text in ANSWERS if text not in KNOWN]
+    found: dict[str, str] = {}
+    for first in range(0, len(asked), BATCH):
+        _compare(rows, [one for one in asked[first : first + BATCH] if one.column is not None], found)
+    found |= {one.text: one.refused for one in asked if one.refused}
+    assert not found, "\n".join(f"{text}: {what}" for text, what in found.items())
 
 
-def _difference(rows: Any, text: str) -> str | None:
-    """What is different for an expression. None: nothing."""
-    answers = ANSWERS[text]["ansi"]
-    if answers is False:
-        return None
+class _Asked:
+    """An expression as a column, with Spark's stored answers."""
+
+    def __init__(self, text: str, mode: str) -> None:
+        self.text, self.column, self.refused = text, None, ""
+        self.answers = ANSWERS[text][mode]
+        if self.answers is False:
+            return
+        ansi = mode == "ansi"
+        try:
+            value = value_of(text, ansi)
+            kind = type_of(value)
+            if str(kind) == "binary":
+                value = Function("hex", (value,), STRING)
+            elif kind != STRING:
+                value = Function("cast", (value,), STRING, ansi)
+            self.column = value_column(value)
+        except InvalidPredicateError:
+            return
+        except UnsupportedFeatureError as error:
+            self.refused = "" if any(text.startswith(start) for start in REFUSED) else str(error)
+            return
+        self.good = [row for row, answer in enumerate(self.answers) if answer is not False]
+        self.bad = [row for row, answer in enumerate(self.answers) if answer is False]
+
+
+def _compare(rows: Any, asked: list[_Asked], wrong: dict[str, str]) -> None:
+    """All at once; if one of them fails, each half."""
+    from pyspark.sql import functions as F
+
+    columns = [F.when(rows.row.isin(one.good), one.column).alias(f"c{i}") for i, one in enumerate(asked)]
     try:
-        value = value_of(text, True)
-    except InvalidPredicateError:
-        return None
-    kind = type_of(value)
-    try:
-        if str(kind) == "binary":
-            column = value_column(Function("hex", (value,), STRING))
-        else:
-            column = value_column(value if kind == STRING else Function("cast", (value,), STRING))
-    except UnsupportedFeatureError as error:
-        return None if any(text.startswith(start) for start in REFUSED) else str(error)
-    good = [row for row, answer in enumerate(answers) if answer is not False]
-    bad = [row for row, answer in enumerate(answers) if answer is False]
-    try:
-        found = {row: answer for row, answer in rows.where(rows.row.isin(good)).select("row", column).collect()}
+        found = rows.select("row", *columns).collect()
     except Exception as error:
-        return str(error).split("\n")[0][:200]
-    differs = {row: (answers[row], found[row]) for row in good if answers[row] != found[row]}
-    if differs:
-        return f"row: (Spark's, ours): {differs}"
-    return f"no error of row {bad[0]}" if bad and not _fails(rows, column, bad[0]) else None
+        if len(asked) == 1:
+            wrong[asked[0].text] = str(error).split("\n")[0][:200]
+        else:
+            _compare(rows, asked[: len(asked) // 2], wrong)
+            _compare(rows, asked[len(asked) // 2 :], wrong)
+        return
+    for i, one in enumerate(asked):
+        ours = {row["row"]: row[f"c{i}"] for row in found}
+        differs = {row: (one.answers[row], ours[row]) for row in one.good if one.answers[row] != ours[row]}
+        if differs:
+            wrong[one.text] = f"row: (Spark's, ours): {differs}"
+        elif one.bad and not _fails(rows, one.column, one.bad[0]):
+            wrong[one.text] = f"no error of row {one.bad[0]}"
 
 
 def _fails(rows: Any, column: Any, row: int) -> bool:

@@ -12,7 +12,7 @@
   stays below the padded value; see :func:`pad_upper` for the upper one.
 * Decimals of more than 15 digits may have passed through a double: both bounds move out by more than a double loses.
   (delta-rs 1.6 divides doubles. It writes decimals of scale 0 through an int64, whose ends then mean "or beyond".)
-* NaN is no bound. A minimum above its maximum makes both unknown, unless texts hold U+FFFD.
+* NaN is no bound, which the core knows. A minimum above its maximum makes both unknown, unless texts hold U+FFFD.
 
 Sources: Delta PROTOCOL.md, "Per-file Statistics"; Spark, ``RebaseDateTime``.
 """
@@ -127,9 +127,7 @@ def _converter(leaf: Leaf) -> Callable[[pa.Array], pa.Array] | None:
     name, target = kind.name, arrow_type(kind)
     if name in INT_RANGES:
         return lambda raw: _integers(raw, name, target)
-    if name in ("float", "double"):
-        return lambda raw: _floats(raw, target)
-    if name == "string":
+    if name in ("float", "double", "string"):
         return lambda raw: _cast(raw, target)
     if name == "date":
         return lambda raw: _parsed_text(raw, target, parse_date)
@@ -172,12 +170,6 @@ def _integers(raw: pa.Array, name: str, target: pa.DataType) -> pa.Array:
     least, most = (scalar(limit, pa.int64()) for limit in (limits.start, limits.stop - 1))
     fits = pc.and_(pc.greater_equal(wide, least), pc.less_equal(wide, most))
     return pc.cast(pc.if_else(fits, wide, scalar(None, pa.int64())), target)
-
-
-def _floats(raw: pa.Array, target: pa.DataType) -> pa.Array:
-    values = _cast(raw, target)
-    nan = pc.is_nan(values)
-    return pc.if_else(nan, scalar(None, target), values) if nan.true_count else values
 
 
 def _decimals(raw: pa.Array, kind: DecimalType) -> pa.Array:

@@ -3,6 +3,9 @@
 Only wanted columns are decoded. What cannot be trusted is unknown: malformed text, a minimum above the maximum, a
 truncated string that may have lost half a character, null counts under wide bounds. Source: Delta PROTOCOL.md,
 "Per-file Statistics".
+
+No action counts NaN. But tight bounds are values that the file has. So there is no NaN where the bounds are numbers and
+the column has one value, or two that differ; and where the one value's bounds are NaN, it is the NaN.
 """
 
 from __future__ import annotations
@@ -138,8 +141,12 @@ class LogStatistics(Statistics):
                     lower, upper = (pc.if_else(known, side, unknown) for side in (lower, upper))
                 bounds.lower[leaf.id], bounds.upper[leaf.id] = lower, upper
             nulls = found.counts(lambda raw, i=leaf.id: raw.null_counts[i], ("nullCount", *leaf.path))  # type: ignore[misc]
-            bounds.null_count[leaf.id] = _null_counts(nulls, records, wide)
+            nulls = bounds.null_count[leaf.id] = _null_counts(nulls, records, wide)
             bounds.value_count[leaf.id] = records
+            if leaf.has_bounds and pa.types.is_floating(lower.type):
+                nans = _nan_counts(lower, upper, nulls, records, wide)
+                if nans is not None:
+                    bounds.nan_count[leaf.id] = nans
         return bounds
 
 
@@ -251,6 +258,32 @@ def _null_counts(nulls: pa.Int64Array, records: pa.Int64Array, wide: np.ndarray)
     if records.null_count:
         trusted &= to_numpy(pc.is_valid(records))
     return _where(nulls, trusted)
+
+
+def _nan_counts(
+    lower: pa.Array, upper: pa.Array, nulls: pa.Int64Array, records: pa.Int64Array, wide: np.ndarray
+) -> pa.Int64Array | None:
+    """How many NaN a column of floats has, where tight bounds are all of its values; else null. None: nowhere so."""
+    import numpy as np
+
+    from tableformats.plugin import compute as pc
+
+    sides = (lower, upper, nulls, records)
+    if any(side.null_count == len(side) for side in sides):
+        return None
+    values = to_numpy(records) - to_numpy(nulls)
+    known = ((values == 1) | (values == 2)) & ~wide
+    if not known.any():
+        return None
+    for side in sides:
+        if side.null_count:
+            known &= to_numpy(pc.is_valid(side))
+    # Bounds of columns that were widened from FLOAT may differ by a rounding although they are one value.
+    with np.errstate(over="ignore"):
+        low, high = (to_numpy(side).astype(np.float32) for side in (lower, upper))
+    is_nan = np.isnan(low) & np.isnan(high)
+    known &= np.where(values == 1, is_nan | (low <= high), low < high)
+    return to_arrow(is_nan.astype(np.int64), valid=known)
 
 
 def _where(counts: pa.Int64Array, trusted: np.ndarray) -> pa.Int64Array:
