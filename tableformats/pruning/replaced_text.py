@@ -3,8 +3,8 @@
 Engines read and compare the bytes of values as they are. Writers of statistics decode them, and put U+FFFD in place of
 what is not UTF-8. Such a bound is neither a value nor in the order of the values: ``61 80`` is less, and ``61 FF``
 greater than ``a\\ufffd`` (``61 EF BF BD``). Sure is what stands before the first U+FFFD: every value that was
-written as ``ab\\ufffd...`` begins with ``ab`` and a byte above ASCII, so it lies from ``ab\\x7f`` to ``ac``. Whether the
-value really held U+FFFD cannot be told.
+written as ``ab\\ufffd...`` begins with ``ab`` and a byte above ASCII, so it lies from ``ab\\x7f`` to ``ac``. Whether
+the value really held U+FFFD cannot be told.
 
 The least and the greatest of many such bounds need not hold U+FFFD themselves: ``a\\u00e9`` (``61 C3 A9``) is below
 ``a\\ufffd``, which may stand for ``61 80``.

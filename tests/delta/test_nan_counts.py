@@ -72,3 +72,10 @@ def test_infinite_bounds_are_values(tmp_path: Path) -> None:
     assert kept(tmp_path, "isnan(x)", INF, INF) == (0, 0)
     assert kept(tmp_path, "isnan(x)", f"-{INF}", INF, records=2) == (0, 0)
     assert kept(tmp_path, "isnan(x)", f"-{INF}", INF, records=3) == (1, 1)
+
+
+@pytest.mark.parametrize("high", [1.0, "NaN"])
+def test_a_minimum_of_nan_bounds_nothing(tmp_path: Path, high: Any) -> None:
+    """A writer that compares with the first value keeps a NaN that comes first; NumPy's ``min`` gives it, too."""
+    assert kept(tmp_path, "x = 1", "NaN", high, records=2) == (1, 0)
+    assert kept(tmp_path, "x < 0", "NaN", high, records=2) == (1, 0)

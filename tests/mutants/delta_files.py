@@ -115,11 +115,11 @@ MUTANTS = (
     ),
     Mutant(
         "nan-statistics-believed",
-        "delta:_floats",
+        "core:without_nan",
         "pc.is_nan",
         "pc.is_null",
         "a NaN in the statistics is a bound",
-        _STATISTICS,
+        ("test_nan_counts.py",),
     ),
     Mutant(
         "crossed-statistics-believed",
