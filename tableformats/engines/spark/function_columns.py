@@ -1,9 +1,8 @@
 """Translate bound functions of predicates to Spark columns.
 
 A function is written so that neither the session's time zone nor its ANSI setting changes it: fields of timestamps are
-computed from microseconds in UTC, and where ANSI mode asks for an error, it is raised by ``raise_error``. Only without
-ANSI mode (``ansi=False``) casts and sums are Spark's plain ones, which follow the session. Intervals are numbers of
-their unit.
+computed from microseconds in UTC, and where ANSI mode asks for an error, it is raised by ``raise_error``. What Spark
+computes without ANSI mode (``ansi=False``) is in ``legacy_columns.py``. Intervals are numbers of their unit.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from ...expressions.functions.coercion import type_of
 from ...expressions.functions.intervals import IntervalType
 from ...schema import DecimalType, ListType, MapType, Type, is_floating, is_integer
 from ...schema.datetimes import DAY_US
+from .legacy_columns import LegacyColumns, try_cast
 
 __all__ = ["FunctionTranslator"]
 
@@ -53,6 +53,7 @@ class FunctionTranslator:
         self._functions: Any = functions
         self._value = value
         self._operate = operate
+        self._legacy = LegacyColumns()
         self._special: dict[str, Callable[[Function, list[Any]], Any]] = {
             **dict.fromkeys(("cast", "try_cast"), self._cast),
             **dict.fromkeys(("+", "-"), self._sum),
@@ -120,43 +121,55 @@ class FunctionTranslator:
         if node.name == "/":
             tried = self._call("try_divide", *arguments)
             return self._required(tried, arguments, node) if node.ansi else tried
-        plain = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b}[node.name]
         if is_floating(kind) or not node.ansi:
-            return plain(*arguments)
+            return self._legacy.operate(node.name, *arguments, kind)
         return self._required(self._call(_TRIED[node.name], *arguments), arguments, node)
 
     def _checked(self, node: Function, arguments: list[Any]) -> Any:
-        result = self._call(node.name, *arguments)
-        return self._required(result, arguments, node) if node.ansi else result
+        if not node.ansi:
+            made = self._legacy.make_date if node.name == "make_date" else self._legacy.next_day
+            return made(*arguments)
+        return self._required(self._call(node.name, *arguments), arguments, node)
 
     def _negated(self, node: Function, arguments: list[Any]) -> Any:
         column, kind = arguments[0], type_of(node)
-        if not (is_integer(kind) and node.ansi):
+        if not is_integer(kind):
             return -column if node.name == "negative" else self._functions.abs(column)
         zero = self._functions.lit(0).cast(_name(kind))
-        negative = self._required(self._call("try_subtract", zero, column), arguments, node)
+        if node.ansi:
+            negative = self._required(self._call("try_subtract", zero, column), arguments, node)
+        else:
+            negative = self._legacy.negative(column, kind)
         return negative if node.name == "negative" else self._functions.when(column < zero, negative).otherwise(column)
 
     def _rounded(self, node: Function, arguments: list[Any]) -> Any:
         kind = type_of(node)
-        if not (is_integer(kind) and node.ansi and len(arguments) == 2):
+        if not (is_integer(kind) and len(arguments) == 2):
             return self._call(node.name, *arguments)
         exact = self._call(node.name, arguments[0].cast("decimal(20,0)"), arguments[1])
-        return self._required(self._try_cast(exact, _name(kind)), arguments, node)
+        if not node.ansi:
+            return self._legacy.rounded(exact, kind)
+        return self._required(try_cast(exact, _name(kind)), arguments, node)
 
     def _whole(self, node: Function, arguments: list[Any]) -> Any:
         functions, column = self._functions, arguments[0]
         result = self._call(node.name, *arguments)
-        if not (is_floating(type_of(node.arguments[0])) and node.ansi and str(node.type) == "bigint"):
+        if not (is_floating(type_of(node.arguments[0])) and str(node.type) == "bigint"):
             return result
-        problem = functions.raise_error(functions.lit(f"{node}: the result is out of range")).cast("bigint")
         too_far = ~functions.isnan(column) & (functions.abs(column) >= functions.lit(2.0**63))
-        return functions.when(too_far, problem).otherwise(result)
+        if node.ansi:
+            beyond = functions.raise_error(functions.lit(f"{node}: the result is out of range")).cast("bigint")
+        else:
+            beyond = self._legacy.saturated(column)
+        return functions.when(too_far, beyond).otherwise(result)
 
     def _by_zero(self, node: Function, arguments: list[Any]) -> Any:
         left, right = arguments
         zero = self._functions.lit(0).cast(_name(type_of(node.arguments[1])))
         safe = self._functions.when(right != zero, right)
+        kind = type_of(node.arguments[1])
+        if node.name == "div" and is_integer(kind) and not node.ansi:
+            return self._legacy.whole_quotient(left, safe, kind)
         result = left % safe if node.name == "%" else self._call(node.name, left, safe)
         return self._required(result, arguments, node) if node.ansi else result
 
@@ -250,7 +263,7 @@ class FunctionTranslator:
         return self._call("months_between", *local, *arguments[2:])
 
     def _make_timestamp(self, node: Function, arguments: list[Any]) -> Any:
-        made = self._call("make_timestamp_ntz", *arguments)
+        made = self._call("make_timestamp_ntz" if node.ansi else "try_make_timestamp_ntz", *arguments)
         made = self._instant(self._micros(made, "timestamp_ntz"), "timestamp")
         return self._required(made, arguments, node) if node.ansi else made
 
@@ -276,7 +289,7 @@ class FunctionTranslator:
         if str(type_of(node.arguments[0])) == "timestamp":
             return self._call(node.name, arguments[0])
         pattern = arguments[1] if len(arguments) > 1 else self._functions.lit("yyyy-MM-dd HH:mm:ss")
-        tries = node.name.startswith("try_")
+        tries = node.name.startswith("try_") or not node.ansi
         if tries:  # Spark has it in the session's zone only
             found = self._call("try_to_timestamp", arguments[0], pattern).cast("timestamp_ntz")
         else:
@@ -286,7 +299,7 @@ class FunctionTranslator:
             micros = self._micros(found, "timestamp_ntz")
             seconds = self._call("unix_seconds", self._instant(micros, "timestamp"))
             found = seconds if kind == "bigint" else self._instant(micros, kind)
-        return self._required(found, arguments, node) if node.ansi and not tries else found
+        return found if tries else self._required(found, arguments, node)
 
     def _formatted(self, node: Function, arguments: list[Any]) -> Any:
         """Spark prints in the session's zone, so it is given the local time."""
@@ -310,23 +323,18 @@ class FunctionTranslator:
             fails = names[0] == "string" and node.ansi and node.name == "cast"
             return self._required(found, arguments, node) if fails else found
         if node.name == "try_cast":
-            return self._try_cast(column, _name(target))
-        if isinstance(source, DecimalType) and names[1] == "string" and source.scale > 6 and node.ansi:
+            return try_cast(column, _name(target))
+        if not node.ansi:
+            return self._legacy.cast(column, source, target)
+        if isinstance(source, DecimalType) and names[1] == "string" and source.scale > 6:
             plain = self._functions.format_number(column, source.scale)  # a cast prints 0E-18 without ANSI
             return self._call("replace", plain, self._functions.lit(","))
-        if not node.ansi or _always_fits(source, target):
+        if _always_fits(source, target):
             return column.cast(_name(target))
         if is_floating(source) and isinstance(target, DecimalType):  # NaN and infinite numbers become NULL
             finite = ~self._functions.isnan(column) & (self._functions.abs(column) != self._functions.lit(math.inf))
             arguments = [self._functions.when(finite, column)]
-        return self._required(self._try_cast(column, _name(target)), arguments, node)
-
-    def _try_cast(self, column: Any, name: str) -> Any:
-        if hasattr(column, "try_cast"):
-            return column.try_cast(name)
-        raise UnsupportedFeatureError(
-            f"TRY_CAST AS {name.upper()} in this version of PySpark", field=name, hint="Use PySpark 4.0 or newer."
-        )
+        return self._required(try_cast(column, _name(target)), arguments, node)
 
     def _in_utc(self, column: Any, source: str, target: str) -> Any:
         """A cast between dates, timestamps and texts for which Spark would ask the session's zone. None for others."""
@@ -338,9 +346,9 @@ class FunctionTranslator:
         if source == "timestamp" and target == "string":
             return self._instant(self._micros(column, source), "timestamp_ntz").cast("string")
         if source == "string" and target == "timestamp":
-            local = self._try_cast(column, "timestamp_ntz")
+            local = try_cast(column, "timestamp_ntz")
             local = self._instant(self._micros(local, "timestamp_ntz"), "timestamp")
-            return functions.when(column.rlike(_HAS_ZONE), self._try_cast(column, target)).otherwise(local)
+            return functions.when(column.rlike(_HAS_ZONE), try_cast(column, target)).otherwise(local)
         return None
 
     # Conditions and elements.
