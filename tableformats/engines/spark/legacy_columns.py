@@ -166,7 +166,8 @@ class LegacyColumns:
         more = functions.when(count > functions.lit(1), functions.concat(functions.lit("."), digits.substr(2, 38)))
         exponent = functions.concat(functions.lit("E-"), (functions.lit(kind.scale + 1) - count).cast("string"))
         small = functions.concat(sign, digits.substr(1, 1), functions.coalesce(more, functions.lit("")), exponent)
-        is_small = functions.abs(column) < self._lit("0.000001", str(kind))
+        # abs() of Spark rounds to 34 digits.
+        is_small = (column < self._lit("0.000001", str(kind))) & (column > self._lit("-0.000001", str(kind)))
         nothing = functions.lit(f"0E-{kind.scale}")
         return functions.when(column == zero, nothing).when(is_small, small).otherwise(plain)
 
