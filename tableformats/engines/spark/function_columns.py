@@ -122,7 +122,7 @@ class FunctionTranslator:
             tried = self._call("try_divide", *arguments)
             return self._required(tried, arguments, node) if node.ansi else tried
         if is_floating(kind) or not node.ansi:
-            return self._legacy.operate(node.name, *arguments, kind)
+            return self._legacy.operate(node.name, arguments[0], arguments[1], kind)
         return self._required(self._call(_TRIED[node.name], *arguments), arguments, node)
 
     def _checked(self, node: Function, arguments: list[Any]) -> Any:
