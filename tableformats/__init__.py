@@ -46,6 +46,7 @@ from .errors import (
     StorePermissionError,
     StoreThrottledError,
     StoreTimeoutError,
+    TableExistsError,
     TableFormatsError,
     TableNotFoundError,
     UnknownFormatError,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from .plugin.report import ScanReport
     from .plugin.writing.transaction import Commit
     from .table.changes import Changes
+    from .table.create import create_table, write_table
     from .table.scan import Scan, ScanPlan
 
 __all__ = [
@@ -108,15 +110,18 @@ __all__ = [
     "StoreThrottledError",
     "StoreTimeoutError",
     "Table",
+    "TableExistsError",
     "TableFormatsError",
     "TableNotFoundError",
     "UnknownFormatError",
     "UnsupportedFeatureError",
     "__version__",
     "col",
+    "create_table",
     "list_tables",
     "open_table",
     "spark",
+    "write_table",
 ]
 
 # What `import tableformats` does not load: NumPy, pyarrow and Spark come with the first table.
@@ -130,7 +135,9 @@ _LOADED_WHEN_USED = {
     "ScanPlan": ".table.scan",
     "ScanReport": ".plugin.report",
     "ScanTask": ".planning.tasks",
+    "create_table": ".table.create",
     "list_tables": ".catalog.listing",
+    "write_table": ".table.create",
 }
 
 moved.install()

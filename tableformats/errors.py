@@ -31,6 +31,7 @@ __all__ = [
     "StorePermissionError",
     "StoreThrottledError",
     "StoreTimeoutError",
+    "TableExistsError",
     "TableFormatsError",
     "TableNotFoundError",
     "UnknownFormatError",
@@ -106,6 +107,13 @@ def _rebuild(cls: type[TableFormatsError], message: str, state: dict[str, object
 class TableNotFoundError(TableFormatsError, FileNotFoundError):
     """Nothing is at the location."""
 
+    __str__ = TableFormatsError.__str__
+
+
+class TableExistsError(TableFormatsError, FileExistsError):
+    """A table is at the location where one shall be created. Nothing was written."""
+
+    default_hint = "Nothing was written: choose another location, or say what to do with the table that is there"
     __str__ = TableFormatsError.__str__
 
 

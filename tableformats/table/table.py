@@ -382,6 +382,7 @@ class Table(Portable, ScanVerbs, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         application: tuple[str, int] | None = None,
         branch: str | None = None,
         properties: Mapping[str, str] | None = None,
+        sort_by: Sequence[str] = (),
         tries: int = 100,
         timeout: float = 120.0,
     ) -> Transaction:
@@ -395,6 +396,7 @@ class Table(Portable, ScanVerbs, WriteVerbs, UpkeepVerbs, SnapshotChecks):
             has this number of the name, or a later one, nothing is done and ``attempts`` is 0
         branch : commit to this branch (Iceberg)
         properties : what is said of the commit in the history
+        sort_by : the order of new rows in their files: names of columns, ``"name desc"``
         tries : how often the commit is tried where other writers win the race for the next version
         timeout : seconds after which no further try is begun
 
@@ -413,7 +415,14 @@ class Table(Portable, ScanVerbs, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         snapshot = None if begun.snapshot is None else Snapshot(self, begun.snapshot)
         known = dict(properties or {})
         return Transaction(
-            begun, snapshot, self.storage, options, isolation=isolation, application=application, properties=known
+            begun,
+            snapshot,
+            self.storage,
+            options,
+            isolation=isolation,
+            application=application,
+            properties=known,
+            sort_by=(sort_by,) if isinstance(sort_by, str) else sort_by,
         )
 
     @property

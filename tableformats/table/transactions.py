@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from ..planning.request import ScanRequest
 from ..plugin.writing.row_rules import RowCheck
 from ..plugin.writing.table_change import MetadataChange, TableChange
 from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
+from ..write.sorting import sorted_target
 from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit
 from .new_files import NewFiles
 
@@ -56,6 +57,7 @@ class Transaction:
         isolation: str | None = None,
         application: tuple[str, int] | None = None,
         properties: dict[str, str] | None = None,
+        sort_by: Sequence[str] = (),
     ) -> None:
         self._storage = storage
         self._format = transaction
@@ -68,6 +70,7 @@ class Transaction:
         self._written: list[NewFiles] = []
         self._added: list[pa.Table] = []
         self._verbs: list[str] = []
+        self._sort_by = tuple(sort_by)
         self._condition: ex.Expression | None = None
         self._removal: Removal | None = None
         self._is_done = already_committed(transaction, self._change.application)
@@ -80,7 +83,7 @@ class Transaction:
     def append(self, data: Any) -> None:
         """Add rows. See :meth:`Table.append`."""
         self._begin_verb("append")
-        self._write(data, self._format.target)
+        self._write(data, self._target)
 
     def overwrite(self, data: Any, where: Any = None) -> None:
         """Replace rows by others. See :meth:`Table.overwrite`."""
@@ -92,7 +95,7 @@ class Transaction:
         if condition == ex.TRUE:
             self._drop_added()
         self._delete(condition)
-        target = self._format.target
+        target = self._target
         if condition != ex.TRUE:
             check = RowCheck("the condition of the overwrite", "where", str(condition), condition)
             target = replace(target, rules=replace(target.rules, checks=(*target.rules.checks, check)))
@@ -175,6 +178,11 @@ class Transaction:
         if not self._is_done:
             self._format.check(self._change)
 
+    @property
+    def _target(self) -> WriteTarget:
+        """How new rows are written."""
+        return sorted_target(self._format.target, self._sort_by)
+
     def _bound(self, where: Any) -> ex.Expression:
         if where is None:
             raise TypeError("where is a condition; 'true' is that of all rows")
@@ -212,7 +220,7 @@ class Transaction:
         self._condition = condition if known is None or condition == ex.TRUE else _either(known, condition)
 
     def _overwrite_partitions(self, data: Any) -> None:
-        from .partition_overwrite import condition_of_partitions, files_of_partitions
+        from ..engines.arrow.writing.partition_overwrite import condition_of_partitions, files_of_partitions
 
         if self._is_done:
             return
@@ -223,7 +231,7 @@ class Transaction:
                 field="transaction",
                 hint="Commit it on its own",
             )
-        self._write(data, self._format.target)
+        self._write(data, self._target)
         if not self._added or self.snapshot is None:
             return
         added = self._added[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ class WriteVerbs(ABC):
         application: tuple[str, int] | None = None,
         branch: str | None = None,
         properties: Mapping[str, str] | None = None,
+        sort_by: Sequence[str] = (),
         tries: int = 100,
         timeout: float = 120.0,
     ) -> Transaction:

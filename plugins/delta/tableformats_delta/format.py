@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import OpenOptions, TableFormat, TableNotFoundError, datetimes
+from tableformats.plugin import CreateRequest, OpenOptions, TableFormat, TableNotFoundError, datetimes
 
 from .log.names import LOG_DIRECTORY
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tableformats.plugin import Storage
 
     from .table import DeltaTable
+    from .write.transaction import DeltaTransaction
 
 __all__ = ["DeltaFormat"]
 
@@ -58,6 +59,14 @@ class DeltaFormat(TableFormat):
         zone = _zone(options.format_options.get("partition_time_zone"))
         first_page = () if storage.is_local else storage.first_page(storage.join(LOG_DIRECTORY))
         return DeltaTable(storage, options.cache, zone, first_page, options.catalog_commits)
+
+    def create(self, storage: Storage, options: OpenOptions, request: CreateRequest) -> DeltaTransaction:
+        """See :meth:`tableformats.plugin.TableFormat.create` and :func:`.write.creation.created_definition`."""
+        from .table import DeltaTable
+        from .write.transaction import DeltaTransaction
+
+        table = DeltaTable(storage, options.cache)
+        return DeltaTransaction(table.newest_after, storage, request)
 
 
 def _has_log(storage: Storage) -> bool:

@@ -133,9 +133,9 @@ class DeltaTable(FormatTable):
 
         if branch is not None:
             raise UnsupportedFeatureError("Delta tables have no branches", path=self.location, field="branch")
-        return DeltaTransaction(self._newest_after, self._storage)
+        return DeltaTransaction(self.newest_after, self._storage)
 
-    def _newest_after(self, older: DeltaSnapshot | None) -> DeltaSnapshot:
+    def newest_after(self, older: DeltaSnapshot | None) -> DeltaSnapshot:
         """The newest version; given an older one, only what is new is read."""
         found = self.snapshot(SnapshotSelector()) if older is None else self.update(older)
         assert isinstance(found, DeltaSnapshot)

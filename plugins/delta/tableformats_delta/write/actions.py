@@ -158,6 +158,8 @@ def operation_of(change: TableChange) -> str:
     """The name of a change in the table's history."""
     if change.operation == "alter":
         return _ALTERATIONS.get(str(change.parameters.get("verb")), OPERATIONS["alter"])
+    if change.operation == "create" and change.added is not None:
+        return "CREATE TABLE AS SELECT"
     return OPERATIONS[change.operation]
 
 

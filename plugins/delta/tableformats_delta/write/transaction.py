@@ -16,6 +16,7 @@ from tableformats.plugin import (
     CommitConflictError,
     CommittedChange,
     ConflictCheck,
+    CreateRequest,
     FormatTransaction,
     MetadataChange,
     PutOutcome,
@@ -26,6 +27,7 @@ from tableformats.plugin import (
 
 from ..log.names import LOG_DIRECTORY
 from .actions import CommitContext, commit_lines, operation_of
+from .creation import created_definition
 from .definition import TableDefinition, altered_definition, definition_of
 from .isolation import checks_of
 from .requirements import check_change, check_writer_protocol
@@ -49,17 +51,28 @@ class DeltaTransaction(FormatTransaction):
         Gives the current version, given an older snapshot or None.
     storage : Storage
         The storage of the table.
+    request : CreateRequest, optional
+        There is no table, and the commit creates it.
     """
 
     snapshot: DeltaSnapshot | None
 
-    def __init__(self, newest: Callable[[DeltaSnapshot | None], DeltaSnapshot], storage: Storage) -> None:
+    def __init__(
+        self,
+        newest: Callable[[DeltaSnapshot | None], DeltaSnapshot],
+        storage: Storage,
+        request: CreateRequest | None = None,
+    ) -> None:
         self._newest = newest
         self._storage = storage
         self._txn_id = str(uuid.uuid4())
         self._next: DeltaSnapshot | None = None
         self._is_altered = False
-        self._move_to(newest(None))
+        if request is None:
+            self._move_to(newest(None))
+            return
+        self.snapshot, self.version = None, -1
+        self._use(created_definition(request, storage.root, storage.limits))
 
     def operation_name(self, change: TableChange) -> str:
         """See :meth:`tableformats.plugin.FormatTransaction.operation_name`."""

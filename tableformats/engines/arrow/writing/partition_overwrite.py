@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..expressions import tree as ex
+from ....expressions import tree as ex
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..planning.handle import SnapshotHandle
-    from ..planning.plan import FilePlan
-    from ..plugin.writing.write_target import WriteTarget
+    from ....planning.handle import SnapshotHandle
+    from ....planning.plan import FilePlan
+    from ....plugin.writing.write_target import WriteTarget
 
 __all__ = ["condition_of_partitions", "files_of_partitions"]
 
