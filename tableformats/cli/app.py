@@ -23,6 +23,7 @@ from .commands import COMMANDS
 from .demo import demo
 from .output import print_error
 from .upkeep import UPKEEP_COMMANDS
+from .writing import WRITE_COMMANDS
 
 __all__ = ["main"]
 
@@ -42,7 +43,16 @@ def cli() -> None:
     """Inspect Delta, Iceberg and other tables: which files a query reads, and why."""
 
 
-for _command in (*COMMANDS, *CHECK_COMMANDS, *UPKEEP_COMMANDS, *CATALOG_COMMANDS, *ALTER_COMMANDS, demo):
+_ALL = (
+    *COMMANDS,
+    *CHECK_COMMANDS,
+    *UPKEEP_COMMANDS,
+    *CATALOG_COMMANDS,
+    *WRITE_COMMANDS,
+    *ALTER_COMMANDS,
+    demo,
+)
+for _command in _ALL:
     cli.add_command(_command)
 
 

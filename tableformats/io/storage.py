@@ -22,7 +22,7 @@ from ..runtime.concurrency import cached_property
 from ..runtime.io_threads import ReadAhead
 from ..runtime.pickling import Portable
 from .local_reads import open_local
-from .local_writes import link_local, write_local
+from .local_writes import create_local, link_local, write_local
 from .path_policy import PathPolicy
 from .paths import normalize, scheme_of, strip_trailing
 from .recent_bytes import RecentBytes
@@ -505,6 +505,16 @@ class Storage(Portable):
         """Write a file, whole or not at all, over whatever is there. Raises StoreError; OSError if it is local."""
         if scheme_of(path) is None:
             write_local(path, data)
+        else:
+            self.store_of(path).put(path, data)
+
+    def put_new(self, path: str, data: bytes) -> None:
+        """Write a file under a name that nobody else uses, such as a random one. Errors are those of :meth:`put`.
+
+        Cheaper than :meth:`put`; after an error or a crash a part of the file may be there.
+        """
+        if scheme_of(path) is None:
+            create_local(path, data)
         else:
             self.store_of(path).put(path, data)
 

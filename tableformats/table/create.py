@@ -22,10 +22,11 @@ from .table import Table, open_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ..plugin.writing.table_change import CreateRequest
-    from ..plugin.writing.transaction import Commit
+    from ..io.storage import Storage
+    from ..plugin.writing.table_change import CreateRequest, TableChange
+    from ..plugin.writing.transaction import Commit, FormatTransaction
 
-__all__ = ["create_table", "write_table"]
+__all__ = ["check_creation", "create_table", "write_table"]
 
 _IF_EXISTS = ("error", "ignore")
 _MODES = ("error", "ignore", "append", "overwrite")
@@ -103,6 +104,28 @@ def create_table(
     if found is not None and if_exists == "error":
         raise _exists(found)
     return found or open_table(location, format=format, storage_options=storage_options)
+
+
+def check_creation(
+    location: Any,
+    schema: Any,
+    *,
+    format: str,
+    partition_by: str | Sequence[str] | None = None,
+    properties: Mapping[str, str] | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+    if_exists: str = "error",
+) -> bool:
+    """Whether :func:`create_table` would create a table. Nothing is written; errors are those of it."""
+    from ..plugin.writing.table_change import CreateRequest
+
+    found = _existing(location, format, storage_options)
+    if found is None:
+        request = CreateRequest(_schema_of(schema), _names(partition_by), (), dict(properties or {}))
+        _begun(location, format, storage_options, request)
+    elif if_exists == "error":
+        raise _exists(found)
+    return found is None
 
 
 def write_table(
@@ -200,19 +223,12 @@ def _create(
     sort_by: Sequence[str] = (),
 ) -> Commit:
     """Create a table, with the rows ``data`` (None: without)."""
-    from ..io.storage import Storage
-    from ..plugin.format import OpenOptions
-    from ..plugin.registry import host
-    from ..plugin.writing.table_change import MetadataChange, TableChange
     from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
     from ..write.sorting import sorted_target
     from ..write.transaction import commit
     from .new_files import NewFiles
 
-    storage = Storage(location_of(location), storage_options)
-    transaction = host().get(format).create(storage, OpenOptions(), request)
-    change = TableChange("create", metadata=MetadataChange(create=request))
-    transaction.check(change)
+    storage, transaction, change = _begun(location, format, storage_options, request)
     if data is None:
         return commit(transaction, change, CommitOptions())
     files = NewFiles(data)
@@ -222,6 +238,21 @@ def _create(
     except CERTAINLY_LOST:
         files.discard()
         raise
+
+
+def _begun(
+    location: Any, format: str, storage_options: Mapping[str, Any] | None, request: CreateRequest
+) -> tuple[Storage, FormatTransaction, TableChange]:
+    from ..io.storage import Storage
+    from ..plugin.format import OpenOptions
+    from ..plugin.registry import host
+    from ..plugin.writing.table_change import MetadataChange, TableChange
+
+    storage = Storage(location_of(location), storage_options)
+    transaction = host().get(format).create(storage, OpenOptions(), request)
+    change = TableChange("create", metadata=MetadataChange(create=request))
+    transaction.check(change)
+    return storage, transaction, change
 
 
 def _existing(location: Any, format: str | None, storage_options: Mapping[str, Any] | None) -> Table | None:

@@ -52,6 +52,15 @@ class NewFiles:
         self.files: pa.Table | None = None
         self._paths: Sequence[str] = ()
 
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        if _is_spark_frame(self._data):
+            from ..engines.spark.writing.frames import arrow_schema
+
+            return arrow_schema(self._data.schema)
+        return self._data.schema if hasattr(self._data, "schema") else self._data.target.schema.to_arrow()
+
     def write(self, storage: Storage, target: WriteTarget) -> pa.Table:
         """Write all rows. Returns the files; after an error there are none, as far as they can be deleted.
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Transaction"]
 
 DYNAMIC = "dynamic"
+MERGE = "merge"
 
 
 class Transaction:
@@ -80,14 +81,16 @@ class Transaction:
 
     # ---- verbs ------------------------------------------------------------------------------------------------------
 
-    def append(self, data: Any) -> None:
+    def append(self, data: Any, *, schema: str | None = None) -> None:
         """Add rows. See :meth:`Table.append`."""
         self._begin_verb("append")
+        data = self._merged(data, schema)
         self._write(data, self._target)
 
-    def overwrite(self, data: Any, where: Any = None) -> None:
+    def overwrite(self, data: Any, where: Any = None, *, schema: str | None = None) -> None:
         """Replace rows by others. See :meth:`Table.overwrite`."""
         self._begin_verb("overwrite")
+        data = self._merged(data, schema)
         if isinstance(where, str) and where == DYNAMIC:
             self._overwrite_partitions(data)
             return
@@ -95,10 +98,7 @@ class Transaction:
         if condition == ex.TRUE:
             self._drop_added()
         self._delete(condition)
-        target = self._target
-        if condition != ex.TRUE:
-            check = RowCheck("the condition of the overwrite", "where", str(condition), condition)
-            target = replace(target, rules=replace(target.rules, checks=(*target.rules.checks, check)))
+        target = self._target if condition == ex.TRUE else _with_condition(self._target, condition)
         self._write(data, target)
 
     def delete(self, where: Any) -> None:
@@ -119,6 +119,19 @@ class Transaction:
         self._format.stage_metadata(metadata)
         self._change = replace(self._change, metadata=metadata, parameters=parameters, read=no_row)
         self._format.check(self._change)
+
+    def check_rows(self, data: Any, where: Any = None) -> int:
+        """How many rows ``data`` has, if they can be appended, or can overwrite ``where``. Nothing is written.
+
+        Raises as the verbs do for rows that do not fit, but for partition values that the format cannot store.
+        """
+        from ..engines.arrow.writing.rows import reader_of, rows_of_table
+
+        self._begin_verb("append" if where is None else "overwrite")
+        target = self._target
+        if where is not None and where != DYNAMIC:
+            target = _with_condition(target, self._bound(where))
+        return sum(batch.num_rows for batch in rows_of_table(reader_of(data), target))
 
     # ---- the end ----------------------------------------------------------------------------------------------------
 
@@ -192,9 +205,32 @@ class Transaction:
     def _write(self, data: Any, target: WriteTarget) -> None:
         if self._is_done:
             return
-        files = NewFiles(data)
+        files = data if isinstance(data, NewFiles) else NewFiles(data)
         files.write(self._storage, target)
         self._keep(files)
+
+    def _merged(self, data: Any, schema: str | None) -> Any:
+        """``data``, for which the table gets further columns and wider types if ``schema`` is "merge"."""
+        if schema not in (None, MERGE):
+            raise ValueError(f"schema is {MERGE!r} or None, not {schema!r}")
+        if schema is None or self._is_done:
+            return data
+        from ..engines.arrow.writing.schema_merge import merged_schema
+
+        files = NewFiles(data)
+        found = merged_schema(self._format.target.schema, files.arrow_schema)
+        if found is not None:
+            if self._change.metadata is not None or self._added or self._condition is not None:
+                raise UnsupportedFeatureError(
+                    "the schema changes before other verbs of a transaction",
+                    path=self._storage.root,
+                    field="schema",
+                    hint="Merge schemas in the first verb, or in a transaction of its own",
+                )
+            change = MetadataChange(schema=found)
+            self._format.stage_metadata(change)
+            self._change = replace(self._change, metadata=change)
+        return files
 
     def _keep(self, written: NewFiles) -> None:
         self._written.append(written)
@@ -301,6 +337,12 @@ def _of_type(batches: pa.RecordBatchReader, change_type: str) -> Any:
 
 def _removed(plan: FilePlan) -> dict[str, Any]:
     return {"removed": plan.survivors, "removed_counts": plan.record_counts, "read_files": None}
+
+
+def _with_condition(target: WriteTarget, condition: ex.Expression) -> WriteTarget:
+    """The target for rows that must fulfil a condition."""
+    check = RowCheck("the condition of the overwrite", "where", str(condition), condition)
+    return replace(target, rules=replace(target.rules, checks=(*target.rules.checks, check)))
 
 
 def _either(one: ex.Expression, other: ex.Expression) -> ex.Expression:

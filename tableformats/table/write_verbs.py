@@ -44,7 +44,7 @@ class WriteVerbs(ABC):
 
         return Alter(self.transaction, self.storage.root)
 
-    def append(self, data: Any, **options: Any) -> Commit:
+    def append(self, data: Any, *, schema: str | None = None, **options: Any) -> Commit:
         """Add rows, in one commit.
 
         Columns are matched by name, without case. A missing nullable column is NULL. Values are cast only where nothing
@@ -55,6 +55,9 @@ class WriteVerbs(ABC):
         data : pyarrow.Table, RecordBatch or RecordBatchReader, pandas or polars DataFrame, Spark DataFrame
             Or anything else with an Arrow stream. A reader may have more rows than fit into memory. The rows of a Spark
             DataFrame are written by its session's executors.
+        schema : {"merge"}, optional
+            "merge": columns that the table lacks are added to it, and columns get the wider type where the rows have
+            one and the table allows it, by the same commit. None: the rows must fit.
         **options
             As :meth:`transaction` takes them, such as ``tries`` and ``timeout``.
 
@@ -78,10 +81,10 @@ class WriteVerbs(ABC):
         1
         """
         with self.transaction(**options) as transaction:
-            transaction.append(data)
+            transaction.append(data, schema=schema)
         return _commit_of(transaction)
 
-    def overwrite(self, data: Any, where: Any = None, **options: Any) -> Commit:
+    def overwrite(self, data: Any, where: Any = None, *, schema: str | None = None, **options: Any) -> Commit:
         """Replace rows by others, in one commit.
 
         Parameters
@@ -90,6 +93,7 @@ class WriteVerbs(ABC):
         where : filter or "dynamic", optional
             Which rows are replaced: those for which the filter is TRUE, and each new row must fulfil it; or, with
             ``"dynamic"``, all rows of the partitions that ``data`` has rows of. None: all rows.
+        schema : as of :meth:`append`
         **options
             As :meth:`transaction` takes them.
 
@@ -105,7 +109,7 @@ class WriteVerbs(ABC):
             As :meth:`append`.
         """
         with self.transaction(**options) as transaction:
-            transaction.overwrite(data, where)
+            transaction.overwrite(data, where, schema=schema)
         return _commit_of(transaction)
 
     def delete(self, where: Any, **options: Any) -> Commit:

@@ -369,6 +369,9 @@ NOTHING_WRONG = {
 """Public functions that refuse nothing, and why."""
 
 COMMAND_LINES = {
+    "create": (["/no/such/table", "--format", "no", "--column", "id", "bigint"], 1, "no installed plugin"),
+    "append": (["DELTA", "rows.txt"], 2, "the ending is none of"),
+    "overwrite": (["DELTA", "rows.parquet", "--dynamic", "--where", "true"], 2, "exclude each other"),
     "describe": (["/no/such/table"], 1, "nothing is at the location"),
     "schema": (["DELTA", "--version", "99"], 1, "no version 99"),
     "history": (["DELTA", "--limit", "-1"], 2, "--limit"),

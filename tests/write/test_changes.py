@@ -400,3 +400,63 @@ def test_an_unknown_outcome_keeps_the_files(verb: Callable[[tf.Table], Any], lef
         verb(table)
     store.unreadable = False
     assert ids(table) == left, "it had landed"
+
+
+# ---- schemas that grow ----------------------------------------------------------------------------------------------
+
+
+def test_columns_of_rows_become_columns_of_the_table(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    table = local_table(tmp_path, field("id", "integer"))
+    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+    more = pa.table({"ID": pa.array([2], pa.int32()), "s": ["x"], "m": [{"a": 1, "b": ["y"]}]})
+    with pytest.raises(tf.ConstraintViolationError):
+        table.append(more)
+    commit = table.append(more, schema="merge")
+    assert (commit.version, commit.attempts) == (2, 1)
+    assert str(table.schema) == "id: int\ns: string\nm: struct<a:bigint,b:array<string>>"
+    wanted = [{"id": 1, "s": None, "m": None}, {"id": 2, "s": "x", "m": {"a": 1, "b": ["y"]}}]
+    for found in (table.to_arrow(), deltalake.DeltaTable(str(tmp_path)).to_pyarrow_table()):
+        assert found.sort_by("id").to_pylist() == wanted
+    table.append(more.select(["ID"]), schema="merge")
+    assert "metaData" not in (tmp_path / LOG / f"{3:020d}.json").read_text(), "nothing is to be merged"
+    with pytest.raises(ValueError, match="merge"):
+        table.append(more, schema="overwrite")
+
+
+def test_types_are_widened_where_the_table_allows_it(tmp_path: Path) -> None:
+    wide = pa.table({"id": pa.array([2**40], pa.int64())})
+    table = local_table(tmp_path / "narrow", field("id", "integer"))
+    with pytest.raises(tf.UnsupportedFeatureError):
+        table.append(wide, schema="merge")
+    assert table.snapshot().version == 0
+    allowed = {"delta.enableTypeWidening": "true"}
+    table = local_table(
+        tmp_path / "wide", field("id", "integer"), protocol=with_features("typeWidening"), configuration=allowed
+    )
+    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+    table.append(wide, schema="merge")
+    assert str(table.schema) == "id: bigint" and ids(table) == [1, 2**40]
+
+
+def test_a_schema_that_grows_is_in_conflict_with_one_that_grew() -> None:
+    store = MemoryStore()
+    table, other = table_in(store), table_in(store)
+
+    def once(path: str) -> None:
+        store.before_put = lambda path: None
+        other.append(pa.table({"a": [1]}), schema="merge")
+
+    store.before_put = once
+    with pytest.raises(tf.CommitConflictError, match="metadata"):
+        table.append(pa.table({"b": [1]}), schema="merge")
+    assert table.schema.names == ["id", "p", "f", "a"] and len(parquet_files(store)) == 1
+
+
+@pytest.mark.parametrize("fault", ["lost", "taken", "dropped", "refused"])
+def test_a_lost_answer_neither_loses_nor_repeats_a_schema_that_grows(fault: str) -> None:
+    store = MemoryStore()
+    table = table_in(store)
+    store.faults = [fault]
+    assert table.append(pa.table({"a": [1]}), schema="merge").version == 1
+    assert table.snapshot().version == 1 and table.count("a = 1") == 1

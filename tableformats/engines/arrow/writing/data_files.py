@@ -32,6 +32,8 @@ __all__ = ["BUFFER_BYTES", "FileWriter", "discard_files"]
 BUFFER_BYTES = 512 << 20
 """The most bytes of rows in memory, over all partitions."""
 
+_CALIBRATING_BYTES = 1 << 20
+"""Rows of fewer bytes do not say how much smaller than rows files are."""
 _ESCAPED = set("\"#%'*/:=?\\{[]^") | {chr(code) for code in (*range(32), 127)}
 _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 _LONGEST_NAME = 200
@@ -78,6 +80,7 @@ class FileWriter:
         ]
         self._pending: dict[tuple[Any, ...], _Pending] = {}
         self._pending_bytes = 0
+        self._bytes_a_file = self._arrow_bytes(1.0)
         self._added = AddedFiles(target)
         self.written: list[str] = []
 
@@ -102,7 +105,7 @@ class FileWriter:
                 pending.batches.append(rows)
                 pending.size += rows.nbytes
                 self._pending_bytes += rows.nbytes
-                if pending.size >= self._target.target_file_size:
+                if pending.size >= self._bytes_a_file:
                     self._flush(key)
             if self._pending_bytes > self._buffer_bytes:
                 self._flush_greatest()
@@ -154,6 +157,11 @@ class FileWriter:
                 "a partition value lies outside of the years 1 to 9999", field=column.name
             ) from None
 
+    def _arrow_bytes(self, expansion: float) -> int:
+        """The bytes of rows that make a file of the target size; rows take ``expansion`` times the bytes of files."""
+        wanted = int(self._target.target_file_size * max(expansion, 1.0))
+        return min(wanted, max(self._buffer_bytes // 2, self._target.target_file_size))
+
     def _flush_greatest(self) -> None:
         """Write partitions, the greatest first, until half of the buffer is free."""
         for key in sorted(self._pending, key=lambda key: -self._pending[key].size):
@@ -178,7 +186,9 @@ class FileWriter:
             metadata_collector=footers,
         )
         self.written.append(path)
-        self._storage.put(f"{self._root}/{path}", sink.getvalue())
+        self._storage.put_new(f"{self._root}/{path}", sink.getvalue())
+        if pending.size >= _CALIBRATING_BYTES:
+            self._bytes_a_file = self._arrow_bytes(pending.size / sink.tell())
         self._added.add(path, sink.tell(), pending.values, table, footers[0])
 
     def _directories(self, texts: tuple[str | None, ...]) -> list[str]:

@@ -15,6 +15,8 @@ __all__ = ["AddedFiles"]
 
 _UNORDERED = (pa.types.is_boolean, pa.types.is_null)
 """Types of which no bounds are made."""
+_FEW_ROWS = 4096
+"""Computing bounds of so few rows costs less than asking the footer."""
 
 
 class AddedFiles:
@@ -25,7 +27,7 @@ class AddedFiles:
         leaves = stored_leaves(target)
         self._leaf_ids = [str(path[-1].id) for path in leaves]
         bounded = {member.name for member in self.schema.field("lower").type}
-        self._plain = [path for path in leaves if not is_repeated(path)]
+        self._plain = [(i, path) for i, path in enumerate(leaves) if not is_repeated(path)]
         self._bounded = bounded
         self._columns: dict[str, list[Any]] = {name: [] for name in ("path", "size_bytes", "record_count")}
         self._splits: list[list[int]] = []
@@ -55,8 +57,8 @@ class AddedFiles:
         for values, value in zip(self._members["partition"].values(), partition, strict=True):
             values.append(value)
         self._add_counts(footer)
-        for leaf in self._plain:
-            self._add_bounds(str(leaf[-1].id), leaf, rows)
+        for number, leaf in self._plain:
+            self._add_bounds(str(leaf[-1].id), leaf, rows, footer, number)
 
     def table(self) -> pa.Table:
         """The files, in the order in which they were added."""
@@ -91,7 +93,9 @@ class AddedFiles:
                 firsts = [_first_byte(chunk) for chunk in chunks]
         self._splits.append(firsts)
 
-    def _add_bounds(self, leaf: str, path: tuple[Field, ...], rows: pa.Table) -> None:
+    def _add_bounds(
+        self, leaf: str, path: tuple[Field, ...], rows: pa.Table, footer: pq.FileMetaData, number: int
+    ) -> None:
         is_wanted, is_float = leaf in self._bounded, is_floating(path[-1].type)
         if not (is_wanted or is_float):
             return
@@ -101,7 +105,8 @@ class AddedFiles:
             self._members["nan_count"][leaf].append(nans)
         if is_wanted:
             has_values = column.null_count + nans < len(column)
-            least, greatest = _min_max(column) if has_values else (None, None)
+            found = _footer_bounds(footer, number, column.type) if has_values and len(column) > _FEW_ROWS else None
+            least, greatest = found or (_min_max(column) if has_values else (None, None))
             self._members["lower"][leaf].append(least)
             self._members["upper"][leaf].append(greatest)
 
@@ -121,6 +126,26 @@ def _min_max(column: pa.ChunkedArray) -> tuple[pa.Scalar | None, pa.Scalar | Non
         column = column.cast(pa.binary())
     found = pc.min_max(column)
     return found["min"], found["max"]
+
+
+def _footer_bounds(footer: pq.FileMetaData, number: int, kind: pa.DataType) -> tuple[pa.Scalar, pa.Scalar] | None:
+    """The bounds of a column of texts as its file has them, which cost most to compute; None: some are not there.
+
+    A file has no bounds of very long texts. Text is compared by code points, which is the order of its bytes.
+    """
+    if not pa.types.is_string(kind):
+        return None
+    found = []
+    for i in range(footer.num_row_groups):
+        chunk = footer.row_group(i).column(number)
+        statistics = chunk.statistics
+        if statistics is None or not (statistics.has_min_max or statistics.null_count == chunk.num_values):
+            return None
+        if statistics.has_min_max:
+            found.append((statistics.min, statistics.max))
+    if not found:
+        return None
+    return pa.scalar(min(low for low, _ in found), kind), pa.scalar(max(high for _, high in found), kind)
 
 
 def _first_byte(chunk: pq.ColumnChunkMetaData) -> int:
