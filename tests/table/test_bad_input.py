@@ -23,6 +23,7 @@ from tableformats import plugin
 from tableformats.cli import main
 from tableformats.cli.catalogs import CATALOG_COMMANDS
 from tableformats.cli.commands import COMMANDS
+from tableformats.cli.writing import WRITE_COMMANDS
 from tableformats.plugin.registry import PluginHost
 from tableformats.plugin.report import ScanReport
 from tableformats.schema import primitive
@@ -418,7 +419,7 @@ def test_every_public_function_has_a_case() -> None:
     assert sorted({*public()} - has_case - NOTHING_WRONG.keys()) == []
     assert sorted(NOTHING_WRONG.keys() - {*public()}) == [], "these are gone"
     assert not NOTHING_WRONG.keys() & has_case
-    assert {command.name for command in (*COMMANDS, *CATALOG_COMMANDS)} == COMMAND_LINES.keys()
+    assert {command.name for command in (*COMMANDS, *CATALOG_COMMANDS, *WRITE_COMMANDS)} == COMMAND_LINES.keys()
 
 
 def public() -> Iterator[str]:
