@@ -48,6 +48,7 @@ class IcebergTable(FormatTable):
         self._files = files
         self._opened = metadata
         self._is_stale = False
+        self._swap: MetadataSwap | None = None
         self._writer = writer
         self.location = files.storage.root
 
@@ -74,11 +75,19 @@ class IcebergTable(FormatTable):
 
     @property
     def swap(self) -> MetadataSwap:
-        """What commits to the table: its catalog, or else its directory."""
+        """What commits to the table: its catalog, or else its directory. Each has what the last one knew."""
         from .write.swap import CatalogSwap, DirectorySwap
 
-        storage = self._files.storage
-        return DirectorySwap(storage) if self._writer is None else CatalogSwap(storage, self._writer)
+        storage, known = self._files.storage, None if self._swap is None else self._swap.known
+        if self._writer is None:
+            self._swap = DirectorySwap(storage, known)
+        else:
+            self._swap = CatalogSwap(storage, self._writer, known)
+        return self._swap
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without what only commits need."""
+        return {**self.__dict__, "_swap": None}
 
     def snapshot(self, selector: SnapshotSelector) -> IcebergSnapshot:
         """See :meth:`tableformats.plugin.FormatTable.snapshot`.

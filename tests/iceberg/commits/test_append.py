@@ -299,7 +299,7 @@ def test_the_files_of_a_catalog_are_refused(tmp_path: Path) -> None:
 def test_a_lost_race_is_won_the_next_time(tmp_path: Path) -> None:
     folder = new_table(tmp_path / "t", SIMPLE)
     handles = [tf.open_table(str(folder)) for _ in range(2)]
-    begun = handles[0]._begin()
+    begun = handles[0]._opened.begin()
     handles[1].append(pa.table({"id": [1]}))
     from tableformats.engines.arrow.writing.data_files import FileWriter
     from tableformats.engines.arrow.writing.rows import rows_of_table
@@ -320,7 +320,7 @@ def test_a_table_that_was_replaced_is_a_conflict(tmp_path: Path) -> None:
     import shutil
 
     folder = new_table(tmp_path / "t", SIMPLE)
-    begun = tf.open_table(str(folder))._begin()
+    begun = tf.open_table(str(folder))._opened.begin()
     shutil.rmtree(folder)
     new_table(folder, SIMPLE)
     tf.open_table(str(folder)).append(pa.table({"id": [1]}))

@@ -145,15 +145,15 @@ class Node:
             node.fail("a required field is missing")
         return node
 
-    def items(self, key: str) -> Iterator[Node]:
-        """The elements of the array ``key``; no elements if it is absent."""
+    def items(self, key: str, start: int = 0) -> Iterator[Node]:
+        """The elements of the array ``key`` from ``start`` on; no elements if it is absent."""
         node = self._child(key)
         if node.value is None:
             return
         if not isinstance(node.value, list):
             node.fail("a JSON array is expected here")
-        for index, value in enumerate(node.value):
-            yield Node(value, self.path, f"{node.field}[{index}]", self.limits)
+        for index in range(start, len(node.value)):
+            yield Node(node.value[index], self.path, f"{node.field}[{index}]", self.limits)
 
     def integer(self, key: str, bits: int = 64) -> int:
         """The required integer ``key`` of at most ``bits`` bits."""

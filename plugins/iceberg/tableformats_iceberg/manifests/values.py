@@ -235,14 +235,14 @@ def _partition_values(raw: RawColumn, kind: Type, target: pa.DataType) -> pa.Arr
     avro = raw.avro["type"]
     if raw.is_bytes:
         return _partition_bytes(raw, kind, target)
+    if pa.types.is_binary(target):
+        # The source column is in no schema any more. Its values are only compared for equality.
+        return pa.array([v.to_bytes(8, "little", signed=True) for v in raw.values.tolist()], target, mask=raw.mask)
     if avro in ("float", "double"):
         floats = raw.values.astype(np.uint32).view(np.float32) if avro == "float" else raw.values.view(np.float64)
         return pc.cast(to_arrow(floats, valid=raw.known), target)
     if pa.types.is_boolean(target):
         return to_arrow(raw.values != 0, valid=raw.known)
-    if pa.types.is_binary(target):
-        # The source column is in no schema any more. Its values are only compared for equality.
-        return pa.array([v.to_bytes(8, "little", signed=True) for v in raw.values.tolist()], target, mask=raw.mask)
     values = raw.values
     if isinstance(kind, PrimitiveType) and kind.name in _TIMESTAMPS and avro == "int":
         values = values * (DAY_US * _TIMESTAMPS[kind.name])

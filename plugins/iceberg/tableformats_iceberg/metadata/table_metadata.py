@@ -7,7 +7,7 @@ Source: Iceberg spec, "Table Metadata Fields", "Snapshots", "Snapshot References
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -172,8 +172,20 @@ def metadata_json(data: bytes, path: str, limits: Limits = DEFAULT_LIMITS) -> An
     return parse_json(_plain(data, path, limits), path, limits, len(data))
 
 
-def metadata_of(value: Any, path: str, limits: Limits = DEFAULT_LIMITS, size_bytes: int = 0) -> TableMetadata:
-    """The metadata that the JSON of a metadata file describes. Raises as :func:`read_metadata` does."""
+def metadata_of(
+    value: Any,
+    path: str,
+    limits: Limits = DEFAULT_LIMITS,
+    size_bytes: int = 0,
+    earlier: tuple[Mapping[str, Any], TableMetadata] | None = None,
+) -> TableMetadata:
+    """The metadata that the JSON of a metadata file describes. Raises as :func:`read_metadata` does.
+
+    Parameters
+    ----------
+    earlier : tuple of (mapping, TableMetadata), optional
+        The JSON of an earlier file of the table, and what it describes. Snapshots that both have are taken from it.
+    """
     node = Node(value, path, limits=limits)
     version = node.integer("format-version", 32)
     if version > NEWEST_VERSION:
@@ -189,7 +201,7 @@ def metadata_of(value: Any, path: str, limits: Limits = DEFAULT_LIMITS, size_byt
     if version > 1:
         _require(node, version)
     schemas, current_schema_id = _schemas(node, version)
-    snapshots = {s.id: s for s in (_snapshot(child, version) for child in node.items("snapshots"))}
+    snapshots = _snapshots(node, version, earlier)
     current = node.optional_integer("current-snapshot-id")
     current = None if current == -1 else current
     if current is not None and current not in snapshots:
@@ -208,7 +220,7 @@ def metadata_of(value: Any, path: str, limits: Limits = DEFAULT_LIMITS, size_byt
         snapshots,
         current,
         _refs(node, current, snapshots),
-        _snapshot_log(node),
+        _snapshot_log(node, earlier),
         size_bytes,
         node.optional_integer("last-column-id", 32),
         _metadata_log(node),
@@ -328,6 +340,27 @@ def _result_type(transform: Transform, source_id: int, schemas: list[Schema], no
 # ---- snapshots ------------------------------------------------------------------------------------------------------
 
 
+def _added(
+    node: Node, key: str, earlier: tuple[Mapping[str, Any], TableMetadata] | None, version: int
+) -> tuple[bool, Iterator[Node]]:
+    """Whether a list begins with all of the earlier file's, and the elements that are not that file's."""
+    mine, known = node.mapping().get(key), None if earlier is None else earlier[0].get(key)
+    if earlier is None or earlier[1].format_version != version or not isinstance(mine, list) or not known:
+        return False, node.items(key)
+    if mine[: len(known)] != known:
+        return False, node.items(key)
+    return True, node.items(key, len(known))
+
+
+def _snapshots(
+    node: Node, version: int, earlier: tuple[Mapping[str, Any], TableMetadata] | None
+) -> dict[int, Snapshot]:
+    extends, rest = _added(node, "snapshots", earlier, version)
+    found = dict(earlier[1].snapshots) if extends and earlier is not None else {}
+    found.update((s.id, s) for s in (_snapshot(child, version) for child in rest))
+    return found
+
+
 def _snapshot(node: Node, version: int) -> Snapshot:
     manifests = []
     for child in node.items("manifests"):
@@ -384,8 +417,10 @@ def _refs(node: Node, current: int | None, snapshots: Mapping[int, Snapshot]) ->
     return refs
 
 
-def _snapshot_log(node: Node) -> tuple[tuple[int, int], ...]:
-    log = [(_time(child), child.integer("snapshot-id")) for child in node.items("snapshot-log")]
+def _snapshot_log(node: Node, earlier: tuple[Mapping[str, Any], TableMetadata] | None) -> tuple[tuple[int, int], ...]:
+    extends, rest = _added(node, "snapshot-log", earlier, node.integer("format-version"))
+    log = list(earlier[1].snapshot_log) if extends and earlier is not None else []
+    log += [(_time(child), child.integer("snapshot-id")) for child in rest]
     return tuple(sorted(log, key=lambda entry: entry[0]))
 
 

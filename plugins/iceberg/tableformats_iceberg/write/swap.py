@@ -69,7 +69,15 @@ class CurrentMetadata:
 
 
 class MetadataSwap(ABC):
-    """Commits to one table."""
+    """Commits to one table.
+
+    Attributes
+    ----------
+    known : CurrentMetadata or None
+        The metadata that was current last. What newer metadata has of it is not parsed again.
+    """
+
+    known: CurrentMetadata | None = None
 
     @abstractmethod
     def newest(self) -> CurrentMetadata:
@@ -110,7 +118,13 @@ class MetadataSwap(ABC):
         """Upkeep after a commit that won."""
 
 
-def read_current(storage: Storage, path: str, stored_path: str, data: bytes | None = None) -> CurrentMetadata:
+def read_current(
+    storage: Storage,
+    path: str,
+    stored_path: str,
+    data: bytes | None = None,
+    earlier: CurrentMetadata | None = None,
+) -> CurrentMetadata:
     """Read a metadata file. ``data`` is its content, where it is known. Raises as :func:`read_metadata` does."""
     if data is None:
         try:
@@ -118,7 +132,12 @@ def read_current(storage: Storage, path: str, stored_path: str, data: bytes | No
         except FileNotFoundError:
             raise TableNotFoundError("there is no such metadata file", path=path) from None
     value = metadata_json(data, path, storage.limits)
-    return CurrentMetadata(stored_path, value, metadata_of(value, path, storage.limits, len(data)))
+    return CurrentMetadata(stored_path, value, _parsed(value, path, storage, len(data), earlier))
+
+
+def _parsed(value: Any, path: str, storage: Storage, size: int, earlier: CurrentMetadata | None) -> TableMetadata:
+    known = None if earlier is None else (earlier.json, earlier.parsed)
+    return metadata_of(value, path, storage.limits, size, known)
 
 
 def _encoded(metadata: Mapping[str, Any], compress: bool) -> bytes:
@@ -173,6 +192,11 @@ def holds(newest: Mapping[str, Any], updates: Updates) -> bool:
         return False
 
 
+def _stored_path(metadata: Mapping[str, Any], path: str) -> str:
+    """The path of a metadata file of a directory, as the metadata spells the location."""
+    return f"{str(metadata['location']).rstrip('/')}/metadata/{path.rpartition('/')[2]}"
+
+
 # ---- directories ----------------------------------------------------------------------------------------------------
 
 
@@ -185,19 +209,31 @@ class DirectorySwap(MetadataSwap):
         Its root is the table's directory.
     """
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, known: CurrentMetadata | None = None) -> None:
         self._storage = storage
+        self.known = known
         self._won: int | None = None
         self._let_go: list[str] = []
 
     def newest(self) -> CurrentMetadata:
         """See :meth:`MetadataSwap.newest`. Raises UnsupportedFeatureError where a catalog has named the files."""
+        if self.known is not None and self._is_newest(self.known.parsed.path):
+            return self.known
         path = locate(self._storage).metadata_path
         self._version_of(path)
-        name = path.rpartition("/")[2]
-        current = read_current(self._storage, path, path)
-        location = str(current.json["location"]).rstrip("/")
-        return CurrentMetadata(f"{location}/metadata/{name}", current.json, current.parsed)
+        current = read_current(self._storage, path, path, earlier=self.known)
+        self.known = CurrentMetadata(_stored_path(current.json, path), current.json, current.parsed)
+        return self.known
+
+    def _is_newest(self, path: str) -> bool:
+        """Whether a local file is there and its successor is not. False: a listing has to say which is the newest."""
+        if not self._storage.is_local:
+            return False
+        version = self._version_of(path) + 1
+        names = [f"v{version}{ending}" for ending in (".metadata.json", ".gz.metadata.json", ".metadata.json.gz")]
+        following = [self._storage.join("metadata", name) for name in names]
+        # A file is deleted before its successor. So where it is there, the successor was not deleted.
+        return not any(map(self._storage.is_file, following)) and self._storage.is_file(path)
 
     def _version_of(self, path: str) -> int:
         match = _DIRECTORY_NAME.match(path.rpartition("/")[2])
@@ -228,11 +264,31 @@ class DirectorySwap(MetadataSwap):
         # All writers upon one version choose one name, so the codec is that of the version before.
         compress = is_compressed(found.get("properties", {}) if base is None else base.parsed.properties)
         name = f"v{version}{'.gz' if compress else ''}.metadata.json"
-        outcome = put_exclusively(self._storage, self._storage.join("metadata", name), _encoded(found, compress))
+        path = self._storage.join("metadata", name)
+        data = _encoded(found, compress)
+        outcome = put_exclusively(self._storage, path, data)
+        if outcome is PutOutcome.WON and base is not None and self._is_overtaken(base, version):
+            self._storage.delete(path)
+            return PutOutcome.LOST
         if outcome is PutOutcome.WON:
             self._won = version
+            parsed = _parsed(found, path, self._storage, len(data), base)
+            self.known = CurrentMetadata(_stored_path(found, path), found, parsed)
             self._let_go = logged_no_more(None if base is None else base.json, found)
         return outcome
+
+    def _is_overtaken(self, base: CurrentMetadata, version: int) -> bool:
+        """Whether the file could be written only because writers after it had deleted its name again.
+
+        Writers may delete old metadata files, the oldest first. So if the base is still there, nothing was deleted
+        after it.
+        """
+        may_delete = base.json.get("properties", {}).get(DELETE_AFTER_COMMIT, "false").lower() == "true"
+        if not (may_delete or self._storage.is_local) or self._storage.is_file(base.parsed.path):
+            return False
+        listed = self._storage.list(self._storage.join("metadata"))
+        numbers = [int(match.group(1)) for info in listed if (match := _DIRECTORY_NAME.match(info.name))]
+        return max(numbers, default=version) > version
 
     def after_commit(self) -> None:
         """Write the hint, from which readers follow later versions; delete what the metadata log lets go."""
@@ -255,8 +311,9 @@ class CatalogSwap(MetadataSwap):
     writer : CatalogWriter
     """
 
-    def __init__(self, storage: Storage, writer: CatalogWriter) -> None:
+    def __init__(self, storage: Storage, writer: CatalogWriter, known: CurrentMetadata | None = None) -> None:
         self._storage = storage
+        self.known = known
         self._writer = writer
         self._let_go: list[str] = []
 
@@ -268,7 +325,10 @@ class CatalogSwap(MetadataSwap):
     def newest(self) -> CurrentMetadata:
         """See :meth:`MetadataSwap.newest`."""
         location, data = self._writer.current()
-        return read_current(self._storage, self._storage.resolve_one(location), location, data)
+        if self.known is None or self.known.stored_path != location:
+            path = self._storage.resolve_one(location)
+            self.known = read_current(self._storage, path, location, data, self.known)
+        return self.known
 
     def check(self, version: int) -> None:
         """See :meth:`MetadataSwap.check`. PyIceberg, which applies updates for some catalogs, writes no version 3."""

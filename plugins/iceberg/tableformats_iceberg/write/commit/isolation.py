@@ -26,11 +26,11 @@ _DEFAULT = "serializable"
 
 def checks_of(change: TableChange, properties: Mapping[str, str]) -> frozenset[ConflictCheck]:
     """The checks for a change to a table with these properties. Raises ValueError for an unknown level."""
-    if change.is_blind_append:
-        return frozenset()
     asked = change.isolation
     if asked is None:
         asked = properties.get(_PROPERTIES.get(change.operation, _DEFAULT_PROPERTY), _DEFAULT)
     if asked.lower() not in LEVELS:
         raise ValueError(f"isolation is one of {', '.join(LEVELS)}, not {asked!r}")
+    if change.is_blind_append:
+        return frozenset()
     return LEVELS["snapshot" if not change.data_change else asked.lower()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from ..encode.avro_files import codec_of
 from ..encode.carried_entries import carried_entries
 from ..encode.entry_batches import EntryBatch
 from ..encode.layouts import PARTITION
-from ..encode.manifest_lists import NO_LIST, StoredList, encode_list, read_list
+from ..encode.manifest_lists import NO_LIST, StoredList, counted, encode_list, read_list
 from ..encode.metrics import metrics_modes
 from .manifest_merging import bins_to_merge
 from .manifest_store import ManifestStore, NewManifest, metadata_directory
@@ -125,7 +125,10 @@ class SnapshotProducer:
             )
         files = base.snapshot.files
         data, path = files.read(parent.manifest_list, "manifest list")
-        return read_list(data, path, files.storage.limits)
+        found = read_list(data, path, files.storage.limits)
+        if base.metadata["format-version"] == 1:
+            return found
+        return replace(found, rows=[counted(row, base.snapshot.manifests) for row in found.rows])
 
     def _added(self, base: Base, change: TableChange, counts: SnapshotCounts) -> list[NewManifest]:
         if change.added is None or not change.added.num_rows:
@@ -193,24 +196,22 @@ class SnapshotProducer:
         version = base.metadata["format-version"]
         paths = tuple(m.row.path for m in new) + tuple(m.path for m in old)
         if (found := self.store.find(("merged", paths, version))) is not None:
-            return [(found, set(paths))]
-        batches: list[tuple[str, EntryBatch]] = [(m.row.path, m.entries) for m in new]
+            return [(found, set(paths))]  # of an earlier try
+        batches: list[tuple[tuple[str, ...], EntryBatch]] = [((m.row.path,), m.entries) for m in new]
         for carried in carried_entries(base.snapshot.manifests, old, version) if old else ():
-            batches += [(m.path, carried.of(n)) for n, m in enumerate(carried.manifests)]
-        order = {path: n for n, path in enumerate(paths)}
-        by_layout: dict[Any, list[tuple[str, EntryBatch]]] = {}
-        for path, batch in sorted(batches, key=lambda pair: order[pair[0]]):
-            by_layout.setdefault(batch.layout.key, []).append((path, batch))
+            batches.append((tuple(m.path for m in carried.manifests), carried.entries))
+        by_layout: dict[Any, list[tuple[tuple[str, ...], EntryBatch]]] = {}
+        for sources, batch in batches:
+            by_layout.setdefault(batch.layout.key, []).append((sources, batch))
         spec_id = next(iter([*(m.row.spec_id for m in new), *(m.spec_id for m in old)]))
         spec = base.snapshot.metadata.specs[spec_id if spec_id is not None else base.snapshot.default_spec_id]
         results = []
         for group in by_layout.values():
-            if len(group) < 2:
-                continue
-            names = tuple(path for path, _ in group)
-            entries = EntryBatch.concat([batch for _, batch in group])
-            made = self.store.encode(("merged", names, version), entries, spec, DATA, base.metadata)
-            results.append((made, set(names)))
+            names = tuple(path for sources, _ in group for path in sources)
+            if len(names) > 1:
+                entries = EntryBatch.concat([batch for _, batch in group])
+                made = self.store.encode(("merged", names, version), entries, spec, DATA, base.metadata)
+                results.append((made, set(names)))
         return results
 
     # ---- the list and the snapshot ----------------------------------------------------------------------------------

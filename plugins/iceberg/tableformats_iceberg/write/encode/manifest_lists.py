@@ -7,23 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import CorruptMetadataError, Limits
+from tableformats.plugin import CorruptMetadataError, Limits, to_numpy
 from tableformats.plugin import compute as pc
 
 from ...avro.columns import RawColumn
 from ...avro.container import AvroColumns, Want, read_columns, read_header
 from ...avro.decode_program import RAW
+from ...manifests.entries import ADDED, DELETED, EXISTING, read_entries
 from ...manifests.manifest_list import DATA, Manifest, ManifestList, parse_manifest_list
+from ...manifests.source import ManifestSource
 from .avro_encoding import NOTHING, arrays, constant, join, lengthed, longs, optional, varint
 from .avro_files import Codec, container_file, encoded_blocks
 from .entry_batches import FieldSummary
 from .layouts import Member, list_members, list_schema, list_writers, merged_members
 
-__all__ = ["StoredList", "encode_list", "read_list"]
+__all__ = ["NO_LIST", "StoredList", "counted", "encode_list", "read_list"]
 
 _BINARY = pa.binary()
 _NUMBER_OF = {
@@ -130,9 +133,27 @@ def _with_first_row_ids(rows: list[Manifest], next_row_id: int) -> tuple[list[Ma
 
 def _rows_without_id(row: Manifest) -> int:
     """The most rows of a manifest's files that have no row id of their own yet."""
-    if row.added_rows < 0 or row.existing_rows < 0:
-        raise CorruptMetadataError("the manifest list does not count the rows of a manifest", path=row.path)
+    assert row.added_rows >= 0 <= row.existing_rows, "rows are counted"
     return row.added_rows + row.existing_rows
+
+
+def counted(row: Manifest, source: ManifestSource) -> Manifest:
+    """The row with the counts that its list may lack: version 2 demands them, and a reader takes 0 for no files.
+
+    Raises as :func:`tableformats_iceberg.manifests.entries.read_entries`.
+    """
+    files = row.added_files, row.existing_files, row.deleted_files
+    if min(*files, row.added_rows, row.existing_rows, row.deleted_rows) >= 0:
+        return row
+    data, path = source.read_bytes(row)
+    entries = read_entries(data, path, row, source.request((), all_statuses=True))
+    records = to_numpy(entries.files["record_count"])
+    found: dict[str, Any] = {}
+    for status, name in ((ADDED, "added"), (EXISTING, "existing"), (DELETED, "deleted")):
+        chosen = entries.status == status
+        found[f"{name}_files"] = int(np.count_nonzero(chosen))
+        found[f"{name}_rows"] = int(records[chosen].sum())
+    return row._replace(**found)
 
 
 def _carried(member: Member, stored: StoredList, kept: np.ndarray, rows: Sequence[Manifest]) -> pa.Array:
@@ -154,6 +175,7 @@ def _encoded(member: Member, rows: Sequence[Manifest]) -> pa.Array:
         return constant(_default_of(member), len(rows))
     values = [getattr(row, name) for row in rows]
     known = np.array([v is not None and (v >= 0 or name == "added_snapshot_id") for v in values], bool)
+    assert known.all() or isinstance(member.avro, list), "what version 2 demands is known"
     numbers = longs(np.array([v if k else 0 for v, k in zip(values, known.tolist(), strict=True)], np.int64))
     return optional(numbers, known) if isinstance(member.avro, list) else numbers
 
