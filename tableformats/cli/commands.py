@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from ..schema import Field
     from ..table.table import Table
 
-__all__ = ["COMMANDS", "identity"]
+__all__ = ["CHECK_FAILED", "COMMANDS", "identity", "table_identity"]
 
 _SHOWN_FILES = 20
 _SHOWN_ROWS = 20
 _SHOWN_VERSIONS = 20
-_CHECK_FAILED = 3
+CHECK_FAILED = 3
 """The exit code where a check of ``health --fail-on`` fails."""
 
 all_option = click.option("--all", "show_all", is_flag=True, help=f"List all files, not only {_SHOWN_FILES}.")
@@ -116,7 +116,7 @@ def history(as_json: bool, limit: int | None, **chosen: Any) -> None:
     """Show a table's versions, newest first."""
     table = opened_table(chosen)
     if as_json:
-        print_json({**_table_identity(table), "versions": rows_of(table.history(limit))})
+        print_json({**table_identity(table), "versions": rows_of(table.history(limit))})
         return
     versions = table.history(_SHOWN_VERSIONS + 1 if limit is None else limit)
     shown = versions if limit is not None else versions.slice(0, _SHOWN_VERSIONS)
@@ -242,7 +242,7 @@ def diff(as_json: bool, show_all: bool, first: str, last: str | None, **chosen: 
     if as_json:
         print_json(
             {
-                **_table_identity(table),
+                **table_identity(table),
                 "first": _version(found.first),
                 "last": _version(found.last),
                 "metadata": [vars(d) for d in found.metadata],
@@ -288,7 +288,7 @@ def health(as_json: bool, fail_on: tuple[str, ...], **chosen: Any) -> int:
         print_table(["what", "figure", "advice"], [(f.subject, f.figure, f.advice) for f in found])
         if failed:
             click.echo(f"Failed: {', '.join(failed)}", err=True)
-    return _CHECK_FAILED if failed else 0
+    return CHECK_FAILED if failed else 0
 
 
 def _thresholds(fail_on: Sequence[str], checks: Mapping[str, float]) -> dict[str, float | None]:
@@ -348,7 +348,7 @@ def identity(snapshot: SnapshotHandle) -> dict[str, Any]:
     return {**table, **_version(snapshot)}
 
 
-def _table_identity(table: Table) -> dict[str, Any]:
+def table_identity(table: Table) -> dict[str, Any]:
     return {"format": table.format, "location": location_text(table.location)}
 
 

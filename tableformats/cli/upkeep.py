@@ -1,4 +1,4 @@
-"""The commands about a table's metadata: ``checkpoint``."""
+"""The commands about a table's metadata: ``checkpoint`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from ..inspect.text import bytes_text, count_text, printable
-from .options import as_number, opened_table, output_options, table_options
-from .output import print_json
+from .commands import CHECK_FAILED, table_identity
+from .options import as_number, form_options, opened_table, output_options, table_options
+from .output import print_json, print_records, print_table
 
 __all__ = ["UPKEEP_COMMANDS"]
 
@@ -29,4 +30,27 @@ def checkpoint(as_json: bool, version: str | None, **chosen: Any) -> None:
     click.echo(printable(f"Version {made.version}: {what}, {bytes_text(made.size_bytes)}{files}: {made.path}"))
 
 
-UPKEEP_COMMANDS = (checkpoint,)
+@click.command()
+@table_options
+@click.option("--version", "version", metavar="V", help="Look at this version alone. Default: at all of the metadata.")
+@click.option("--deep", is_flag=True, help="Read every row, and compare the rows with the statistics.")
+@form_options
+def verify(as_json: bool, form: str, version: str | None, deep: bool, **chosen: Any) -> int:
+    """Find rules of the format's specification that a table breaks. The exit code is 3 if there is one."""
+    from ..inspect.verification import COLUMNS
+
+    table = opened_table(chosen)
+    found = table.verify(as_number(version), deep)
+    records = found.as_dicts()
+    if as_json or form == "json":
+        print_json({**table_identity(table), "violations": records})
+    elif form != "table":
+        print_records(form, records, list(COLUMNS))
+    elif records:
+        print_table(COLUMNS[:4], [[record[name] for name in COLUMNS[:4]] for record in records])
+    else:
+        click.echo("No rule is broken")
+    return CHECK_FAILED if found else 0
+
+
+UPKEEP_COMMANDS = (checkpoint, verify)

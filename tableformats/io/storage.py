@@ -467,6 +467,21 @@ class Storage(Portable):
             return self._local_type(path) == "File"
         return self._asked_once("file", path, lambda: self._has(path))
 
+    def size_of(self, path: str) -> int | None:
+        """The bytes of a file at an absolute path; None where there is none. Raises StoreError; OSError if local."""
+        if scheme_of(path) is None:
+            try:
+                return os.stat(path).st_size if os.path.isfile(path) else None
+            except FileNotFoundError:
+                return None
+        waited_for = self.meter.chain
+        try:
+            return self.store_of(path).head(path).size
+        except FileNotFoundError:
+            return None
+        finally:
+            self.meter.count(waited_for, 0)
+
     def _has(self, path: str) -> bool:
         waited_for = self.meter.chain
         try:

@@ -86,6 +86,7 @@ from .report import ScanReport
 from .snapshot import FormatSnapshot, ReadRequest, SplitOptions
 from .statistics import Bounds, Statistics, StatisticsSlice
 from .upkeep import CheckpointResult
+from .verification import Violation
 from .writing.row_rules import (
     IdentityColumn,
     RowCheck,
@@ -197,6 +198,7 @@ __all__ = [
     "Type",
     "UnknownFormatError",
     "UnsupportedFeatureError",
+    "Violation",
     "WHOLE_BYTES",
     "WriteTarget",
     "YEAR_1900_S",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from ..runtime.boundary import guarded_methods
 from .changes import FormatChanges
 from .snapshot import FormatSnapshot
 from .upkeep import CheckpointResult
+from .verification import Violation
 from .writing.table_change import CreateRequest
 from .writing.transaction import FormatTransaction
 
@@ -68,6 +69,9 @@ class SnapshotSelector:
     tag: str | None = None
 
 
+_READING = ("snapshot", "update", "history", "versions_after", "changes", "appends")
+
+
 class FormatTable(ABC):
     """A table that was found and opened; holds no snapshot."""
 
@@ -81,7 +85,17 @@ class FormatTable(ABC):
         super().__init_subclass__(**options)
         guarded_methods(
             cls,
-            ("snapshot", "update", "history", "versions_after", "changes", "appends", "checkpoint"),
+            (
+                "snapshot",
+                "update",
+                "history",
+                "versions_after",
+                "changes",
+                "appends",
+                "checkpoint",
+                "compact_log",
+                "verify",
+            ),
             "the table's metadata",
         )
 
@@ -204,6 +218,40 @@ class FormatTable(ABC):
         raise UnsupportedFeatureError(
             f"{self.format} tables have no checkpoints", path=self.location, field="checkpoint", hint="None is needed"
         )
+
+    def compact_log(self, starting_version: int, ending_version: int) -> str:
+        """Write one file that readers may read in the place of several commits, and give its absolute path.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format has no log, which is the default.
+        SnapshotNotFoundError
+            A commit is not there, or the range has fewer than two.
+        """
+        raise UnsupportedFeatureError(f"{self.format} tables have no log", path=self.location, field="compact_log")
+
+    def verify(self, version: int | str | None = None, deep: bool = False) -> Iterator[Violation]:
+        """The rules of the format's specification that the table breaks, as strictly as it puts them.
+
+        Unlike a reader it does not stop at what it can do without: damage is a violation, and the rest is looked at.
+        The core itself compares statistics with rows where ``deep`` is asked for.
+
+        Parameters
+        ----------
+        version : int or str, optional
+            Look at this version and the metadata that belongs to it. None: at all that the table has.
+        deep : bool
+            Also open the delete files.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format has no verifier, which is the default.
+        SnapshotNotFoundError
+            There is no such version.
+        """
+        raise UnsupportedFeatureError(f"{self.format} tables have no verifier", path=self.location, field="verify")
 
 
 class TableFormat(ABC):

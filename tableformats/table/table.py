@@ -158,7 +158,7 @@ def open_table(
     return Table(opened, storage, own_cache, origin)
 
 
-class Table(Portable, ScanVerbs, WriteVerbs, UpkeepVerbs, SnapshotChecks):
+class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
     """An opened table. ``format`` is the plugin's name for it, ``location`` its absolute root.
 
     >>> import tableformats as tf

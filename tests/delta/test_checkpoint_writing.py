@@ -398,7 +398,9 @@ def test_a_property_that_is_no_interval(text: str, tmp_path: Path) -> None:
 
 
 def test_a_partition_value_that_is_none(tmp_path: Path) -> None:
-    log = DeltaLog(tmp_path / "t").start(field("id", "long"), field("p", "integer"), partition=("p",))
+    log = DeltaLog(tmp_path / "t").start(
+        field("id", "long"), field("p", "integer"), partition=("p",), configuration=FORMS["both"]
+    )
     log.commit(1, add("a", partitionValues={"p": "no number"}))
     with pytest.raises(tf.CorruptMetadataError, match="no number"):
         tf.open_table(tmp_path / "t", format="delta").checkpoint()

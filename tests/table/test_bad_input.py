@@ -205,6 +205,9 @@ SCAN: list[Case] = [
     ("Scan.plan", lambda t: t.delta.scan().plan("spark"), TypeError, "SparkSession"),  # type: ignore[arg-type]
     ("Scan.plan_files", lambda t: t.no_manifests.scan().plan_files(), CORRUPT, "is missing"),
     ("Scan.diagnose", lambda t: t.no_manifests.scan().diagnose(), CORRUPT, "is missing"),
+    ("Table.checkpoint", lambda t: t.delta.checkpoint(99), MISSING, "no version 99"),
+    ("Table.verify", lambda t: t.delta.verify(99), MISSING, "no version 99"),
+    ("Table.compact_log", lambda t: t.delta.compact_log(1, 1), MISSING, "at least two commits"),
     ("Table.detail", lambda t: t.no_manifests.detail(), CORRUPT, "is missing"),
     ("Table.clustering", lambda t: t.delta.clustering("x"), REFUSED, "no column 'x'"),
     ("Table.health", lambda t: t.delta.health({"x": 1}), ValueError, "no check 'x'"),
@@ -303,6 +306,8 @@ PLUGINS: list[Case] = [
         UNBUILT,
         "bare tables have no checkpoints",
     ),
+    ("plugin.FormatTable.verify", lambda t: t.format_table.verify(), UNBUILT, "bare tables have no verifier"),
+    ("plugin.FormatTable.compact_log", lambda t: t.format_table.compact_log(1, 2), UNBUILT, "bare tables have no log"),
     ("plugin.row_check", lambda t: plugin.row_check("c", "c", "nope > 1", tf.Schema(()), "/t"), UNBUILT, "nope"),
     (
         "plugin.generated_column",

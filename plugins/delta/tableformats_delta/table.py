@@ -5,7 +5,7 @@ Source: Delta PROTOCOL.md, "Delta Table Specification", "In-Commit Timestamps".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -30,7 +30,7 @@ from .snapshot.table_state import TableState, load_state, reading_state_ahead
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import CatalogCommits, CheckpointResult, FileInfo, Storage
+    from tableformats.plugin import CatalogCommits, CheckpointResult, FileInfo, Storage, Violation
 
     from .changes.change_batches import DeltaChanges
     from .write.transaction import DeltaTransaction
@@ -148,6 +148,22 @@ class DeltaTable(FormatTable):
         listing = self._listing()
         chosen = listing.latest if version is None else _as_version(version, listing)
         return write_checkpoint(self._storage, self._at(listing, chosen), listing)
+
+    def compact_log(self, starting_version: int, ending_version: int) -> str:
+        """See :meth:`tableformats.plugin.FormatTable.compact_log`."""
+        from .maintenance.compaction import compact_log
+
+        listing = self._listing()
+        if listing.is_of_catalog:
+            raise listing.not_found("which commits count is said by the table's catalog")
+        return compact_log(self._storage, listing, starting_version, ending_version)
+
+    def verify(self, version: int | str | None = None, deep: bool = False) -> Iterator[Violation]:
+        """See :meth:`tableformats.plugin.FormatTable.verify` and :data:`.verification.rules.RULES`."""
+        from .verification.verify import verify
+
+        listing = self._listing()
+        return verify(self._storage, listing, None if version is None else _as_version(version, listing), deep)
 
     def versions_after(self, version: int | None) -> list[int]:
         """See :meth:`tableformats.plugin.FormatTable.versions_after`."""

@@ -7,20 +7,24 @@ Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint Specs", "Checkpoint Naming
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tableformats.plugin import CheckpointResult, UnsupportedFeatureError
+from tableformats.plugin import CheckpointResult, TableFormatsError, UnsupportedFeatureError
+from tableformats.plugin import compute as pc
 
 from ..checkpoints.checkpoint_files import CheckpointFile
+from ..checkpoints.row_group_reader import member_of
 from ..log.listing import LogListing
 from ..log.names import LOG_DIRECTORY, SIDECAR_DIRECTORY
 from ..schema.features import READER_FEATURES, WRITER_FEATURES
 from ..schema.intervals import interval_of
 from .action_file import ActionFile, action_rows
+from .checksum_writer import Totals, write_checksum
 from .file_columns import AddColumns, RemoveColumns
 from .hint import write_hint
 from .replay import OtherActions, Replay
@@ -124,7 +128,7 @@ class _Writing:
         retention = interval_of(properties, "delta.deletedFileRetentionDuration", _TOMBSTONES, storage.root)
         assert retention is not None
         self._replay = Replay(storage, snapshot, self._adds, self._removes, self._now_ms - retention)
-        self._n_adds = 0
+        self._n_adds, self._size = 0, 0
 
     @property
     def _is_v2(self) -> bool:
@@ -157,7 +161,16 @@ class _Writing:
             manifest = {"path": name, "sizeInBytes": data.size, "modificationTime": self._now_ms}
             content["v2Checkpoint"] = {**manifest, "sidecarFiles": [sidecar.action for sidecar in sidecars]}
         write_hint(self._storage, content)
+        self._checksum()
         return CheckpointResult(version, path, size, True, self._n_adds, actions)
+
+    def _checksum(self) -> None:
+        """The files were counted, so a version without a checksum file gets one. That it fails is no failure."""
+        snapshot = self._snapshot
+        info = {"inCommitTimestamp": snapshot.timestamp_ms}
+        with contextlib.suppress(TableFormatsError, OSError):
+            totals = Totals(self._n_adds, self._size, {})
+            write_checksum(self._storage, snapshot.version, totals, snapshot.protocol, snapshot.state.metadata, info)
 
     def _head(self, sidecars: Sequence[_Sidecar] | None = None) -> dict[str, pa.StructArray]:
         """The actions that are no file actions, by name."""
@@ -205,6 +218,7 @@ class _Writing:
         for name, actions in self._replay.files():
             if name == "add":
                 self._n_adds += len(actions)
+                self._size += pc.sum(member_of(actions, "size")).as_py()
             yield name, actions
 
 

@@ -187,16 +187,14 @@ class AddColumns(FileColumns):
 
         found.setdefault("partitionValues", pa.nulls(n, text_map()))
         found["modificationTime"] = pc.fill_null(found["modificationTime"], scalar(0, pa.int64()))
-        if not self.partition_fields:
-            found["partitionValues"] = _with_empty_maps(found["partitionValues"])
-        else:
+        if self._parsed_type is not None:
             parsed, bad = partition_struct(found["partitionValues"], self.partition_fields, self.report, self.zone)
             if bad:
                 errors = PartitionValueErrors(bad, path)
                 raise errors.error_of(int(errors.rows[0]))
-            if self._parsed_type is not None:
-                fields = list(self._parsed_type)
-                found["partitionValues_parsed"] = pa.StructArray.from_arrays(parsed.flatten(), fields=fields)
+            fields = list(self._parsed_type)
+            found["partitionValues_parsed"] = pa.StructArray.from_arrays(parsed.flatten(), fields=fields)
+        found["partitionValues"] = _with_empty_maps(found["partitionValues"])
         return super()._made(found, n, path)
 
 

@@ -139,6 +139,12 @@ class DeltaTransaction(FormatTransaction):
         self.check(change)
         return change
 
+    def after_commit(self) -> None:
+        """See :meth:`tableformats.plugin.FormatTransaction.after_commit` and :func:`keep_up`."""
+        from ..maintenance.after_commit import keep_up
+
+        keep_up(self._storage, self.snapshot, self.version, self._newest)
+
     def _move_to(self, snapshot: DeltaSnapshot) -> None:
         check_writer_protocol(snapshot.protocol, self._storage.root)
         self.snapshot = snapshot

@@ -1,0 +1,101 @@
+"""One commit as a verifier reads it: each line an action, nothing forgiven.
+
+Source: Delta PROTOCOL.md, "Delta Log Entries", "Actions".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from tableformats.plugin import StoreError, TableFormatsError, Violation, normalize
+
+from ..log.listing import LogFile, read_log_file
+from .rules import violation
+
+if TYPE_CHECKING:
+    from tableformats.plugin import Storage
+
+__all__ = ["CommitFile", "FileKey", "file_key"]
+
+FileKey = tuple[str, str | None]
+"""A decoded path, and what identifies the deletion vector."""
+
+
+def file_key(action: Mapping[str, Any]) -> FileKey:
+    """What identifies the logical file of a file action."""
+    vector = action.get("deletionVector")
+    name = None
+    if isinstance(vector, Mapping) and vector.get("storageType") is not None:
+        offset = vector.get("offset")
+        name = f"{vector.get('storageType')}{vector.get('pathOrInlineDv')}" + ("" if offset is None else f"@{offset}")
+    path = action.get("path")
+    return normalize(unquote(path)) if isinstance(path, str) else "", name
+
+
+@dataclass
+class CommitFile:
+    """The actions of a commit, with what its text breaks.
+
+    Attributes
+    ----------
+    actions : list of (str, dict)
+        In the order of the lines, without values that are null.
+    violations : list of Violation
+        Lines that are no actions.
+    """
+
+    version: int
+    path: str
+    actions: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, storage: Storage, file: LogFile) -> CommitFile:
+        """Read a commit or a compaction. Raises StoreError; damage is a violation."""
+        found = cls(file.version, file.path)
+        try:
+            data = read_log_file(storage, file.path)
+        except StoreError:
+            raise
+        except TableFormatsError as error:
+            found._add("damaged-file", error.message)
+            return found
+        if not data.strip():
+            found._add("empty-commit", "the commit has no action")
+        for number, line in enumerate(data.split(b"\n"), 1):
+            if line.strip():
+                found._take(number, line)
+        return found
+
+    def of(self, *kinds: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The actions of these kinds."""
+        return ((name, action) for name, action in self.actions if name in kinds)
+
+    def last(self, kind: str) -> dict[str, Any] | None:
+        """The last action of a kind."""
+        return next((action for name, action in reversed(self.actions) if name == kind), None)
+
+    def _take(self, number: int, line: bytes) -> None:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            self._add("damaged-file", f"line {number} is no JSON, or not all of it")
+            return
+        if not isinstance(value, dict):
+            self._add("one-action-a-line", f"line {number} is no JSON object")
+            return
+        present = {name: action for name, action in value.items() if action is not None}
+        if len(present) != 1:
+            self._add("one-action-a-line", f"line {number} has {len(present)} actions")
+        for name, action in present.items():
+            if isinstance(action, dict):
+                self.actions.append((name, {key: one for key, one in action.items() if one is not None}))
+            else:
+                self._add("one-action-a-line", f"the action {name!r} in line {number} is no object")
+
+    def _add(self, rule: str, what: str) -> None:
+        self.violations.append(violation(rule, what, self.path, self.version))

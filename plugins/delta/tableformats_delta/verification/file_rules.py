@@ -1,0 +1,158 @@
+"""The rules for one file action: partition values and statistics, and for live files what is on the disk.
+
+Source: Delta PROTOCOL.md, "Partition Value Serialization", "Per-file Statistics", "Deletion Vectors".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tableformats.plugin import Field, StoreError, TableFormatsError, Violation, in_order, strings
+
+from ..deletes.deletion_vectors import read_deletion_vector, stored_path
+from ..schema.partition_values import parse_partition_values
+from .rules import violation
+
+if TYPE_CHECKING:
+    from tableformats.plugin import Storage
+
+__all__ = ["disk_violations", "partition_violations", "record_count", "statistics_violations"]
+
+Action = Mapping[str, Any]
+_COUNTS = range(2**63)
+
+
+def partition_violations(
+    adds: Iterable[Action], columns: Iterable[Field], path: str, version: int | None
+) -> Iterator[Violation]:
+    """Partition values of ``adds`` that are not those of the partition columns, or of another type."""
+    found, known = list(adds), list(columns)
+    names = {column.stored_name for column in known}
+    for add in found:
+        values = add.get("partitionValues")
+        keys = set(values) if isinstance(values, Mapping) else set()
+        for what, some in (("without", names - keys), ("with an unknown", keys - names)):
+            for name in sorted(some):
+                yield violation("partition-keys", f"{add.get('path')!r} {what} {name!r}", path, version)
+    for column in known:
+        texts = [_text(add, column.stored_name) for add in found]
+        for row in parse_partition_values(strings(texts), column).bad.tolist():
+            what = f"{found[row].get('path')!r}: {texts[row]!r} is no {column.type}"
+            yield violation("partition-value", what, path, version)
+
+
+def _text(add: Action, name: str) -> str | None:
+    values = add.get("partitionValues")
+    value = values.get(name) if isinstance(values, Mapping) else None
+    return value if isinstance(value, str) else None
+
+
+def _parsed(add: Action) -> Any:
+    """The statistics of an add; None where it has none, and where they are no JSON."""
+    text = add.get("stats")
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def record_count(add: Action) -> int | None:
+    """The rows of a file, deleted ones included; None where they are not known."""
+    stats = _parsed(add)
+    count = stats.get("numRecords") if isinstance(stats, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and count in _COUNTS else None
+
+
+def statistics_violations(add: Action, path: str, version: int | None) -> Iterator[Violation]:
+    """Statistics that are no statistics, or contradict themselves or the deletion vector."""
+    where = f"of {add.get('path')!r}"
+    text, vector = add.get("stats"), add.get("deletionVector")
+    stats = _parsed(add)
+    rows = record_count(add)
+    if text not in (None, "") and not isinstance(stats, dict):
+        yield violation("statistics", f"those {where} are no JSON object", path, version)
+        return
+    if isinstance(vector, Mapping):
+        deleted = vector.get("cardinality")
+        if rows is None:
+            yield violation("statistics", f"numRecords {where}, which has a deletion vector, is missing", path, version)
+        elif isinstance(deleted, int) and deleted > rows:
+            yield violation("deletion-vector", f"{where[3:]}: {deleted} of {rows} rows are deleted", path, version)
+    if not isinstance(stats, dict):
+        return
+    if "numRecords" in stats and rows is None:
+        yield violation("statistics", f"numRecords {where} is {stats['numRecords']!r}", path, version)
+    is_tight = stats.get("tightBounds") is not False
+    for name, count in _leaves(stats.get("nullCount")):
+        if not isinstance(count, int) or count < 0 or (is_tight and rows is not None and count > rows):
+            yield violation("statistics", f"nullCount.{name} {where} is {count!r}, of {rows} rows", path, version)
+    upper = dict(_leaves(stats.get("maxValues")))
+    for name, least in _leaves(stats.get("minValues")):
+        if _crossed(least, upper.get(name)):
+            yield violation("statistics", f"minValues.{name} {where} is above maxValues", path, version)
+
+
+def _leaves(value: Any, above: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, below in value.items():
+            yield from _leaves(below, f"{above}.{name}" if above else str(name))
+    elif above and value is not None:
+        yield above, value
+
+
+def _crossed(least: Any, greatest: Any) -> bool:
+    """Whether two bounds of one kind are in the wrong order; texts compare by their UTF-8 bytes."""
+    if isinstance(least, str) and isinstance(greatest, str):
+        return least.encode(errors="replace") > greatest.encode(errors="replace") and "\ufffd" not in least + greatest
+    numbers = [isinstance(one, (int, float)) and not isinstance(one, bool) for one in (least, greatest)]
+    return all(numbers) and least > greatest
+
+
+def disk_violations(
+    storage: Storage, adds: Iterable[Action], source: str, version: int | None, deep: bool
+) -> Iterator[Violation]:
+    """What is not on the disk as live files' actions say it; if ``deep``, deletion vectors are read."""
+
+    def look(add: Action) -> list[Violation]:
+        return list(_on_disk(storage, add, source, version, deep))
+
+    for found in in_order(look, adds):
+        yield from found
+
+
+def _on_disk(storage: Storage, add: Action, source: str, version: int | None, deep: bool) -> Iterator[Violation]:
+    stored = add.get("path")
+    try:
+        path = storage.resolve_one(str(stored), encoded=True)
+        size = storage.size_of(path)
+    except StoreError:
+        raise
+    except TableFormatsError as error:
+        yield violation("path", f"{stored!r}: {error.message}", source, version)
+        return
+    if size is None:
+        yield violation("file-missing", "a live file is missing", path, version)
+    elif size != add.get("size"):
+        yield violation("file-size", f"it has {size} bytes, and its action says {add.get('size')}", path, version)
+    vector = add.get("deletionVector")
+    if deep and isinstance(vector, Mapping):
+        yield from _vector(storage, add, vector, path, version)
+
+
+def _vector(storage: Storage, add: Action, vector: Action, path: str, version: int | None) -> Iterator[Violation]:
+    try:
+        kind, text = str(vector.get("storageType")), str(vector.get("pathOrInlineDv"))
+        described = {
+            "path": stored_path(kind, text),
+            "inline": text if kind == "i" else None,
+            "offset": vector.get("offset"),
+            "size_bytes": vector.get("sizeInBytes"),
+            "cardinality": vector.get("cardinality"),
+        }
+        read_deletion_vector(storage, described, record_count(add))
+    except StoreError:
+        raise
+    except (TableFormatsError, TypeError) as error:
+        yield violation("deletion-vector", getattr(error, "message", str(error)), path, version)
