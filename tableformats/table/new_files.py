@@ -128,5 +128,22 @@ class NewFiles:
             discard_files(self._storage, self._target, self._paths)
 
 
+def files_of_target(files: pa.Table, target: WriteTarget) -> pa.Table:
+    """Written files without what is known of columns that ``target`` has not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from ..plugin.writing.write_target import added_files_schema
+
+    columns = []
+    for wanted in added_files_schema(target):
+        column = files.column(wanted.name)
+        if not column.type.equals(wanted.type):
+            members = [pc.struct_field(column, member.name).combine_chunks() for member in wanted.type]
+            column = pa.StructArray.from_arrays(members, fields=list(wanted.type))
+        columns.append(column)
+    return pa.table(columns, schema=added_files_schema(target))
+
+
 def _is_spark_frame(data: object) -> bool:
     return type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "mapInArrow")

@@ -15,7 +15,7 @@ from ..plugin.writing.table_change import MetadataChange, TableChange
 from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
 from ..write.sorting import sorted_target
 from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit
-from .new_files import NewFiles
+from .new_files import NewFiles, files_of_target
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -286,16 +286,12 @@ class Transaction:
 
             removal = removal_of(_planned(self.snapshot, condition))
             change = replace(change, read=condition, **_removed(removal.removed))
-            if len(removal.rewritten) and self._format.target.not_rewritten:
-                raise UnsupportedFeatureError(
-                    "the condition takes some rows of a file, and those that stay are not written again in this table",
-                    path=self._storage.root,
-                    field=self._format.target.not_rewritten,
-                    hint="Nothing was committed: delete whole files, such as partitions, or use another engine",
-                )
-            kept = removal.kept_rows()
+            target = self._format.target
+            kept = removal.kept_rows(target.carried)
             if kept is not None:
-                self._keep(NewFiles.of_batches(kept, self._storage, self._format.target))
+                written = NewFiles.of_batches(kept, self._storage, target.rewriting)
+                written.files = files_of_target(written.files, target)
+                self._keep(written)
             if removal.deleted_rows is not None:
                 metrics["deleted_rows"] = removal.deleted_rows
             change = self._with_changed_rows(change, removal)

@@ -195,19 +195,6 @@ def test_an_append_only_table_keeps_its_rows(tmp_path: Path) -> None:
         assert caught.value.field == "appendOnly"
 
 
-@pytest.mark.parametrize("name", ["rowTracking", "changeDataFeed"])
-def test_rows_that_the_table_wants_more_of_are_not_written_again(tmp_path: Path, name: str) -> None:
-    wanted = {f"delta.enable{name[0].upper()}{name[1:]}": "true"}
-    protocol = with_features(name, "domainMetadata")
-    table = local_table(tmp_path, *COLUMNS, partition=("p",), protocol=protocol, configuration=wanted)
-    table.append(rows_of((1, "a", 0.5), (2, "a", 0.5), (3, "b", 0.5)))
-    with pytest.raises(tf.UnsupportedFeatureError) as caught:
-        table.delete("id = 1")
-    assert caught.value.field == name and table.snapshot().version == 1
-    table.delete("p = 'a'")
-    assert ids(table) == [3]
-
-
 # ---- transactions ---------------------------------------------------------------------------------------------------
 
 

@@ -282,3 +282,79 @@ def test_a_rival_that_changes_what_files_must_be_is_a_conflict(data: bytes) -> N
     with pytest.raises(tf.CommitConflictError):
         table.append(ROWS)
     assert {path for path in set(store.files) - before if path.endswith(".parquet")} == set()
+
+
+# ---- rows that are written again -----------------------------------------------------------------------------------
+
+
+def fed_table(path: Path) -> tf.Table:
+    configuration = {"delta.enableChangeDataFeed": "true"}
+    columns = field("id", "long"), field("p", "string")
+    return local_table(
+        path, *columns, protocol=with_features("changeDataFeed"), configuration=configuration, partition=("p",)
+    )
+
+
+def test_deleted_rows_are_in_the_change_data_feed(tmp_path: Path) -> None:
+    table = fed_table(tmp_path)
+    table.append(pa.table({"id": [1, 2, 3, 4], "p": ["a", "a", "b", "c"]}))
+    table.delete("id in (2, 3)")
+    found = {(add["partitionValues"]["p"], add["dataChange"]) for add in actions_of(table, 2, "cdc")}
+    assert found == {("a", False), ("b", False)}, "all deleted rows, those of whole files too"
+    changes = sorted(table.changes(2).to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert [(row["id"], row["p"], row["_change_type"]) for row in changes] == [(2, "a", "delete"), (3, "b", "delete")]
+    deltalake = pytest.importorskip("deltalake")
+    feed = pa.table(deltalake.DeltaTable(str(tmp_path)).load_cdf(starting_version=2).read_all()).to_pylist()
+    assert sorted((row["id"], row["p"], row["_change_type"]) for row in feed) == [
+        (2, "a", "delete"),
+        (3, "b", "delete"),
+    ]
+    assert rows_of(table) == theirs(tmp_path) and [row["id"] for row in rows_of(table)] == [1, 4]
+    table.delete("p = 'c'")
+    assert not actions_of(table, 3, "cdc"), "whole files say it themselves"
+    assert [row["id"] for row in table.changes(3).to_arrow().to_pylist()] == [4]
+
+
+def test_change_files_are_deleted_with_what_lost(tmp_path: Path) -> None:
+    table = fed_table(tmp_path)
+    table.append(pa.table({"id": [1, 2], "p": ["a", "a"]}))
+    before = files_below(tmp_path)
+    with pytest.raises(RuntimeError), table.transaction() as transaction:
+        transaction.delete("id = 1")
+        raise RuntimeError
+    with pytest.raises(tf.UnsupportedFeatureError) as caught:
+        table.overwrite(pa.table({"id": [1], "p": ["b"]}), where="id = 1")
+    assert caught.value.field == "changeDataFeed" and files_below(tmp_path) == before
+
+
+@pytest.mark.parametrize("mode", ["none", "name", "id"])
+def test_rows_that_are_written_again_keep_their_ids(tmp_path: Path, mode: str) -> None:
+    names = {"RowId": "_row-id", "RowCommitVersion": "_row-version"}
+    configuration = {f"delta.rowTracking.materialized{k}ColumnName": v for k, v in names.items()}
+    columns = (
+        [field("id", "long"), field("x", "string")]
+        if mode == "none"
+        else [mapped("id", 1, "long"), mapped("x", 2, "string")]
+    )
+    table = local_table(
+        tmp_path,
+        *columns,
+        protocol=with_features("rowTracking", "domainMetadata", "columnMapping"),
+        configuration={"delta.enableRowTracking": "true", "delta.columnMapping.mode": mode, **configuration},
+    )
+    for start in (0, 3):
+        table.append(pa.table({"id": [start, start + 1, start + 2], "x": ["a", None, "b"]}))
+    table.delete("id = 1")
+    table.append(pa.table({"id": [9]}))
+    table.delete("id in (2, 3)")
+    columns_ = ["id", "_metadata.row_id", "_metadata.row_commit_version"]
+    found = sorted(tuple(row.values()) for row in table.scan(columns=columns_).to_arrow().to_pylist())
+    assert found == [(0, 0, 1), (4, 4, 2), (5, 5, 2), (9, found[3][1], 4)]
+    assert found[3][1] >= 8, "fresh ids are above the mark"
+    [removed] = actions_of(table, 3, "remove")
+    assert (removed["baseRowId"], removed["defaultRowCommitVersion"]) == (0, 1)
+    [add] = adds_of(table, 3)
+    assert (add["baseRowId"], add["defaultRowCommitVersion"]) == (6, 3)
+    assert json.loads(add["stats"])["nullCount"].keys() == ({"id", "x"} if mode == "none" else {"col-1", "col-2"})
+    assert pq.read_schema(tmp_path / add["path"]).names[2:] == ["_row-id", "_row-version"]
+    assert rows_of(table) == theirs(tmp_path, by_query=True)

@@ -7,7 +7,7 @@ that can be pickled, so that other processes get it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ...schema import Field, ListType, MapType, Schema, arrow_type, is_floating
@@ -73,8 +73,8 @@ class WriteTarget:
     changes : WriteTarget, optional
         How files of a change data feed are written, where rows of files are rewritten. None: none are. The schema has
         a column ``_change_type`` behind those of the table.
-    not_rewritten : str
-        The feature because of which rows that stay cannot be written again; empty: they can.
+    carried : tuple of Field
+        Metadata columns whose values rows keep when they are written again: files have them under ``stored_names``.
     """
 
     schema: Schema
@@ -94,7 +94,13 @@ class WriteTarget:
     sort_by: tuple[SortColumn, ...] = ()
     rules: RowRules = field(default_factory=RowRules)
     changes: WriteTarget | None = None
-    not_rewritten: str = ""
+    carried: tuple[Field, ...] = ()
+
+    @property
+    def rewriting(self) -> WriteTarget:
+        """The target of rows that are written again: with the carried columns behind the others, and without rules."""
+        schema = replace(self.schema, fields=(*self.schema.fields, *self.carried))
+        return replace(self, schema=schema, rules=RowRules(), carried=(), changes=None)
 
     @property
     def stored_fields(self) -> tuple[Field, ...]:

@@ -105,7 +105,9 @@ class DeltaSnapshot(FormatSnapshot):
         self.name_mapping = name_mapping(metadata.mapping_mode)
         tracked = row_tracking_columns(self.properties)
         self.metadata_columns = (*POSITION_COLUMNS, *tracked)
-        self._row_columns = ROW_TRACKING_FIELDS if tracked else ()
+        # Files that are removed keep these, whether or not the ids of rows can be relied upon.
+        is_tracked = bool(tracked) or "rowTracking" in (state.protocol.get("writerFeatures") or ())
+        self._row_columns = ROW_TRACKING_FIELDS if is_tracked else ()
         # What is decoded of a part depends on these, beside the types of the columns.
         self._key = (*self._row_columns, *char_lengths(self.schema.fields), *_zone_key(partition_time_zone))
 

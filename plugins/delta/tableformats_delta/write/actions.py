@@ -17,7 +17,7 @@ from ..evolution.metadata_change import with_commit, without_nulls
 from ..evolution.properties import is_true
 from ..evolution.protocol_upgrade import supports
 from .domains import with_row_ids
-from .file_actions import add_actions, remove_actions
+from .file_actions import add_actions, change_actions, remove_actions
 from .identity import identity_metadata
 from .isolation import level_of
 
@@ -111,6 +111,7 @@ def _actions(change: TableChange, context: CommitContext) -> Iterator[dict[str, 
         yield from with_row_ids(adds, snapshot)
     yield from remove_actions(change, context.target, context.now)
     yield from adds
+    yield from change_actions(change, context.target)
 
 
 def _commit_info(change: TableChange, context: CommitContext) -> dict[str, Any]:
@@ -119,7 +120,8 @@ def _commit_info(change: TableChange, context: CommitContext) -> dict[str, Any]:
     if is_true(properties, "delta.enableInCommitTimestamps"):
         info["inCommitTimestamp"] = now
     if supports(context.definition.protocol, "rowTracking"):
-        info["tags"] = {"delta.rowTracking.preserved": "true"}
+        is_kept = bool(context.target.carried) or change.removed is None
+        info["tags"] = {"delta.rowTracking.preserved": str(is_kept).lower()}
     info |= {
         "timestamp": now,
         "operation": operation_of(change),

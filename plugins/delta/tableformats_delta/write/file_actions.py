@@ -1,6 +1,7 @@
 """The ``add`` and ``remove`` actions of a change.
 
-Source: Delta PROTOCOL.md, "Add File and Remove File", "Per-file Statistics", "Deletion Vectors".
+Source: Delta PROTOCOL.md, "Add File and Remove File", "Per-file Statistics", "Deletion Vectors",
+"Add CDC File", "Row Tracking".
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from urllib.parse import quote
 
 from tableformats.plugin import DATETIME_MS, DAY_US, Field, TableChange, WriteTarget, scalar
 
+from ..schema.row_tracking import ROW_TRACKING_FIELDS
 from .target import partition_value_text, wanted_leaves
 from .texts import statistics_text
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from .definition import TableDefinition
 
-__all__ = ["add_actions", "remove_actions"]
+__all__ = ["add_actions", "change_actions", "remove_actions"]
 
 _YEARS_US = 1000 * DATETIME_MS.start, 1000 * DATETIME_MS.stop - 1
 
@@ -50,6 +52,7 @@ def remove_actions(change: TableChange, target: WriteTarget, now: int) -> Iterat
     if change.removed is None or not change.removed.num_rows:
         return  # a table without rows may lack the columns
     names = ["path", "size_bytes", "partition", "deletion_vector"]
+    names += [name for name in ROW_TRACKING_FIELDS if name in change.removed.column_names]
     for row in change.removed.select(names).to_pylist():
         action = {
             "path": row["path"],
@@ -62,7 +65,25 @@ def remove_actions(change: TableChange, target: WriteTarget, now: int) -> Iterat
         if row["deletion_vector"]:
             [vector] = row["deletion_vector"]
             action["deletionVector"] = {name: value for name, value in vector.items() if value is not None}
+        for name, key in zip(ROW_TRACKING_FIELDS, ("baseRowId", "defaultRowCommitVersion"), strict=True):
+            if row.get(name) is not None:
+                action[key] = row[name]
         yield {"remove": action}
+
+
+def change_actions(change: TableChange, target: WriteTarget) -> Iterator[dict[str, Any]]:
+    """The actions of the files of changed rows. Readers of the changes take these alone in place of the others."""
+    if change.changed_rows is None:
+        return
+    for row in change.changed_rows.select(["path", "size_bytes", "partition"]).to_pylist():
+        yield {
+            "cdc": {
+                "path": quote(row["path"], safe="/="),
+                "partitionValues": _partition_values(row["partition"], target),
+                "size": row["size_bytes"],
+                "dataChange": False,
+            }
+        }
 
 
 def _partition_values(row: Mapping[str, Any], target: WriteTarget) -> dict[str, str | None]:

@@ -5,14 +5,15 @@ Source: Delta PROTOCOL.md, "Per-file Statistics", "Column Mapping", "Materialize
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import Field, PartitionField, StructType, WriteTarget, stored_leaves
+from tableformats.plugin import Field, PartitionField, RowRules, StructType, WriteTarget, primitive, stored_leaves
 
 from ..evolution.properties import is_true
 from ..evolution.protocol_upgrade import supports
+from ..schema.row_tracking import row_tracking_columns
 from ..statistics.indexed_columns import indexed_leaves
 from .rules import row_rules
 from .texts import partition_text
@@ -48,11 +49,40 @@ def target_of(definition: TableDefinition, path: str = "") -> WriteTarget:
         unnumbered=frozenset(_unnumbered(schema.fields)) if is_mapped else frozenset(),
         target_file_size=_bytes_of(properties.get("delta.targetFileSize", ""), WriteTarget.target_file_size),
         rules=row_rules(schema, properties, path),
-        not_rewritten=_not_rewritten(properties),
+    )
+    carried = [c for c in row_tracking_columns(properties) if c.stored_name is not None]
+    target = replace(
+        target,
+        stored_names={**target.stored_names, **{c.field.id: c.stored_name for c in carried if c.stored_name}},
+        unnumbered=target.unnumbered | {c.field.id for c in carried},
+        carried=tuple(c.field for c in carried),
     )
     bounded = frozenset(leaf[-1].id for leaf in wanted_leaves(target, definition) if _has_bounds(leaf[-1]))
     # An identity column's high-water mark is taken from the bounds of the new files.
-    return replace(target, bounded=bounded | {rule.column.id for rule in target.rules.identities})
+    target = replace(target, bounded=bounded | {rule.column.id for rule in target.rules.identities})
+    if not is_true(properties, "delta.enableChangeDataFeed"):
+        return target
+    return replace(target, changes=_changes_target(target))
+
+
+def _changes_target(target: WriteTarget) -> WriteTarget:
+    """How files of the change data feed are written: with the kind of the change behind the table's columns."""
+    kind = Field(max(_ids(target.schema.fields)) + 1, "_change_type", primitive("string"))
+    return replace(
+        target,
+        schema=replace(target.schema, fields=(*target.schema.fields, kind)),
+        unnumbered=target.unnumbered | {kind.id},
+        directory="_change_data",
+        bounded=frozenset(),
+        rules=RowRules(),
+        carried=(),
+    )
+
+
+def _ids(fields: Iterable[Field]) -> Iterator[int]:
+    for f in fields:
+        yield f.id
+        yield from _ids(f.type.members)
 
 
 def wanted_leaves(target: WriteTarget, definition: TableDefinition) -> list[tuple[Field, ...]]:
@@ -64,14 +94,6 @@ def wanted_leaves(target: WriteTarget, definition: TableDefinition) -> list[tupl
         return found
     known = {leaf[-1].id for leaf in found}
     return [leaf for leaf in leaves if leaf[-1].id in known or tuple(f.stored_name for f in leaf) in clustered]
-
-
-def _not_rewritten(properties: Mapping[str, str]) -> str:
-    """The feature that asks more of rows which are written again than this writer does."""
-    for name, feature in (("RowTracking", "rowTracking"), ("ChangeDataFeed", "changeDataFeed")):
-        if is_true(properties, f"delta.enable{name}"):
-            return feature
-    return ""
 
 
 def _identity_sources(target: WriteTarget) -> frozenset[int]:

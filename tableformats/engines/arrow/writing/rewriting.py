@@ -16,6 +16,7 @@ from ....columnar.arrays import to_numpy
 from ....expressions import tree as ex
 from ....planning.plan import FilePlan
 from ....planning.tasks import tasks_of
+from ....schema import Field
 from ..counting import rows_by_metadata
 from ..reader import count_rows, read_batches
 
@@ -43,9 +44,9 @@ class Removal:
     def __len__(self) -> int:
         return len(self.removed)
 
-    def kept_rows(self) -> pa.RecordBatchReader | None:
-        """The rows that stay, with all columns; None: no file has any."""
-        return _rows(self.removed.take(self.rewritten), ex.Not(ex.IsTrue(self.removed.scan.filter)))
+    def kept_rows(self, carried: tuple[Field, ...] = ()) -> pa.RecordBatchReader | None:
+        """The rows that stay, with all columns, and metadata columns behind them; None: no file has any."""
+        return _rows(self.removed.take(self.rewritten), ex.Not(ex.IsTrue(self.removed.scan.filter)), carried)
 
     def deleted(self) -> pa.RecordBatchReader | None:
         """The rows that go, with all columns; None: there are none."""
@@ -76,11 +77,12 @@ def removal_of(plan: FilePlan) -> Removal:
     return Removal(plan.take(goes), np.flatnonzero(~matched[goes]), total)
 
 
-def _rows(plan: FilePlan, condition: ex.Expression) -> pa.RecordBatchReader | None:
+def _rows(plan: FilePlan, condition: ex.Expression, carried: tuple[Field, ...] = ()) -> pa.RecordBatchReader | None:
     if not len(plan):
         return None
     at = plan.survivors.column_names.index("fully_matched")
     nowhere = pa.chunked_array([pa.repeat(pa.scalar(condition == ex.TRUE), len(plan))])
     survivors = plan.survivors.set_column(at, "fully_matched", nowhere)
-    scan = replace(plan.scan, filter=condition)
+    schema = replace(plan.scan.schema, fields=(*plan.scan.schema.fields, *carried))
+    scan = replace(plan.scan, filter=condition, schema=schema)
     return read_batches(FilePlan(scan, survivors, plan.delete_files, plan.report, plan.counts))
