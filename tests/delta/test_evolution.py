@@ -381,10 +381,11 @@ def test_row_tracking_names_its_columns() -> None:
 
 def test_actions_of_a_checkpoint_have_nulls() -> None:
     table = Table()
-    table.metadata |= {"description": None, "name": None}
+    table.metadata |= {"description": None, "name": None, "format": {"provider": "parquet", "options": []}}
     table.protocol = {**PROTOCOL, "readerFeatures": None, "writerFeatures": None}
     found = table.alter(properties={"mine": "1"})
     assert "name" not in found.metadata and found.protocol == PROTOCOL
+    assert found.metadata["format"] == {"provider": "parquet", "options": {}}
 
 
 # ---- new tables ----------------------------------------------------------------------------------------------------

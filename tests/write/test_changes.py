@@ -20,7 +20,7 @@ from tableformats.plugin import OpenOptions
 from ..support.delta_log import field
 from ..support.golden import JVM_TABLES
 from ..support.memory_store import ROOT, MemoryStore, memory_storage
-from .test_append import LOG, first_commit, local_table
+from .test_append import LOG, first_commit, local_table, with_features
 
 Row = tuple[Any, ...]
 COLUMNS = (field("id", "long"), field("p", "string"), field("f", "double"))

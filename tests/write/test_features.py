@@ -358,3 +358,20 @@ def test_rows_that_are_written_again_keep_their_ids(tmp_path: Path, mode: str) -
     assert json.loads(add["stats"])["nullCount"].keys() == ({"id", "x"} if mode == "none" else {"col-1", "col-2"})
     assert pq.read_schema(tmp_path / add["path"]).names[2:] == ["_row-id", "_row-version"]
     assert rows_of(table) == theirs(tmp_path, by_query=True)
+
+
+def test_a_table_that_is_read_from_a_checkpoint_is_altered_and_written(tmp_path: Path) -> None:
+    table = tracked_table(tmp_path)
+    table.append(ROWS)
+    table.delete("id = 2")
+    table.checkpoint()
+    for version in range(3):
+        (tmp_path / LOG / f"{version:020d}.json").unlink()
+    table = tf.open_table(tmp_path)
+    table.append(ROWS)
+    table.alter.set_properties({"mine": "1"})
+    [action] = actions_of(table, 4, "metaData")
+    assert action["format"] == {"provider": "parquet", "options": {}} and action["configuration"]["mine"] == "1"
+    found = sorted(tuple(row.values()) for row in table.scan(columns=["id", "_metadata.row_id"]).to_arrow().to_pylist())
+    assert found == [(1, 0), (1, 5), (2, 6), (3, 2), (3, 7)]
+    assert rows_of(table) == theirs(tmp_path)

@@ -123,8 +123,14 @@ def with_commit(metadata: Mapping[str, Any], version: int, timestamp: int) -> di
 
 
 def without_nulls(action: Mapping[str, Any]) -> dict[str, Any]:
-    """An action as it is written: a checkpoint has null for fields that an action lacks."""
-    return {key: value for key, value in action.items() if value is not None}
+    """An action as it is written: a checkpoint has null for fields that an action lacks, and pairs for the options of
+    the format."""
+    found = {key: value for key, value in action.items() if value is not None}
+    form = found.get("format")
+    if isinstance(form, Mapping):
+        options = form.get("options")
+        found["format"] = {**form, "options": dict(options or {})}
+    return found
 
 
 def _needed(struct: Mapping[str, Any], properties: Mapping[str, str]) -> frozenset[str]:
