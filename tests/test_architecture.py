@@ -45,7 +45,7 @@ MOST_FILES = 16
 # Optional or slow libraries, and the only modules that may import them: at module level, or when called.
 ANYWHERE = ""
 # Classes that Spark looks for derive from its own; these modules are imported by its Python processes.
-SUBCLASSES_SPARK = {"tableformats.spark.datasource", "tableformats.spark.file_groups", "tableformats.spark.streaming"}
+SUBCLASSES_SPARK = {f"tableformats.spark.{name}" for name in ("datasource", "file_groups", "sink", "streaming")}
 OPTIONAL: dict[str, tuple[set[str], set[str]]] = {
     "click": ({"tableformats.cli"}, {"tableformats.cli"}),
     "rich": ({"tableformats.cli"}, {"tableformats.cli"}),

@@ -2,8 +2,8 @@
 
 Spark plans in a Python process of the driver and reads in others. The plan is made in the first; executors get groups
 of planned files and read them with pyarrow (:mod:`tableformats.engines.arrow`). It needs neither JARs nor Py4J, so it
-works with Spark Connect and serverless sessions. In a classic session the native path is faster. Imported only by
-processes that use PySpark 4.0 or later.
+works with Spark Connect and serverless sessions. In a classic session the native path is faster. Its writers are in
+:mod:`tableformats.spark.sink`. Imported only by processes that use PySpark 4.0 or later.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..table.scan import Scan
+    from .sink import BatchWriter, StreamWriter
     from .streaming import StreamReader
 
 __all__ = ["TableFormatsDataSource"]
@@ -83,6 +84,18 @@ class TableFormatsDataSource(DataSource):
         from .streaming import StreamReader
 
         return StreamReader(self._read, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        """The writer of one DataFrame, whose columns are ``schema``."""
+        from .sink import BatchWriter
+
+        return BatchWriter(self._read, schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
+        """The writer of a streaming query."""
+        from .sink import StreamWriter
+
+        return StreamWriter(self._read, schema, overwrite)
 
 
 class BatchReader(DataSourceReader):
