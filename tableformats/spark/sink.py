@@ -114,7 +114,7 @@ class _Writer:
         storage = self._options.open_table().storage
         for message in messages:
             if message is not None and message.files is not None:
-                discard_files(storage, unpack_files(message.files).column("path").to_pylist())
+                discard_files(storage, message.target, unpack_files(message.files).column("path").to_pylist())
 
 
 class BatchWriter(_Writer, DataSourceArrowWriter):

@@ -48,6 +48,16 @@ def planned(spark: Any, path: str, filter: str | None) -> Any:
     return found.files.equals(expected.files), len(found)
 
 
+def append(spark: Any, path: str, query: str) -> Any:
+    """The version of the commit, and the rows that it added."""
+    commit = tf.open_table(path).append(spark.sql(query))
+    return commit.version, commit.metrics["added_rows"]
+
+
+def save(spark: Any, path: str, query: str, mode: str) -> None:
+    spark.sql(query).write.format("tableformats").mode(mode).save(path)
+
+
 def sql(spark: Any, *statements: str) -> Any:
     for statement in statements:
         found = spark.sql(statement)
@@ -80,7 +90,7 @@ def main(url: str) -> None:
     logger.setLevel(logging.INFO)
     logger.addHandler(_Kept())
     spark = SparkSession.builder.remote(url).getOrCreate()
-    functions = {f.__name__: f for f in (scan, changes, appends, planned, sql, arrow)}
+    functions = {f.__name__: f for f in (scan, changes, appends, append, planned, save, sql, arrow)}
     for line in sys.stdin:
         call = json.loads(line)
         try:

@@ -163,6 +163,23 @@ def test_sql(client: Call, log: DeltaLog) -> None:
     assert client("sql", view, "SELECT `a b`, count(*) AS n FROM v GROUP BY ALL") == [["it's", 100], ["y", 100]]
 
 
+def test_writes(client: Call, tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "w").start(field("id", "long"), field("a b", "string"), partition=("a b",))
+    query = "SELECT id, IF(id % 2 = 0, 'x', NULL) AS `A b` FROM range(6)"
+    assert client("append", str(log.root), query) == [1, 6]
+    client("save", str(log.root), "SELECT 7 AS id", "append")
+    rows = [[i, None if i % 2 else "x"] for i in (0, 1, 2, 3, 4, 5, 7)]
+    assert read(client, log.root)["rows"] == rows
+    with pytest.raises(Refused) as caught:
+        client("append", str(log.root), "SELECT 'text' AS id")
+    assert caught.value.args[0] == "ConstraintViolationError" and caught.value.args[2] == "id"
+    with pytest.raises(Refused) as caught:
+        client("append", str(log.root), f"SELECT CAST({2**63} AS DECIMAL(19)) AS id")
+    assert caught.value.args[0] == "ConstraintViolationError" and caught.value.args[2] == "id"
+    client("save", str(log.root), "SELECT 8 AS id", "overwrite")
+    assert read(client, log.root)["rows"] == [[8, None]]
+
+
 @pytest.mark.parametrize("staging", WAYS, ids=["staged", "data source"])
 def test_a_new_column(client: Call, log: DeltaLog, staging: str | None) -> None:
     log.commit(

@@ -1,0 +1,207 @@
+"""Appends by Spark beside ``df.write.parquet``: ``python -m benchmarks.spark_writing --write`` in ``asv_bench``.
+
+The same rows, read from the same Parquet files, are written by all writers in turn, in the same codec, each into a
+directory of its own that is new; a round's ratios are to the writes of ``df.write.parquet`` right before and after. CPU
+is that of the driver, the JVM and all Python workers. A first round, which does not count, checks the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import tableformats as tf
+
+from . import QUICK, table_text
+from .report import machine
+from .spark_session import session
+from .spark_tables import COLUMNS, row_tables
+
+PAGE = "spark_writing.md"
+ROWS = 1_000_000 if QUICK else 20_000_000
+ROUNDS = 1 if QUICK else 5
+CODEC = "zstd"
+GOAL = 1.05
+PARTITION = "bucket"
+"""A column with few values, of which one has most rows."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+Writer = Callable[[Any, str], None]
+
+
+def by_spark(frame: Any, path: str) -> None:
+    frame.write.option("compression", CODEC).parquet(path)
+
+
+def by_spark_partitioned(frame: Any, path: str) -> None:
+    frame.write.option("compression", CODEC).partitionBy(PARTITION).parquet(path)
+
+
+def by_append(frame: Any, path: str) -> None:
+    tf.open_table(path).append(frame)
+
+
+def by_data_source(frame: Any, path: str) -> None:
+    frame.write.format("tableformats").mode("append").save(path)
+
+
+WRITERS: dict[str, dict[str, Writer]] = {
+    "not partitioned": {
+        "df.write.parquet": by_spark,
+        "table.append(df)": by_append,
+        'df.write.format("tableformats")': by_data_source,
+    },
+    "by a skewed column": {"df.write.partitionBy.parquet": by_spark_partitioned, "table.append(df)": by_append},
+}
+"""By layout; the first is what the others are compared with."""
+
+
+def cpu_seconds() -> float:
+    """Seconds of CPU of this process and of all below it, those that ended included once they were waited for."""
+    below: dict[int, list[int]] = {}
+    used: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        number = int(stat.parent.name)
+        below.setdefault(int(fields[1]), []).append(number)
+        used[number] = sum(map(int, fields[11:15]))
+    total, todo = 0, [os.getpid()]
+    while todo:
+        number = todo.pop()
+        total += used.get(number, 0)
+        todo += below.get(number, [])
+    return total / _TICKS
+
+
+def empty_table(path: str, partitioned: bool) -> None:
+    """A Delta table with the columns of the rows."""
+    from deltalake import write_deltalake
+
+    columns = {**COLUMNS, PARTITION: pa.string()}
+    rows = pa.table({name: pa.array([], kind) for name, kind in columns.items()})
+    write_deltalake(path, rows, partition_by=[PARTITION] if partitioned else None)
+
+
+def measure(rows: int, rounds: int, cores: int) -> dict[str, Any]:
+    """``results``: one mapping a layout and writer, with lists of ``wall``, ``cpu`` and their ratios, and ``files``."""
+    tables = row_tables(rows)
+    spark = session(cores, with_peers=False)
+    folder = Path(tempfile.mkdtemp(prefix="writes-", dir=tables.folder.parent))
+    results: list[dict[str, Any]] = []
+    before = os.getloadavg()[0]
+    try:
+        for layout, writers in WRITERS.items():
+            results += _measure_layout(spark, tables.data, folder, layout, writers, rounds)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        version = spark.version
+        spark.stop()
+    return {
+        "when": time.strftime("%Y-%m-%d"),
+        "machine": machine(),
+        "load": (before, os.getloadavg()[0]),
+        "versions": f"Spark {version}, Python {platform.python_version()}, pyarrow {pa.__version__}",
+        "rows": rows,
+        "rounds": rounds,
+        "cores": cores,
+        "results": results,
+    }
+
+
+def _measure_layout(
+    spark: Any, data: list[str], folder: Path, layout: str, writers: dict[str, Writer], rounds: int
+) -> list[dict[str, Any]]:
+    found = {
+        name: {"layout": layout, "writer": name, "wall": [], "cpu": [], "wall_ratio": [], "cpu_ratio": []}
+        for name in writers
+    }
+    (plain, first), *others = writers.items()
+
+    def write(name: str, writer: Writer, counts: bool) -> tuple[float, float]:
+        path = str(folder / "table")
+        if name != plain:
+            empty_table(path, layout != "not partitioned")
+        skewed = f"IF(id % 10 < 9, 'most', CAST(id % 50 AS STRING)) AS {PARTITION}"
+        frame = spark.read.parquet(*data).selectExpr(*COLUMNS, skewed)
+        cpu, start = cpu_seconds(), time.perf_counter()
+        writer(frame, path)
+        cost = time.perf_counter() - start, cpu_seconds() - cpu
+        if not counts:
+            found[name]["files"] = len(list(Path(path).rglob("*.parquet")))
+            rows = spark.read.parquet(path) if name == plain else tf.spark.read(spark, path)
+            found[name]["sum"] = rows.selectExpr("count(*)", "sum(id)", "max(name)").collect()
+            assert found[name]["sum"] == found[plain]["sum"], name
+        shutil.rmtree(path)
+        return cost
+
+    for number in range(-1, rounds):
+        say(f"{layout}, round {number + 1} of {rounds}")
+        before = write(plain, first, number >= 0)
+        for name, writer in others:
+            here, after = write(name, writer, number >= 0), write(plain, first, True)
+            if number >= 0:
+                for kind, own, around in zip(("wall", "cpu"), here, zip(before, after, strict=True), strict=True):
+                    found[name][kind].append(own)
+                    found[name][f"{kind}_ratio"].append(own / statistics.mean(around))
+                found[plain]["wall"].append(before[0])
+                found[plain]["cpu"].append(before[1])
+            before = after
+    return list(found.values())
+
+
+def text(measured: dict[str, Any]) -> str:
+    """The tables of the page."""
+    rows = []
+    for result in measured["results"]:
+        ratios = [result["wall_ratio"], result["cpu_ratio"]]
+        cells = [f"{statistics.median(result[kind]):.1f}" for kind in ("wall", "cpu")]
+        cells += [f"{statistics.median(ratio):.2f}x" if ratio else "–" for ratio in ratios]
+        best = min((statistics.median(ratio) for ratio in ratios if ratio), default=None)
+        met = "–" if best is None else "yes" if best <= GOAL else "no"
+        rows.append([result["layout"], f"`{result['writer']}`", f"{result['files']:,}", *cells, met])
+    head = ("table", "writer", "files", "s", "CPU s", "time", "CPU", f"at most {GOAL}x")
+    load = " and ".join(f"{load:.1f}" for load in measured["load"])
+    return "\n\n".join(
+        [
+            f"Measured {measured['when']}, {measured['machine']}, load {load} before and after. "
+            f"{measured['versions']}.",
+            f"{measured['rows']:,} rows of {len(COLUMNS) + 1} columns, {measured['cores']} threads of Spark, medians "
+            f"of {measured['rounds']} rounds, codec {CODEC}. The goal is met if the time or the CPU is within it.",
+            table_text.markdown(head, rows),
+        ]
+    )
+
+
+def say(what: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=ROWS, help="a multiple of a million")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--cores", type=int, default=min(os.cpu_count() or 1, 8), help="threads of Spark")
+    parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE}")
+    arguments = parser.parse_args()
+    found = text(measure(arguments.rows, arguments.rounds, arguments.cores))
+    print(found)
+    if arguments.write:
+        table_text.write(PAGE, found)
+
+
+if __name__ == "__main__":
+    main()
