@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pytest
@@ -155,7 +156,7 @@ def test_no_rows(spark: Any, tmp_path: Path) -> None:
 
 
 def task_of(table: tf.Table, *names: str) -> WriteTask:
-    return pickle.loads(pickle.dumps(WriteTask.of(table.storage, table._begin().target, names)))
+    return pickle.loads(pickle.dumps(WriteTask.of(table.storage, table.transaction().write_target(), names)))
 
 
 def test_attempts_of_a_task_do_not_meet(tmp_path: Path) -> None:
@@ -185,7 +186,7 @@ def test_an_attempt_that_fails_deletes_its_files(tmp_path: Path) -> None:
 
 def test_another_version_on_the_executors(tmp_path: Path) -> None:
     table = delta_table(tmp_path / "t", field("id", "long"))
-    task = WriteTask.of(table.storage, table._begin().target, ["id"])
+    task = WriteTask.of(table.storage, table.transaction().write_target(), ["id"])
     object.__setattr__(task, "version", "0.0")
     [row] = list(write_partition(task, []))
     assert "0.0" in row["error"][0].as_py() and "UnsupportedFeatureError" in row["error"][0].as_py()
@@ -236,6 +237,7 @@ _TRANSFORMS = [
     ("bucket[16]", "long", "i * 3000000000L"),
     ("bucket[16]", "date", "DATE '1969-12-20' + i"),
     ("bucket[16]", "timestamp", "timestamp_micros(i * 86399999999L)"),
+    ("bucket[16]", "uuid", "'00000000-0000-0000-0000-0000000000' || lpad(hex(i + 30), 2, '0')"),
     ("truncate[3]", "string", "'é' || i"),
     ("truncate[10]", "int", "i"),
     ("year", "date", "DATE '2019-12-20' + i"),
@@ -254,7 +256,7 @@ def test_rows_of_a_partition_have_one_key(spark: Any) -> None:
         found = parse_transform(transform)
         part = PartitionField(1000, "p", 1, found, found.result_type(primitive(kind)))
         wanted.append((found, kind, sql, partition_key(part, primitive(kind), f"v{number}")))
-    frame = spark.range(0, 60).selectExpr("CAST(id AS INT) AS i")
+    frame = spark.range(-30, 30).selectExpr("CAST(id AS INT) AS i")
     frame = frame.selectExpr(*(f"{sql} AS v{number}" for number, (_, _, sql, _) in enumerate(wanted)))
     rows = frame.selectExpr("*", *(f"{key} AS k{number}" for number, (*_, key) in enumerate(wanted))).collect()
     for number, (transform, kind, _, key) in enumerate(wanted):
@@ -271,6 +273,7 @@ def _partition(transform: Any, kind: str, value: Any) -> Any:
             value = round(value.timestamp() * 1_000_000)
         elif isinstance(value, dt.date):
             value = (value - dt.date(1970, 1, 1)).days
+        value = UUID(value).bytes if kind == "uuid" else value
         return transform.bucket(value, primitive(kind))
     if transform.name == "truncate":
         return value[: transform.width] if isinstance(value, str) else value // transform.width

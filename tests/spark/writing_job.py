@@ -15,7 +15,7 @@ def main(location: str, marker: str) -> None:
     from pyspark.sql import SparkSession
 
     import tableformats as tf
-    from tableformats.write import transaction
+    from tableformats.table import transactions
 
     def fail_once(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -34,7 +34,7 @@ def main(location: str, marker: str) -> None:
     def killed(*_: object) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    transaction.commit = killed  # type: ignore[assignment]
+    transactions.commit = killed  # type: ignore[assignment]
     table.append(spark.range(0, 40, numPartitions=4))
 
 

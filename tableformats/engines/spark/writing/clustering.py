@@ -2,17 +2,23 @@
 
 The hint ``rebalance`` shuffles rows by the partition values; adaptive execution then cuts great partitions and joins
 small ones. A sort within the tasks leaves each one file open at a time. Both are for few files only: a task computes
-the partition of every row itself, so an expression here may join partitions, or leave one out that SQL cannot say.
+the partition of every row itself, so an expression here may join partitions. The buckets of texts, which SQL cannot
+say, are computed in Python before the shuffle. What is equal for all rows of a partition leaves its files sorted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from ....plugin.partitions import PartitionField
 from ....plugin.writing.write_target import WriteTarget
-from ....schema import DecimalType, Type, is_integer
+from ....schema import DecimalType, Field, Type, arrow_type, is_integer
+from ....schema.transform_values import transformed
+from ....schema.transforms import Transform
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -31,28 +37,71 @@ def clustered(frame: DataFrame, target: WriteTarget, columns: Mapping[str, str])
     """
     from pyspark.sql import functions
 
-    keys = _keys(target, columns)
+    found = [(f, path, name) for f, path, name in _partitions(target, columns) if f.transform.name != "void"]
+    keys = [partition_key(f, path[-1].type, _member(path, name)) for f, path, name in found]
     order = _order(target, columns)
-    if not keys and not order:
-        return frame
     kept = frame.columns
+    buckets = [
+        (number, kept.index(name), f.transform, path[0].type)
+        for number, (f, path, name) in enumerate(found)
+        if keys[number] is None and f.transform.name == "bucket" and len(path) == 1
+    ]
+    if buckets:
+        frame = _with_buckets(frame, buckets)
     for number, key in enumerate(keys):
-        frame = frame.withColumn(f"p{number}", functions.expr(key))
-    names = [functions.col(f"p{number}") for number in range(len(keys))]
+        if key is not None:
+            frame = frame.withColumn(f"p{number}", functions.expr(key))
+    names = [functions.col(f"p{number}") for number in range(len(keys)) if f"p{number}" in frame.columns]
+    if not names and not order:
+        return frame
     if names:
         frame = frame.hint("rebalance", *names)
     return frame.sortWithinPartitions(*names, *order).select(*kept)
 
 
-def _keys(target: WriteTarget, columns: Mapping[str, str]) -> list[str]:
-    found = []
+def _partitions(
+    target: WriteTarget, columns: Mapping[str, str]
+) -> Iterator[tuple[PartitionField, tuple[Field, ...], str]]:
+    """The partition fields whose column the frame has: the field, the fields down to its source, the frame's name."""
     for f in target.partitioning:
+        if target.schema.find_id(f.source_id) is None:  # dropped; the transform is void
+            continue
         path = target.schema.path_of(f.source_id)
         name = columns.get(path[0].name.lower())
         if name is not None:
-            member = "".join(f".`{part.name.replace('`', '``')}`" for part in path[1:])
-            found.append(partition_key(f, path[-1].type, name + member))
-    return [key for key in found if key is not None]
+            yield f, path, name
+
+
+def _member(path: Sequence[Field], name: str) -> str:
+    return name + "".join(f".`{part.name.replace('`', '``')}`" for part in path[1:])
+
+
+_Bucket = tuple[int, int, Transform, Type]
+
+
+def _with_buckets(frame: DataFrame, buckets: Sequence[_Bucket]) -> DataFrame:
+    """The frame with the buckets of columns, computed in Python: (number of the key, column, transform, type) each."""
+    from pyspark.sql.types import IntegerType, StructType
+
+    schema = StructType(list(frame.schema.fields))
+    for number, *_ in buckets:
+        schema = schema.add(f"p{number}", IntegerType())
+    return frame.mapInArrow(partial(_add_buckets, buckets, schema.names), schema)
+
+
+def _add_buckets(
+    buckets: Sequence[_Bucket], names: Sequence[str], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        found = [_buckets(batch.column(at), transform, kind) for _, at, transform, kind in buckets]
+        yield pa.RecordBatch.from_arrays([*batch.columns, *found], names=list(names))
+
+
+def _buckets(values: pa.Array, transform: Transform, kind: Type) -> pa.Array:
+    try:
+        return transformed(transform, values.cast(arrow_type(kind)), kind)
+    except pa.ArrowInvalid:  # a value that does not fit: the task that writes it tells the error
+        return pa.nulls(len(values), pa.int32())
 
 
 def _order(target: WriteTarget, columns: Mapping[str, str]) -> list[Column]:
@@ -70,7 +119,7 @@ def _order(target: WriteTarget, columns: Mapping[str, str]) -> list[Column]:
 
 
 def partition_key(partition: PartitionField, source: Type, column: str) -> str | None:
-    """SQL that is equal for rows of one partition; None where SQL cannot say it."""
+    """SQL that is equal for all rows of one partition; None where SQL cannot say it."""
     name, width = partition.transform.name, partition.transform.width
     if name == "identity":
         return column
@@ -79,7 +128,7 @@ def partition_key(partition: PartitionField, source: Type, column: str) -> str |
         return hashed and f"pmod({hashed} & 2147483647, {width})"
     if name == "truncate":
         if is_integer(source):
-            return f"{column} DIV {width}"
+            return _floored(column, width)
         return None if isinstance(source, DecimalType) else f"substring({column}, 1, {width})"
     return _unit_of_time(name, str(source), column)
 
@@ -89,23 +138,30 @@ def _unit_of_time(unit: str, source: str, column: str) -> str | None:
     if unit not in ("year", "month", "day", "hour"):
         return None
     if unit == "hour":
-        return f"unix_micros({column}) DIV {_HOUR_US}" if source == "timestamp" else f"date_trunc('HOUR', {column})"
+        is_instant = source == "timestamp"
+        return _floored(f"unix_micros({column})", _HOUR_US) if is_instant else f"date_trunc('HOUR', {column})"
     day = f"CAST({column} AS DATE)"
     if source == "timestamp":
-        day = f"date_from_unix_date(CAST(unix_micros({column}) DIV {_DAY_US} AS INT))"
+        day = f"date_from_unix_date(CAST({_floored(f'unix_micros({column})', _DAY_US)} AS INT))"
     return day if unit == "day" else f"trunc({day}, '{unit.upper()}')"
 
 
+def _floored(number: str, divisor: int) -> str:
+    """SQL for the greatest integer that is not above a quotient; ``DIV`` alone cuts towards 0."""
+    return f"({number} DIV {divisor} - IF({number} < 0 AND {number} % {divisor} <> 0, 1, 0))"
+
+
 def _hashed(source: str, column: str) -> str | None:
-    """SQL for Iceberg's hash of a number, date or timestamp, whose 8 bytes Spark's ``hash`` treats alike but for its
-    seed. Other values are hashed otherwise."""
-    as_long = {
+    """SQL for Iceberg's hash of what has 8 or 16 bytes, which Spark's ``hash`` treats alike but for its seed. Other
+    lengths it hashes otherwise."""
+    hashed = {
         "int": f"CAST({column} AS BIGINT)",
         "bigint": column,
         "date": f"CAST(unix_date({column}) AS BIGINT)",
         "timestamp": f"unix_micros({column})",
+        "uuid": f"unhex(replace({column}, '-', ''))",
     }
-    return f"hash({hash_seed_zero()}, {as_long[source]})" if source in as_long else None
+    return f"hash({hash_seed_zero()}, {hashed[source]})" if source in hashed else None
 
 
 def hash_seed_zero() -> int:

@@ -77,7 +77,11 @@ def _convert(values: pa.Array, kind: Type, name: str) -> pa.Array:
     if isinstance(kind, StructType):
         if not types.is_struct(given) or [f.name for f in given] != [f.name for f in kind.fields]:
             return values
-        members = [_convert(values.field(i), f.type, f"{name}.{f.name}") for i, f in enumerate(kind.fields)]
+        # Flattened: what lies below a NULL struct is no value.
+        members = [
+            _convert(member, f.type, f"{name}.{f.name}")
+            for member, f in zip(values.flatten(), kind.fields, strict=True)
+        ]
         fields = [_retyped(f, member) for f, member in zip(given, members, strict=True)]
         return pa.StructArray.from_arrays(members, fields=fields, mask=values.is_null()) if members else values
     if isinstance(kind, ListType) and types.is_list(given):
