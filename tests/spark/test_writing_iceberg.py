@@ -54,6 +54,24 @@ def test_hidden_partitioning(spark: Any, tmp_path: Path, partition_by: list[str]
         assert times == sorted(times, reverse=True), "sorted as the table says"
 
 
+def test_distribution_modes(spark: Any, tmp_path: Path) -> None:
+    files = {}
+    for mode in ("none", "hash", "range"):
+        properties = {"write.distribution-mode": mode}
+        folder = new_table(tmp_path / mode, COLUMNS, 2, ["bucket(4, id)"], properties, ["ts desc"])
+        table = tf.open_table(folder)
+        files[mode] = table.append(spark.sql(QUERY)).metrics["added_files"]
+        assert tf.open_table(folder).count() == 2000
+        for path in (folder / "data").rglob("*.parquet"):
+            times = pq.read_table(path, partitioning=None)["ts"].to_pylist()
+            assert times == sorted(times, reverse=True)
+    assert files["none"] == 4 * 4 and files["hash"] <= 6 and files["range"] <= 6
+    folder = new_table(tmp_path / "t", COLUMNS, 2, properties={"write.distribution-mode": "x"})
+    with pytest.raises(tf.UnsupportedFeatureError) as caught:
+        tf.open_table(folder).append(pa.table({"id": [1]}))
+    assert caught.value.field == "write.distribution-mode"
+
+
 def test_types_and_field_ids(spark: Any, tmp_path: Path) -> None:
     member = StructType((Field(20, "u", primitive("uuid")), Field(21, "t", primitive("timestamp"))))
     fields = {"f": FixedType(2), "li": ListType(Field(22, "element", member)), "n": primitive("timestamp_ntz")}

@@ -68,6 +68,9 @@ class WriteTarget:
         A codec of Parquet.
     sort_by : tuple of SortColumn
         The order of rows in a file.
+    distribution : str
+        How engines that write in many tasks bring rows to them: "hash" (those of a partition together), "range" (sorted
+        over all tasks by partition and ``sort_by``) or "none" (where they are).
     rules : RowRules
         What rows must fulfil, and what is computed, beside NOT NULL, which ``Field.required`` says at every depth.
     changes : WriteTarget, optional
@@ -92,6 +95,7 @@ class WriteTarget:
     row_group_rows: int = 1 << 20
     compression: str = "zstd"
     sort_by: tuple[SortColumn, ...] = ()
+    distribution: str = "hash"
     rules: RowRules = field(default_factory=RowRules)
     changes: WriteTarget | None = None
     carried: tuple[Field, ...] = ()

@@ -1,9 +1,10 @@
 """Bring the rows of a partition together before they are written, so that a partition gets few files.
 
-The hint ``rebalance`` shuffles rows by the partition values; adaptive execution then cuts great partitions and joins
-small ones. A sort within the tasks leaves each one file open at a time. Both are for few files only: a task computes
-the partition of every row itself, so an expression here may join partitions. The buckets of texts, which SQL cannot
-say, are computed in Python before the shuffle. What is equal for all rows of a partition leaves its files sorted.
+Where the table asks for no other distribution, the hint ``rebalance`` shuffles rows by the partition values; adaptive
+execution then cuts great partitions and joins small ones. A sort within the tasks leaves each one file open at a time.
+Both are for few files only: a task computes the partition of every row itself, so an expression here may join
+partitions. The buckets of texts, which SQL cannot say, are computed in Python before the shuffle. What is equal for all
+rows of a partition leaves its files sorted.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ def clustered(frame: DataFrame, target: WriteTarget, columns: Mapping[str, str])
     names = [functions.col(f"p{number}") for number in range(len(keys)) if f"p{number}" in frame.columns]
     if not names and not order:
         return frame
-    if names:
+    if target.distribution == "range":
+        frame = frame.repartitionByRange(*names, *order)
+    elif target.distribution == "hash" and names:
         frame = frame.hint("rebalance", *names)
     return frame.sortWithinPartitions(*names, *order).select(*kept)
 

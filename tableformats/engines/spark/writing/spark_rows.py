@@ -30,12 +30,23 @@ def table_rows(batches: Iterable[pa.RecordBatch], names: Sequence[str], schema: 
         column.
     """
     kinds = {f.name.lower(): f.type for f in schema.fields}
+    names = list(names)
+    changed: list[tuple[int, Type]] | None = None
     for batch in batches:
-        columns = [
-            _convert(column, kinds[name.lower()], name) if name.lower() in kinds else column
-            for name, column in zip(names, batch.columns, strict=True)
-        ]
-        yield pa.RecordBatch.from_arrays(columns, names=list(names))
+        if changed is None:  # all batches of a task have the same types
+            changed = [
+                (at, kind)
+                for at, (name, given) in enumerate(zip(names, batch.schema, strict=True))
+                if (kind := kinds.get(name.lower())) is not None and _changes(given.type, kind, name)
+            ]
+        columns = batch.columns
+        for at, kind in changed:
+            columns[at] = _convert(columns[at], kind, names[at])
+        yield pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _changes(given: pa.DataType, kind: Type, name: str) -> bool:
+    return bool(_convert(pa.nulls(0, given), kind, name).type != given)
 
 
 def table_schema(given: pa.Schema, schema: Schema) -> pa.Schema:

@@ -25,6 +25,8 @@ __all__ = ["RESULT_SCHEMA", "WriteTask", "pack_files", "unpack_files", "write_pa
 
 RESULT_SCHEMA = "files binary, error string"
 _RESULT = pa.schema([("files", pa.binary()), ("error", pa.string())])
+_BUFFER_BYTES = 256 << 20
+"""Of rows in memory. An executor runs several tasks at once, and its memory beside the JVM's is small."""
 _LANES = 1 << 16
 """Writers for which identity columns have numbers; how many tasks a job will have, adaptive execution decides later."""
 _FILES = 1_000
@@ -64,7 +66,7 @@ class WriteTask:
         storage = Storage(self.root, self.access.storage_options, self.access.allow_paths, self.access.limits)
         for old, new in self.moves.items():
             storage.relocate(old, new)
-        writer = FileWriter(storage, self.target)
+        writer = FileWriter(storage, self.target, _BUFFER_BYTES)
         rows = _reader(table_rows(batches, self.names, self.target.schema))
         if rows is None:
             return writer.write([])

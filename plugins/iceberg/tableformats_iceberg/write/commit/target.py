@@ -19,6 +19,7 @@ __all__ = ["check_writable", "sort_order_of", "target_of"]
 
 FILE_SIZE, ROW_GROUP_ROWS = "write.target-file-size-bytes", "write.parquet.row-group-limit"
 COMPRESSION, FORMAT = "write.parquet.compression-codec", "write.format.default"
+DISTRIBUTION, DISTRIBUTIONS = "write.distribution-mode", ("hash", "none", "range")
 DATA_PATH, PROVIDER = "write.data.path", "write.location-provider.impl"
 _CODECS = {"zstd": "zstd", "gzip": "gzip", "snappy": "snappy", "lz4": "lz4", "brotli": "brotli", "uncompressed": "none"}
 DEFAULT_FILE_SIZE = 512 << 20
@@ -45,6 +46,9 @@ def target_of(metadata: TableMetadata, value: Mapping[str, Any], root: str) -> W
     codec = properties.get(COMPRESSION, "zstd").lower()
     if codec not in _CODECS:
         raise UnsupportedFeatureError(f"the codec {codec[:50]!r} is not written", field=COMPRESSION)
+    distribution = properties.get(DISTRIBUTION, "hash").lower()
+    if distribution not in DISTRIBUTIONS:
+        raise UnsupportedFeatureError(f"there is no distribution {distribution[:50]!r}", field=DISTRIBUTION)
     modes = metrics_modes(schema, properties, {column.source_id for column in order})
     return WriteTarget(
         schema,
@@ -58,6 +62,7 @@ def target_of(metadata: TableMetadata, value: Mapping[str, Any], root: str) -> W
         target_file_size=whole_number(properties, FILE_SIZE, DEFAULT_FILE_SIZE),
         compression=_CODECS[codec],
         sort_by=order,
+        distribution=distribution,
     )
 
 
