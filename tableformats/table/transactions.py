@@ -98,14 +98,14 @@ class Transaction:
         if condition == ex.TRUE:
             self._drop_added()
         self._delete(condition)
-        self._write(data, self.write_target(condition))
+        self._write(data, self._target if condition == ex.TRUE else _with_condition(self._target, condition))
 
     def write_target(self, where: Any = None) -> WriteTarget:
         """How data files are written that are then given to :meth:`append`, or to :meth:`overwrite` with ``where``, as
         :class:`.new_files.WrittenFiles`."""
-        if where is None or (isinstance(where, str) and where == DYNAMIC) or where == ex.TRUE:
-            return self._target
-        return _with_condition(self._target, where if isinstance(where, ex.Expression) else self._bound(where))
+        is_condition = where is not None and where != DYNAMIC
+        condition = self._bound(where) if is_condition else ex.TRUE
+        return self._target if condition == ex.TRUE else _with_condition(self._target, condition)
 
     def delete(self, where: Any) -> None:
         """Delete rows. See :meth:`Table.delete`."""
