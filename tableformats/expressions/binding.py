@@ -172,7 +172,8 @@ class _Binder:
                 return None
         names = {In: "in", IsNull: "isnull", IsNaN: "isnan", StartsWith: "startswith", Like: "like"}
         name = node.op if isinstance(node, Comparison) else names[type(node)]
-        return Function(name, (column, *others), None, self._ansi)
+        place = None if isinstance(node, IsNull) else node.place
+        return Function(name, (column, *others), None, self._ansi, place)
 
     def _element(self, column: AnyColumn) -> Value:
         """The column, or an element of a map that is written like a member of a struct: ``properties.plan``."""

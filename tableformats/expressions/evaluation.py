@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..columnar.arrays import pad_strings
-from ..errors import UnsupportedFeatureError
+from ..errors import TableFormatsError, UnsupportedFeatureError
 from ..schema import primitive
+from .error_places import placed
 from .functions import comparing, conditionals
 from .functions.coercion import type_of
 from .functions.registry import definition
@@ -107,6 +108,7 @@ class _Evaluator:
     def __init__(self, columns: Columns, length: int) -> None:
         self._columns = columns
         self._length = length
+        self._place: tuple[str, int] | None = None
 
     def condition(self, node: Expression) -> Vector:
         """The truth values [length] of a predicate."""
@@ -142,6 +144,16 @@ class _Evaluator:
         return Vector(column.type, values if keeps else values.cast(wanted))
 
     def _call(self, node: Function) -> Vector:
+        outer = self._place
+        self._place = node.place or outer  # functions that binding adds stand where those around them do
+        try:
+            return self._computed(node)
+        except TableFormatsError as error:
+            raise placed(error, self._place) from None
+        finally:
+            self._place = outer
+
+    def _computed(self, node: Function) -> Vector:
         arguments = [self.value(argument) for argument in node.arguments]
         is_constant = all(argument.is_constant for argument in arguments)
         n = 1 if is_constant else self._length
@@ -158,7 +170,7 @@ class _Evaluator:
             )
         values, failed = kernel(node, arguments, n)
         failures = [*conditionals.inherited(arguments, n)]
-        failures += [Failure(str(node), reason, rows) for reason, rows in failed.items() if rows.any()]
+        failures += [Failure(str(node), reason, rows, self._place) for reason, rows in failed.items() if rows.any()]
         return Vector(kind, values, is_constant, tuple(failures))
 
     def _junction(self, node: And | Or) -> Vector:

@@ -10,13 +10,16 @@ UTF-8 bytes, false < true. A comparison with NULL is NULL; ``<=>`` is never NULL
 The leaves test a column: these are what pruning decides from bounds. A condition on a value that is computed from
 columns, such as ``a + 1 > b`` or ``upper(s) = 'X'``, is a :class:`Holds` over a :class:`Function`. Binding turns it
 into leaves over columns where these have the same value on every row.
+
+The ``place`` of a node is the SQL text in which it stands, and its first character there. It is for messages alone: two
+nodes that differ in it are equal.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InvalidPredicateError
@@ -160,6 +163,7 @@ class Function:
     arguments: tuple[Value, ...]
     type: Type | None = None
     ansi: bool = True
+    place: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return sql_call(self.name, tuple(map(_argument_text, self.arguments)), self.type)
@@ -182,6 +186,7 @@ class Comparison(Expression):
     op: str
     column: AnyColumn
     right: Literal | AnyColumn
+    place: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.column} {self.op} {self.right}"
@@ -193,6 +198,7 @@ class In(Expression):
 
     column: AnyColumn
     literals: tuple[Literal, ...]
+    place: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.column} IN ({', '.join(map(str, self.literals))})"
@@ -213,6 +219,7 @@ class IsNaN(Expression):
     """Spark's ``isnan(column)``: TRUE or FALSE, FALSE for NULL."""
 
     column: AnyColumn
+    place: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"isnan({self.column})"
@@ -224,6 +231,7 @@ class StartsWith(Expression):
 
     column: AnyColumn
     prefix: str
+    place: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"startswith({self.column}, {sql_literal(self.prefix, None)})"
@@ -235,6 +243,7 @@ class Like(Expression):
 
     column: AnyColumn
     pattern: str
+    place: tuple[str, int] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.column} LIKE {sql_literal(self.pattern, None)}"

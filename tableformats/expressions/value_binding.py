@@ -126,7 +126,7 @@ class ValueBinder:
         """``node`` under its proper name with bound arguments, or the value that it stands for."""
         name = ALIASES.get(node.name.lower(), node.name.lower())
         if name in CASTS and name not in SIGNATURES and len(node.arguments) == 1:
-            node = Function("cast", node.arguments, _cast_target(name), node.ansi)
+            node = Function("cast", node.arguments, _cast_target(name), node.ansi, node.place)
             name = "cast"
         if name == "interval":
             amount, unit = node.arguments

@@ -111,6 +111,9 @@ class PathPolicy:
             return self._below_root(stored)
         if not self._moves and (kinds == _ABSOLUTE).all() and pc.all(pc.starts_with(stored, self.root + "/")).as_py():
             return stored
+        alike = self._alike(stored, kinds)
+        if alike is not None:
+            return alike
         left = to_arrow(kinds != _UNUSUAL)
         resolved = pa.nulls(len(stored), pa.string())
         for old, new in self._spelled_prefixes(stored, kinds):
@@ -132,6 +135,21 @@ class PathPolicy:
             singly = [self.resolve_one(p, encoded=encoded) for p in pc.filter(stored, rest).to_pylist()]
             resolved = pc.replace_with_mask(resolved, rest, strings(singly))
         return resolved
+
+    def _alike(self, stored: pa.Array, kinds: np.ndarray) -> pa.Array | None:
+        """The paths made absolute, where all of them have one spelling of one prefix; None for others."""
+        from ..columnar import compute as pc
+
+        if self._moves or (kinds != _ABSOLUTE).any():
+            return None
+        first = stored[0].as_py()
+        for old, new in self._spelled_prefixes(stored, kinds):
+            if first.startswith(old):
+                if not pc.all(_starts_with(stored, old)).as_py():
+                    return None
+                stop = len(old.encode())
+                return stored if old == new else pc.binary_replace_slice(stored, start=0, stop=stop, replacement=new)
+        return None
 
     def _below_root(self, stored: pa.Array) -> pa.Array:
         from ..columnar import compute as pc

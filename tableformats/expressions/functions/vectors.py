@@ -18,6 +18,7 @@ from ...columnar import compute as pc
 from ...columnar.arrays import array_of, repeated, to_arrow, to_numpy
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
 from ...schema import DecimalType, PrimitiveType, Type, arrow_type
+from ..error_places import placed
 from .intervals import IntervalType
 
 __all__ = [
@@ -50,11 +51,14 @@ class Failure:
     reason : str
     rows : numpy.ndarray
         bool[n].
+    place : (str, int), optional
+        As that of :class:`tableformats.expressions.tree.Function`.
     """
 
     where: str
     reason: str
     rows: np.ndarray
+    place: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,12 +107,13 @@ def raise_failures(vector: Vector) -> None:
     """Raise an InvalidPredicateError for the first failure, if there is one."""
     for failure in vector.failures:
         if failure.rows.any():
-            raise InvalidPredicateError(
+            error = InvalidPredicateError(
                 f"{failure.where} cannot be computed for row {int(failure.rows.argmax())} of those that were read: "
                 f"{failure.reason}",
                 field=failure.where,
                 hint="Leave such rows out first, as in CASE WHEN b <> 0 THEN a / b END, or use ansi=False or TRY_CAST.",
             )
+            raise placed(error, failure.place)
 
 
 def flags(values: pa.Array, null: bool = False) -> np.ndarray:

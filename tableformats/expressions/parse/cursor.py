@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...errors import InvalidPredicateError, TableFormatsError, UnsupportedFeatureError
-from .lexing import MAX_NESTING, Token, position, tokenize
+from ..error_places import position
+from .lexing import MAX_NESTING, Token, tokenize
 
 __all__ = ["Cursor"]
 

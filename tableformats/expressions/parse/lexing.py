@@ -17,10 +17,11 @@ from dataclasses import dataclass
 
 from ...errors import InvalidPredicateError
 from ...schema import primitive
+from ..error_places import position
 from ..numbers import nearest_float
 from ..tree import Literal
 
-__all__ = ["MAX_DIGITS", "MAX_NESTING", "Token", "position", "tokenize"]
+__all__ = ["MAX_DIGITS", "MAX_NESTING", "Token", "tokenize"]
 
 MAX_NESTING = 100
 """Levels of open parentheses, brackets and CASEs, plus consecutive prefix operators."""
@@ -73,11 +74,6 @@ class Token:
     def word(self) -> str:
         """In upper case, if it may be a keyword or an operator; else empty."""
         return self.text.upper() if self.kind in ("word", "operator") else ""
-
-
-def position(sql: str, offset: int) -> str:
-    """``line 1, column 5`` of a character of ``sql``."""
-    return f"line {sql.count(chr(10), 0, offset) + 1}, column {offset - sql.rfind(chr(10), 0, offset)}"
 
 
 def tokenize(sql: str) -> list[Token]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import TableFormatsError
+from ..error_places import placed
 from ..tree import Value
-from .lexing import Token, position
+from .lexing import Token
 from .predicates import Operand, Row
 from .sql import SqlParser
 
@@ -38,8 +39,7 @@ def with_place(error: TableFormatsError, sql: str, ansi: bool, bind: Callable[[V
             bind(part)
         except TableFormatsError as found:
             if type(found) is type(error) and found.message == error.message:
-                message = f"{error.message}, at {position(sql, start)} of the filter"
-                return type(error)(message, path=error.path, field=error.field, hint=error.hint)
+                return placed(error, (sql, start))
     return error
 
 

@@ -11,11 +11,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from ...errors import InvalidPredicateError
 from ...schema import Type
-from ..tree import And, Expression, Function, Literal, Not, Or, Reference, Value
+from ..tree import (
+    And,
+    Comparison,
+    Expression,
+    Function,
+    Holds,
+    In,
+    IsNaN,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Reference,
+    StartsWith,
+    Value,
+)
 from . import constants, predicates
 from .cursor import Cursor
 from .functions import call, escape_character, extract, refusal_of
@@ -25,6 +41,7 @@ from .predicates import Operand, Row, comparison, condition_of, value_of
 __all__ = ["SqlParser", "parse_sql", "parse_sql_value"]
 
 _Parsed = TypeVar("_Parsed")
+_PLACED = (Function, Comparison, In, IsNaN, StartsWith, Like)
 
 # How strongly the operators between two values bind; those of one level group to the left.
 _COMPARISON, _BIT_OR, _BIT_XOR, _BIT_AND, _SHIFT, _SUM, _PRODUCT = range(7)
@@ -163,6 +180,20 @@ class SqlParser(Cursor):
     def _predicate(self) -> Operand:
         """A value, and a test of it: IS, BETWEEN, IN, LIKE, RLIKE."""
         start = self.next
+        return self._placed(self._tested(start), start)
+
+    def _placed(self, found: Operand, start: Token) -> Operand:
+        """``found``, which knows for messages where it begins, if it does not yet."""
+        if isinstance(found, _PLACED):
+            return found if found.place else replace(found, place=(self._sql, start.start))
+        if isinstance(found, Holds) and found.value.place is None:
+            return Holds(replace(found.value, place=(self._sql, start.start)))
+        if isinstance(found, Not):
+            inner = self._placed(found.child, start)
+            return found if inner is found.child else Not(condition_of(inner))
+        return found
+
+    def _tested(self, start: Token) -> Operand:
         value = self._value(_COMPARISON)
         if self.take_if("IS"):
             return self._is(value, start)
@@ -247,7 +278,7 @@ class SqlParser(Cursor):
             count += operator != "||"
             self.check_length(count, start)
             with self.located(start):
-                left = self._binary(operator, found, left, right)
+                left = self._placed(self._binary(operator, found, left, right), start)
 
     def _level(self, ahead: int) -> int | None:
         """The level of the operator that follows, if one does."""
@@ -304,7 +335,7 @@ class SqlParser(Cursor):
                 raise self.unsupported(f"filters do not evaluate {what}", start)
             else:
                 found = self._member(found, start)
-        return found
+        return self._placed(found, start)
 
     def _member(self, value: Operand, start: Token) -> Operand:
         self.expect(".")

@@ -4,6 +4,9 @@
 
 Predicates are such that each planner's SQL takes: comparisons of columns with constants, IN, BETWEEN, LIKE and NULL
 tests, alone and combined. A planner that drops a file with a matching row is wrong there; its count is not compared.
+
+Where we keep more, the reason is looked for: what the planner takes for a proof, and a table on which it loses rows by
+the same proof (:mod:`tests.spark.compare.proofs`).
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import tableformats as tf
 
 from .oracle import Oracle
 from .planners import PLANNERS, Kept, NotAsked, Plan
+from .proofs import Proof, losses, proof_of, table_of
 from .session import JARS, Unavailable, session
 from .tables import CASES, Case, write_all
 
@@ -43,7 +47,7 @@ class Beside:
     equal: int = 0
     fewer: int = 0
     wrong: list[str] = field(default_factory=list)
-    more: list[str] = field(default_factory=list)
+    more: list[tuple[str, Proof]] = field(default_factory=list)
     not_asked: Counter[str] = field(default_factory=Counter)
 
 
@@ -96,11 +100,12 @@ def compare(case: Case, seed: int, number: int) -> dict[str, Beside]:
         for text, answer in zip(texts, answers, strict=True):
             if answer.rows is not None:
                 needed = frozenset(file_of[rid] for rid in answer.rows)
-                _judge(beside, plan, text, len(snapshot.scan(text).plan()), needed)
+                _judge(beside, plan, snapshot, text, needed)
     return found
 
 
-def _judge(beside: Beside, plan: Plan, text: str, ours: int, needed: frozenset[str]) -> None:
+def _judge(beside: Beside, plan: Plan, snapshot: tf.Snapshot, text: str, needed: frozenset[str]) -> None:
+    ours = len(snapshot.scan(text).plan())
     try:
         theirs = plan(text)
     except NotAsked as error:
@@ -115,7 +120,7 @@ def _judge(beside: Beside, plan: Plan, text: str, ours: int, needed: frozenset[s
     beside.equal += ours == theirs.number
     beside.fewer += ours < theirs.number
     if ours > theirs.number:
-        beside.more.append(f"{text}: {ours}, not {theirs.number}")
+        beside.more.append((f"{text}: {ours}, not {theirs.number}", proof_of(snapshot, text, theirs.number)))
 
 
 def _loses(kept: Kept, needed: frozenset[str]) -> bool:
@@ -146,11 +151,21 @@ def text(found: Found, seed: int, number: int) -> str:
     for table, by in found.items():
         cells = [f"{b.ours} / {b.theirs}" if b.asked else "" for b in by.values()]
         lines.append(f"| {table} | " + " | ".join(cells) + " |")
-    for title, part in (("We keep more", "more"), ("It is wrong", "wrong")):
-        listed = [(n, t, line) for t, by in found.items() for n, b in by.items() for line in getattr(b, part)]
-        if listed:
-            lines += ["", f"## {title}", "", "| Planner | Table | Predicate |", "|-|-|-|"]
-            lines += [f"| {n} | {t} | `{line}` |" for n, t, line in listed]
+    wrong = [(n, t, line) for t, by in found.items() for n, b in by.items() for line in b.wrong]
+    if wrong:
+        lines += ["", "## It is wrong", "", "| Planner | Table | Predicate |", "|-|-|-|"]
+        lines += [f"| {n} | {t} | `{line}` |" for n, t, line in wrong]
+    more = [(n, t, *line) for t, by in found.items() for n, b in by.items() for line in b.more]
+    if more:
+        lines += [
+            "",
+            "## We keep more",
+            "",
+            "What the planner takes for a proof there is none, as the next table shows.",
+        ]
+        lines += ["| Planner | Table | Predicate | It takes for a proof |", "|-|-|-|-|"]
+        lines += [f"| {n} | {t} | `{line}` | {proof.value} |" for n, t, line, proof in more]
+        lines += ["", *table_of(losses({(n, proof) for n, _, _, proof in more}))]
     reasons: Counter[tuple[str, str]] = Counter()
     for by in found.values():
         for name, beside in by.items():
@@ -181,7 +196,7 @@ def main() -> int:
     print(page)
     if chosen.write:
         chosen.write.write_text(page)
-    return int(any(b.more for by in found.values() for b in by.values()))
+    return int(any(proof is Proof.NONE for by in found.values() for b in by.values() for _, proof in b.more))
 
 
 if __name__ == "__main__":
