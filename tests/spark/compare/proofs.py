@@ -6,7 +6,7 @@ import enum
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,11 +40,22 @@ def proof_of(snapshot: tf.Snapshot, predicate: str, kept: int) -> Proof:
     without_nan = _GREATER.sub(r"(x \1 \2 AND NOT isnan(x))", predicate)
     if without_nan != predicate and len(snapshot.scan(without_nan).plan()) <= kept:
         return Proof.NO_NAN
-    plan = snapshot.scan(without_nan, nan="absent").plan()
-    texts = [str(plan.why(path)) for path in plan.file_uris()]
-    if any("\\ufffd" in text or "\ufffd" in text for text in texts):
+    names = {path.rpartition("/")[2] for path in snapshot.scan(without_nan, nan="absent").plan().file_uris()}
+    replaced = {name for name, bounds in _texts(Path(snapshot.location)) if any("\ufffd" in b for b in bounds)}
+    if re.search(r"\bs\b", predicate) and names & replaced:
         return Proof.TEXT
     return Proof.ALL_NAN if _EQUAL.search(predicate) or without_nan != predicate else Proof.NONE
+
+
+def _texts(folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """The name of each file that a Delta log adds, and its bounds of the column ``s``."""
+    for commit in sorted(folder.glob("_delta_log/*.json")):
+        for line in commit.read_text().splitlines():
+            added = json.loads(line).get("add")
+            if added:
+                stats = json.loads(added["stats"])
+                bounds = (stats.get(side, {}).get("s") for side in ("minValues", "maxValues"))
+                yield added["path"].rpartition("/")[2], [bound for bound in bounds if bound is not None]
 
 
 @dataclass(frozen=True)
