@@ -64,11 +64,11 @@ def demo(directory: Path) -> int:
     answers = {}
     for name, scan in scans.items():
         with _step(f"Reading {name} with Arrow"):
-            answers[f"{name} with Arrow"] = _arrow_rows(scan.to_arrow())
+            answers[f"{name} with Arrow"] = _by_arrow(scan)
     with _step("Reading delta with deltalake"):
-        answers["delta with deltalake"] = _arrow_rows(_by_deltalake(locations["delta"]))
+        answers["delta with deltalake"] = _by_deltalake(locations["delta"])
     with _step("Reading iceberg with PyIceberg"):
-        answers["iceberg with PyIceberg"] = _arrow_rows(_by_pyiceberg(locations["iceberg"]))
+        answers["iceberg with PyIceberg"] = _by_pyiceberg(locations["iceberg"])
     missing = _missing_for_spark()
     if missing is None:
         with _step("Starting Spark"):
@@ -212,22 +212,26 @@ def _start_spark() -> Any:
     return builder.config(map=quiet).getOrCreate()
 
 
-def _by_deltalake(location: str) -> pa.Table:
+def _by_arrow(scan: Scan) -> list[tuple[Any, ...]]:
+    return _arrow_rows(scan.to_arrow())
+
+
+def _by_deltalake(location: str) -> list[tuple[Any, ...]]:
     import pyarrow.compute as pc
     from deltalake import DeltaTable
 
     since = dt.datetime(2024, 1, 20, tzinfo=dt.timezone.utc)
     matching = (pc.field("country") == "BR") & (pc.field("ts") >= since) & (pc.field("amount") > 40)
-    return DeltaTable(location).to_pyarrow_table().filter(matching)
+    return _arrow_rows(DeltaTable(location).to_pyarrow_table().filter(matching))
 
 
-def _by_pyiceberg(location: str) -> pa.Table:
+def _by_pyiceberg(location: str) -> list[tuple[Any, ...]]:
     from pyiceberg.table import StaticTable
 
     hint = Path(location, "metadata", "version-hint.text").read_text().strip()
     table = StaticTable.from_metadata(str(Path(location, "metadata", f"v{hint}.metadata.json")))
     matching = "country = 'BR' and ts >= '2024-01-20T00:00:00+00:00' and amount > 40"
-    return table.scan(row_filter=matching).to_arrow()
+    return _arrow_rows(table.scan(row_filter=matching).to_arrow())
 
 
 def _arrow_rows(rows: pa.Table) -> list[tuple[Any, ...]]:

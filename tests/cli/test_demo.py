@@ -20,12 +20,12 @@ def without_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_writers
-def test_without_java_arrow_alone_reads_and_it_is_said(
+def test_without_java_spark_alone_is_missing_and_it_is_said(
     tmp_path: Path, without_java: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["demo", str(tmp_path)]) == 1
     out, err = capsys.readouterr()
-    assert out.count("as written") == 2
+    assert out.count("as written") == 4
     assert "SPARK WAS NOT TRIED" in err and "Java" in err
 
 
@@ -90,7 +90,7 @@ def test_a_directory_with_other_things_is_refused(
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
 
 
-def test_missing_writers_are_named(
+def test_missing_readers_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)

@@ -1,4 +1,4 @@
-"""``tableformats demo`` with Spark: two tables, two readers, the same rows four times."""
+"""``tableformats demo`` with Spark: two tables, the same rows by six readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.writers import needs_writers
 
 
 @needs_writers
-def test_all_four_readers_agree(
+def test_all_six_readers_agree(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # The test run's session is used, and not stopped.
@@ -20,5 +20,5 @@ def test_all_four_readers_agree(
     monkeypatch.setattr(type(spark), "stop", lambda self: None)
     assert main(["demo", str(tmp_path / "demo")]) == 0
     out = capsys.readouterr().out
-    assert out.count(f"{len(demo.expected_rows())} rows, as written") == 4
+    assert out.count(f"{len(demo.expected_rows())} rows, as written") == 6
     assert out.count("= planned") == 2

@@ -1,4 +1,4 @@
-"""Marks of tests that need the packages that write tables."""
+"""Marks of tests that need the formats' own packages."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ import pytest
 NEEDED = ("deltalake", "pyiceberg", "pyiceberg_core", "sqlalchemy")
 needs_writers = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in NEEDED),
-    reason=f"the demo's tables are written by {', '.join(NEEDED)}: pip install '.[demo]'",
+    reason=f"the demo's tables are compared with {', '.join(NEEDED)}: pip install '.[demo]'",
 )
