@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -292,7 +293,7 @@ class Transaction:
 
             removal = removal_of(_planned(self.snapshot, condition))
             change = replace(change, read=condition, **_removed(removal.removed))
-            target = self._format.target
+            target, new = self._format.target, list(self._added)
             kept = removal.kept_rows(target.carried)
             if kept is not None:
                 written = NewFiles.of_batches(kept, self._storage, target.rewriting)
@@ -300,25 +301,26 @@ class Transaction:
                 self._keep(written)
             if removal.deleted_rows is not None:
                 metrics["deleted_rows"] = removal.deleted_rows
-            change = self._with_changed_rows(change, removal)
+            change = self._with_changed_rows(change, removal, new)
         added = pa.concat_tables(self._added) if self._added else None
         return replace(change, added=added), metrics
 
-    def _with_changed_rows(self, change: TableChange, removal: Removal) -> TableChange:
-        """``change`` with the files of the change data feed, where the table has one and rows were rewritten."""
+    def _with_changed_rows(self, change: TableChange, removal: Removal, added: list[pa.Table]) -> TableChange:
+        """``change`` with the files of the change data feed, where the table has one and rows were rewritten.
+
+        ``added`` are the files of rows that are new.
+        """
         target = self._format.target.changes
         if target is None or not len(removal.rewritten):
             return change
-        if "append" in self._verbs or "overwrite" in self._verbs:
-            raise UnsupportedFeatureError(
-                "a table with a change data feed is not overwritten by a condition that takes some rows of a file",
-                path=self._storage.root,
-                field="changeDataFeed",
-                hint="Delete and append in two commits, or overwrite whole partitions",
-            )
+        from ..engines.arrow.writing.written_rows import written_rows
+
         deleted = removal.deleted()
         assert deleted is not None, "files are only rewritten where rows go"
-        written = NewFiles.of_batches(_of_type(deleted, "delete"), self._storage, target)
+        # Readers of the changes read nothing else of the commit, so its new rows are among them.
+        new = (row for files in added for row in written_rows(files, self._storage, self._format.target))
+        rows = chain(_of_type(deleted, "delete"), _of_type(new, "insert"))
+        written = NewFiles.of_batches(rows, self._storage, target)
         self._written.append(written)
         return replace(change, changed_rows=written.files)
 
@@ -330,7 +332,7 @@ def _planned(snapshot: SnapshotHandle, condition: ex.Expression) -> FilePlan:
     return plan_scan(ScanRequest(snapshot, condition, snapshot.schema))
 
 
-def _of_type(batches: pa.RecordBatchReader, change_type: str) -> Any:
+def _of_type(batches: Iterable[pa.RecordBatch], change_type: str) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     for batch in batches:

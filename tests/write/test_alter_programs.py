@@ -96,6 +96,7 @@ def test_programs(steps: list[tuple[str, Any, Any]]) -> None:
         for version, expected in versions:
             found = table.scan(version=version).to_arrow()
             assert sorted(found.to_pylist(), key=lambda row: row["id"]) == expected
+        assert not table.verify(deep=True)
         for name in model.columns:
             for row in model.expected():
                 if isinstance(row[name], str):

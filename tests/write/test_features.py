@@ -322,9 +322,32 @@ def test_change_files_are_deleted_with_what_lost(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), table.transaction() as transaction:
         transaction.delete("id = 1")
         raise RuntimeError
-    with pytest.raises(tf.UnsupportedFeatureError) as caught:
-        table.overwrite(pa.table({"id": [1], "p": ["b"]}), where="id = 1")
-    assert caught.value.field == "changeDataFeed" and files_below(tmp_path) == before
+    assert files_below(tmp_path) == before
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_overwritten_rows_are_in_the_change_data_feed(tmp_path: Path, mode: str) -> None:
+    inside = {"type": "struct", "fields": [mapped("x", 4, "string")]}
+    table = local_table(
+        tmp_path,
+        mapped("id", 1, "long"),
+        mapped("p", 2, "string"),
+        mapped("s", 3, inside),
+        protocol=with_features("changeDataFeed", "columnMapping"),
+        configuration={"delta.enableChangeDataFeed": "true", "delta.columnMapping.mode": mode},
+        partition=("p",),
+    )
+    table.append(pa.table({"id": [1, 2, 3], "p": ["a", "a", "b"], "s": [{"x": "u"}, {"x": "v"}, {"x": "w"}]}))
+    table.overwrite(pa.table({"id": [2, 2], "p": ["c", None], "s": [{"x": "y"}, None]}), where="id = 2")
+    assert len(actions_of(table, 2, "cdc")) == 3
+    changes = sorted(table.changes(2).to_arrow().to_pylist(), key=repr)
+    assert sorted((row["p"], row["s"], row["_change_type"]) for row in changes if row["p"]) == [
+        ("a", {"x": "v"}, "delete"),
+        ("c", {"x": "y"}, "insert"),
+    ]
+    assert [(row["id"], row["s"], row["_change_type"]) for row in changes if row["p"] is None] == [(2, None, "insert")]
+    assert [row["id"] for row in rows_of(table)] == [1, 2, 2, 3]
+    assert not table.verify(deep=True)
 
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])

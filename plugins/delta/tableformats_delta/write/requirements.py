@@ -27,7 +27,7 @@ HONOURED: Mapping[str, str] = {
     "allowColumnDefaults": "computed where rows lack the column",
     "columnMapping": "files have physical names and field ids",
     "rowTracking": "new files get fresh row ids; rows that are written again keep theirs",
-    "changeDataFeed": "change files where rows are deleted from files that stay",
+    "changeDataFeed": "change files where some rows of a file go",
     "timestampNtz": "written",
     "deletionVectors": "new files have none; those of others stay",
     "typeWidening": "new files have the current types",
