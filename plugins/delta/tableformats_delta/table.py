@@ -23,6 +23,7 @@ from tableformats.plugin import (
 from .log.catalog_log import with_catalog_commits
 from .log.history import CommitTimes, history_table
 from .log.listing import Checkpoint, LogListing, LogSegment, list_log
+from .log.next_commits import following
 from .log.remote_log import RemoteLog
 from .snapshot.delta_snapshot import DeltaSnapshot
 from .snapshot.table_state import TableState, load_state, reading_state_ahead
@@ -70,6 +71,8 @@ class DeltaTable(FormatTable):
         self.location = storage.root
         self._partition_time_zone = partition_time_zone
         self._catalog_commits = catalog_commits
+        self._head: DeltaSnapshot | None = None
+        """The version that this table was written at last."""
         self._remote_log = None if storage.is_local else RemoteLog(storage, first_page)
 
     def snapshot(self, selector: SnapshotSelector) -> DeltaSnapshot:
@@ -137,9 +140,23 @@ class DeltaTable(FormatTable):
 
     def newest_after(self, older: DeltaSnapshot | None) -> DeltaSnapshot:
         """The newest version; given an older one, only what is new is read."""
-        found = self.snapshot(SnapshotSelector()) if older is None else self.update(older)
+        known = self._head if older is None else older
+        found: FormatSnapshot | None = None
+        if known is not None and self._storage.is_local and self._catalog_commits is None:
+            found = self._following(known)
+        if found is None:
+            found = self.snapshot(SnapshotSelector()) if older is None else self.update(older)
         assert isinstance(found, DeltaSnapshot)
+        self._head = found
         return found
+
+    def _following(self, known: DeltaSnapshot) -> DeltaSnapshot | None:
+        """The newest version by the names of the commits after ``known``; None: the log has to be listed."""
+        newer = following(self._storage, known.segment)
+        if newer is None:
+            return None
+        segment, listing = newer
+        return known if segment is known.segment else self._snapshot(listing, segment, known.state)
 
     def checkpoint(self, version: int | str | None = None) -> CheckpointResult:
         """See :meth:`tableformats.plugin.FormatTable.checkpoint` and :func:`.write_checkpoint`."""

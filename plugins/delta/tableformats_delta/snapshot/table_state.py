@@ -142,7 +142,10 @@ def _loaded(storage: Storage, segment: LogSegment, cache: MetadataCache, older: 
     if metadata is None:
         raise CorruptMetadataError("the log has no metaData action", path=path, field="metaData", hint=_HINT)
     _check_format(metadata, path)
-    table_metadata = TableMetadata.of_actions(metadata, protocol, path, storage.limits, stored)
+    if older is not None and metadata is older.metadata and protocol is older.protocol:
+        table_metadata = older.table_metadata
+    else:
+        table_metadata = TableMetadata.of_actions(metadata, protocol, path, storage.limits, stored)
     return TableState(protocol, metadata, table_metadata, commits, segment, checksum, tuple(notes))
 
 

@@ -1,0 +1,64 @@
+"""What came after a version that is known, without listing the log: :func:`following`.
+
+A writer that commits again and again would list thousands of files to find one. It asks for the next names instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .listing import LogFile, LogListing, LogSegment
+from .names import LOG_DIRECTORY
+
+if TYPE_CHECKING:
+    from tableformats.plugin import Storage
+
+__all__ = ["following"]
+
+_LISTED_EVERY = 64
+"""After so many versions the log is listed: a newer checkpoint may be there."""
+_AT_ONCE = 4
+
+
+def following(storage: Storage, known: LogSegment) -> tuple[LogSegment, LogListing] | None:
+    """The newest version of a local log, as ``known`` with newer commits in front, and what is known of the log.
+
+    None where the log has to be listed: the commit of the known version is another file now, as when a table was
+    replaced, or there is none; or many versions came since.
+    """
+    if not (known.version + 1) % _LISTED_EVERY or not known.commits:
+        return None
+    if known.commits[0].is_compaction or known.commits[0].version != known.version:
+        return None
+    files = _files(storage, known.version)
+    if next(files) != known.commits[0]:
+        return None
+    newer: list[LogFile] = []
+    for file in files:
+        if file is None:
+            break
+        newer.append(file)
+        if len(newer) > _LISTED_EVERY:
+            return None
+    commits = (*reversed(newer), *known.commits)
+    segment = known
+    if newer:
+        segment = replace(known, version=newer[-1].version, commits=commits, checksum=None)
+    listing = LogListing(storage.join(LOG_DIRECTORY), {f.version: f for f in reversed(commits) if not f.is_compaction})
+    if known.checkpoint is not None:
+        listing.checkpoints[known.checkpoint.version] = known.checkpoint
+    return segment, listing
+
+
+def _files(storage: Storage, version: int) -> Iterator[LogFile | None]:
+    """The commits from ``version`` on; None where there is none."""
+    from pyarrow import fs
+
+    while True:
+        paths = [storage.join(LOG_DIRECTORY, f"{version + i:020d}.json") for i in range(_AT_ONCE)]
+        for path, info in zip(paths, storage.filesystem_path(paths[0])[0].get_file_info(paths), strict=True):
+            is_file = info.type == fs.FileType.File
+            yield LogFile(version, path, info.size or 0, (info.mtime_ns or 0) // 1_000_000) if is_file else None
+            version += 1

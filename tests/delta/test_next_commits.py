@@ -1,0 +1,70 @@
+"""What comes after a version is found by the names of commits, and the log is listed where that does not do."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from tableformats_delta import table as delta_table
+from tableformats_delta.log.next_commits import following
+
+import tableformats as tf
+
+ROW = pa.table({"id": [1]})
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> tf.Table:
+    found = tf.create_table(tmp_path / "t", ROW.schema, format="delta")
+    found.append(ROW)
+    return found
+
+
+def test_a_writer_does_not_list_the_log_again(table: tf.Table) -> None:
+    with patch.object(delta_table, "list_log", side_effect=AssertionError("the log is listed")):
+        for version in range(2, 20):
+            assert table.append(ROW).version == version
+    rival = tf.open_table(table.location)
+    for _ in range(7):
+        rival.append(ROW)
+    with patch.object(delta_table, "list_log", side_effect=AssertionError("the log is listed")):
+        commit = table.append(ROW)
+    assert (commit.version, commit.attempts, table.count()) == (27, 1, 27)
+
+
+def test_the_log_is_listed_now_and_then(table: tf.Table) -> None:
+    with patch.object(delta_table, "list_log", wraps=delta_table.list_log) as listed:
+        for _ in range(130):
+            table.append(ROW)
+    assert listed.call_count == 2, "at the versions 63 and 127"
+
+
+def test_a_table_that_was_replaced_is_noticed(table: tf.Table, tmp_path: Path) -> None:
+    table.append(ROW)
+    shutil.rmtree(tmp_path / "t")
+    tf.create_table(tmp_path / "t", pa.schema({"other": pa.string()}), format="delta")
+    with pytest.raises(tf.ConstraintViolationError):
+        table.append(ROW)
+    other = tf.open_table(tmp_path / "t")
+    for _ in range(5):
+        other.append(pa.table({"other": ["x"]}))
+    with pytest.raises(tf.ConstraintViolationError):
+        table.append(ROW)
+    assert other.count() == 5
+
+
+def test_what_is_not_followed_is_listed(table: tf.Table, tmp_path: Path) -> None:
+    known = table.snapshot().format_snapshot.segment  # type: ignore[attr-defined]
+    found = following(table.storage, known)
+    assert found is not None and found[0] is known, "nothing is new"
+    table.checkpoint()
+    at_checkpoint = tf.open_table(tmp_path / "t").snapshot().format_snapshot.segment  # type: ignore[attr-defined]
+    assert not at_checkpoint.commits and following(table.storage, at_checkpoint) is None
+    table.append(ROW)
+    behind = tf.open_table(tmp_path / "t").snapshot().format_snapshot.segment  # type: ignore[attr-defined]
+    table.append(ROW)
+    newer = following(table.storage, behind)
+    assert newer is not None and newer[0].version == behind.version + 1 and newer[0].checkpoint == behind.checkpoint
