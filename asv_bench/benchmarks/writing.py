@@ -1,8 +1,8 @@
 """Commits a second and rows a second of appends to Delta tables, beside deltalake and beside Parquet alone.
 
 Each writer appends to a table of its own, in turns, so that both meet the same disk. Ours syncs data files and the
-commit to the disk before it answers; deltalake does not. ``TF_BENCH_DIRECTORY`` names a directory for the tables: in one
-of memory (``/dev/shm``) syncs cost nothing, and what is left is the work of the processor.
+commit to the disk before it answers; deltalake does not. ``TF_BENCH_DIRECTORY`` names a directory for the tables: in
+one of memory (``/dev/shm``) syncs cost nothing, and what is left is the work of the processor.
 """
 
 from __future__ import annotations

@@ -25,10 +25,11 @@ def every() -> list[Mutant]:
         iceberg_deletes,
         iceberg_metadata,
         row_groups,
+        writing,
     )
 
     core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes, row_groups)
-    lists = (*core, delta_log, delta_files, few_values, iceberg_deletes, iceberg_metadata)
+    lists = (*core, delta_log, delta_files, few_values, iceberg_deletes, iceberg_metadata, writing)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
 

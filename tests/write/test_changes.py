@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -447,3 +450,47 @@ def test_a_lost_answer_neither_loses_nor_repeats_a_schema_that_grows(fault: str)
     store.faults = [fault]
     assert table.append(pa.table({"a": [1]}), schema="merge").version == 1
     assert table.snapshot().version == 1 and table.count("a = 1") == 1
+
+
+# ---- writers that are killed, and several at once -------------------------------------------------------------------
+
+
+def _overwrite_for_ever(root: str) -> None:
+    table = tf.open_table(root)
+    for number in range(10**6):
+        table.overwrite(rows_of(*((number, "a", 0.5) for _ in range(7))))
+        table.delete(f"id = {number}")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_a_writer_that_is_killed_leaves_whole_changes(tmp_path: Path) -> None:
+    table = local_table(tmp_path, *COLUMNS)
+    for wait in (0.0, 0.013, 0.031):
+        before = table.snapshot().version
+        writer = multiprocessing.get_context("spawn").Process(target=_overwrite_for_ever, args=(str(tmp_path),))
+        writer.start()
+        while table.snapshot().version < before + 2 and writer.is_alive():
+            time.sleep(0.01)
+        time.sleep(wait)
+        writer.kill()
+        writer.join()
+        assert table.count() == len(table.to_arrow()) and table.count() in (0, 7)
+    assert table.append(rows_of((1, "a", 0.5))).attempts == 1, "what the killed left hinders nobody"
+
+
+def _work_on_a_partition(root: str, name: str) -> None:
+    table = tf.open_table(root)
+    for number in range(6):
+        table.append(rows_of((number, name, 0.5)))
+        if number % 2:
+            table.delete(f"p = '{name}' AND id < {number}")
+
+
+def test_processes_that_change_partitions_of_their_own_do_not_disturb_each_other(tmp_path: Path) -> None:
+    table = local_table(tmp_path, *COLUMNS, partition=("p",), configuration=SERIALIZABLE)
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        pool.starmap(_work_on_a_partition, [(str(tmp_path), name) for name in "abc"])
+    assert sorted(map(repr, table.to_arrow(columns=["p", "id"]).to_pylist())) == [
+        repr({"p": name, "id": 5}) for name in "abc"
+    ]
+    assert table.snapshot().version == 3 * 9

@@ -32,6 +32,10 @@ __all__ = ["BUFFER_BYTES", "FileWriter", "discard_files"]
 BUFFER_BYTES = 512 << 20
 """The most bytes of rows in memory, over all partitions."""
 
+_CHUNKS = 8
+"""A buffer is filled by about so many chunks of rows, each of which is divided among the partitions at once."""
+_ARRAY_BYTES = 512
+"""What an array takes beside its values: with many partitions most arrays are short."""
 _CALIBRATING_BYTES = 1 << 20
 """Rows of fewer bytes do not say how much smaller than rows files are."""
 _ESCAPED = set("\"#%'*/:=?\\{[]^") | {chr(code) for code in (*range(32), 127)}
@@ -99,12 +103,13 @@ class FileWriter:
         StoreError
             As the store fails. OSError if it is local.
         """
-        for batch in batches:
+        for batch in self._in_chunks(batches):
             for key, values, rows in self._by_partition(batch):
                 pending = self._pending.setdefault(key, _Pending(values))
                 pending.batches.append(rows)
-                pending.size += rows.nbytes
-                self._pending_bytes += rows.nbytes
+                size = rows.nbytes + _ARRAY_BYTES * rows.num_columns
+                pending.size += size
+                self._pending_bytes += size
                 if pending.size >= self._bytes_a_file:
                     self._flush(key)
             if self._pending_bytes > self._buffer_bytes:
@@ -112,6 +117,23 @@ class FileWriter:
         for key in list(self._pending):
             self._flush(key)
         return self._added.table()
+
+    def _in_chunks(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows in greater batches where they go to partitions: each batch makes one of every partition."""
+        if not self._sources:
+            yield from batches
+            return
+        most = self._buffer_bytes // _CHUNKS
+        held: list[pa.RecordBatch] = []
+        size = 0
+        for batch in batches:
+            held.append(batch)
+            size += batch.nbytes
+            if size >= most:
+                yield _joined(held)
+                held, size = [], 0
+        if held:
+            yield _joined(held)
 
     def discard(self) -> None:
         """Delete what was written. Only for a commit that has certainly not been made."""
@@ -201,6 +223,12 @@ class FileWriter:
         for (f, _), text in zip(self._sources, texts, strict=True):
             found.append(f"{_escaped(f.name)}={_NULL_DIRECTORY if text is None else _escaped(text)}")
         return base + (found if all(len(name.encode()) <= _LONGEST_NAME for name in found) else [])
+
+
+def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1 or not any(batch.num_rows for batch in batches):
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 def discard_files(storage: Storage, target: WriteTarget, paths: Iterable[str]) -> None:
