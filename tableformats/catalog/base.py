@@ -98,6 +98,11 @@ class Catalog(ABC):
         return CatalogCommits(None)
 
     @property
+    def new_format(self) -> str | None:
+        """The format of new tables. None: the caller has to say it."""
+        return None
+
+    @property
     def applies_updates(self) -> bool:
         """See :attr:`tableformats.io.catalog_commits.CatalogWriter.applies_updates`."""
         return False

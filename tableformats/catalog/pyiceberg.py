@@ -162,6 +162,11 @@ class PyIcebergCatalog(Catalog):
     # ---- commits ------------------------------------------------------------------------------------------------
 
     @property
+    def new_format(self) -> str | None:
+        """See :attr:`Catalog.new_format`."""
+        return _format()
+
+    @property
     def applies_updates(self) -> bool:
         """See :attr:`Catalog.applies_updates`: REST catalogs do."""
         return commits.is_rest(self.catalog)

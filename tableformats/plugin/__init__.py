@@ -88,10 +88,12 @@ from .statistics import Bounds, Statistics, StatisticsSlice
 from .upkeep import CheckpointResult
 from .verification import Violation
 from .writing.row_rules import (
+    ComputedColumn,
     IdentityColumn,
     RowCheck,
     RowRules,
     column_default,
+    constant_default,
     generated_column,
     names_in,
     row_check,
@@ -114,6 +116,7 @@ __all__ = [
     "CommitConflictError",
     "CommitUnknownError",
     "CommittedChange",
+    "ComputedColumn",
     "ConflictCheck",
     "ConstraintViolationError",
     "Bounds",
@@ -214,6 +217,7 @@ __all__ = [
     "check_exclusive_puts",
     "check_pages",
     "column_default",
+    "constant_default",
     "common_move",
     "compress_avro",
     "compute",

@@ -17,7 +17,7 @@ from .changes import FormatChanges
 from .snapshot import FormatSnapshot
 from .upkeep import CheckpointResult
 from .verification import Violation
-from .writing.table_change import CreateRequest
+from .writing.table_change import CreateRequest, MetadataChange
 from .writing.transaction import FormatTransaction
 
 if TYPE_CHECKING:
@@ -183,6 +183,21 @@ class FormatTable(ABC):
             path=self.location,
             field="incremental_append_scan",
             hint="table.changes(starting, ending) gives what every version inserted and deleted",
+        )
+
+    def restoring(self, version: int) -> MetadataChange:
+        """The change of metadata that makes an older version the current one.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format has no such change, which is the default.
+        """
+        raise UnsupportedFeatureError(
+            f"{self.format} tables are not set back to an older version here",
+            path=self.location,
+            field="restore",
+            hint="Read the older version, and overwrite the table with its rows",
         )
 
     def begin(self, branch: str | None = None) -> FormatTransaction:

@@ -96,8 +96,15 @@ class Alter:
 
     # ---- columns ----------------------------------------------------------------------------------------------------
 
-    def add_columns(self, columns: Any, *, first: bool = False, after: str | None = None) -> Commit:
-        """Add columns, which are NULL in the rows that are there.
+    def add_columns(
+        self,
+        columns: Any,
+        *,
+        first: bool = False,
+        after: str | None = None,
+        defaults: Mapping[str, Any] | None = None,
+    ) -> Commit:
+        """Add columns, which are NULL in the rows that are there, or have a default.
 
         Parameters
         ----------
@@ -106,8 +113,11 @@ class Alter:
             to a struct.
         first, after : bool, str
             Where they stand among the columns beside them. Default: last.
+        defaults : mapping of str to object, optional
+            By the names of the columns: what they are in the rows that are there, and in new rows that lack them, where
+            the format has such values (Iceberg's format version 3).
         """
-        position, wanted = Position(first, after), _columns_of(columns)
+        position, wanted = Position(first, after), _with_defaults(_columns_of(columns), defaults or {})
 
         def edit(schema: Schema) -> Schema:
             place, ordered = position, list(wanted)
@@ -175,6 +185,25 @@ class Alter:
         """Put a column in another place among those beside it: first, behind ``after``, or else last."""
         path, position = split_name(name), Position(first, after)
         return self._change_schema("move_column", lambda schema: move_column(schema, path, position), column=name)
+
+    # ---- layout -----------------------------------------------------------------------------------------------------
+
+    def set_partitioning(self, *fields: str) -> Commit:
+        """Partition files that are written from now on in another way. Files that are there stay as they are.
+
+        Parameters
+        ----------
+        *fields : str
+            All partition fields that the table will have, as of :func:`create_table`; none: it is not partitioned. A
+            field that stays keeps its name, unless it is given another one (``"bucket(16, id) as shard"``).
+        """
+        names = _layout(fields)
+        return self._change("set_partitioning", lambda schema: MetadataChange(partition_by=names), partition_by=names)
+
+    def set_sort_order(self, *fields: str) -> Commit:
+        """Sort the rows of files that are written from now on: ``"id desc"``, ``"bucket(16, id) nulls last"``."""
+        names = _layout(fields)
+        return self._change("set_sort_order", lambda schema: MetadataChange(sort_by=names), sort_by=names)
 
     # ---- properties and constraints ---------------------------------------------------------------------------------
 
@@ -327,6 +356,21 @@ def _columns_of(columns: Any) -> list[tuple[tuple[str, ...], Field]]:
         fields = [without_ids(field_of_arrow(f)) for f in columns]
         return [((f.name,), f) for f in fields]
     raise TypeError(f"columns are a mapping of names to types, or an Arrow schema, not {type(columns).__name__}")
+
+
+def _with_defaults(
+    columns: list[tuple[tuple[str, ...], Field]], defaults: Mapping[str, Any]
+) -> list[tuple[tuple[str, ...], Field]]:
+    unknown = set(defaults) - {".".join(path) for path, _ in columns}
+    if unknown:
+        raise ValueError(f"there is a default of {min(unknown)!r}, which is not added")
+    return [(path, replace(f, initial_default=defaults.get(".".join(path)))) for path, f in columns]
+
+
+def _layout(fields: Sequence[str]) -> list[str]:
+    if not all(isinstance(field, str) for field in fields):
+        raise TypeError(f"partition and sort fields are texts, not {fields!r}")
+    return list(fields)
 
 
 def _type_of(kind: Any, name: str) -> Type:

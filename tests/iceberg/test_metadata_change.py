@@ -368,11 +368,21 @@ def test_branches_and_tags() -> None:
     after = changed(metadata, MetadataChange(references={"b": new, "t": tag}))
     assert after["refs"]["b"] == {"type": "branch", "snapshot-id": 1, "min-snapshots-to-keep": 3}
     assert after["refs"]["t"] == {"type": "tag", "snapshot-id": 2, "max-ref-age-ms": 1000}
-    moved = changed(after, MetadataChange(references={"b": ReferenceChange("branch", 2, must_exist=True), "t": None}))
+    moved = changed(
+        after,
+        MetadataChange(
+            references={
+                "b": ReferenceChange("branch", 2, must_exist=True),
+                "t": ReferenceChange("tag", is_removed=True),
+            }
+        ),
+    )
     assert moved["refs"]["b"] == {"type": "branch", "snapshot-id": 2, "min-snapshots-to-keep": 3}
     assert "t" not in moved["refs"]
     rolled = changed(after, MetadataChange(references={"main": ReferenceChange("branch", 1)}))
     assert rolled["current-snapshot-id"] == 1
+    forward = changed(rolled, MetadataChange(references={"main": ReferenceChange("branch", 2, only_forward=True)}))
+    assert forward["current-snapshot-id"] == 2
     assert [entry["snapshot-id"] for entry in rolled["snapshot-log"]] == [1, 2, 1]
 
 
@@ -383,8 +393,10 @@ def test_branches_and_tags() -> None:
         ({"main": ReferenceChange("branch", 1, must_exist=False)}, ConstraintViolationError, "already"),
         ({"b": ReferenceChange("branch", 1, must_exist=True)}, SnapshotNotFoundError, "no branch 'b'"),
         ({"main": ReferenceChange("tag", 1)}, ConstraintViolationError, "is a branch"),
-        ({"main": None}, UnsupportedFeatureError, "main branch"),
-        ({"b": None}, SnapshotNotFoundError, "no branch or tag"),
+        ({"main": ReferenceChange("branch", is_removed=True)}, UnsupportedFeatureError, "main branch"),
+        ({"b": ReferenceChange("branch", is_removed=True)}, SnapshotNotFoundError, "no branch 'b'"),
+        ({"main": ReferenceChange("tag", is_removed=True)}, ConstraintViolationError, "is a branch"),
+        ({"main": ReferenceChange("branch", 1, only_forward=True)}, ConstraintViolationError, "does not descend"),
     ],
 )
 def test_references_that_do_not_fit_are_refused(references: Any, error: type[Exception], message: str) -> None:

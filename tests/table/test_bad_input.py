@@ -168,6 +168,11 @@ TABLE: list[Case] = [
     ("Table.transaction", lambda t: t.delta.transaction(tries=0), ValueError, "tries"),
     ("Table.transaction", lambda t: t.delta.transaction(isolation="chaos"), ValueError, "WriteSerializable"),
     ("Table.transaction", lambda t: t.delta.transaction(branch="b"), UNBUILT, "no branches"),
+    ("Table.create_branch", lambda t: t.delta.create_branch("b"), UNBUILT, "no branches"),
+    ("Table.create_branch", lambda t: t.iceberg.create_branch("b", "no such"), MISSING, "no such"),
+    ("Table.create_tag", lambda t: t.iceberg.create_tag("b", max_age=0), ValueError, "max_age"),
+    ("Table.restore", lambda t: t.delta.restore(0), UNBUILT, "not set back"),
+    ("Table.restore", lambda t: t.iceberg.restore(), TypeError, "a version or a timestamp"),
     ("Table.incremental_append_scan", lambda t: t.delta.incremental_append_scan(0), UNBUILT, "table.changes"),
     ("Table.incremental_append_scan", lambda t: t.iceberg.incremental_append_scan(5), MISSING, "no snapshot 5"),
     ("Table.versions_after", lambda t: t.delta.versions_after("x"), MISSING, "is no version"),  # type: ignore[arg-type]
@@ -371,6 +376,8 @@ NOTHING_WRONG = {
     "plugin.stored_leaves": "any target",
     "create_table": "tests/write/test_create.py",
     "write_table": "tests/write/test_create.py",
+    "plugin.constant_default": "tests/iceberg/commits",
+    "plugin.FormatTable.restoring": "Table.restore",
 }
 """Public functions that refuse nothing, and why."""
 

@@ -24,7 +24,7 @@ from .snapshot import IcebergSnapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import CatalogWriter
+    from tableformats.plugin import CatalogWriter, MetadataChange
 
     from .changes.row_changes import IcebergChanges
     from .write.commit.transaction import IcebergTransaction
@@ -124,6 +124,12 @@ class IcebergTable(FormatTable):
             return super().update(snapshot) if snapshot.version != -1 else snapshot
         self._metadata = read_metadata(self._files.storage, located.metadata_path)
         return self.snapshot(SnapshotSelector())
+
+    def restoring(self, version: int) -> MetadataChange:
+        """See :meth:`tableformats.plugin.FormatTable.restoring`: the main branch is set to that snapshot."""
+        from tableformats.plugin import MetadataChange, ReferenceChange
+
+        return MetadataChange(references={"main": ReferenceChange("branch", version)})
 
     def begin(self, branch: str | None = None) -> IcebergTransaction:
         """See :meth:`tableformats.plugin.FormatTable.begin`. Each transaction begins at the newest metadata file."""

@@ -25,6 +25,7 @@ __all__ = [
     "RowCheck",
     "RowRules",
     "column_default",
+    "constant_default",
     "generated_column",
     "row_check",
 ]
@@ -172,6 +173,16 @@ def column_default(column: Field, sql: str, schema: Schema) -> ComputedColumn:
         return ComputedColumn(column, sql, value)
     except (InvalidPredicateError, UnsupportedFeatureError) as error:
         return ComputedColumn(column, sql, None, error.message)
+
+
+def constant_default(column: Field, value: object, schema: Schema) -> ComputedColumn:
+    """A column that has a value as its default. One that cannot be computed is refused when rows need it."""
+    try:
+        computed = bound_value(Function("cast", (Literal(value),), column.type), schema)
+        _try_value(computed)
+        return ComputedColumn(column, repr(value), computed)
+    except (InvalidPredicateError, UnsupportedFeatureError) as error:
+        return ComputedColumn(column, repr(value), None, error.message)
 
 
 def missing_default(rule: ComputedColumn) -> ConstraintViolationError:

@@ -62,6 +62,10 @@ class ReferenceChange:
         How long it is kept, in milliseconds. None: as it was.
     min_versions, max_version_age_ms : int, optional
         How many versions of a branch are kept at least, and how long each. None: as it was.
+    only_forward : bool
+        Whether its version has to be an ancestor of the new one.
+    is_removed : bool
+        It is removed.
     """
 
     kind: str
@@ -70,6 +74,8 @@ class ReferenceChange:
     max_age_ms: int | None = None
     min_versions: int | None = None
     max_version_age_ms: int | None = None
+    only_forward: bool = False
+    is_removed: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,8 +88,8 @@ class MetadataChange:
         The new columns. Those that keep an id are the same columns; those with the id 0 are new.
     partition_by, sort_by : sequence of str, optional
         As in :class:`CreateRequest`.
-    references : mapping of str to ReferenceChange or None
-        Branches and tags by their names; None: removed.
+    references : mapping of str to ReferenceChange
+        Branches and tags by their names.
     properties : mapping of str to str or None
         Set, or with None removed.
     constraints : mapping of str to str or None
@@ -99,7 +105,7 @@ class MetadataChange:
     sort_by: Sequence[str] | None = None
     properties: Mapping[str, str | None] = field(default_factory=dict)
     constraints: Mapping[str, str | None] = field(default_factory=dict)
-    references: Mapping[str, ReferenceChange | None] = field(default_factory=dict)
+    references: Mapping[str, ReferenceChange] = field(default_factory=dict)
     create: CreateRequest | None = None
     plugin_data: object = None
 

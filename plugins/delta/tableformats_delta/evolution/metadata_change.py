@@ -76,6 +76,12 @@ def changed_table(
     ValueError
         A property has no such value.
     """
+    if change.references:
+        raise UnsupportedFeatureError(
+            "Delta tables have no branches and tags", path=path, field=next(iter(change.references))
+        )
+    if change.sort_by is not None:
+        raise UnsupportedFeatureError("Delta tables have no sort order", path=path, field="sort_by")
     if change.partition_by is not None:
         raise UnsupportedFeatureError(
             "the partitioning of a Delta table is not changed: each of its files has values of the partition columns",

@@ -83,6 +83,10 @@ class SchemaChange:
         return {**value, "fields": found}
 
     def _added(self, f: Field, above: tuple[str, ...]) -> dict[str, Any]:
+        if f.initial_default is not None:
+            raise _refused(
+                "a value for the rows that are there is not written", above, f.name, "Add the column, and update it"
+            )
         if f.required:
             raise _refused("a new column cannot be NOT NULL: rows that are there have no value of it", above, f.name)
         self._check_name(f.name, above)

@@ -37,7 +37,7 @@ from tableformats.plugin import (
 
 from ..files.strict_json import Node, parse_json
 
-__all__ = ["NAME_MAPPING_PROPERTY", "field_ids", "parse_name_mapping", "parse_schema"]
+__all__ = ["NAME_MAPPING_PROPERTY", "field_ids", "parse_default", "parse_name_mapping", "parse_schema"]
 
 NAME_MAPPING_PROPERTY = "schema.name-mapping.default"
 
@@ -102,7 +102,7 @@ def _field(node: Node, depth: int) -> Field:
         node.text("name"),
         kind,
         node.boolean("required"),
-        initial_default=_default(node, "initial-default", kind),
+        initial_default=parse_default(node, "initial-default", kind),
         doc=node.optional_text("doc"),
         metadata=_geo_metadata(node.child("type").value),
     )
@@ -159,7 +159,7 @@ def _primitive(node: Node) -> Type:
 # ---- default values -------------------------------------------------------------------------------------------------
 
 
-def _default(node: Node, key: str, kind: Type) -> Any:
+def parse_default(node: Node, key: str, kind: Type) -> Any:
     """The default value as a Python value that Arrow accepts. None: there is none."""
     if key not in node:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from tableformats.plugin import (
     ConstraintViolationError,
@@ -182,32 +182,31 @@ class _Changes:
         if gone:
             self._updates.append({"action": "remove-properties", "removals": gone})
 
-    def _change_reference(self, name: str, wanted: ReferenceChange | None) -> None:
+    def _change_reference(self, name: str, wanted: ReferenceChange) -> None:
         own = self._metadata["refs"].get(name)
         snapshot_id = None if own is None else own["snapshot-id"]
         self._requirements.append({"type": "assert-ref-snapshot-id", "ref": name, "snapshot-id": snapshot_id})
-        if wanted is None:
-            if own is None:
-                self._missing(f"there is no branch or tag {name!r}")
+        if own is None and (wanted.must_exist or wanted.is_removed):
+            self._missing(f"there is no {wanted.kind} {name!r}")
+        if own is not None and wanted.must_exist is False:
+            self._refuse(name, f"there is a {own['type']} {name!r} already")
+        if own is not None and own["type"] != wanted.kind:
+            self._refuse(name, f"{name!r} is a {own['type']}, and no {wanted.kind}")
+        if wanted.is_removed:
             if name == MAIN:
                 raise UnsupportedFeatureError("the main branch is not removed", path=self._path, field=name)
             self._updates.append({"action": "remove-snapshot-ref", "ref-name": name})
             return
-        if wanted.must_exist is not None and wanted.must_exist is (own is None):
-            if own is None:
-                self._missing(f"there is no {wanted.kind} {name!r}")
-            raise ConstraintViolationError(
-                f"there is a {own['type']} {name!r} already", path=self._path, field=name, hint="Nothing was changed"
-            )
-        if own is not None and own["type"] != wanted.kind:
-            raise ConstraintViolationError(
-                f"{name!r} is a {own['type']}, and no {wanted.kind}", path=self._path, field=name
-            )
         target = wanted.version if wanted.version is not None else snapshot_id
         if target is None:
             target = self._metadata["current-snapshot-id"]
-        if all(one["snapshot-id"] != target for one in self._metadata["snapshots"]):
-            self._missing("the table has no snapshot yet" if target is None else f"there is no snapshot {target}")
+        parents = {one["snapshot-id"]: one.get("parent-snapshot-id") for one in self._metadata["snapshots"]}
+        if target not in parents:
+            self._missing("the table has no snapshot yet" if target in (None, -1) else f"there is no snapshot {target}")
+        if wanted.only_forward and not _is_ancestor(snapshot_id, target, parents):
+            self._refuse(
+                name, f"snapshot {target} does not descend from the branch, which would lose its own snapshots"
+            )
         self._updates.append(
             {
                 **(own or {}),
@@ -219,9 +218,22 @@ class _Changes:
             }
         )
 
-    def _missing(self, message: str) -> None:
+    def _refuse(self, name: str, message: str) -> NoReturn:
+        raise ConstraintViolationError(message, path=self._path, field=name, hint="Nothing was changed")
+
+    def _missing(self, message: str) -> NoReturn:
         names = ", ".join(sorted(self._metadata["refs"])[:10])
         raise SnapshotNotFoundError(message, path=self._path, hint=f"The table's branches and tags: {names}")
+
+
+def _is_ancestor(older: int | None, newer: int | None, parents: Mapping[int, int | None]) -> bool:
+    seen: set[int] = set()
+    while newer is not None and newer not in seen:
+        if newer == older:
+            return True
+        seen.add(newer)
+        newer = parents.get(newer)
+    return False
 
 
 def _retention(wanted: ReferenceChange) -> dict[str, int | None]:

@@ -8,8 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tableformats.plugin import Schema, SortColumn, UnsupportedFeatureError, WriteTarget
+from tableformats.plugin import (
+    ComputedColumn,
+    RowRules,
+    Schema,
+    SortColumn,
+    UnsupportedFeatureError,
+    WriteTarget,
+    constant_default,
+)
 
+from ...files.strict_json import Node
+from ...metadata.schema import parse_default
 from ...metadata.table_metadata import TableMetadata
 from ..encode.layouts import layout_of
 from ..encode.metrics import metrics_modes
@@ -63,7 +73,19 @@ def target_of(metadata: TableMetadata, value: Mapping[str, Any], root: str) -> W
         compression=_CODECS[codec],
         sort_by=order,
         distribution=distribution,
+        rules=RowRules(defaults=_defaults(metadata, value)),
     )
+
+
+def _defaults(metadata: TableMetadata, value: Mapping[str, Any]) -> tuple[ComputedColumn, ...]:
+    """What top-level columns are in new rows that lack them. Source: Iceberg spec, "Default values"."""
+    schema, found = metadata.schema, []
+    for raw in current_schema(value)["fields"]:
+        column = schema.find_id(raw["id"])
+        if column is not None and raw.get("write-default") is not None:
+            default = parse_default(Node(raw, metadata.path), "write-default", column.type)
+            found.append(constant_default(column, default, schema))
+    return tuple(found)
 
 
 def _directory(metadata: TableMetadata) -> str:
@@ -118,12 +140,13 @@ def check_writable(metadata: TableMetadata, value: Mapping[str, Any]) -> None:
             hint = "Remove the partition field from the spec"
             refuse(f"the source column of the partition field {f.name!r} was dropped", "partition-specs", hint)
     for name in _with_write_default(current_schema(value)):
-        refuse(f"the column {name!r} has a default for new rows", "write-default", "Write the table with Spark")
+        refuse(f"the member {name!r} of a column has a default for new rows", "write-default", "Write it with Spark")
 
 
 def _with_write_default(schema: Mapping[str, Any]) -> list[str]:
-    """The columns, at any depth, whose default for new rows is not NULL."""
-    found, left = [], list(schema.get("fields") or ())
+    """The members of columns, at any depth, whose default for new rows is not NULL."""
+    found: list[str] = []
+    left = [{"type": field["type"]} for field in schema.get("fields") or ()]
     while left:
         item = left.pop()
         if item.get("write-default") is not None:
