@@ -200,6 +200,24 @@ class FormatTable(ABC):
             hint="Read the older version, and overwrite the table with its rows",
         )
 
+    def picking(self, version: int | None, staged_id: str | None) -> MetadataChange:
+        """The change that takes a version, which no branch has or another one has, into the branch of a transaction.
+
+        Parameters
+        ----------
+        version : int, optional
+        staged_id : str, optional
+            What the commit of the version was called, in place of ``version``.
+
+        Raises
+        ------
+        UnsupportedFeatureError
+            The format has no such change, which is the default.
+        """
+        raise UnsupportedFeatureError(
+            f"{self.format} tables have no versions beside the current ones", path=self.location, field="cherry_pick"
+        )
+
     def begin(self, branch: str | None = None) -> FormatTransaction:
         """A transaction upon the current version. A format that is only read does not override this.
 

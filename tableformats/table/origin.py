@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..catalog.base import dotted, parts_of
+from ..catalog.writing import TableWriter
 from ..errors import CatalogError, UnsupportedFeatureError
 from ..io.storage import Storage
 from ..io.stores.renewing import RenewedOptions
 from ..runtime.pickling import Portable
-from .catalog_writer import TableWriter
 
 if TYPE_CHECKING:
     from ..catalog.base import Catalog, CatalogTable, Identifier

@@ -35,7 +35,7 @@ class ReferenceVerbs(ABC):
     _opened: FormatTable
 
     @abstractmethod
-    def transaction(self, *, tries: int = 100, timeout: float = 120.0) -> Transaction:
+    def transaction(self, *, branch: str | None = None, tries: int = 100, timeout: float = 120.0) -> Transaction:
         """See :meth:`Table.transaction`."""
 
     @abstractmethod
@@ -113,6 +113,42 @@ class ReferenceVerbs(ABC):
         """
         wanted = ReferenceChange("branch", self._version_of(to), must_exist=True, only_forward=True)
         return self._change_reference("fast_forward", branch, wanted, options)
+
+    def cherry_pick(self, version: int | str, *, branch: str | None = None, **options: Any) -> Commit:
+        """Take a version into a branch that does not have it: as it is where it follows the branch's newest one, else a
+        new version with the files that it added.
+
+        Parameters
+        ----------
+        version : int or str
+            Its number, or the name of the branch or tag that is at it.
+        branch : str, optional
+            None: the main one.
+
+        Raises
+        ------
+        ConstraintViolationError
+            The branch has it, or its files, already.
+        UnsupportedFeatureError
+            It removed files, and does not follow the branch's newest version.
+        """
+        return self._pick("cherry_pick", self._version_of(version), None, branch, options)
+
+    def publish(self, wap_id: str, *, branch: str | None = None, **options: Any) -> Commit:
+        """Take a staged commit into a branch: one that was made with the property ``wap.id``, and so is in none.
+
+        Raises as :meth:`cherry_pick`. Source: Iceberg's write-audit-publish.
+        """
+        return self._pick("publish", None, wap_id, branch, options)
+
+    def _pick(
+        self, verb: str, version: int | None, staged_id: str | None, branch: str | None, options: dict[str, Any]
+    ) -> Commit:
+        change = self._opened.picking(version, staged_id)
+        with self.transaction(branch=branch, **options) as transaction:
+            transaction.alter(change, {"verb": verb, "version": version, "staged_id": staged_id})
+        assert transaction.commit is not None
+        return transaction.commit
 
     def restore(
         self, version: int | str | None = None, *, timestamp: dt.datetime | str | int | None = None, **options: Any

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from .reference_verbs import ReferenceVerbs
 
 if TYPE_CHECKING:
     from ..io.storage import Storage
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["WriteVerbs"]
 
 
-class WriteVerbs(ABC):
+class WriteVerbs(ReferenceVerbs):
     """Verbs of a table that write."""
 
     storage: Storage

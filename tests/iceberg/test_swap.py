@@ -16,11 +16,11 @@ from tableformats_iceberg.write.swap import CatalogSwap, CurrentMetadata, Direct
 
 import tableformats as tf
 from tableformats.catalog.opening import catalog_of
+from tableformats.catalog.writing import TableWriter
 from tableformats.errors import UnsupportedFeatureError
 from tableformats.io.storage import Storage
 from tableformats.plugin import PutOutcome
 from tableformats.schema import Schema
-from tableformats.table.catalog_writer import TableWriter
 from tests.support.rest_catalog import RestCatalogStub
 
 COLUMNS = Schema.from_arrow(pa.schema([("id", pa.int64()), ("name", pa.string())]))

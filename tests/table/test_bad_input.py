@@ -171,6 +171,8 @@ TABLE: list[Case] = [
     ("Table.create_branch", lambda t: t.delta.create_branch("b"), UNBUILT, "no branches"),
     ("Table.create_branch", lambda t: t.iceberg.create_branch("b", "no such"), MISSING, "no such"),
     ("Table.create_tag", lambda t: t.iceberg.create_tag("b", max_age=0), ValueError, "max_age"),
+    ("Table.cherry_pick", lambda t: t.delta.cherry_pick(0), UNBUILT, "no versions beside"),
+    ("Table.publish", lambda t: t.iceberg.publish("x"), UNBUILT, "a catalog decides"),
     ("Table.restore", lambda t: t.delta.restore(0), UNBUILT, "not set back"),
     ("Table.restore", lambda t: t.iceberg.restore(), TypeError, "a version or a timestamp"),
     ("Table.incremental_append_scan", lambda t: t.delta.incremental_append_scan(0), UNBUILT, "table.changes"),
@@ -362,6 +364,9 @@ NOTHING_WRONG = {
     "ScanReport.count_total": "set by planning",
     "ScanReport.count_rows": "a number of the plan",
     "ScanReport.note": "any text",
+    "plugin.constant_default": "tests/iceberg/commits",
+    "plugin.FormatTable.restoring": "Table.restore",
+    "plugin.FormatTable.picking": "Table.cherry_pick",
     "ScanReport.stage": "any name",
     "plugin.Statistics.bounds_or_counts": "as bounds",
     "plugin.StatisticsSlice.bounds": "the parent does",
@@ -376,8 +381,6 @@ NOTHING_WRONG = {
     "plugin.stored_leaves": "any target",
     "create_table": "tests/write/test_create.py",
     "write_table": "tests/write/test_create.py",
-    "plugin.constant_default": "tests/iceberg/commits",
-    "plugin.FormatTable.restoring": "Table.restore",
 }
 """Public functions that refuse nothing, and why."""
 

@@ -131,6 +131,14 @@ class IcebergTable(FormatTable):
 
         return MetadataChange(references={"main": ReferenceChange("branch", version)})
 
+    def picking(self, version: int | None, staged_id: str | None) -> MetadataChange:
+        """See :meth:`tableformats.plugin.FormatTable.picking`."""
+        from tableformats.plugin import MetadataChange
+
+        from .write.commit.picked_files import Pick
+
+        return MetadataChange(plugin_data=Pick(version, staged_id))
+
     def begin(self, branch: str | None = None) -> IcebergTransaction:
         """See :meth:`tableformats.plugin.FormatTable.begin`. Each transaction begins at the newest metadata file."""
         from .write.commit.staged_metadata import StagedMetadata

@@ -13,6 +13,7 @@ from tableformats_iceberg.format import IcebergFormat
 
 import tableformats as tf
 from tableformats.catalog.opening import catalog_of
+from tableformats.catalog.writing import TableWriter
 from tableformats.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -23,7 +24,6 @@ from tableformats.errors import (
 from tableformats.io.storage import Storage
 from tableformats.plugin import CreateRequest, MetadataChange, OpenOptions, TableChange
 from tableformats.schema import Schema
-from tableformats.table.catalog_writer import TableWriter
 from tableformats.write.commit_loop import CommitOptions
 from tableformats.write.transaction import commit
 from tests.support.rest_catalog import RestCatalogStub
@@ -149,6 +149,18 @@ def test_layout(place: Place) -> None:
         table.alter.set_partitioning("day(nowhere)")
 
 
+def test_version_1_keeps_dropped_partition_fields(place: Place) -> None:
+    table = place.create(1)
+    table.alter.add_columns({"ts": "timestamp_ntz"})
+    for texts in (["days(ts)", "bucket(2, id)"], ["bucket(2, id)"], ["bucket(2, id)", "months(ts)"]):
+        table.alter.set_partitioning(*texts)
+        table.append(pa.table({"id": [4], "ts": pa.array([10**15], pa.timestamp("us"))}))
+    assert [f.name for f in place.theirs(place.open()).spec().fields] == ["ts_day", "id_bucket_2", "ts_month"]
+    assert table.scan("ts > '2000-01-01'").count() == 3
+    table.delete("id = 4")
+    assert [row["id"] for row in place.rows()] == [1, 2, 3]
+
+
 def test_properties(place: Place) -> None:
     table = place.create()
     table.alter.set_properties({"a": "1", "b": True})
@@ -194,6 +206,49 @@ def test_restore(place: Place) -> None:
     assert [row["id"] for row in place.rows()] == [1, 2, 3, 8]
     table.restore(timestamp=first.timestamp)
     assert table.snapshot().version == first.version
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_write_audit_publish(place: Place, version: int) -> None:
+    table = place.create(version)
+    with pytest.raises(UnsupportedFeatureError, match=r"write\.wap\.enabled"):
+        table.append(pa.table({"id": [4]}), properties={"wap.id": "x"})
+    table.alter.set_properties({"write.wap.enabled": True})
+    staged = table.append(pa.table({"id": [4]}), properties={"wap.id": "x"})
+    assert (table.scan().count(), table.scan(version=staged.version).count()) == (3, 4)
+    with pytest.raises(ConstraintViolationError, match=r"wap\.id 'x'"):
+        table.append(pa.table({"id": [4]}), properties={"wap.id": "x"})
+    assert table.publish("x").version == staged.version, "it follows the main branch: nothing is written"
+    table.append(pa.table({"id": [5, 6]}), properties={"wap.id": "y"})
+    table.append(pa.table({"id": [7]}))
+    done = table.publish("y")
+    assert [row["id"] for row in place.rows()] == [1, 2, 3, 4, 5, 6, 7]
+    summary = dict(table.history(1)["summary"][0].as_py())
+    assert (summary["published-wap-id"], summary["added-records"], summary["total-records"]) == ("y", "2", "7")
+    theirs = place.theirs(place.open())
+    assert theirs.current_snapshot().snapshot_id == done.version
+    for again in ("x", "y"):
+        with pytest.raises(ConstraintViolationError, match="already"):
+            table.publish(again)
+    assert table.delete("id = 6").metrics["deleted_rows"] == 1
+    assert [row["id"] for row in place.rows()] == [1, 2, 3, 4, 5, 7]
+
+
+def test_cherry_pick(place: Place) -> None:
+    table = place.create()
+    table.create_branch("b")
+    with table.transaction(branch="b") as transaction:
+        transaction.append(pa.table({"id": [8]}))
+    with table.transaction(branch="b") as transaction:
+        transaction.delete("id = 1")
+    table.append(pa.table({"id": [9]}))
+    appended = table.inspect.snapshots().to_pylist()[-3]["snapshot_id"]
+    table.cherry_pick(appended)
+    assert [row["id"] for row in place.rows()] == [1, 2, 3, 8, 9]
+    with pytest.raises(ConstraintViolationError, match="already"):
+        table.cherry_pick(appended)
+    with pytest.raises(UnsupportedFeatureError, match="removed files"):
+        table.cherry_pick("b")
 
 
 def test_writers_meet(place: Place) -> None:

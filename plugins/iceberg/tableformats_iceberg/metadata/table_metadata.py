@@ -288,6 +288,12 @@ def _specs(node: Node, version: int, schemas: dict[int, Schema], current: int) -
             node.child("partition-specs").fail("the list of partition specs is empty")
         node.child("partition-spec")
         specs[0] = PartitionSpec(0, _spec_fields(node, "partition-spec", order))
+    # A field that became void has the type that it had before: its id stands for one column of partition values.
+    types = {f.id: f.type for s in specs.values() for f in s.fields if f.transform.name != "void"}
+    for spec_id, spec in specs.items():
+        if any(f.transform.name == "void" for f in spec.fields):
+            fields = tuple(replace(f, type=types.get(f.id, f.type)) for f in spec.fields)
+            specs[spec_id] = replace(spec, fields=fields)
     default = node.optional_integer("default-spec-id", 32)
     default = max(specs) if default is None else default
     if default not in specs:

@@ -19,6 +19,7 @@ from tableformats.plugin import TableChange, UnsupportedFeatureError, WriteTarge
 from tableformats.plugin import compute as pc
 
 from ...manifests.manifest_list import DATA, Manifest
+from ...metadata.table_metadata import Snapshot
 from ...snapshot import IcebergSnapshot
 from ..encode.added_entries import NewFiles, added_entries
 from ..encode.avro_files import codec_of
@@ -29,6 +30,7 @@ from ..encode.manifest_lists import NO_LIST, StoredList, counted, encode_list, r
 from ..encode.metrics import metrics_modes
 from .manifest_merging import bins_to_merge
 from .manifest_store import ManifestStore, NewManifest, metadata_directory
+from .picked_files import picked_entries
 from .removed_files import FileRemoval
 from .summaries import SnapshotCounts, snapshot_summary
 
@@ -78,6 +80,8 @@ class SnapshotProducer:
         self._removal: FileRemoval | None = None
         self._attempt = 0
         self._last_list: str | None = None
+        self.picked: Snapshot | None = None
+        """A snapshot whose files are added, in place of those of the change."""
 
     def produce(self, base: Base, change: TableChange, properties: Mapping[str, str]) -> dict[str, Any]:
         """Store what the snapshot names, and return the snapshot as JSON.
@@ -131,6 +135,8 @@ class SnapshotProducer:
         return replace(found, rows=[counted(row, base.snapshot.manifests) for row in found.rows])
 
     def _added(self, base: Base, change: TableChange, counts: SnapshotCounts) -> list[NewManifest]:
+        if self.picked is not None:
+            return self._counted(self._picked(base, self.picked), counts)
         if change.added is None or not change.added.num_rows:
             return []
         version, metadata = base.metadata["format-version"], base.snapshot.metadata
@@ -145,12 +151,28 @@ class SnapshotProducer:
             files = new_files(change.added, metadata.location, self._sort_order_id)
             entries = added_entries(files, version, spec, self.snapshot_id, columns, modes)
             found = self.store.encode(key, entries, spec, DATA, base.metadata)
+        return self._counted(found, counts)
+
+    def _picked(self, base: Base, picked: Snapshot) -> list[NewManifest]:
+        metadata, version = base.snapshot.metadata, base.metadata["format-version"]
+        source = IcebergSnapshot(base.snapshot.files, metadata, picked, metadata.schema)
+        listed = self._stored_list(Base(base.metadata, source)).rows
+        made: list[NewManifest] = []
+        for spec_id, entries in picked_entries(source, listed, picked, self.snapshot_id, version):
+            key = ("picked", spec_id, version, len(made))
+            known = self.store.find(key)
+            if known is None:
+                known = self.store.encode(key, entries, metadata.specs[spec_id], DATA, base.metadata)
+            made += known
+        return made
+
+    def _counted(self, found: list[NewManifest], counts: SnapshotCounts) -> list[NewManifest]:
         for manifest in found:
             counts.added_data_files += len(manifest.entries)
             counts.added_records += int(manifest.entries.record_count.sum())
             counts.added_files_size += int(manifest.entries.size_bytes.sum())
             values = pc.unique(manifest.entries.members[PARTITION]).to_pylist()
-            counts.partitions |= {(spec.id, value) for value in values}
+            counts.partitions |= {(manifest.row.spec_id or 0, value) for value in values}
         return found
 
     def _removed(

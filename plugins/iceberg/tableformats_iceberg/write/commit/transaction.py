@@ -29,6 +29,7 @@ from ...snapshot import IcebergSnapshot
 from ..normal_metadata import normalized
 from ..swap import CurrentMetadata, MetadataSwap
 from .isolation import checks_of
+from .picked_files import Pick, check_staging, pick_of, summary_of
 from .snapshot_producer import Base, SnapshotProducer, operation_of
 from .staged_metadata import StagedMetadata, staged
 from .target import check_writable, target_of
@@ -111,6 +112,7 @@ class IcebergTransaction(FormatTransaction):
         metadata = self._state.parsed
         if _makes_snapshot(change) or change.metadata is None:
             check_writable(metadata, self._state.json)
+        check_staging(change.properties, metadata)
         if change.changed_rows is not None:
             raise UnsupportedFeatureError("Iceberg has no files of changed rows", field="changed_rows")
         if self._files.storage.root == self._files.directory != self._files.locate(metadata.location):
@@ -141,13 +143,28 @@ class IcebergTransaction(FormatTransaction):
             self.stage_metadata(change.metadata)
         requirements, updates = list(self._staged.requirements), list(self._staged.updates)
         snapshot: dict[str, Any] | None = None
-        if _makes_snapshot(change):
-            snapshot = self._producer.produce(self._base, change, _summary_properties(change))
+        version, properties = self._parent.version, _summary_properties(change)
+        makes_snapshot = _makes_snapshot(change)
+        if (pick := _pick_in(change)) is not None:
+            picked = pick_of(pick, self._state.parsed, id_of(self._parent))
+            makes_snapshot = picked.parent_id != id_of(self._parent)
+            self._producer.picked = picked if makes_snapshot else None
+            properties |= summary_of(picked)
+            if not makes_snapshot:
+                version = picked.id
+                requirements += self._required()
+                updates.append(self._reference(version))
+        if makes_snapshot:
+            is_staged = check_staging(change.properties, self._state.parsed)
+            snapshot = self._producer.produce(self._base, change, properties)
+            version = snapshot["snapshot-id"]
             requirements += self._required()
-            updates += [{"action": "add-snapshot", "snapshot": snapshot}, self._reference(snapshot["snapshot-id"])]
+            updates.append({"action": "add-snapshot", "snapshot": snapshot})
+            if not is_staged:
+                updates.append(self._reference(version))
         outcome = self._swap.commit(self._staged.current, requirements, updates)
         if outcome is PutOutcome.WON:
-            self.version = self._parent.version if snapshot is None else snapshot["snapshot-id"]
+            self.version = version
             if self._tell is not None:
                 self._tell()
         elif outcome is PutOutcome.LOST and snapshot is not None:
@@ -251,7 +268,13 @@ class IcebergTransaction(FormatTransaction):
 def _makes_snapshot(change: TableChange) -> bool:
     """Whether a change adds or removes files, or is one of rows that happens to be of none."""
     has_files = any(t is not None and t.num_rows for t in (change.added, change.removed))
-    return has_files or change.metadata is None
+    return has_files or change.metadata is None or _pick_in(change) is not None
+
+
+def _pick_in(change: TableChange) -> Pick | None:
+    """The snapshot that a change takes into the branch."""
+    data = None if change.metadata is None else change.metadata.plugin_data
+    return data if isinstance(data, Pick) else None
 
 
 def _summary_properties(change: TableChange) -> dict[str, str]:

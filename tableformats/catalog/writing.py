@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..catalog.base import dotted
 from ..errors import CatalogError
 from ..io.catalog_commits import CatalogWriter, StagedTable
 from ..io.stores.base import PutOutcome
 from ..runtime.pickling import Portable
+from .base import dotted
 
 if TYPE_CHECKING:
-    from ..catalog.base import Catalog, Identifier
+    from .base import Catalog, Identifier
 
 __all__ = ["TableWriter"]
 
