@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -184,6 +184,18 @@ class FormatTable(ABC):
             field="incremental_append_scan",
             hint="table.changes(starting, ending) gives what every version inserted and deleted",
         )
+
+    def definition_differs(self, partition_by: Sequence[str] | None, properties: Mapping[str, str]) -> str | None:
+        """What of a definition (:class:`CreateRequest`) the table does not have: ``partition_by``, or a property.
+
+        None: it has all. ``partition_by`` None: any.
+        """
+        snapshot = self.snapshot(SnapshotSelector())
+        if partition_by is not None:
+            fields = snapshot.specs[snapshot.default_spec_id].fields
+            if [name.lower() for name in partition_by] != [f.name.lower() for f in fields]:
+                return "partition_by"
+        return next((name for name, value in properties.items() if snapshot.properties.get(name) != value), None)
 
     def restoring(self, version: int) -> MetadataChange:
         """The change of metadata that makes an older version the current one.

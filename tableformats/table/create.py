@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import (
     AmbiguousFormatError,
     CommitConflictError,
+    NamespaceNotFoundError,
     TableExistsError,
     TableNotFoundError,
     UnknownFormatError,
-    UnsupportedFeatureError,
 )
 from ..schema import Schema
 from .opening import location_of
@@ -22,7 +21,9 @@ from .table import Table, open_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ..catalog.base import Catalog
     from ..io.storage import Storage
+    from ..plugin.format import OpenOptions, TableFormat
     from ..plugin.writing.table_change import CreateRequest, TableChange
     from ..plugin.writing.transaction import Commit, FormatTransaction
 
@@ -36,7 +37,7 @@ def create_table(
     location: Any,
     schema: Any,
     *,
-    format: str,
+    format: str | None = None,
     partition_by: str | Sequence[str] | None = None,
     sort_by: str | Sequence[str] | None = None,
     properties: Mapping[str, str] | None = None,
@@ -49,12 +50,12 @@ def create_table(
     Parameters
     ----------
     location : str or path
-        A directory, which need not be there.
+        A directory, which need not be there, or with ``catalog`` an identifier.
     schema : Schema or pyarrow.Schema
         The columns; or anything with an Arrow schema, such as a DataFrame. A field that is not nullable becomes NOT
         NULL.
-    format : str
-        "delta", ...
+    format : str, optional
+        "delta", "iceberg", ...; it need not be said where all tables of the catalog have one.
     partition_by : str or sequence of str, optional
         Names of columns, or transforms of them where the format has such.
     sort_by : str or sequence of str, optional
@@ -62,7 +63,7 @@ def create_table(
     properties : mapping, optional
         As the format has them.
     catalog
-        Tables are not created in catalogs yet.
+        As of :func:`open_table`; ``location`` is an identifier then, whose namespace is there.
     storage_options : mapping, optional
         As of :func:`open_table`.
     if_exists : {"error", "ignore"}
@@ -91,19 +92,19 @@ def create_table(
 
     if if_exists not in _IF_EXISTS:
         raise ValueError(f"if_exists is one of {', '.join(_IF_EXISTS)}, not {if_exists!r}")
-    _refuse_catalog(catalog)
-    found = _existing(location, format, storage_options)
+    place = _Place.of(location, format, catalog, storage_options)
+    found = place.existing()
     if found is None:
         request = CreateRequest(_schema_of(schema), _names(partition_by), _names(sort_by), dict(properties or {}))
         try:
-            _create(location, format, storage_options, request, None)
+            _create(place, request, None)
         except CommitConflictError:
-            found = _existing(location, format, storage_options)
+            found = place.existing()
             if found is None:
                 raise
     if found is not None and if_exists == "error":
         raise _exists(found)
-    return found or open_table(location, format=format, storage_options=storage_options)
+    return found or place.open()
 
 
 def check_creation(
@@ -119,10 +120,11 @@ def check_creation(
     """Whether :func:`create_table` would create a table. Nothing is written; errors are those of it."""
     from ..plugin.writing.table_change import CreateRequest
 
-    found = _existing(location, format, storage_options)
+    place = _Place.of(location, format, None, storage_options)
+    found = place.existing()
     if found is None:
         request = CreateRequest(_schema_of(schema), _names(partition_by), (), dict(properties or {}))
-        _begun(location, format, storage_options, request)
+        _begun(place, request)
     elif if_exists == "error":
         raise _exists(found)
     return found is None
@@ -189,18 +191,16 @@ def write_table(
 
     if mode not in _MODES:
         raise ValueError(f"mode is one of {', '.join(_MODES)}, not {mode!r}")
-    _refuse_catalog(catalog)
-    open_existing = partial(_existing, location, format, storage_options)
-    found = open_existing()
+    place = _Place.of(location, format, catalog, storage_options)
+    found = place.existing()
     if found is None:
-        if format is None:
-            raise TypeError("there is no table, and format says which kind is created")
+        place.check_format()
         rows, schema = _rows_and_schema(data)
         request = CreateRequest(schema, _names(partition_by), (), dict(properties or {}))
         try:
-            return _create(location, format, storage_options, request, rows, _names(sort_by))
+            return _create(place, request, rows, _names(sort_by))
         except CommitConflictError:
-            found = open_existing()
+            found = place.existing()
             if found is None or rows is not data:  # a stream has been read
                 raise
     if mode == "error":
@@ -214,21 +214,76 @@ def write_table(
     return verb(data, sort_by=_names(sort_by), **options)
 
 
-def _create(
-    location: Any,
-    format: str,
-    storage_options: Mapping[str, Any] | None,
-    request: CreateRequest,
-    data: Any,
-    sort_by: Sequence[str] = (),
-) -> Commit:
+@dataclass(frozen=True)
+class _Place:
+    """Where a table is, or will be."""
+
+    location: Any
+    format: str | None
+    catalog: Catalog | None
+    storage_options: Mapping[str, Any] | None
+
+    @classmethod
+    def of(cls, location: Any, format: str | None, catalog: Any, storage_options: Any) -> _Place:
+        """The arguments of ``create_table``. The format may be that of the catalog's tables."""
+        if catalog is None:
+            return cls(location, format, None, storage_options)
+        from ..catalog.opening import catalog_of
+
+        found = catalog_of(catalog)
+        return cls(location, format or found.new_format, found, storage_options)
+
+    def check_format(self) -> str:
+        """The format of a new table. Raises TypeError where nobody says it."""
+        if self.format is None:
+            raise TypeError("there is no table, and format says which kind is created")
+        return self.format
+
+    def open(self) -> Table:
+        """The table. Raises as ``open_table`` does."""
+        if self.catalog is not None:
+            return open_table(self.location, catalog=self.catalog, storage_options=self.storage_options)
+        return open_table(self.location, format=self.format, storage_options=self.storage_options)
+
+    def existing(self) -> Table | None:
+        """The table; None: there is none, of no format. Raises NamespaceNotFoundError."""
+        try:
+            if self.catalog is not None:
+                return self.open()
+            return open_table(self.location, storage_options=self.storage_options)
+        except AmbiguousFormatError:
+            if self.format is None:
+                raise
+            return self.open()
+        except NamespaceNotFoundError:
+            raise
+        except (TableNotFoundError, UnknownFormatError):
+            return None
+
+    def storage(self, found: TableFormat, request: CreateRequest) -> tuple[Storage, OpenOptions]:
+        """The storage of a new table's files, and what its format is told of the catalog."""
+        from ..io.storage import Storage
+        from ..plugin.format import OpenOptions
+
+        if self.catalog is None:
+            return Storage(location_of(self.location), self.storage_options), OpenOptions()
+        from ..catalog.base import parts_of
+        from ..catalog.writing import TableWriter
+
+        writer = TableWriter(self.catalog, parts_of(self.location))
+        staged = writer.stage(found.definition(request))
+        storage = Storage(staged.location, self.storage_options or staged.storage_options)
+        return storage, OpenOptions(catalog_writer=writer, staged=staged)
+
+
+def _create(place: _Place, request: CreateRequest, data: Any, sort_by: Sequence[str] = ()) -> Commit:
     """Create a table, with the rows ``data`` (None: without)."""
     from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
     from ..write.sorting import sorted_target
     from ..write.transaction import commit
     from .new_files import NewFiles
 
-    storage, transaction, change = _begun(location, format, storage_options, request)
+    storage, transaction, change = _begun(place, request)
     if data is None:
         return commit(transaction, change, CommitOptions())
     files = NewFiles(data)
@@ -240,31 +295,16 @@ def _create(
         raise
 
 
-def _begun(
-    location: Any, format: str, storage_options: Mapping[str, Any] | None, request: CreateRequest
-) -> tuple[Storage, FormatTransaction, TableChange]:
-    from ..io.storage import Storage
-    from ..plugin.format import OpenOptions
+def _begun(place: _Place, request: CreateRequest) -> tuple[Storage, FormatTransaction, TableChange]:
     from ..plugin.registry import host
     from ..plugin.writing.table_change import MetadataChange, TableChange
 
-    storage = Storage(location_of(location), storage_options)
-    transaction = host().get(format).create(storage, OpenOptions(), request)
+    found = host().get(place.check_format())
+    storage, options = place.storage(found, request)
+    transaction = found.create(storage, options, request)
     change = TableChange("create", metadata=MetadataChange(create=request))
     transaction.check(change)
     return storage, transaction, change
-
-
-def _existing(location: Any, format: str | None, storage_options: Mapping[str, Any] | None) -> Table | None:
-    """The table at the location; None: there is none, of no format."""
-    try:
-        return open_table(location, storage_options=storage_options)
-    except AmbiguousFormatError:
-        if format is None:
-            raise
-        return open_table(location, format=format, storage_options=storage_options)
-    except (TableNotFoundError, UnknownFormatError):
-        return None
 
 
 def _exists(table: Table) -> TableExistsError:
@@ -272,25 +312,15 @@ def _exists(table: Table) -> TableExistsError:
 
 
 def _check_same(table: Table, partition_by: str | Sequence[str] | None, properties: Mapping[str, str] | None) -> None:
-    snapshot = table.snapshot()
-    if partition_by is not None:
-        found = [f.name.lower() for f in snapshot.partition_fields]
-        if [name.lower() for name in _names(partition_by)] != found:
-            raise TableExistsError(
-                f"the table is partitioned by {', '.join(found) or 'nothing'}",
-                path=table.location,
-                field="partition_by",
-            )
-    for name, value in (properties or {}).items():
-        if snapshot.properties.get(name) != value:
-            raise TableExistsError("the table has another value of a property", path=table.location, field=name)
-
-
-def _refuse_catalog(catalog: Any) -> None:
-    if catalog is not None:
-        raise UnsupportedFeatureError(
-            "tables are not created in catalogs yet", field="catalog", hint="Nothing was written; give a location"
+    names = None if partition_by is None else _names(partition_by)
+    different = table._opened.definition_differs(names, properties or {})
+    if different == "partition_by":
+        found = ", ".join(f.name for f in table.snapshot().partition_fields)
+        raise TableExistsError(
+            f"the table is partitioned by {found or 'nothing'}", path=table.location, field="partition_by"
         )
+    if different is not None:
+        raise TableExistsError("the table has another value of a property", path=table.location, field=different)
 
 
 def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:

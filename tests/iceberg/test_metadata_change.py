@@ -262,6 +262,22 @@ def test_what_names_columns_follows_them() -> None:
     assert (mapping[2]["names"], mapping[-1]["names"]) == (["g"], ["f"])
 
 
+def test_what_a_field_says_beyond_its_name_and_type_is_kept() -> None:
+    metadata = table(3)
+    metadata["schemas"][0]["fields"][2] |= {"x-own": [1], "write-default": 0.5}
+    after = changed(metadata, MetadataChange(schema=edit(schema_of(metadata), "f", named("g"))))
+    field = after["schemas"][-1]["fields"][2]
+    assert (field["name"], field["x-own"], field["write-default"]) == ("g", [1], 0.5)
+
+
+def test_the_name_of_a_dropped_column_is_free() -> None:
+    metadata = table()
+    without = changed(metadata, MetadataChange(schema=edit(schema_of(metadata), "f", lambda f: None)))
+    after = changed(without, MetadataChange(schema=add(schema_of(without), "f", LONG)))
+    mapping = json.loads(after["properties"]["schema.name-mapping.default"])
+    assert [one["field-id"] for one in mapping if "f" in one["names"]] == [after["last-column-id"]]
+
+
 # ---- partitioning ---------------------------------------------------------------------------------------------------
 
 

@@ -366,6 +366,7 @@ NOTHING_WRONG = {
     "ScanReport.note": "any text",
     "plugin.constant_default": "tests/iceberg/commits",
     "plugin.FormatTable.restoring": "Table.restore",
+    "plugin.FormatTable.definition_differs": "write_table",
     "plugin.FormatTable.picking": "Table.cherry_pick",
     "ScanReport.stage": "any name",
     "plugin.Statistics.bounds_or_counts": "as bounds",

@@ -159,7 +159,7 @@ def test_properties_bring_the_features_that_they_need(
         ({"schema": pa.schema([("a", pa.int64()), ("A", pa.int64())])}, tf.UnsupportedFeatureError, "a"),
         ({"schema": pa.schema([("t", pa.time64("us"))])}, tf.UnsupportedFeatureError, "t"),
         ({"schema": pa.schema([])}, tf.UnsupportedFeatureError, None),
-        ({"catalog": "c"}, tf.UnsupportedFeatureError, "catalog"),
+        ({"catalog": 7}, TypeError, None),
         ({"if_exists": "replace"}, ValueError, None),
         ({"format": "no"}, tf.UnknownFormatError, "no"),
     ],

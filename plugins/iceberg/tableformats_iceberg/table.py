@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.plugin import (
@@ -124,6 +125,21 @@ class IcebergTable(FormatTable):
             return super().update(snapshot) if snapshot.version != -1 else snapshot
         self._metadata = read_metadata(self._files.storage, located.metadata_path)
         return self.snapshot(SnapshotSelector())
+
+    def definition_differs(self, partition_by: Sequence[str] | None, properties: Mapping[str, str]) -> str | None:
+        """See :meth:`tableformats.plugin.FormatTable.definition_differs`: transforms are compared, and given names."""
+        from .write.create import VERSION_PROPERTY
+        from .write.partition_texts import parse_partition_text
+
+        metadata = self._metadata
+        if partition_by is not None:
+            wanted = [parse_partition_text(text, metadata.schema) for text in partition_by]
+            own = [f for f in metadata.specs[metadata.default_spec_id].fields if f.transform.name != "void"]
+            same = [(f.source_id, str(f.transform)) for f in own] == [(w.source.id, w.transform) for w in wanted]
+            if not same or any(w.name not in (None, f.name) for w, f in zip(wanted, own, strict=True)):
+                return "partition_by"
+        stored = {**metadata.properties, VERSION_PROPERTY: str(metadata.format_version)}
+        return next((name for name, value in properties.items() if stored.get(name) != value), None)
 
     def restoring(self, version: int) -> MetadataChange:
         """See :meth:`tableformats.plugin.FormatTable.restoring`: the main branch is set to that snapshot."""

@@ -9,11 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tableformats_iceberg.format import IcebergFormat
 
 import tableformats as tf
-from tableformats.catalog.opening import catalog_of
-from tableformats.catalog.writing import TableWriter
 from tableformats.errors import (
     CommitConflictError,
     CommitUnknownError,
@@ -21,11 +18,6 @@ from tableformats.errors import (
     SnapshotNotFoundError,
     UnsupportedFeatureError,
 )
-from tableformats.io.storage import Storage
-from tableformats.plugin import CreateRequest, MetadataChange, OpenOptions, TableChange
-from tableformats.schema import Schema
-from tableformats.write.commit_loop import CommitOptions
-from tableformats.write.transaction import commit
 from tests.support.rest_catalog import RestCatalogStub
 
 pytest.importorskip("sqlalchemy")
@@ -45,19 +37,15 @@ class Place:
 
     def create(self, version: int = 2) -> tf.Table:
         """A new table with the rows 1, 2 and 3."""
-        request = CreateRequest(Schema.from_arrow(ROWS.schema), properties={"format-version": str(version)})
-        if self.catalog is None:
-            storage, options = Storage(self.location), OpenOptions()
-        else:
-            writer = TableWriter(catalog_of(self.catalog), ("n", "t"))
-            staged = writer.stage(dict(IcebergFormat().definition(request)))
-            storage, options = Storage(staged.location), OpenOptions(catalog_writer=writer, staged=staged)
-        begun = IcebergFormat().create(storage, options, request)
-        change = TableChange("create", metadata=MetadataChange(create=request))
-        begun.check(change)
-        commit(begun, change, CommitOptions())
+        properties = {"format-version": str(version)}
+        tf.create_table(self.location, ROWS.schema, catalog=self.catalog, properties=properties, **self.more)
         self.open().append(ROWS)
         return self.open()
+
+    @property
+    def more(self) -> dict[str, str]:
+        """The format, where no catalog says it."""
+        return {"format": "iceberg"} if self.catalog is None else {}
 
     def open(self) -> tf.Table:
         return tf.open_table(self.location, catalog=self.catalog)
@@ -89,6 +77,44 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, server: RestCatalogStu
         catalog.create_namespace("n")
         yield Place("n.t", catalog, lambda table: catalog.load_table("n.t"))
         catalog.close()
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_tables_are_written_where_none_is(place: Place, version: int) -> None:
+    rows = pa.table({"id": [1, 2, 3], "day": pa.array([0, 0, 1], pa.date32())})
+    given: dict[str, Any] = {"catalog": place.catalog, "partition_by": ["months(day)"], **place.more}
+    given["properties"] = {"format-version": str(version)}
+    done = tf.write_table(rows, place.location, **given)
+    assert (done.attempts, done.metrics["added_rows"]) == (1, 3)
+    theirs = place.theirs(place.open())
+    assert (theirs.format_version, len(theirs.metadata.snapshots)) == (version, 1)
+    assert [(f.name, str(f.transform)) for f in theirs.spec().fields] == [("day_month", "month")]
+    assert tf.write_table(rows, place.location, mode="ignore", **given).attempts == 0
+    tf.write_table(rows, place.location, mode="append", **given)
+    assert [row["id"] for row in place.rows()] == [1, 1, 2, 2, 3, 3]
+    tf.write_table(rows, place.location, mode="overwrite", **given)
+    assert [row["id"] for row in place.rows()] == [1, 2, 3]
+    with pytest.raises(tf.TableExistsError):
+        tf.write_table(rows, place.location, **given)
+    with pytest.raises(tf.TableExistsError, match="partitioned by"):
+        tf.write_table(rows, place.location, mode="append", **{**given, "partition_by": ["day"]})
+    with pytest.raises(tf.TableExistsError):
+        tf.create_table(place.location, rows.schema, catalog=place.catalog, **place.more)
+    found = tf.create_table(place.location, rows.schema, catalog=place.catalog, if_exists="ignore", **place.more)
+    assert found.scan().count() == 3
+
+
+def test_namespaces_and_definitions_that_do_not_fit(place: Place) -> None:
+    if place.catalog is not None:
+        with pytest.raises(tf.NamespaceNotFoundError):
+            tf.create_table("m.t", ROWS.schema, catalog=place.catalog)
+        with pytest.raises(UnsupportedFeatureError, match="not created in catalogs"):
+            tf.create_table("n.t", ROWS.schema, catalog=place.catalog, format="delta")
+    for wrong in ({"partition_by": "week(id)"}, {"sort_by": "no"}, {"properties": {"format-version": "x"}}):
+        with pytest.raises(ConstraintViolationError):
+            tf.create_table(place.location, ROWS.schema, catalog=place.catalog, **place.more, **wrong)
+    with pytest.raises(tf.TableNotFoundError):
+        place.open()
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -213,7 +239,8 @@ def test_write_audit_publish(place: Place, version: int) -> None:
     table = place.create(version)
     with pytest.raises(UnsupportedFeatureError, match=r"write\.wap\.enabled"):
         table.append(pa.table({"id": [4]}), properties={"wap.id": "x"})
-    table.alter.set_properties({"write.wap.enabled": True})
+    merged_soon = {"commit.manifest.min-count-to-merge": 2}
+    table.alter.set_properties({"write.wap.enabled": True, **merged_soon})
     staged = table.append(pa.table({"id": [4]}), properties={"wap.id": "x"})
     assert (table.scan().count(), table.scan(version=staged.version).count()) == (3, 4)
     with pytest.raises(ConstraintViolationError, match=r"wap\.id 'x'"):
