@@ -21,7 +21,13 @@ from ..engines.spark.distributed.job_errors import pack_error
 from ..engines.spark.writing.frames import check_columns, merged
 from ..engines.spark.writing.spark_rows import arrow_schema
 from ..engines.spark.writing.tasks import WriteTask, pack_files, unpack_files
-from ..errors import StoreError, TableFormatsError, UnsupportedFeatureError
+from ..errors import (
+    StoreError,
+    TableFormatsError,
+    TableNotFoundError,
+    UnknownFormatError,
+    UnsupportedFeatureError,
+)
 from ..table.new_files import WrittenFiles
 from .options import STREAM_WRITE, WRITE, ReadOptions
 
@@ -75,9 +81,9 @@ class _Writer:
         self._schema = schema
         self._overwrite = overwrite
         self._where = _condition(options, overwrite)
-        table = options.open_table()
-        target = self._begin(table).write_target(self._where if self._overwrite else None)
         given = arrow_schema(schema)
+        table = _opened(options, given)
+        target = self._begin(table).write_target(self._where if self._overwrite else None)
         check_columns(given, target)
         self._task = WriteTask.of(table.storage, target, given.names)
 
@@ -172,6 +178,27 @@ class StreamWriter(_Writer, DataSourceStreamArrowWriter):
 
     def abort(self, messages: list[Any], batchId: int) -> None:
         self._abort(messages)
+
+
+def _opened(options: ReadOptions, columns: pa.Schema) -> Table:
+    """The table. If none is there and the options name a format, it is created without rows, by a commit of its own."""
+    from ..table.create import create_table
+
+    format = options.text("format")
+    try:
+        return options.open_table()
+    except (TableNotFoundError, UnknownFormatError):
+        if format is None or options.text("catalog") is not None:
+            raise
+    create_table(
+        options.text("path"),
+        columns,
+        format=format,
+        partition_by=options.names("partitionBy"),
+        storage_options=dict(options.access.storage_options),
+        if_exists="ignore",
+    )
+    return options.open_table()
 
 
 def _application(options: ReadOptions) -> tuple[str, int] | None:

@@ -26,10 +26,11 @@ def every() -> list[Mutant]:
         iceberg_metadata,
         row_groups,
         writing,
+        written_files,
     )
 
     core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes, row_groups)
-    lists = (*core, delta_log, delta_files, few_values, iceberg_deletes, iceberg_metadata, writing)
+    lists = (*core, delta_log, delta_files, few_values, iceberg_deletes, iceberg_metadata, writing, written_files)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
 

@@ -96,6 +96,31 @@ def test_values_of_all_types(spark: Any, tmp_path: Path, partition: tuple[str, .
     assert sorted(map(repr, theirs.to_pylist())) == sorted(map(repr, ours.to_pylist()))
 
 
+def test_overwrites_and_new_tables(spark: Any, tmp_path: Path) -> None:
+    frame = spark.range(0, 9, numPartitions=2).selectExpr("id", "CAST(id % 3 AS STRING) AS p", "array(id) AS a")
+    assert tf.write_table(frame, tmp_path / "t", format="delta", partition_by="p").metrics["added_rows"] == 9
+    with pytest.raises(tf.TableExistsError):
+        tf.write_table(frame, tmp_path / "t")
+    table = tf.open_table(tmp_path / "t")
+    table.overwrite(frame.where("p = '0'").selectExpr("id + 100 AS id", "p"), where="dynamic")
+    table.overwrite(frame.where("p = '1'").selectExpr("id + 200 AS id", "p"), where="p = '1'")
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [2, 5, 8, 100, 103, 106, 201, 204, 207]
+    with pytest.raises(tf.ConstraintViolationError) as caught:
+        table.overwrite(frame, where="p = '1'")
+    assert caught.value.field == "where"
+    with table.transaction() as transaction:
+        transaction.delete("p = '2'")
+        transaction.append(frame.where("id = 4"))
+    assert tf.write_table(frame.limit(0), tmp_path / "t", mode="ignore").attempts == 0
+    assert sorted(table.to_arrow()["id"].to_pylist()) == [4, 100, 103, 106, 201, 204, 207]
+    table.append(frame.selectExpr("id + 300 AS id", "id * 2 AS more").where("more = 0"), schema="merge")
+    assert tf.open_table(table.location).to_arrow(filter="id >= 300").to_pylist() == [
+        {"id": 300, "p": None, "a": None, "more": 0}
+    ]
+    tf.write_table(frame.where("id = 1"), tmp_path / "t", mode="overwrite")
+    assert tf.spark.read(spark, table.location).select("id", "p", "a").collect() == [(1, "1", [1])]
+
+
 def test_columns_that_do_not_fit_start_no_job(spark: Any, tmp_path: Path) -> None:
     table = delta_table(
         tmp_path / "t", field("id", "long"), {**field("must", "long"), "nullable": False}, field("s", "string")

@@ -144,6 +144,19 @@ def test_refusals(table: tf.Table) -> None:
     assert data_files(table) == before and version(table) == 1
 
 
+def test_a_table_that_is_not_there(tmp_path: Path) -> None:
+    """It is created, by the first write that names a format; the second finds it."""
+    path = str(tmp_path / "new")
+    with pytest.raises(tf.TableFormatsError):
+        TableFormatsDataSource({"path": path}).writer(SCHEMA, False)
+    for number in (1, 2):
+        writer = TableFormatsDataSource({"path": path, "format": "delta", "partitionBy": "P"}).writer(SCHEMA, False)
+        sent(writer).commit(written(writer, [batch(("x", number))]))
+    table = tf.open_table(path)
+    assert [f.name for f in table.snapshot().partition_fields] == ["P"] and version(table) == 2
+    assert table.to_arrow().sort_by("id").to_pylist() == [{"P": "x", "id": 1}, {"P": "x", "id": 2}]
+
+
 def test_an_application_is_committed_once(table: tf.Table) -> None:
     for _ in range(2):
         writer = source(table, txnAppId="nightly", txnVersion="7").writer(SCHEMA, False)

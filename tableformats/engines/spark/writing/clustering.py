@@ -52,14 +52,24 @@ def clustered(frame: DataFrame, target: WriteTarget, columns: Mapping[str, str])
     for number, key in enumerate(keys):
         if key is not None:
             frame = frame.withColumn(f"p{number}", functions.expr(key))
-    names = [functions.col(f"p{number}") for number in range(len(keys)) if f"p{number}" in frame.columns]
+    names = [f"p{number}" for number in range(len(keys)) if f"p{number}" in frame.columns]
     if not names and not order:
         return frame
     if target.distribution == "range":
         frame = frame.repartitionByRange(*names, *order)
     elif target.distribution == "hash" and names:
-        frame = frame.hint("rebalance", *names)
+        frame = _rebalanced(frame, names)
     return frame.sortWithinPartitions(*names, *order).select(*kept)
+
+
+def _rebalanced(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    from pyspark.errors import PySparkTypeError
+    from pyspark.sql import functions
+
+    try:
+        return frame.hint("rebalance", *map(functions.col, names))
+    except PySparkTypeError:  # Spark 3.5 takes columns in SQL alone
+        return frame.sparkSession.sql(f"SELECT /*+ REBALANCE({', '.join(names)}) */ * FROM {{frame}}", frame=frame)
 
 
 def _partitions(
