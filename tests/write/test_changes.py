@@ -130,6 +130,48 @@ def test_every_version_has_the_rows_of_the_model(
             assert as_texts([tuple(r.values()) for r in found.to_pylist()]) == as_texts(wanted)
         for condition, matches in CONDITIONS.items():
             assert table.count(condition, version=version) == sum(map(matches, wanted)), "no bound excludes a row"
+    assert not list(table.verify(deep=True))
+    shutil.rmtree(root)
+
+
+def run_theirs(root: Path, step: tuple[str, Any]) -> int:
+    """Runs a step by deltalake; returns the version that is current after it."""
+    deltalake = pytest.importorskip("deltalake")
+    verb, given = step
+    if verb == "delete":
+        deltalake.DeltaTable(str(root)).delete(given)
+    else:
+        deltalake.write_deltalake(str(root), rows_of(*given), mode=verb)
+    version: int = deltalake.DeltaTable(str(root)).version()
+    return version
+
+
+def is_theirs(step: tuple[str, Any]) -> bool:
+    """Whether deltalake does the same: NaN is no value that is greater than others to it."""
+    verb, given = step
+    return verb in ("append", "overwrite") or (verb == "delete" and "f" not in given.replace("false", ""))
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.tuples(STEPS, st.booleans()), min_size=2, max_size=6), st.booleans())
+def test_ours_and_deltalake_in_turn(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[tuple[str, Any], bool]], partitioned: bool
+) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    root = tmp_path_factory.mktemp("turns")
+    table = tf.create_table(root, rows_of().schema, format="delta", partition_by="p" if partitioned else None)
+    rows: list[Row] = []
+    expected: dict[int, list[Row]] = {0: rows}
+    for step, by_them in steps:
+        if step[0] == "dynamic" and not partitioned:
+            step = ("overwrite", step[1])
+        rows = applied(rows, step)
+        version = run_theirs(root, step) if by_them and is_theirs(step) else run(table, step)
+        expected[version] = rows
+    for version, wanted in expected.items():
+        theirs = deltalake.DeltaTable(str(root), version=version).to_pyarrow_table()
+        for found in (table.to_arrow(version=version), theirs):
+            assert as_texts([tuple(r.values()) for r in found.select(["id", "p", "f"]).to_pylist()]) == as_texts(wanted)
     shutil.rmtree(root)
 
 
@@ -177,6 +219,20 @@ def test_files_with_deletion_vectors_are_rewritten_without_the_deleted_rows(tmp_
         assert sorted(map(repr, found.to_pylist())) == wanted
     assert vector and table.delete("true").metrics["deleted_rows"] == len(wanted)
     assert table.count() == 0
+
+
+@pytest.mark.parametrize("name", ["delta-char", "delta-column-mapping", "delta-type-widening", "delta-old-calendar"])
+def test_rows_of_tables_that_spark_wrote_are_written_again(tmp_path: Path, name: str) -> None:
+    shutil.copytree(JVM_TABLES / name / "table", tmp_path / "t")
+    table = tf.open_table(tmp_path / "t", relocate=True)
+    before = table.to_arrow()
+    plain = [f.name for f in table.schema if not f.type.is_nested and before[f.name][0].is_valid]
+    column, value = plain[0], before[plain[0]][0].as_py()
+    wanted = sorted(repr(r) for r in before.to_pylist() if r[column] != value)
+    assert table.delete(tf.col(column) == value).metrics["deleted_rows"] == before.num_rows - len(wanted)
+    assert sorted(map(repr, table.to_arrow().to_pylist())) == wanted
+    table.overwrite(before)
+    assert sorted(map(repr, table.to_arrow().to_pylist())) == sorted(map(repr, before.to_pylist()))
 
 
 def test_new_rows_must_fulfil_the_condition_of_an_overwrite(tmp_path: Path) -> None:

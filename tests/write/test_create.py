@@ -51,6 +51,7 @@ def test_every_type_that_rows_have(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     commit = tf.write_table(EVERY_TYPE, tmp_path, format="delta")
     assert (commit.version, commit.operation, commit.metrics["added_rows"]) == (0, "CREATE TABLE AS SELECT", 3)
+    assert not list(tf.open_table(tmp_path).verify(deep=True))
     theirs = deltalake.DeltaTable(str(tmp_path)).to_pyarrow_table().select(EVERY_TYPE.column_names)
     ours = tf.open_table(tmp_path).to_arrow()
     assert (
