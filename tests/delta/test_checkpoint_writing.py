@@ -233,6 +233,7 @@ def test_v2(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     alone = only_checkpoint(root, made.version)
     assert (state_of(alone), bounds_of(alone), rows_by_others(root, without="polars")) == (before, bounds, rows)
     manifest = checkpoint_of(root, made.version).read().to_pylist()
+    assert all(row["add"] is None and row["remove"] is None for row in manifest)  # delta-spark wants the columns
     named = [row["sidecar"] for row in manifest if row["sidecar"]]
     sizes = {file.name: file.stat().st_size for file in (root / "_delta_log" / "_sidecars").iterdir()}
     assert {one["path"]: one["sizeInBytes"] for one in named} == sizes and len(sizes) > 1

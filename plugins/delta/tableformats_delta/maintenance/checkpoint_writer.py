@@ -145,7 +145,7 @@ class _Writing:
                 file.write(name, actions)
             return self._written(f"{version:020d}.checkpoint.parquet", file, None)
         sidecars = list(self._sidecars())
-        file = self._file(self._head(sidecars), with_files=False)
+        file = self._file(self._head(sidecars))
         return self._written(f"{version:020d}.checkpoint.{uuid.uuid4()}.parquet", file, sidecars)
 
     def _written(self, name: str, file: ActionFile, sidecars: list[_Sidecar] | None) -> CheckpointResult:
@@ -190,8 +190,9 @@ class _Writing:
             actions["sidecar"] = [sidecar.action for sidecar in sidecars]
         return action_rows(actions)
 
-    def _file(self, head: dict[str, pa.StructArray], with_files: bool = True) -> ActionFile:
-        files = {"add": self._adds.type, "remove": self._removes.type} if with_files else {}
+    def _file(self, head: dict[str, pa.StructArray]) -> ActionFile:
+        """A file that begins with ``head``. A manifest has the columns of files, too: delta-spark asks for them."""
+        files = {"add": self._adds.type, "remove": self._removes.type}
         file = ActionFile({**{name: rows.type for name, rows in head.items()}, **files})
         for name, rows in head.items():
             file.write(name, rows)
