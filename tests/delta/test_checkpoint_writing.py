@@ -307,6 +307,26 @@ def test_every_action(tmp_path: Path) -> None:
     assert {path: found[path] for path in adds} == adds
 
 
+@pytest.mark.parametrize("policy", ["classic", "v2"])
+def test_upon_an_older_checkpoint(policy: str, tmp_path: Path) -> None:
+    """Files of the older checkpoint that newer commits remove, or give another vector or statistics."""
+    features = ["deletionVectors", "v2Checkpoint"]
+    known = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}
+    log = DeltaLog(tmp_path / "t").start(
+        field("id", "long"), protocol=known, configuration={"delta.checkpointPolicy": policy}
+    )
+    log.commit(1, *(add(name, stats=stats(9)) for name in "abcde"), remove("z", deletionTimestamp=SOON))
+    tf.open_table(log.root, format="delta").checkpoint()
+    log.commit(2, remove("a", deletionTimestamp=SOON), remove("b", deletionTimestamp=SOON))
+    log.commit(3, add("b", deletionVector=vector(1), stats=stats(9)), add("c", stats=stats(8)), add("z"))
+    table = only_checkpoint(log.root, 1)
+    before, bounds, tombstones = state_of(table), bounds_of(table), tombstones_of(table)
+    assert len(before["files"]) == 5 and len(tombstones) == 2
+    assert table.checkpoint().files == 5
+    alone = only_checkpoint(log.root, 3)
+    assert (state_of(alone), bounds_of(alone), tombstones_of(alone)) == (before, bounds, tombstones)
+
+
 def test_unknown_fields(tmp_path: Path) -> None:
     """Fields that the protocol does not have: of metadata from commits, of files from an older checkpoint."""
     log = DeltaLog(tmp_path / "t")
