@@ -230,15 +230,15 @@ def test_an_unknown_outcome_says_so() -> None:
 def test_a_rival_that_creates_the_table_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from tableformats.table import create
 
-    found = create._existing
+    found = create._Place.existing
     asked: list[Any] = []
 
-    def late(*arguments: Any) -> tf.Table | None:
-        asked.append(arguments)
-        return None if len(asked) == 1 else found(*arguments)
+    def late(place: Any) -> tf.Table | None:
+        asked.append(place)
+        return None if len(asked) == 1 else found(place)
 
     tf.write_table(ROWS, tmp_path, format="delta")
-    monkeypatch.setattr(create, "_existing", late)
+    monkeypatch.setattr(create._Place, "existing", late)
     before = files_below(tmp_path)
     with pytest.raises(tf.TableExistsError):
         tf.create_table(tmp_path, SCHEMA, format="delta")
