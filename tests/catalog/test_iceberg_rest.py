@@ -113,6 +113,34 @@ def test_nested_namespaces(properties: dict[str, str]) -> None:
     assert tf.open_table("deep.er.t", catalog=properties).scan().count() == 0
 
 
+def test_write(properties: dict[str, str], table: str) -> None:
+    """Java applies each of our updates, and PyIceberg reads the rows."""
+    for version in (1, 2, 3):
+        check_writes(properties, f"{table}_{version}", version)
+
+
+def check_writes(properties: dict[str, str], name: str, version: int) -> None:
+    rows = pa.table({"id": [1, 2], "ts": pa.array([0, None], pa.timestamp("us"))})
+    given = {"format-version": str(version), "write.wap.enabled": "true"}
+    tf.write_table(rows, name, catalog=properties, partition_by=["days(ts)", "bucket(2, id)"], properties=given)
+    opened = tf.open_table(name, catalog=properties)
+    opened.alter.add_columns({"n": "int", "s": "struct<a:int>"})
+    opened.alter.change_type("n", "bigint")
+    opened.alter.set_partitioning("bucket(2, id)")
+    opened.alter.set_sort_order("id desc")
+    opened.create_branch("b", min_versions=2)
+    with opened.transaction(branch="b") as transaction:
+        transaction.append(pa.table({"id": [3]}))
+    opened.fast_forward("main", "b")
+    opened.append(pa.table({"id": [4]}), properties={"wap.id": "w"})
+    opened.delete("id = 1")
+    opened.publish("w")
+    opened.remove_branch("b")
+    found = catalogs.load_catalog(**properties).load_table(name)
+    assert sorted(found.scan().to_arrow()["id"].to_pylist()) == [2, 3, 4]
+    assert opened.scan().count() == 3
+
+
 def test_what_is_wrong(properties: dict[str, str], table: str) -> None:
     with pytest.raises(tf.TableNotFoundError, match=r"'java' has no such table.*Near names: sales\.test_what_is_wrong"):
         tf.open_table(table[:-1], catalog=properties)

@@ -251,6 +251,7 @@ def test_write_audit_publish(place: Place, version: int) -> None:
     done = table.publish("y")
     assert [row["id"] for row in place.rows()] == [1, 2, 3, 4, 5, 6, 7]
     summary = dict(table.history(1)["summary"][0].as_py())
+    assert (done.operation, summary["operation"]) == ("append", "append")
     assert (summary["published-wap-id"], summary["added-records"], summary["total-records"]) == ("y", "2", "7")
     theirs = place.theirs(place.open())
     assert theirs.current_snapshot().snapshot_id == done.version

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from tableformats.plugin import (
@@ -95,6 +96,8 @@ class IcebergTransaction(FormatTransaction):
 
     def operation_name(self, change: TableChange) -> str:
         """The ``operation`` of the snapshot; without one, what was asked for."""
+        if _pick_in(change) is not None:
+            return "append"
         return operation_of(change) if _makes_snapshot(change) else change.operation
 
     def stage_metadata(self, change: MetadataChange) -> None:
@@ -156,7 +159,8 @@ class IcebergTransaction(FormatTransaction):
                 updates.append(self._reference(version))
         if makes_snapshot:
             is_staged = check_staging(change.properties, self._state.parsed)
-            snapshot = self._producer.produce(self._base, change, properties)
+            done = change if pick is None else replace(change, operation="append")
+            snapshot = self._producer.produce(self._base, done, properties)
             version = snapshot["snapshot-id"]
             requirements += self._required()
             updates.append({"action": "add-snapshot", "snapshot": snapshot})
