@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tableformats.engines.spark.filters import value_column
 from tableformats.errors import InvalidPredicateError, UnsupportedFeatureError
-from tableformats.expressions import Function
+from tableformats.expressions import Function, Holds, Value
+from tableformats.expressions.binding import bound_value
 from tableformats.expressions.functions.coercion import type_of
-from tableformats.schema import primitive
+from tableformats.expressions.parse import parse_filter
+from tableformats.schema import Schema, primitive
 from tests.expressions.functions.test_answers import ANSWERS, value_of
 from tests.support import function_cases
 
@@ -106,3 +109,34 @@ def _fails(rows: Any, column: Any, row: int) -> bool:
     except Exception:
         return True
     return False
+
+
+def test_times_that_the_zone_of_a_session_lacks_are_read_and_printed(spark: Any, settings: Any) -> None:
+    """Clocks of Los Angeles went from 02:00 to 03:00, those of Sao Paulo at midnight, and both ran by the sun once."""
+    texts = ["2024-03-10 02:30:15", "2018-11-04 00:10:00", "1883-11-18 12:05:00", "0001-01-01 00:00:00"]
+    months = "months_between(t, TIMESTAMP'2024-02-10 00:00:00')"
+    schema = Schema.from_arrow(pa.schema([("t", pa.timestamp("us", "UTC")), ("s", pa.string())]))
+    settings({"spark.sql.session.timeZone": "UTC"})
+    given = spark.createDataFrame([(text,) for text in texts], "s STRING")
+    rows = given.selectExpr("CAST(s AS TIMESTAMP) AS t", "s").localCheckpoint()
+    words = ["Mar 10 at 02h30", "Nov 4 at 00h10", "Nov 18 at 12h05", "Jan 1 at 00h00"]
+    asked = {
+        "date_format(t, 'yyyy-MM-dd HH:mm:ss')": texts,
+        "date_format(t, \"MMM d 'at' HH'h'mm\")": words,
+        "CAST(t AS STRING)": texts,
+        "CAST(try_to_timestamp(s, 'yyyy-MM-dd HH:mm:ss') AS STRING)": texts,
+        months: [row[0] for row in rows.selectExpr(months).collect()],
+    }
+    for zone in ("America/Los_Angeles", "America/Sao_Paulo"):
+        settings({"spark.sql.session.timeZone": zone})
+        columns = [value_column(bound_value(_parsed(text), schema)) for text in asked]
+        found = list(zip(*rows.select(*columns).collect(), strict=True))
+        assert {text: list(column) for text, column in zip(asked, found, strict=True)} == asked, zone
+
+
+def _parsed(text: str) -> Value:
+    parsed = parse_filter(f"coalesce({text}, NULL) IS NULL")
+    assert isinstance(parsed, Holds)
+    (given,) = parsed.value.arguments
+    assert isinstance(given, Function)
+    return given.arguments[0]

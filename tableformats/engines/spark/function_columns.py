@@ -8,15 +8,16 @@ computes without ANSI mode (``ansi=False``) is in ``legacy_columns.py``. Interva
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...errors import UnsupportedFeatureError
-from ...expressions import COMPARISONS, Function, Value
+from ...expressions import COMPARISONS, Function, Literal, Value
 from ...expressions.functions.coercion import type_of
 from ...expressions.functions.intervals import IntervalType
 from ...schema import DecimalType, ListType, MapType, Type, is_floating, is_integer
-from ...schema.datetimes import DAY_US
+from ...schema.datetimes import DAY_US, days_from_civil
 from .legacy_columns import LegacyColumns, try_cast
 
 __all__ = ["FunctionTranslator"]
@@ -32,6 +33,11 @@ _TRUNCATED = {
     "MILLISECOND": 1000,
     "MICROSECOND": 1,
 }
+_PATTERN_TOKEN = re.compile(r"'(?:[^']|'')*'|([A-Za-z])\1*|.", re.DOTALL)
+_DATE_LETTERS, _TIME_LETTERS = "GyMLdDQqE", "aHhKkmsS"
+_DEFAULT_PATTERN = Literal("yyyy-MM-dd HH:mm:ss")
+_QUIET_DAY = days_from_civil(2001, 2, 14)
+"""Days since the epoch of a day on which no zone changed its clocks, nor on the days around it."""
 _UNIT_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 _UNIT_MICROS = {**_TRUNCATED, "WEEK": 7 * DAY_US}
 
@@ -258,9 +264,22 @@ class FunctionTranslator:
         return self._instant(self._micros(day, "date"), "timestamp")
 
     def _months_between(self, node: Function, arguments: list[Any]) -> Any:
-        """Spark reads both in the session's zone, so they are given to it as local times."""
-        local = [self._instant(self._micros(a, "timestamp"), "timestamp_ntz").cast("timestamp") for a in arguments[:2]]
-        return self._call("months_between", *local, *arguments[2:])
+        """Spark's own function reads both in the session's zone, which lacks some local times."""
+        functions = self._functions
+        micros = [self._micros(argument, "timestamp") for argument in arguments[:2]]
+        days = [self._instant(m, "date") for m in micros]
+        months = [functions.year(day) * functions.lit(12) + functions.month(day) for day in days]
+        of_month = [functions.dayofmonth(day) for day in days]
+        is_last = [day == functions.last_day(day) for day in days]
+        seconds = [self._part(m, 1_000_000, 86_400) for m in micros]
+        whole = (months[0] - months[1]).cast("double")
+        apart = (of_month[0] - of_month[1]) * functions.lit(86_400) + seconds[0] - seconds[1]
+        exact = whole + apart.cast("double") / functions.lit(31 * 86_400.0)
+        is_whole = (of_month[0] == of_month[1]) | (is_last[0] & is_last[1])
+        rounds = arguments[2] if len(arguments) > 2 else functions.lit(True)
+        eighths = functions.floor(exact * functions.lit(1e8) + functions.lit(0.5)).cast("double")
+        found = functions.when(rounds, eighths / functions.lit(1e8)).otherwise(exact)
+        return functions.when(is_whole, whole).when(exact.isNotNull() & rounds.isNotNull(), found)
 
     def _make_timestamp(self, node: Function, arguments: list[Any]) -> Any:
         made = self._call("make_timestamp_ntz" if node.ansi else "try_make_timestamp_ntz", *arguments)
@@ -286,12 +305,15 @@ class FunctionTranslator:
         return self._call("div", apart, self._lit(_UNIT_MICROS[unit]))
 
     def _parsed(self, node: Function, arguments: list[Any]) -> Any:
+        functions = self._functions
         if str(type_of(node.arguments[0])) == "timestamp":
             return self._call(node.name, arguments[0])
         pattern = arguments[1] if len(arguments) > 1 else self._functions.lit("yyyy-MM-dd HH:mm:ss")
         tries = node.name.startswith("try_") or not node.ansi
-        if tries:  # Spark has it in the session's zone only
-            found = self._call("try_to_timestamp", arguments[0], pattern).cast("timestamp_ntz")
+        if tries:  # Spark has it in the session's zone only, unless the text names one
+            ends = ("", "") if _names_zone(node) else (" Z", " X")
+            in_utc = [functions.concat(a, functions.lit(e)) for a, e in zip((arguments[0], pattern), ends, strict=True)]
+            found = self._instant(functions.unix_micros(self._call("try_to_timestamp", *in_utc)), "timestamp_ntz")
         else:
             found = self._call("to_timestamp_ntz", arguments[0], pattern)
         kind = str(node.type)
@@ -302,13 +324,24 @@ class FunctionTranslator:
         return found if tries else self._required(found, arguments, node)
 
     def _formatted(self, node: Function, arguments: list[Any]) -> Any:
-        """Spark prints in the session's zone, so it is given the local time."""
-        instant = arguments[0]
+        """Spark prints in the session's zone, so it is given local times.
+
+        The zone may lack the time, where its clocks go forward. So dates are printed at noon, and times of the day on a
+        day on which no zone changed its clocks.
+        """
+        functions, instant = self._functions, arguments[0]
         if node.name == "from_unixtime":
-            instant = self._functions.timestamp_seconds(instant)
-        local = self._instant(self._micros(instant, "timestamp"), "timestamp_ntz")
-        pattern = arguments[1] if len(arguments) > 1 else self._functions.lit("yyyy-MM-dd HH:mm:ss")
-        return self._call("date_format", local, pattern)
+            instant = functions.timestamp_seconds(instant)
+        micros = self._micros(instant, "timestamp")
+        pattern = arguments[1] if len(arguments) > 1 else functions.lit("yyyy-MM-dd HH:mm:ss")
+        parts = _pattern_parts(_DEFAULT_PATTERN if len(node.arguments) < 2 else node.arguments[1])
+        if not parts:
+            return self._call("date_format", self._instant(micros, "timestamp_ntz"), pattern)
+        of_day = self._call("pmod", micros, self._lit(DAY_US))
+        noon = self._instant(micros - of_day + self._lit(DAY_US // 2), "timestamp_ntz")
+        quiet = self._instant(of_day + self._lit(_QUIET_DAY * DAY_US), "timestamp_ntz")
+        texts = [self._call("date_format", quiet if is_time else noon, functions.lit(text)) for text, is_time in parts]
+        return functions.concat(*texts)
 
     # Casts.
 
@@ -419,6 +452,41 @@ def _name(kind: Type) -> str:
     if isinstance(kind, IntervalType):
         return "bigint"
     return {"uuid": "string"}.get(str(kind), "binary" if str(kind).startswith("fixed") else str(kind))
+
+
+def _pattern_parts(pattern: Any) -> list[tuple[str, bool]]:
+    """A pattern cut into those of dates and of times of the day (True); empty where that cannot be done."""
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        return []
+    parts: list[tuple[str, bool]] = []
+    before = ""
+    for match in _PATTERN_TOKEN.finditer(pattern.value):
+        token = match[0]
+        if not token[0].isalpha():
+            if token[0] in "[]{}#" or token == "'":
+                return []
+            if parts:
+                parts[-1] = (parts[-1][0] + token, parts[-1][1])
+            else:
+                before += token
+            continue
+        if token[0] not in _DATE_LETTERS + _TIME_LETTERS:
+            return []
+        is_time = token[0] in _TIME_LETTERS
+        if parts and parts[-1][1] == is_time:
+            parts[-1] = (parts[-1][0] + token, is_time)
+        else:
+            parts.append((before + token, is_time))
+            before = ""
+    return parts
+
+
+def _names_zone(node: Function) -> bool:
+    """Whether the pattern of a function that parses reads a zone, too."""
+    pattern = node.arguments[1] if len(node.arguments) > 1 else None
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        return False
+    return any(match[0][0] in "VzOXxZ" for match in _PATTERN_TOKEN.finditer(pattern.value))
 
 
 def _constant(node: Function, position: int) -> str:
