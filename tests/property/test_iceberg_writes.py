@@ -25,7 +25,7 @@ from tests.support.lab import Version
 from tests.support.lab_iceberg import IcebergLab
 from tests.support.strategies import predicates_over
 
-EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", 25))
+EXAMPLES = int(os.environ.get("TABLEFORMATS_EXAMPLES", 15))
 VERBS = ("append", "delete", "overwrite", "replace_matching")
 PROPERTIES = {"commit.manifest.min-count-to-merge": "3", "write.manifest.compression-codec": "uncompressed"}
 

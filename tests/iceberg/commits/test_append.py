@@ -346,3 +346,29 @@ def test_merging(tmp_path: Path) -> None:
     assert sorted(row["id"] for row in pyiceberg_rows(folder)) == sorted([*range(7), *range(100, 107)])
     entries = theirs.inspect.entries()
     assert sorted(entries["sequence_number"].to_pylist()) == list(range(1, 8))
+
+
+def test_rows_that_are_written_again_keep_their_ids(tmp_path: Path) -> None:
+    folder = new_table(tmp_path / "t", SIMPLE, 3)
+    table = tf.open_table(str(folder))
+    columns = ["id", "_row_id", "_last_updated_sequence_number"]
+
+    def lineage() -> dict[int, tuple[int, int]]:
+        found = table.scan(columns=columns).to_arrow()
+        return {row["id"]: (row[columns[1]], row[columns[2]]) for row in found.to_pylist()}
+
+    table.append(pa.table({"id": [1, 2, 3, 4]}))
+    table.delete("id = 2")
+    assert lineage() == {1: (0, 1), 3: (2, 1), 4: (3, 1)}
+    table.overwrite(pa.table({"id": [5]}), "id > 4 or id = 1")
+    found = lineage()
+    assert (found[3], found[4], found[5][1]) == ((2, 1), (3, 1), 3) and found[5][0] > 3
+    assert sorted(row["id"] for row in pyiceberg_rows(folder)) == [3, 4, 5]
+
+
+def test_a_column_that_is_called_like_a_row_id(tmp_path: Path) -> None:
+    folder = new_table(tmp_path / "t", schema_of(id="long", _row_id="string"), 3)
+    table = tf.open_table(str(folder))
+    table.append(pa.table({"id": [1, 2], "_row_id": ["a", "b"]}))
+    table.delete("id = 2")
+    assert pyiceberg_rows(folder) == [{"id": 1, "_row_id": "a"}]

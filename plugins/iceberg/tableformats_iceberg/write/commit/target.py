@@ -10,6 +10,7 @@ from typing import Any
 
 from tableformats.plugin import (
     ComputedColumn,
+    Field,
     RowRules,
     Schema,
     SortColumn,
@@ -19,6 +20,7 @@ from tableformats.plugin import (
 )
 
 from ...files.strict_json import Node
+from ...metadata.metadata_columns import metadata_columns
 from ...metadata.schema import parse_default
 from ...metadata.table_metadata import TableMetadata
 from ..encode.layouts import layout_of
@@ -74,6 +76,7 @@ def target_of(metadata: TableMetadata, value: Mapping[str, Any], root: str) -> W
         sort_by=order,
         distribution=distribution,
         rules=RowRules(defaults=_defaults(metadata, value)),
+        carried=_lineage(metadata),
     )
 
 
@@ -86,6 +89,18 @@ def _defaults(metadata: TableMetadata, value: Mapping[str, Any]) -> tuple[Comput
             default = parse_default(Node(raw, metadata.path), "write-default", column.type)
             found.append(constant_default(column, default, schema))
     return tuple(found)
+
+
+def _lineage(metadata: TableMetadata) -> tuple[Field, ...]:
+    """The columns by which rows that are written again stay the same rows: their ids and when they were changed.
+
+    Columns of the table with their names leave no room for them in files. Rows then get new ids, as rows that are
+    deleted and inserted. Source: Iceberg spec, "Row lineage assignment".
+    """
+    columns = metadata_columns(metadata.format_version, metadata.specs, metadata.schema)
+    stored = tuple(c.field for c in columns if c.stored_id is not None)
+    taken = {f.name.lower() for f in metadata.schema.fields}
+    return () if taken & {f.name for f in stored} else stored
 
 
 def _directory(metadata: TableMetadata) -> str:

@@ -1,0 +1,235 @@
+"""Several writers of one Iceberg table: lost races, lost answers, conflicts, killed processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from tableformats_iceberg.format import IcebergFormat
+
+import tableformats as tf
+from tableformats.plugin import OpenOptions
+from tests.support.iceberg_writing import metadata_of, new_table, newest, pyiceberg_rows, pyiceberg_table, schema_of
+from tests.support.memory_store import ROOT, MemoryStore, memory_storage
+
+SIMPLE = schema_of(id="long", s="string")
+
+
+def ids(folder: Path) -> list[int]:
+    return sorted(row["id"] for row in pyiceberg_rows(folder))
+
+
+def rows(*values: int, s: str = "a") -> pa.Table:
+    return pa.table({"id": list(values), "s": [s] * len(values)})
+
+
+# ---- a store that loses answers -------------------------------------------------------------------------------------
+
+
+def memory_table(
+    tmp_path: Path, *faults: str, properties: dict[str, str] | None = None
+) -> tuple[tf.Table, MemoryStore]:
+    store = MemoryStore()
+    folder = new_table(tmp_path / "t", SIMPLE, 2, (), properties)
+    metadata = {**json.loads((folder / "metadata" / "v1.metadata.json").read_text()), "location": ROOT}
+    store.files[f"{ROOT}/metadata/v1.metadata.json"] = json.dumps(metadata).encode()
+    storage = memory_storage(store)
+    table = tf.Table(IcebergFormat().open(storage, OpenOptions()), storage)
+    table.append(rows(1))
+    store.faults = list(faults)
+    return table, store
+
+
+@pytest.mark.parametrize("fault", ["lost", "taken", "dropped", "refused"])
+def test_a_lost_answer_neither_loses_nor_repeats_a_commit(tmp_path: Path, fault: str) -> None:
+    table, store = memory_table(tmp_path, fault)
+    commit = table.append(rows(2))
+    assert (commit.attempts, store.faults) == (1, [])
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [1, 2]
+    assert sum(name.endswith(".metadata.json") for name in store.files) == 3
+
+
+def test_an_unknown_outcome_keeps_all_files(tmp_path: Path) -> None:
+    table, store = memory_table(tmp_path, "lost")
+
+    def away(path: str) -> None:
+        store.unreadable = True
+
+    store.before_put = away
+    with pytest.raises(tf.CommitUnknownError):
+        table.append(rows(2))
+    store.unreadable, store.before_put = False, lambda path: None
+    assert sorted(table.refresh().scan().to_arrow()["id"].to_pylist()) == [1, 2], "it had landed"
+
+
+def test_what_certainly_lost_is_deleted(tmp_path: Path) -> None:
+    table, store = memory_table(tmp_path)
+    before = {name for name in store.files if name.endswith(".parquet")}
+
+    def always_first(path: str) -> None:
+        store.files.setdefault(path, store.files[f"{ROOT}/metadata/v2.metadata.json"])
+
+    store.before_put = always_first
+    with pytest.raises(tf.CommitConflictError, match="3 races"):
+        table.append(rows(2), tries=3)
+    assert {name for name in store.files if name.endswith(".parquet")} == before
+    assert sum("snap-" in name for name in store.files) == 1, "lists of lost tries"
+
+
+# ---- conflicts ------------------------------------------------------------------------------------------------------
+
+
+def begun(tmp_path: Path, version: int = 2, **options: Any) -> tuple[Path, tf.Table]:
+    folder = new_table(tmp_path / "t", SIMPLE, version, ["s"], {"commit.manifest.min-count-to-merge": "3"})
+    table = tf.open_table(str(folder))
+    table.append(pa.table({"id": [1, 2, 3, 4], "s": ["a", "a", "b", "b"]}))
+    return folder, table
+
+
+CONFLICTS: list[tuple[Callable[[Any], Any], Callable[[Any], Any], bool]] = [
+    (lambda t: t.append(rows(9)), lambda t: t.overwrite(rows(7)), False),
+    (lambda t: t.delete("id = 1"), lambda t: t.append(rows(9, s="b")), False),
+    (lambda t: t.delete("id = 1"), lambda t: t.append(rows(1, s="b")), True),
+    (lambda t: t.delete("id = 1"), lambda t: t.delete("id = 3"), False),
+    (lambda t: t.delete("id = 1"), lambda t: t.delete("id = 2"), True),
+    (lambda t: t.delete("s = 'a'"), lambda t: t.delete("s = 'a'"), True),
+    (lambda t: t.delete("s = 'a'"), lambda t: t.delete("s = 'b'"), False),
+    (lambda t: t.overwrite(rows(9)), lambda t: t.append(rows(8)), True),
+    (lambda t: t.overwrite(rows(9), "s = 'a'"), lambda t: t.append(rows(8, s="b")), False),
+    (lambda t: t.overwrite(rows(9), "dynamic"), lambda t: t.append(rows(8, s="b")), False),
+    (lambda t: t.overwrite(rows(9), "dynamic"), lambda t: t.append(rows(8, s="a")), True),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CONFLICTS)))
+def test_conflicts(tmp_path: Path, number: int) -> None:
+    """A transaction that read before another one committed: it sees the same as alone, or nothing is committed."""
+    ours, theirs, is_conflict = CONFLICTS[number]
+    folder, table = begun(tmp_path, version=number % 3 + 1)
+    other = tf.open_table(str(folder))
+    transaction = table.transaction()
+    with pytest.raises(tf.CommitConflictError) if is_conflict else contextlib.nullcontext(), transaction:
+        ours(transaction)
+        theirs(other)
+        after_theirs = ids(folder)
+    if is_conflict:
+        assert ids(folder) == after_theirs
+        assert tf.open_table(str(folder)).snapshot().version == other.snapshot().version
+    else:
+        assert transaction.commit is not None and transaction.commit.attempts == 2
+    live = {path.rpartition("/")[2] for path in pyiceberg_table(folder).inspect.files()["file_path"].to_pylist()}
+    assert live <= {path.name for path in (folder / "data").rglob("*.parquet")}
+
+
+def test_under_snapshot_isolation_added_rows_are_no_conflict(tmp_path: Path) -> None:
+    folder, table = begun(tmp_path)
+    with table.transaction(isolation="snapshot") as transaction:
+        transaction.delete("id = 1")
+        tf.open_table(str(folder)).append(rows(1, s="c"))
+    assert ids(folder) == [1, 2, 3, 4]
+    with pytest.raises(tf.CommitConflictError), table.transaction(isolation="snapshot") as transaction:
+        transaction.delete("id = 2")
+        tf.open_table(str(folder)).delete("id = 2")
+
+
+def test_the_isolation_of_the_table(tmp_path: Path) -> None:
+    folder, table = begun(tmp_path)
+    file = newest(folder)
+    properties = {"write.delete.isolation-level": "snapshot"}
+    file.write_text(json.dumps({**json.loads(file.read_text()), "properties": properties}))
+    table = tf.open_table(str(folder))
+    with table.transaction() as transaction:
+        transaction.delete("id = 1")
+        tf.open_table(str(folder)).append(rows(1, s="c"))
+    assert ids(folder) == [1, 2, 3, 4]
+
+
+def test_a_rollback_is_a_conflict(tmp_path: Path) -> None:
+    folder, table = begun(tmp_path)
+    first = json.loads(newest(folder).read_text())
+    table.append(rows(5))
+    with pytest.raises(tf.CommitConflictError, match="no ancestor"), table.transaction() as transaction:
+        transaction.append(rows(6))
+        now = metadata_of(folder)
+        back = {**now, "current-snapshot-id": first["current-snapshot-id"], "refs": first["refs"]}
+        (folder / "metadata" / "v4.metadata.json").write_text(json.dumps(back))
+    assert ids(folder) == [1, 2, 3, 4]
+
+
+def test_an_application_commits_a_number_once(tmp_path: Path) -> None:
+    folder, table = begun(tmp_path)
+    assert table.append(rows(5), application=("job", 7)).attempts == 1
+    assert table.append(rows(5), application=("job", 7)).attempts == 0
+    assert tf.open_table(str(folder)).append(rows(6), application=("job", 8)).attempts == 1
+    assert ids(folder) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_name_that_was_deleted_is_not_taken_again(tmp_path: Path) -> None:
+    """Others may commit so often that the file after the one that we read is deleted. It is not free then."""
+    properties = {
+        "write.metadata.previous-versions-max": "1",
+        "write.metadata.delete-after-commit.enabled": "true",
+    }
+    folder = new_table(tmp_path / "t", SIMPLE, 2, (), properties)
+    table, other = (tf.open_table(str(folder)) for _ in range(2))
+    with table.transaction() as transaction:
+        transaction.append(rows(100))
+        for number in range(5):
+            other.append(rows(number))
+        assert not (folder / "metadata" / "v2.metadata.json").exists()
+    assert ids(folder) == [0, 1, 2, 3, 4, 100]
+    assert transaction.commit is not None and transaction.commit.attempts == 2
+
+
+# ---- processes ------------------------------------------------------------------------------------------------------
+
+
+def _append(root: str, writer: int, count: int) -> None:
+    table = tf.open_table(root)
+    for number in range(count):
+        table.append(rows(writer * 1000 + number))
+
+
+def test_processes_that_append_at_once_lose_nothing(tmp_path: Path) -> None:
+    folder = new_table(tmp_path / "t", SIMPLE, 2, (), {"commit.manifest.min-count-to-merge": "5"})
+    with multiprocessing.get_context("spawn").Pool(3) as pool:
+        pool.starmap(_append, [(str(folder), writer, 8) for writer in range(3)])
+    assert ids(folder) == sorted(w * 1000 + n for w in range(3) for n in range(8))
+    snapshots = pyiceberg_table(folder).snapshots()
+    assert [s.sequence_number for s in snapshots] == list(range(1, 25))
+    assert [s.parent_snapshot_id for s in snapshots][1:] == [s.snapshot_id for s in snapshots][:-1]
+
+
+def _append_for_ever(root: str) -> None:
+    table = tf.open_table(root)
+    for number in range(10**6):
+        table.append(rows(*[number] * 7))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+def test_a_writer_that_is_killed_leaves_whole_commits(tmp_path: Path) -> None:
+    folder = new_table(tmp_path / "t", SIMPLE, 2, (), {"commit.manifest.min-count-to-merge": "3"})
+    table, moments = tf.open_table(str(folder)), random.Random(27)
+    for _ in range(3):
+        before = newest(folder)
+        writer = multiprocessing.get_context("spawn").Process(target=_append_for_ever, args=(str(folder),))
+        writer.start()
+        while newest(folder) == before and writer.is_alive():
+            time.sleep(0.01)
+        time.sleep(moments.uniform(0, 0.1))
+        assert writer.is_alive()
+        writer.kill()
+        writer.join()
+    commits = len(metadata_of(folder)["snapshots"])
+    assert commits >= 3 and len(ids(folder)) == 7 * commits == tf.open_table(str(folder)).count()
+    table.append(rows(1))
+    assert len(ids(folder)) == 7 * commits + 1, "what the killed left hinders nobody"
