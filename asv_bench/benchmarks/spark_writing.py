@@ -67,10 +67,10 @@ WRITERS: dict[str, dict[str, Writer]] = {
 """By layout; the first is what the others are compared with."""
 
 
-def cpu_seconds() -> float:
-    """Seconds of CPU of this process and of all below it, those that ended included once they were waited for."""
+def cpu_seconds() -> dict[int, float]:
+    """Seconds of CPU, by process, of this one and of all below it that live."""
     below: dict[int, list[int]] = {}
-    used: dict[int, int] = {}
+    used: dict[int, float] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
@@ -78,13 +78,18 @@ def cpu_seconds() -> float:
             continue  # it has just ended
         number = int(stat.parent.name)
         below.setdefault(int(fields[1]), []).append(number)
-        used[number] = sum(map(int, fields[11:15]))
-    total, todo = 0, [os.getpid()]
+        used[number] = sum(map(int, fields[11:13])) / _TICKS
+    found, todo = {}, [os.getpid()]
     while todo:
         number = todo.pop()
-        total += used.get(number, 0)
+        found[number] = used.get(number, 0.0)
         todo += below.get(number, [])
-    return total / _TICKS
+    return found
+
+
+def cpu_since(before: dict[int, float]) -> float:
+    """Seconds of CPU since then, without those of processes that ended: workers of Spark end when they idle."""
+    return sum(used - before.get(number, 0.0) for number, used in cpu_seconds().items())
 
 
 def empty_table(path: str, partitioned: bool) -> None:
@@ -139,7 +144,7 @@ def _measure_layout(
         frame = spark.read.parquet(*data).selectExpr(*COLUMNS, skewed)
         cpu, start = cpu_seconds(), time.perf_counter()
         writer(frame, path)
-        cost = time.perf_counter() - start, cpu_seconds() - cpu
+        cost = time.perf_counter() - start, cpu_since(cpu)
         if not counts:
             found[name]["files"] = len(list(Path(path).rglob("*.parquet")))
             rows = spark.read.parquet(path) if name == plain else tf.spark.read(spark, path)
