@@ -419,3 +419,10 @@ def test_schemas_come_back_as_they_were(fields: tuple[Field, ...], is_mapped: bo
     if not is_mapped:
         assert found.fields == number_fields(fields)
     assert [(f.name, str(f.type), f.required) for f in found] == [(f.name, str(f.type), f.required) for f in fields]
+
+
+def test_the_id_of_a_dropped_column_is_not_given_out_again() -> None:
+    table = mapped(field("a", "integer"), field("b", "integer"))
+    found = table.with_columns(table.schema.fields[0])
+    again = found.with_columns(*found.schema.fields, Field(0, "b", INT))
+    assert [f.id for f in again.schema.fields] == [1, 3]

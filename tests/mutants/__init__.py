@@ -21,6 +21,7 @@ def every() -> list[Mutant]:
         core_stores,
         delta_files,
         delta_log,
+        delta_writing,
         few_values,
         iceberg_deletes,
         iceberg_metadata,
@@ -30,7 +31,8 @@ def every() -> list[Mutant]:
     )
 
     core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes, row_groups)
-    lists = (*core, delta_log, delta_files, few_values, iceberg_deletes, iceberg_metadata, writing, written_files)
+    delta = (delta_log, delta_writing, delta_files)
+    lists = (*core, *delta, few_values, iceberg_deletes, iceberg_metadata, writing, written_files)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
 
