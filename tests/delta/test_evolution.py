@@ -426,3 +426,11 @@ def test_the_id_of_a_dropped_column_is_not_given_out_again() -> None:
     found = table.with_columns(table.schema.fields[0])
     again = found.with_columns(*found.schema.fields, Field(0, "b", INT))
     assert [f.id for f in again.schema.fields] == [1, 3]
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_a_new_table_has_random_names_in_its_files(mode: str) -> None:
+    change = MetadataChange(properties={"delta.columnMapping.mode": mode})
+    altered = changed_table(metadata(field("a b", "integer")), PROTOCOL, change, is_new=True)
+    [column] = json.loads(altered.metadata["schemaString"])["fields"]
+    assert column["metadata"]["delta.columnMapping.physicalName"].startswith("col-")

@@ -398,3 +398,15 @@ def test_a_table_that_is_read_from_a_checkpoint_is_altered_and_written(tmp_path:
     found = sorted(tuple(row.values()) for row in table.scan(columns=["id", "_metadata.row_id"]).to_arrow().to_pylist())
     assert found == [(1, 0), (1, 5), (2, 6), (3, 2), (3, 7)]
     assert rows_of(table) == theirs(tmp_path)
+
+
+def test_a_table_is_created_with_many_features(tmp_path: Path) -> None:
+    names = ("enableRowTracking", "enableChangeDataFeed", "enableInCommitTimestamps", "enableDeletionVectors")
+    properties = {"delta.columnMapping.mode": "id", **{f"delta.{name}": "true" for name in names}}
+    schema = pa.schema({"a b": pa.int64(), "p": pa.string()})
+    table = tf.create_table(tmp_path / "new", schema, format="delta", partition_by="p", properties=properties)
+    table.append(pa.table({"a b": [1, 2], "p": ["a", "a"]}))
+    table.delete("`a b` = 1")
+    assert table.scan(columns=["a b", "_metadata.row_id"]).to_arrow().to_pylist() == [{"a b": 2, "_metadata.row_id": 1}]
+    assert [row["_change_type"] for row in table.changes(2).to_arrow().to_pylist()] == ["delete"]
+    assert rows_of(table) == theirs(tmp_path / "new") and not table.verify(deep=True)

@@ -29,6 +29,7 @@ _GREATEST_ID = "delta.columnMapping.maxColumnId"
 _STATISTICS = "delta.dataSkippingStatsColumns"
 _ROW_TRACKING = "delta.enableRowTracking"
 _COMMIT_TIMES = "delta.enableInCommitTimestamps"
+_HINT = "Nothing was changed"
 _EXPRESSIONS = ("delta.invariants", "delta.generationExpression")
 
 
@@ -56,6 +57,7 @@ def changed_table(
     change: MetadataChange,
     clustered: Iterable[str] = (),
     path: str = "",
+    is_new: bool = False,
 ) -> AlteredTable:
     """Change a table.
 
@@ -68,6 +70,8 @@ def changed_table(
         The physical names of the columns by which files are clustered.
     path : str
         The table's location, for errors.
+    is_new : bool
+        Whether the table is being created, so that it has no files.
 
     Raises
     ------
@@ -90,12 +94,12 @@ def changed_table(
             hint="Overwrite the table with another partitioning",
         )
     old = {str(k): str(v) for k, v in (metadata.get("configuration") or {}).items() if v is not None}
-    properties, named_features = _changed_properties(old, change.properties)
+    properties, named_features = _changed_properties(old, change.properties, is_new)
     properties = _changed_constraints(properties, change.constraints)
     struct = json.loads(metadata["schemaString"])
     was_mapped = old.get(_MODE, "none") != "none"
     if not was_mapped and properties.get(_MODE, "none") != "none":
-        struct = _mapped(struct, old, properties)
+        struct = _mapped(struct, old, properties, is_new)
     found = without_nulls(metadata)
     if change.schema is not None:
         parsed = parse_schema(metadata["schemaString"], "name" if was_mapped else "none", path)
@@ -144,7 +148,7 @@ def _needed(struct: Mapping[str, Any], properties: Mapping[str, str]) -> frozens
 
 
 def _changed_properties(
-    old: Mapping[str, str], wanted: Mapping[str, str | None]
+    old: Mapping[str, str], wanted: Mapping[str, str | None], is_new: bool
 ) -> tuple[dict[str, str], frozenset[str]]:
     """(the properties, the features that were asked for by name)"""
     found, features = dict(old), set()
@@ -159,9 +163,11 @@ def _changed_properties(
         else:
             found[name] = value
     was, now = (p.get(_MODE, "none") for p in (old, found))
-    if was != now and (was, now) != ("none", "name"):
+    if was != now and (was, now) != ("none", "name") and not is_new:
         raise UnsupportedFeatureError(
-            f"the column mapping mode {was!r} is not changed to {now!r}: files were written by the old one", field=_MODE
+            f"the column mapping mode {was!r} is not changed to {now!r}: files were written by the old one",
+            field=_MODE,
+            hint=_HINT,
         )
     return found, frozenset(features)
 
@@ -173,7 +179,7 @@ def _changed_constraints(properties: Mapping[str, str], wanted: Mapping[str, str
         if sql is None:
             if not same:
                 raise UnsupportedFeatureError(
-                    f"the table has no constraint {name!r}", field=f"{CONSTRAINT_PREFIX}{name}"
+                    f"the table has no constraint {name!r}", field=f"{CONSTRAINT_PREFIX}{name}", hint=_HINT
                 )
             del found[same[0]]
         elif same:
@@ -188,12 +194,12 @@ def _changed_constraints(properties: Mapping[str, str], wanted: Mapping[str, str
 def _check_change_feed(struct: Mapping[str, Any], properties: Mapping[str, str]) -> None:
     taken = [f["name"] for f in struct["fields"] if f["name"].lower() in CHANGE_COLUMNS]
     if taken and is_true(properties, "delta.enableChangeDataFeed"):
-        raise UnsupportedFeatureError("the name of a column is one of the change data feed", field=taken[0])
+        raise UnsupportedFeatureError("the name of a column is one of the change data feed", field=taken[0], hint=_HINT)
 
 
-def _mapped(struct: dict[str, Any], old: Mapping[str, str], properties: dict[str, str]) -> dict[str, Any]:
-    """The schema of a table whose column mapping is switched on: the names in its files stay what they are."""
-    ids = ColumnIds(int(old.get(_GREATEST_ID, "0")), lambda name: name)
+def _mapped(struct: dict[str, Any], old: Mapping[str, str], properties: dict[str, str], is_new: bool) -> dict[str, Any]:
+    """The schema of a table whose column mapping is switched on: the names in files that are there stay."""
+    ids = ColumnIds(int(old.get(_GREATEST_ID, "0")), None if is_new else lambda name: name)
     for level in all_structs(struct):
         for member in level["fields"]:
             member["metadata"] = {**(member.get("metadata") or {}), **ids.metadata_of(member["name"])}
@@ -228,7 +234,9 @@ def _changed_schema(
     if ids is not None:
         properties[_GREATEST_ID] = str(ids.greatest)
     if not any(f.name not in metadata["partitionColumns"] for f in wanted.fields):
-        raise UnsupportedFeatureError("a table needs a column beside its partition columns", field="partitionColumns")
+        raise UnsupportedFeatureError(
+            "a table needs a column beside its partition columns", field="partitionColumns", hint=_HINT
+        )
     return found
 
 

@@ -91,6 +91,7 @@ def struct_json(fields: Iterable[Field], ids: ColumnIds | None = None, column: s
         raise UnsupportedFeatureError(
             "a struct has no columns, or two of one name; case does not distinguish names",
             field=max(names, key=names.count) if names else column,
+            hint="Nothing was changed",
         )
     return {"type": "struct", "fields": [field_json(f, ids) for f in listed]}
 
@@ -99,7 +100,9 @@ def field_json(f: Field, ids: ColumnIds | None = None) -> dict[str, Any]:
     """One column or member of a struct. Errors are those of :func:`struct_json`."""
     if f.initial_default is not None:
         raise UnsupportedFeatureError(
-            "a column of Delta has no default for files that were written before it", field=f.name
+            "a column of Delta has no default for files that were written before it",
+            field=f.name,
+            hint="Nothing was changed",
         )
     metadata: dict[str, Any] = {} if f.doc is None else {"comment": f.doc}
     if ids is not None:

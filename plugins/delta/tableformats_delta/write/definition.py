@@ -56,7 +56,7 @@ def altered_definition(
         As :func:`changed_table`; or row tracking is enabled on a table that has versions.
     """
     clustered = [parts[0] for parts in definition.clustering]
-    altered = changed_table(definition.metadata, definition.protocol, change, clustered, path)
+    altered = changed_table(definition.metadata, definition.protocol, change, clustered, path, is_new)
     if altered.starts_row_tracking and not is_new:
         raise UnsupportedFeatureError(
             "row tracking is enabled only where a table is created: files that are there have no row ids",
