@@ -275,3 +275,26 @@ def test_an_append_that_loses_to_an_alteration_is_a_conflict(tmp_path: Path) -> 
         table.append(ROWS)
     assert {path for path in store.files if path.endswith(".parquet")} == before
     assert f"{ROOT}/{LOG}/{2:020d}.json" in store.files
+
+
+def test_iceberg_tables_are_altered_by_the_same_verbs(tmp_path: Path) -> None:
+    columns = pa.schema({"id": pa.int64(), "p": pa.string()})
+    table = tf.create_table(tmp_path / "table", columns, format="iceberg", partition_by="p")
+    table.append(pa.table({"id": [1, 2], "p": ["a", None]}))
+    table.alter.add_columns({"n": "int", "s": "struct<x:int>"})
+    table.alter.rename_column("id", "key")
+    table.alter.change_type("n", "bigint")
+    table.alter.drop_columns("s")
+    table.alter.set_properties({"mine": 1})
+    table.append(pa.table({"key": [3], "n": [2**40]}))
+    expected = [(1, "a", None), (2, None, None), (3, None, 2**40)]
+    assert sorted(tuple(row.values()) for row in table.to_arrow().to_pylist()) == expected
+    assert table.snapshot().properties["mine"] == "1"
+    with pytest.raises(tf.UnsupportedFeatureError) as caught:
+        table.alter.add_constraint("c", "key > 0")
+    assert caught.value.field == "c"
+    pyiceberg = pytest.importorskip("pyiceberg.table")
+    found = (tmp_path / "table" / "metadata").glob("v*.metadata.json")
+    newest = max(found, key=lambda path: int(path.name[1:].split(".")[0]))
+    theirs_ = pyiceberg.StaticTable.from_metadata(str(newest)).scan().to_arrow().to_pylist()
+    assert sorted((row["key"], row["p"], row["n"]) for row in theirs_) == expected
