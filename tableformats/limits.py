@@ -22,6 +22,8 @@ _COUNTED_BYTES = 1 << 20
 """A smaller file counts as one of so many bytes: small files may well be repetitive."""
 _WEIGHTS = {"entries": 256, "inflated_bytes": 2}
 """Bytes of memory that one unit of a limit stands for, where files are compared with :attr:`Limits.expansion`."""
+_NAME_COPIES = 8
+"""Of the dotted names of a schema's fields there are so many copies at a time, in Python and in Arrow."""
 FOOTER_ITEMS = 50_000
 """Items of a list in a Parquet footer: columns of a row group, elements of a schema, row groups, pairs."""
 _INT32 = 2**31 - 1
@@ -97,6 +99,14 @@ class Limits:
     def budget(self, stored: int) -> int:
         """The bytes of memory that may be made of a file of ``stored`` bytes; see :attr:`expansion`."""
         return self.expansion * max(stored, _COUNTED_BYTES)
+
+    def check_dotted_names(self, characters: int, stored: int, *, path: str | None, field: str | None = None) -> None:
+        """Raise LimitExceededError where ``characters`` of dotted names of a schema's fields cost too much.
+
+        A long name of a field stands again in the name of each field below it.
+        """
+        if characters * _NAME_COPIES > self.budget(stored):
+            raise self.exceeded("expansion", f"{characters} characters of dotted names", path=path, field=field)
 
     def within(self, stored: int) -> Limits:
         """These limits for a file of ``stored`` bytes: none allows more than its :meth:`budget`.

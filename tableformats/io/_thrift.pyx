@@ -4,6 +4,7 @@ Source: Thrift specification, "Thrift Compact protocol encoding".
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport free, malloc
 
 cdef enum:
     TRUE = 1, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT
@@ -212,32 +213,48 @@ def read_struct_at(bytes octets not None, Py_ssize_t offset):
     return fields, reader._at
 
 
-def check_chunks(bytes octets not None, const int64_t[:, ::1] leaves not None):
-    """Refuse a footer with a column chunk that disagrees with its column.
+def check_chunks(bytes octets not None):
+    """Refuse a footer with a column chunk that disagrees with its column, or with a schema that is none.
 
     Parameters
     ----------
     octets : bytes
         FileMetaData; more bytes may follow.
-    leaves : int64[columns, 4]
-        For each column the physical type, the width in bytes (-1: any), and the highest repetition and definition
-        level.
 
     Raises
     ------
     ValueError
-        A chunk has another type or an unknown codec, is encrypted, has statistics of another width or geospatial ones, or counts levels
-        that its column does not have; a row group does not have one chunk per column; there are no row groups; or the
-        bytes are malformed as in :func:`read_struct`.
+        A chunk has another type or an unknown codec, is encrypted, has statistics of another width or geospatial ones,
+        or counts levels that its column does not have; a row group does not have one chunk per column; there are no row
+        groups; the footer is encrypted or signed; the schema is no tree of elements; or the bytes are malformed as in
+        :func:`read_struct`.
 
     Notes
     -----
-    Cost: O(bytes). Source: parquet.thrift, FileMetaData, RowGroup, ColumnChunk, ColumnMetaData, Statistics and
-    SizeStatistics.
+    Cost: O(bytes), and 56 bytes of memory for each element of the schema. Source: parquet.thrift, FileMetaData,
+    SchemaElement, RowGroup, ColumnChunk, ColumnMetaData, Statistics and SizeStatistics.
     """
-    if leaves.shape[1] != 4:
-        raise ValueError("a leaf is four numbers")
-    _Chunks(octets).footer(leaves)
+    cdef _Schema schema = _Schema(octets)
+    schema.footer()
+    _Chunks(octets).footer(schema)
+
+
+def path_cost(bytes octets not None):
+    """What Arrow spends on the dotted names of a footer's columns, in bytes.
+
+    Arrow keeps the dotted name of every column several times, and pyarrow makes all of its beginnings. So a long name
+    of a group costs its length for each column, times the levels.
+
+    Raises
+    ------
+    ValueError
+        The bytes are malformed as in :func:`read_struct`, or the schema is no list of structs.
+
+    Notes
+    -----
+    Cost: O(bytes). Source: parquet.thrift, FileMetaData, SchemaElement.
+    """
+    return _Paths(octets).footer()
 
 
 def codecs_of(bytes octets not None):
@@ -253,6 +270,61 @@ def codecs_of(bytes octets not None):
     Cost: O(bytes). Source: parquet.thrift, ColumnMetaData, CompressionCodec.
     """
     return _Codecs(octets).footer()
+
+
+cdef enum:
+    NAME_COPIES = 4  # that Arrow keeps
+
+
+cdef class _Paths(_Reader):
+    """Adds up what the dotted names of a footer's columns cost."""
+
+    cdef list groups  # of (elements that are still to come, bytes of its dotted name)
+    cdef object cost  # may exceed 64 bits
+
+    cdef object footer(self):
+        cdef _Fields fields = begin()
+        cdef int kind
+        cdef uint64_t i, size
+        self.groups = []
+        self.cost = 0
+        while kind := self.field(&fields):
+            if fields.key == 2:
+                expect_type(kind, LIST)
+                size = self.items(&kind)
+                expect_type(kind, STRUCT)
+                for i in range(size):
+                    self.element(i == 0)
+            else:
+                self.skip(kind, 0)
+        return self.cost
+
+    cdef int element(self, bint is_root) except -1:
+        cdef _Fields fields = begin()
+        cdef int kind
+        cdef int64_t children = 0, name = 0, left, above
+        cdef Py_ssize_t level
+        while kind := self.field(&fields):
+            if fields.key == 4 and kind == BINARY:
+                name = <int64_t>self.varint()
+                self.pass_over(<uint64_t>name)
+            elif fields.key == 5 and I16 <= kind <= I64:
+                children = self.number()
+            else:
+                self.skip(kind, 2)
+        level = len(self.groups)
+        while level and self.groups[level - 1][0] <= 0:
+            self.groups.pop()
+            level -= 1
+        if level:
+            left, above = self.groups[level - 1]
+            self.groups[level - 1] = left - 1, above
+            name += above
+        if children > 0:
+            self.groups.append((children, 0 if is_root else name + 1))  # the root's name stands in none
+        else:
+            self.cost += name * (level + NAME_COPIES)
+        return 0
 
 
 cdef class _Codecs(_Reader):
@@ -291,16 +363,119 @@ cdef class _Codecs(_Reader):
 
 
 cdef enum:
-    BYTE_ARRAY = 6  # a physical type
+    REQUIRED, OPTIONAL, REPEATED  # repetition types
+    BYTE_ARRAY = 6, FIXED = 7  # physical types
     LAST_CODEC = 7
-    # The columns of ``leaves``.
-    TYPE = 0, WIDTH, REPETITION, DEFINITION
+
+cdef int *WIDTHS = [1, 4, 8, 12, 4, 8]
+"""The width in bytes of each physical type before BYTE_ARRAY."""
+
+
+cdef struct _Leaf:
+    int64_t kind, width, repetition, definition  # width -1: any
+
+
+cdef struct _Group:
+    int64_t left, repetition, definition  # elements below it that are still to come
+
+
+cdef class _Schema(_Reader):
+    """Reads the leaf columns of a footer's schema: physical type, width, highest repetition and definition level."""
+
+    cdef _Leaf *leaves
+    cdef _Group *groups
+    cdef Py_ssize_t columns, depth
+
+    def __dealloc__(self):
+        free(self.leaves)
+        free(self.groups)
+
+    cdef int footer(self) except -1:
+        cdef _Fields fields = begin()
+        cdef int kind
+        while kind := self.field(&fields):
+            if fields.key == 2:
+                expect_type(kind, LIST)
+                self.elements()
+            elif fields.key == 8 or fields.key == 9:
+                raise ValueError("the footer is encrypted or signed")
+            else:
+                self.skip(kind, 0)
+        return need(&fields, 2)
+
+    cdef int elements(self) except -1:
+        cdef int kind
+        cdef uint64_t i, size = self.items(&kind)
+        expect_type(kind, STRUCT)
+        if not size:
+            raise ValueError("the schema is empty")
+        self.leaves = <_Leaf *>malloc(size * sizeof(_Leaf))
+        self.groups = <_Group *>malloc((size + 1) * sizeof(_Group))
+        if self.leaves == NULL or self.groups == NULL:
+            raise MemoryError()
+        for i in range(size):
+            self.element(i == 0)
+        return 0
+
+    cdef int element(self, bint is_root) except -1:
+        """One SchemaElement; elements stand depth first."""
+        cdef _Fields fields = begin()
+        cdef _Group above
+        cdef int kind
+        cdef int64_t physical = -1, width = -1, repeats = -1, children = 0, value
+        while kind := self.field(&fields):
+            if fields.key not in (1, 2, 3, 5):
+                self.skip(kind, 2)
+                continue
+            if kind != I32:
+                if fields.key == 5 or not is_root:
+                    raise ValueError("a field is of another type")
+                self.skip(kind, 2)
+                continue
+            value = self.number()
+            if fields.key == 1:
+                physical = value
+            elif fields.key == 2:
+                width = value
+            elif fields.key == 3:
+                repeats = value
+            else:
+                children = value
+        if is_root:
+            need(&fields, 5)
+            self.groups[0] = _Group(children, 0, 0)
+            self.depth = 1
+            return 0
+        while self.depth and not self.groups[self.depth - 1].left:
+            self.depth -= 1
+        if not self.depth:
+            raise ValueError("the schema has more elements than it says")
+        if not REQUIRED <= repeats <= REPEATED or children < 0:
+            raise ValueError("an element of the schema is invalid")
+        self.groups[self.depth - 1].left -= 1
+        above = self.groups[self.depth - 1]
+        above.repetition += repeats == REPEATED
+        above.definition += repeats != REQUIRED
+        if children:
+            self.groups[self.depth] = _Group(children, above.repetition, above.definition)
+            self.depth += 1
+            return 0
+        need(&fields, 1)
+        if physical == FIXED:
+            need(&fields, 2)
+            if width < 0:
+                raise ValueError("the width of a type is negative")
+        else:
+            width = WIDTHS[physical] if 0 <= physical < BYTE_ARRAY else -1
+        self.leaves[self.columns] = _Leaf(physical, width, above.repetition, above.definition)
+        self.columns += 1
+        return 0
 
 
 cdef class _Chunks(_Reader):
     """Checks the column chunks of a footer as it reads them. Each method reads one struct or one field's value."""
 
-    cdef int footer(self, const int64_t[:, ::1] leaves) except -1:
+    cdef int footer(self, _Schema schema) except -1:
         cdef _Fields fields = begin()
         cdef int kind
         cdef uint64_t i, groups
@@ -308,26 +483,26 @@ cdef class _Chunks(_Reader):
             if fields.key == 4:
                 groups = self.structs(kind)
                 for i in range(groups):
-                    self.group(leaves)
+                    self.group(schema)
             else:
                 self.skip(kind, 0)
         return need(&fields, 4)
 
-    cdef int group(self, const int64_t[:, ::1] leaves) except -1:
+    cdef int group(self, _Schema schema) except -1:
         cdef _Fields fields = begin()
         cdef int kind
-        cdef Py_ssize_t i, columns = leaves.shape[0]
+        cdef Py_ssize_t i
         while kind := self.field(&fields):
             if fields.key == 1:
-                if self.structs(kind) != <uint64_t>columns:
+                if self.structs(kind) != <uint64_t>schema.columns:
                     raise ValueError("a row group has not one chunk for each column")
-                for i in range(columns):
-                    self.chunk(&leaves[i, 0])
+                for i in range(schema.columns):
+                    self.chunk(&schema.leaves[i])
             else:
                 self.skip(kind, 2)
         return need(&fields, 1)
 
-    cdef int chunk(self, const int64_t *leaf) except -1:
+    cdef int chunk(self, const _Leaf *leaf) except -1:
         cdef _Fields fields = begin()
         cdef int kind
         while kind := self.field(&fields):
@@ -340,7 +515,7 @@ cdef class _Chunks(_Reader):
                 self.skip(kind, 4)
         return need(&fields, 3)
 
-    cdef int column(self, const int64_t *leaf) except -1:
+    cdef int column(self, const _Leaf *leaf) except -1:
         cdef _Fields fields = begin()
         cdef int kind
         while kind := self.field(&fields):
@@ -348,7 +523,7 @@ cdef class _Chunks(_Reader):
                 raise ValueError("a chunk has geospatial statistics")
             if fields.key == 1:
                 expect_type(kind, I32)
-                if self.number() != leaf[TYPE]:
+                if self.number() != leaf.kind:
                     raise ValueError("a chunk is of another type than its column")
             elif fields.key == 4:
                 expect_type(kind, I32)
@@ -356,7 +531,7 @@ cdef class _Chunks(_Reader):
                     raise ValueError("a chunk has an unknown codec")
             elif fields.key == 12:
                 expect_type(kind, STRUCT)
-                self.bounds(leaf[WIDTH])
+                self.bounds(leaf.width)
             elif fields.key == 16:
                 expect_type(kind, STRUCT)
                 self.sizes(leaf)
@@ -379,18 +554,18 @@ cdef class _Chunks(_Reader):
                 self.skip(kind, 6)
         return 0
 
-    cdef int sizes(self, const int64_t *leaf) except -1:
+    cdef int sizes(self, const _Leaf *leaf) except -1:
         cdef _Fields fields = begin()
         cdef int kind
         cdef uint64_t i, levels
         while kind := self.field(&fields):
-            if fields.key == 1 and leaf[TYPE] != BYTE_ARRAY:
+            if fields.key == 1 and leaf.kind != BYTE_ARRAY:
                 raise ValueError("a chunk counts the bytes of values of one width")
             if fields.key == 2 or fields.key == 3:
                 expect_type(kind, LIST)
                 levels = self.items(&kind)
                 expect_type(kind, I64)
-                if levels and levels != <uint64_t>leaf[REPETITION if fields.key == 2 else DEFINITION] + 1:
+                if levels and levels != <uint64_t>(leaf.repetition if fields.key == 2 else leaf.definition) + 1:
                     raise ValueError("a chunk counts levels that its column does not have")
                 for i in range(levels):
                     self.varint()

@@ -21,13 +21,28 @@ try:
 except ImportError:
     import zlib as deflate  # type: ignore[no-redef]
 
-__all__ = ["AVRO_CODECS", "INFLATE_ERRORS", "compress_avro", "inflate", "inflate_avro", "libdeflate"]
+__all__ = [
+    "AVRO_CODECS",
+    "INFLATE_ERRORS",
+    "compress_avro",
+    "inflate",
+    "inflate_avro",
+    "inflates_as_libdeflate",
+    "libdeflate",
+]
 
 AVRO_CODECS = ("null", "deflate", "snappy", "zstandard")
 _DEFLATE_ERROR: type[Exception] = deflate.error  # type: ignore[assignment]  # the stub calls the class an instance
 INFLATE_ERRORS = (_DEFLATE_ERROR, pa.ArrowException, OSError, ValueError)
 """What :func:`inflate` and :func:`inflate_avro` raise."""
 
+_KNOWN = b"tableformats reads tables: " * 9 + bytes(range(64))
+_KNOWN_BLOCK = (
+    b"+IL\xcaIM\xcb/\xcaM,)V(JML)V(\x01\t\x15[A\xe8a(\xc5\xc0\xc8\xc4\xcc\xc2\xca\xc6\xce\xc1\xc9\xc5\xcd"
+    b"\xc3\xcb\xc7/ ($,\"*&.!)%-#+'\xaf\xa0\xa8\xa4\xac\xa2\xaa\xa6\xae\xa1\xa9\xa5\xad\xa3\xab\xa7o`hdlbjfnai"
+    b"emckg\x0f\x00"
+)
+""":data:`_KNOWN` in raw deflate."""
 _CRC_BYTES = 4
 _RAW = -15
 _WINDOWS = {"deflate": _RAW, "gzip": 31}
@@ -95,7 +110,8 @@ def libdeflate() -> tuple[int, int, int, int] | None:
     -------
     tuple of int, or None
         ``libdeflate_alloc_decompressor``, ``_free_decompressor``, ``_deflate_decompress_ex`` and ``_adler32``
-        (libdeflate.h). None where the package is not installed, or exports no such functions.
+        (libdeflate.h). None where the package is not installed, exports no such functions, or has functions that do
+        not inflate a known block as they should.
     """
     import ctypes
 
@@ -109,7 +125,40 @@ def libdeflate() -> tuple[int, int, int, int] | None:
         )
     except (ImportError, OSError, AttributeError):
         return None
-    return alloc, free, inflater, adler32
+    functions = alloc, free, inflater, adler32
+    return functions if inflates_as_libdeflate(functions) else None
+
+
+def inflates_as_libdeflate(functions: tuple[int, int, int, int]) -> bool:
+    """Whether the functions at these addresses do with a known block what libdeflate.h says.
+
+    The functions are those of another package's wheel, and no contract of that package. What a later version of it
+    makes of them must not become a wrong answer.
+    """
+    import ctypes
+
+    address, size = ctypes.c_void_p, ctypes.c_size_t
+    counted = ctypes.POINTER(size)
+    alloc = ctypes.CFUNCTYPE(address)(functions[0])
+    free = ctypes.CFUNCTYPE(None, address)(functions[1])
+    inflater = ctypes.CFUNCTYPE(ctypes.c_int, address, ctypes.c_char_p, size, address, size, counted, counted)
+    adler32 = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint32, ctypes.c_char_p, size)(functions[3])
+    stored = _KNOWN_BLOCK + b"behind"
+    target, room = ctypes.create_string_buffer(b"\xa5" * (len(_KNOWN) + 8)), len(_KNOWN) + 4
+    read, written = size(), size()
+    own = alloc()
+    if not own:
+        return False
+    try:
+        status = inflater(functions[2])(own, stored, len(stored), target, room, read, written)
+    finally:
+        free(own)
+    return (
+        (status, read.value, written.value) == (0, len(_KNOWN_BLOCK), len(_KNOWN))
+        and target.raw[: len(_KNOWN)] == _KNOWN
+        and target.raw[room:-1] == b"\xa5" * 4
+        and adler32(1, _KNOWN, len(_KNOWN)) == zlib.adler32(_KNOWN)
+    )
 
 
 def _deflate(data: bytes | memoryview, limit: int, window: int) -> bytes | None:

@@ -15,13 +15,15 @@ import pyarrow as pa
 
 from ..errors import CorruptMetadataError
 from ..limits import Limits
-from ._thrift import codecs_of, read_struct_at
+from ._thrift import codecs_of, path_cost, read_struct_at
 from .parquet_footers import chunks_of, has_sound_chunks
 
-__all__ = ["Chunk", "RowGroups", "check_pages"]
+__all__ = ["Chunk", "RowGroups", "check_footer", "check_pages"]
 
 _END_BYTES = 8
 """The size of the footer and the magic number, which follow it."""
+_MAGIC = b"PAR1"
+"""Encrypted footers have another magic number."""
 
 
 _CODECS = {0: "UNCOMPRESSED", 1: "SNAPPY"}
@@ -75,6 +77,33 @@ class RowGroups:
         if self._chunks is None:
             return self._metadata.row_group(number).column  # type: ignore[no-any-return]
         return self._chunks[number].__getitem__
+
+
+def check_footer(source: pa.NativeFile, path: str, limits: Limits) -> None:
+    """Refuse a file, before Arrow opens it, whose footer becomes more than the limit ``expansion`` allows.
+
+    Raises
+    ------
+    LimitExceededError
+        The dotted names of its columns take too much: a long name of a group stands in that of each column below it.
+    CorruptMetadataError
+        The footer is damaged.
+    """
+    size = source.size()
+    if size < _END_BYTES:
+        return  # Arrow says what is wrong
+    end = bytes(source.read_at(_END_BYTES, size - _END_BYTES))
+    length = int.from_bytes(end[:4], "little")
+    if end[4:] != _MAGIC or length > size - _END_BYTES:
+        return
+    try:
+        cost = path_cost(bytes(source.read_at(length, size - _END_BYTES - length)))
+    except ValueError as error:
+        raise CorruptMetadataError(
+            f"the footer of the file is damaged: {error}", path=path, hint="Restore the file, or drop it from the table"
+        ) from None
+    if cost > limits.budget(size):
+        raise limits.exceeded("expansion", f"{cost} bytes of names of a Parquet file of {size} bytes", path=path)
 
 
 def check_pages(source: pa.NativeFile, metadata: Any, path: str, limits: Limits) -> None:

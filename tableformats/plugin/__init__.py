@@ -48,11 +48,12 @@ from ..io.catalog_commits import CatalogCommit, CatalogCommits, CatalogWriter, S
 from ..io.compression import AVRO_CODECS, INFLATE_ERRORS, compress_avro, inflate_avro, libdeflate
 from ..io.exclusive_put import check_exclusive_puts, put_exclusively
 from ..io.orc_tail import OrcTail
-from ..io.parquet_chunks import check_pages
+from ..io.parquet_chunks import check_footer, check_pages
 from ..io.parquet_footers import has_sound_chunks
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
 from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
+from ..runtime.boundary import is_fault_of_machine
 from ..runtime.concurrency import cached_property, free_after_fork
 from ..runtime.threads import ahead, bundles, in_order, runs, thread_count
 from ..schema import (
@@ -215,6 +216,7 @@ __all__ = [
     "bundles",
     "cached_property",
     "check_exclusive_puts",
+    "check_footer",
     "check_pages",
     "column_default",
     "constant_default",
@@ -232,6 +234,7 @@ __all__ = [
     "hookimpl",
     "in_order",
     "inflate_avro",
+    "is_fault_of_machine",
     "libdeflate",
     "missing_file",
     "names_in",

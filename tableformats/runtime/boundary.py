@@ -12,6 +12,7 @@ had (MemoryError), threads that cannot be started, libraries that are not instal
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -19,7 +20,7 @@ from typing import Any, TypeVar
 
 from ..errors import CorruptMetadataError, TableFormatsError
 
-__all__ = ["boundary", "guarded_methods", "lets_through", "note_path", "passes_boundary"]
+__all__ = ["boundary", "guarded_methods", "is_fault_of_machine", "lets_through", "note_path", "passes_boundary"]
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -29,6 +30,10 @@ _HINT = (
 )
 _LET_THROUGH = "TABLEFORMATS_LET_THROUGH"
 _PASSING = (TableFormatsError, OSError, MemoryError, ImportError)
+_CLAIMED = re.compile(r"(?:malloc|realloc) of size (-?\d+) failed")
+_ORC_READ = re.compile(r"(?:Arrow error: )?IOError: Error reading bytes from file\. Detail: \[errno \d+\] [\w ,/-]+")
+_MOST_CLAIMED = 1 << 31
+"""No page has more bytes, so a larger allocation is a claim of damaged bytes and no lack of memory."""
 _local = threading.local()
 
 
@@ -42,6 +47,17 @@ def passes_boundary(error: BaseException) -> bool:
     if not isinstance(error, Exception) or isinstance(error, _PASSING):
         return True
     return isinstance(error, RuntimeError) and "start new thread" in str(error)
+
+
+def is_fault_of_machine(error: BaseException) -> bool:
+    """Whether memory that cannot be had or the operating system, and not a file's bytes, made Arrow raise this."""
+    if isinstance(error, MemoryError):
+        claimed = _CLAIMED.search(str(error))
+        return claimed is None or 0 <= int(claimed.group(1)) < _MOST_CLAIMED
+    if not isinstance(error, OSError):
+        return False
+    # Arrow's errors over bytes have no number. Its reader of ORC keeps that of the operating system in the text alone.
+    return error.errno is not None or _ORC_READ.fullmatch(str(error)) is not None
 
 
 def lets_through() -> bool:

@@ -42,6 +42,10 @@ def test_tuples_become_predicates(filter, expression):
 @pytest.mark.parametrize(
     ("filter", "where"),
     [
+        # A tuple is one condition; what is joined by AND or OR is a list.
+        ((("a", ">", 1),), r"filter is \(\('a', '>', 1\),\), no condition"),
+        ((("a", ">", 1), ("b", "==", "x")), r"filter names no column: \('a', '>', 1\)"),
+        ([(("a", ">", 1),), (("b", "==", "x"),)], r"filter\[0\] is \(\('a', '>', 1\),\), no condition"),
         ([("a", ">")], r"filter\[0\] has no operator '>'"),
         ([("a", ">", 1), ("b",)], r"filter\[1\] is \('b',\), no condition"),
         ([[("a", ">", 1)], [("b", "~", 2)]], r"filter\[1\]\[0\] has no operator '~'"),

@@ -14,10 +14,13 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 
 from tests.fuzz.corpus import ALL_TARGETS, FOLDER, write_seeds
 from tests.fuzz.kernels import DICTIONARIES, HERE, KERNELS, build_fuzzer
+from tests.fuzz.minimise import fails_in_child, fails_in_program, smaller_file
+from tests.fuzz.targets import TARGETS, run, warm
 from tests.support.marks import write_between
 
 ROOT = Path(__file__).parents[2]
@@ -65,8 +68,21 @@ def fuzz(target: str, runs: int, seconds: int, largest: int) -> bool:
         runs_file.write(json.dumps(figure) + "\n")
     print(f"{target}: {figure['executions']:,} executions in {figure['seconds']} s", flush=True)
     if done.returncode:
+        for found in sorted(findings.glob(f"{target}-*")):
+            if found.suffix != ".min" and found.stat().st_mtime >= started:
+                print(f"minimised: {minimise(target, found)}", flush=True)
         print("".join(text.splitlines(keepends=True)[-40:]), f"see {log} and {findings}", flush=True)
     return done.returncode == 0
+
+
+def minimise(target: str, finding: Path) -> Path:
+    """A smaller input that fails too, in a file beside the finding."""
+    if target in KERNELS:
+        fails = fails_in_program(command_of(target))
+    else:
+        warm(TARGETS[target])
+        fails = fails_in_child(partial(run, TARGETS[target]))
+    return smaller_file(finding, fails)
 
 
 def commit() -> str:
@@ -99,13 +115,18 @@ def attacks(names: list[str]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("what", choices=["list", "run", "seeds", "figures", "attacks"])
-    parser.add_argument("targets", nargs="*", help="none: all")
+    parser.add_argument("what", choices=["list", "run", "minimise", "seeds", "figures", "attacks"])
+    parser.add_argument("targets", nargs="*", help="none: all; after minimise a target and files")
     parser.add_argument("--runs", type=int, default=-1, help="executions of each target")
     parser.add_argument("--seconds", type=int, default=0, help="time of each target")
     parser.add_argument("--largest", type=int, default=0, help="bytes of an input at most")
     parser.add_argument("--write", type=Path, help="put the figures between the marks of this file")
     asked = parser.parse_args()
+    if asked.what == "minimise":
+        target, *findings = asked.targets
+        for found in findings:
+            print(minimise(target, Path(found)))
+        return
     targets = asked.targets or ALL_TARGETS
     if asked.what == "list":
         print("\n".join(ALL_TARGETS))

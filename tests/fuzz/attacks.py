@@ -119,6 +119,23 @@ def json_fields(root: Path) -> tuple[int, Call]:
     return of_metadata(root, schemas=[{"type": "struct", "schema-id": 0, "fields": fields}])
 
 
+def of_long_names(root: Path, length: int, leaves: int) -> tuple[int, Call]:
+    fields = [{"id": 10 + i, "name": f"{i:x}", "type": "int", "required": False} for i in range(leaves)]
+    group = {"id": 1, "name": "n" * length, "required": False, "type": {"type": "struct", "fields": fields}}
+    size, _ = of_metadata(root, schemas=[{"type": "struct", "schema-id": 0, "fields": [group]}])
+    return size, lambda: tf.open_table(root, relocate=True).inspect.data_files()
+
+
+@attack("metadata.json")
+def schema_of_long_names(root: Path) -> tuple[int, Call]:
+    return of_long_names(root, 400_000, 6000)
+
+
+@attack("metadata.json")
+def schema_of_long_names_within_the_limits(root: Path) -> tuple[int, Call]:
+    return of_long_names(root, 4000, 6000)
+
+
 @attack("metadata.json, gzip")
 def gzip_lists(root: Path) -> tuple[int, Call]:
     return of_metadata(root, True, ', "x": [' + ",".join(["[]"] * 20_000_000) + "]")
@@ -131,7 +148,7 @@ def gzip_lists_within_the_limits(root: Path) -> tuple[int, Call]:
 
 @attack("metadata.json, gzip")
 def gzip_spaces(root: Path) -> tuple[int, Call]:
-    return of_metadata(root, True, " " * (900 << 20))
+    return of_metadata(root, True, " " * (300 << 20))
 
 
 @attack("metadata.json, gzip")
@@ -187,12 +204,12 @@ def bomb(codec: str, size: int) -> bytes:
 
 @attack("manifest")
 def deflate_bomb(root: Path) -> tuple[int, Call]:
-    return of_files(root, manifest=bomb("deflate", 900 << 20))
+    return of_files(root, manifest=bomb("deflate", 300 << 20))
 
 
 @attack("manifest")
 def zstandard_bomb(root: Path) -> tuple[int, Call]:
-    return of_files(root, manifest=bomb("zstandard", 900 << 20))
+    return of_files(root, manifest=bomb("zstandard", 300 << 20))
 
 
 @attack("manifest")
@@ -285,6 +302,22 @@ def commit_of_fields(root: Path) -> tuple[int, Call]:
     return of_commit(root, schema_action(json.dumps({"type": "struct", "fields": fields})))
 
 
+def of_long_fields(root: Path, length: int, leaves: int) -> tuple[int, Call]:
+    members = {"type": "struct", "fields": [delta_log.field(f"{i:x}", "long") for i in range(leaves)]}
+    size, _ = of_commit(root, schema_action(delta_log.schema_string(delta_log.field("n" * length, members))))
+    return size, lambda: tf.open_table(root).snapshot().schema.near_names("id")
+
+
+@attack("commit")
+def commit_of_long_names(root: Path) -> tuple[int, Call]:
+    return of_long_fields(root, 400_000, 6000)
+
+
+@attack("commit")
+def commit_of_long_names_within_the_limits(root: Path) -> tuple[int, Call]:
+    return of_long_fields(root, 4000, 6000)
+
+
 @attack("commit")
 def commit_of_json_lists(root: Path) -> tuple[int, Call]:
     lists = ",".join(["[]"] * 330_000)
@@ -326,7 +359,8 @@ def of_checkpoint(root: Path, adds: int = 1, where: str | None = None, **metadat
     kinds = {"add": delta_log.ADD, "protocol": delta_log.PROTOCOL_TYPE, "metaData": delta_log.METADATA_TYPE}
     rows = [pa.Table.from_pylist(list(part), pa.schema(list(kinds.items()))) for part in (head, [delta_log.add("a")])]
     path = log.directory / f"{0:020d}.checkpoint.parquet"
-    pq.write_table(pa.concat_tables([rows[0], *[rows[1]] * adds]).combine_chunks(), path, compression="zstd")
+    repeats = rows[1].combine_chunks().take(pa.repeat(pa.scalar(0), adds))
+    pq.write_table(pa.concat_tables([rows[0], repeats]).combine_chunks(), path, compression="zstd")
     return path.stat().st_size, partial(plan, root, where)
 
 
@@ -337,7 +371,7 @@ def checkpoint_of_equal_adds(root: Path) -> tuple[int, Call]:
 
 @attack("checkpoint")
 def checkpoint_with_a_schema_of_spaces(root: Path) -> tuple[int, Call]:
-    return of_checkpoint(root, schemaString='{"type":"struct","fields":[]}' + " " * (700 << 20))
+    return of_checkpoint(root, schemaString='{"type":"struct","fields":[]}' + " " * (300 << 20))
 
 
 @attack("checkpoint")
@@ -354,7 +388,7 @@ def checkpoint_with_many_fields(root: Path) -> tuple[int, Call]:
 
 @attack("position deletes, Parquet")
 def deletes_with_a_path_of_spaces(root: Path) -> tuple[int, Call]:
-    table = pa.table({"file_path": [" " * (700 << 20)], "pos": [1]})
+    table = pa.table({"file_path": [" " * (300 << 20)], "pos": [1]})
     out = io.BytesIO()
     pq.write_table(table, out, compression="zstd", use_dictionary=False)
     return of_files(root, delete=out.getvalue())
@@ -375,20 +409,46 @@ def number(value: int) -> bytes:
 
 def structs(items: bytes, count: int) -> bytes:
     """A list of ``count`` equal structs."""
-    size = bytearray()
-    left = count
-    while left > 127:
-        size.append(left & 127 | 128)
-        left >>= 7
-    return b"\xfc" + bytes([*size, left]) + items * count
+    return b"\xfc" + unsigned(count) + items * count
 
 
+def unsigned(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def long_names(levels: int, length: int, leaves: int) -> bytes:
+    """A footer of groups in groups with names of that length, and columns in the innermost."""
+
+    def group(name: str, children: int) -> bytes:
+        return b"\x35\x00\x18" + unsigned(len(name)) + name.encode() + b"\x15" + number(children) + b"\x00"
+
+    elements = [b"\x48\x00\x15" + number(1) + b"\x00"]
+    elements += [group("n" * length, leaves if level == levels - 1 else 1) for level in range(levels)]
+    for i in range(leaves):
+        name = f"{i:x}".encode()
+        elements.append(b"\x15\x02\x25\x00\x18" + unsigned(len(name)) + name + b"\x00")
+    return b"\x15\x02\x19\xfc" + unsigned(len(elements)) + b"".join(elements) + b"\x16\x00\x19\x0c\x00"
+
+
+LONG_NAMES = {
+    "long_names": (1, 500_000, 20_000),
+    "long_names_of_many_levels": (60, 8000, 1000),
+    "long_names_within_the_limits": (1, 15_000, 2300),
+    "long_names_of_many_levels_within_the_limits": (60, 500, 106),
+}
+"""Levels, length of a name, and columns."""
 ONE_COLUMN = b"\x19\x2c\x48\x01r\x15\x02\x00\x15\x02\x25\x00\x18\x01c\x00"
 
 
 def footer(kind: str) -> bytes:
     """A footer in less than 1 MiB that holds as many of the smallest ``kind`` as fit."""
     end = b"\x16\x00\x19\x0c"  # no rows, no row groups
+    if kind in LONG_NAMES:
+        return long_names(*LONG_NAMES[kind])
     if kind == "groups":
         return b"\x15\x02" + ONE_COLUMN + b"\x16\x00\x19" + structs(b"\x19\x0c\x16\x00\x16\x00\x00", 140_000) + b"\x00"
     if kind == "chunks":
@@ -428,7 +488,7 @@ def in_delete_file(root: Path, kind: str) -> tuple[int, Call]:
 
 PLACES = {"data file": in_data_file, "checkpoint": in_checkpoint, "position deletes, Parquet": in_delete_file}
 for place, build in PLACES.items():
-    for kind in ("groups", "chunks", "schema", "schema_within_the_limits", "pairs"):
+    for kind in ("groups", "chunks", "schema", "schema_within_the_limits", "pairs", *LONG_NAMES):
         name = f"footer_of_{kind}_in_{build.__name__.removeprefix('in_')}"
         ATTACKS[name] = Attack(name, place, partial(build, kind=kind))
 

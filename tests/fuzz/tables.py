@@ -21,6 +21,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections import Counter
@@ -39,6 +40,8 @@ TABLES = sorted(p for folder in ("tables", "tables_jvm") for p in (GOLDEN / fold
 MAX_SECONDS = 10.0
 """Of processor time for everything that is done with a table."""
 BATCH = 50
+PROGRESS = 1000
+"""After so many runs a line says how many there were."""
 COMMANDS = ("describe", "schema", "history", "files", "plan", "count", "read", "health", "detail", "diff", "clustering")
 INSPECTED = tuple(name for name in dir(tf.open_table(TABLES[0] / "table").inspect) if not name.startswith("_"))
 FILTERS = (None, "id > 3", "id IS NULL OR id IN (1, 2)", "name LIKE 'a%' OR id < 5", "isnan(score) OR score > 1")
@@ -120,6 +123,7 @@ def changed(rng: random.Random, value: Any) -> Any:
     return rng.choice(ODD)
 
 
+OURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[2K|\x1b\[1A|\r")
 PLAIN: tuple[Change, ...] = (bits, bits, octets, octets, cut, spliced)
 
 
@@ -131,18 +135,25 @@ def damaged(rng: random.Random, name: str, data: bytes) -> bytes:
         return inner(data)
     if re.search(r"\.json$|\.crc$|_last_checkpoint$", name):
         return in_json(rng, data) if rng.random() < 0.85 else inner(data)
-    if name.endswith(".avro"):
-        return avro_container(data, inner)
-    if name.endswith(".orc"):
-        return orc_tail(data, inner)
-    return parquet_footer(data, inner) if name.endswith(".parquet") else inner(data)
+    return reframed(name, data, inner)
+
+
+def reframed(name: str, data: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """The bytes of a file, changed within the frame of its format."""
+    frames = {".avro": avro_container, ".orc": orc_tail, ".parquet": parquet_footer}
+    return frames[Path(name).suffix](data, change) if Path(name).suffix in frames else change(data)
+
+
+def files_of(root: Path) -> list[Path]:
+    """The files of a table, without those that Hadoop writes beside them."""
+    return sorted(
+        path for path in root.rglob("*") if path.is_file() and not path.name.endswith((".json.crc", ".avro.crc"))
+    )
 
 
 def damage(rng: random.Random, root: Path) -> str:
     """Damage files below ``root``, metadata more often than data; says which."""
-    files = sorted(
-        path for path in root.rglob("*") if path.is_file() and not path.name.endswith((".json.crc", ".avro.crc"))
-    )
+    files = files_of(root)
     metadata = [path for path in files if path.parent.name in ("_delta_log", "metadata", "_sidecars")]
     others = [path for path in files if path not in metadata]
     chosen = []
@@ -199,20 +210,50 @@ def attempt(call: Callable[[], Any]) -> Any:
 
 
 def attempt_command(root: Path, rng: random.Random) -> None:
-    """One command on the table, at no terminal: it ends in 0 or 1 without a traceback, and prints what is harmless."""
+    """One command on the table, at times at a terminal: it ends without a traceback, and prints what is harmless."""
     name = rng.choice(COMMANDS)
     arguments = [name, str(root), *(["--relocate"] if (root / "metadata").is_dir() else [])]
     if name != "clustering" and rng.random() < 0.5:
         arguments.append("--json")
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = command(arguments)
-    shown = out.getvalue() + err.getvalue()
+    status, shown = (at_terminal if rng.random() < 0.3 else captured)(arguments)
     if "This is unexpected" in shown or status not in (0, 1, 2, 3):
         raise Finding(f"{arguments}: status {status}, {shown[-500:]}")
     wrong = [c for c in shown if not c.isprintable() and c != "\n"]
     if wrong:
         raise Finding(f"{arguments}: {sorted(set(wrong))!r} in what is shown")
+
+
+def captured(arguments: list[str]) -> tuple[int, str]:
+    """A command's status and what it prints at no terminal."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = command(arguments)
+    return status, out.getvalue() + err.getvalue()
+
+
+def at_terminal(arguments: list[str]) -> tuple[int, str]:
+    """The same at a pseudo-terminal, without the sequences by which we colour text and move over our own lines."""
+    outside, inside = os.openpty()
+    parts: list[bytes] = []
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the other end was closed
+            while part := os.read(outside, 1 << 16):
+                parts.append(part)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        with (
+            open(inside, "w", encoding="utf-8") as terminal,
+            contextlib.redirect_stdout(terminal),
+            contextlib.redirect_stderr(terminal),
+        ):
+            status = command(arguments)
+    finally:
+        reader.join()
+        os.close(outside)
+    return status, OURS.sub("", b"".join(parts).decode("utf-8", "replace"))
 
 
 # ---- running --------------------------------------------------------------------------------------------------------
@@ -285,6 +326,8 @@ def main() -> None:
         outcomes[outcome] += 1
         if outcome == "FINDING":
             print(what, flush=True)
+        if outcomes.total() % PROGRESS == 0:
+            print(f"{outcomes.total()} tables, {outcomes['FINDING']} findings", file=sys.stderr, flush=True)
     print(f"{outcomes.total()} tables: {dict(outcomes.most_common())}")
     sys.exit(1 if outcomes["FINDING"] else 0)
 

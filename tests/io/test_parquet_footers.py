@@ -8,15 +8,14 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tableformats.errors import LimitExceededError
-from tableformats.io._thrift import check_chunks, codecs_of, read_struct
-from tableformats.io.parquet_chunks import check_pages
-from tableformats.io.parquet_footers import _leaves, _Struct, has_sound_chunks
+from tableformats.errors import CorruptMetadataError, LimitExceededError
+from tableformats.io._thrift import codecs_of, path_cost, read_struct
+from tableformats.io.parquet_chunks import check_footer, check_pages
+from tableformats.io.parquet_footers import _Struct, has_sound_chunks
 from tableformats.limits import Limits
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -144,6 +143,45 @@ def _is_sound_at_a_plain_look(footer: bytes) -> bool:
         )
     except (ValueError, IndexError):
         return False
+
+
+_I32 = 5  # of the compact protocol
+_REQUIRED, _OPTIONAL, _REPEATED = range(3)
+_FIXED = 7
+_WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}
+"""The width in bytes of each physical type that has one."""
+
+
+def _leaves(schema: list[_Struct]) -> list[tuple[int, int, int, int]]:
+    """The leaf columns of a schema, given as its elements in depth-first order.
+
+    Returns
+    -------
+    list of (physical type, width in bytes or -1 for any, highest repetition level, highest definition level)
+
+    Source: parquet.thrift, SchemaElement.
+    """
+    found = []
+    above = [(schema[0].one(5, _I32), 0, 0)]
+    for element in schema[1:]:
+        while not above[-1][0]:
+            above.pop()
+        left, repetition, definition = above.pop()
+        above.append((left - 1, repetition, definition))
+        repeats, children = element.one(3, _I32), element.one(5, _I32, 0)
+        element.one(1, _I32, 0), element.one(2, _I32, 0)
+        if repeats not in (_REQUIRED, _OPTIONAL, _REPEATED) or children < 0:
+            raise ValueError("an element of the schema is invalid")
+        repetition, definition = repetition + (repeats == _REPEATED), definition + (repeats != _REQUIRED)
+        if children:
+            above.append((children, repetition, definition))
+        else:
+            kind = element.one(1, _I32)
+            width = element.one(2, _I32) if kind == _FIXED else _WIDTHS.get(kind, -1)
+            if kind == _FIXED and width < 0:
+                raise ValueError("the width of a type is negative")
+            found.append((kind, width, repetition, definition))
+    return found
 
 
 def _listed(fields: dict[int, tuple[int, Any]], key: int, kind: int) -> bool:
@@ -280,11 +318,6 @@ def test_one_field_of_a_struct() -> None:
             read_struct(octets, only=2)
 
 
-def test_columns_are_four_numbers() -> None:
-    with pytest.raises(ValueError, match="four"):
-        check_chunks(footer_of(written()), np.zeros((1, 3), np.int64))
-
-
 def test_the_greatest_numbers() -> None:
     assert read_struct(b"\x16" + b"\xff" * 9 + b"\x01\0") == {1: (6, -(2**63))}
     assert read_struct(b"\x16\xfe" + b"\xff" * 8 + b"\x01\0") == {1: (6, 2**63 - 1)}
@@ -315,3 +348,42 @@ def test_heads_of_pages_are_counted() -> None:
         check_pages(source, pq.read_metadata(source), "p", Limits())
     assert caught.value.path == "p"
     check_pages(source, pq.read_metadata(source), "p", Limits(expansion=300))
+
+
+class Source:
+    """Stored bytes as :func:`check_footer` reads them."""
+
+    def __init__(self, stored: bytes) -> None:
+        self.stored = stored
+
+    def size(self) -> int:
+        return len(self.stored)
+
+    def read_at(self, size: int, offset: int) -> bytes:
+        return self.stored[offset : offset + size]
+
+
+def stored_names(length: int) -> bytes:
+    sink = pa.BufferOutputStream()
+    struct = {f"m{i}": 1 for i in range(50)}
+    pq.write_table(pa.table({"n" * length: [struct]}), sink, store_schema=False, write_statistics=False)
+    return sink.getvalue().to_pybytes()
+
+
+def test_long_names_of_groups_are_counted_for_each_column() -> None:
+    small = stored_names(3)
+    # Two levels (the root and the struct) and four copies.
+    assert path_cost(footer_of(small)) == sum(6 * len(f"nnn.m{i}") for i in range(50))
+    check_footer(Source(small), "f", Limits(expansion=1))
+    large = stored_names(4000)
+    with pytest.raises(LimitExceededError, match="names of a Parquet file") as error:
+        check_footer(Source(large), "f", Limits(expansion=1))
+    assert error.value.limit == "expansion"
+    check_footer(Source(large), "f", Limits(expansion=2))
+
+
+def test_only_footers_of_parquet_are_looked_at() -> None:
+    for stored in (b"", b"PAR1", b"\0" * 20, b"PAR1\xff\xff\xff\x7fPAR1", b"PARE\0\0\0\0PARE"):
+        check_footer(Source(stored), "f", Limits())
+    with pytest.raises(CorruptMetadataError, match="footer"):
+        check_footer(Source(b"PAR1\x19\x02\0\0\0PAR1"), "f", Limits())

@@ -31,7 +31,7 @@ MUTANTS = (
     ),
     Mutant(
         "no-memory-is-damage",
-        "core:_says_nothing_of_bytes",
+        "core:is_fault_of_machine",
         "claimed is None or 0 <= int(claimed.group(1)) < _MOST_CLAIMED",
         "False",
         "memory that cannot be had is taken for a damaged file",

@@ -146,6 +146,12 @@ OPENING: list[Case] = [
     ("spark.to_spark", lambda t: tf.spark.to_spark(t.delta.scan(), Session(), "fast"), UNBUILT, "no mode 'fast'"),
     ("spark.to_spark", lambda t: tf.spark.to_spark(t.delta, t.delta.scan()), TypeError, "SparkSession"),  # type: ignore[arg-type]
     ("Limits", lambda t: tf.Limits(entries=0), ValueError, "entries is from 1"),
+    (
+        "Limits.check_dotted_names",
+        lambda t: tf.Limits().check_dotted_names(10**9, 1, path="p"),
+        tf.LimitExceededError,
+        "dotted names",
+    ),
     ("Limits.check", lambda t: tf.Limits().check("fields", 10**9, "fields", path="p"), tf.LimitExceededError, "fields"),
     ("MetadataCache", lambda t: tf.MetadataCache(-1), ValueError, "budget_bytes"),
     ("MetadataCache", lambda t: tf.MetadataCache(1.5), ValueError, "number of bytes"),  # type: ignore[arg-type]

@@ -13,7 +13,12 @@ import pytest
 
 import tableformats as tf
 from tableformats.limits import DEFAULT_LIMITS
-from tests.fuzz.attacks import of_files, repeated
+from tests.fuzz.attacks import (
+    commit_of_long_names_within_the_limits,
+    of_files,
+    repeated,
+    schema_of_long_names_within_the_limits,
+)
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 EVOLVED_DELTA, EVOLVED_ICEBERG = "tables/delta-evolved", "tables/iceberg-evolved"
@@ -90,6 +95,16 @@ def test_expansion(tmp_path: Path, call: Callable[[tf.Table], Any]) -> None:
         call(tf.open_table(tmp_path, relocate=True, limits=tf.Limits(expansion=1)))
     assert (caught.value.limit, caught.value.value) == ("expansion", 1)
     assert caught.value.path == str(tmp_path / "metadata/m.avro") and "limit expansion of 1" in str(caught.value)
+
+
+@pytest.mark.parametrize("build", [commit_of_long_names_within_the_limits, schema_of_long_names_within_the_limits])
+def test_expansion_counts_dotted_names(tmp_path: Path, build: Callable[[Path], Any]) -> None:
+    """6000 members of a struct whose name has 4000 characters: 24 million characters, eight times, are 184 MiB."""
+    build(tmp_path)
+    with pytest.raises(tf.LimitExceededError, match="dotted names") as caught:
+        tf.open_table(tmp_path, relocate=True, limits=tf.Limits(expansion=180)).snapshot()
+    assert caught.value.limit == "expansion"
+    assert len(tf.open_table(tmp_path, relocate=True).snapshot().schema.leaves()) >= 6000
 
 
 def test_what_a_file_may_become_grows_with_it() -> None:

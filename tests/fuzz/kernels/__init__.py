@@ -44,7 +44,7 @@ def build_fuzzer(target: str, folder: Path) -> Path:
     ------
     RuntimeError : there is no clang, or it has no libFuzzer
     """
-    clang = os.environ.get("CLANG") or compiler("clang")
+    clang = os.environ.get("CLANG") or compiler("clang", *(f"clang-{version}" for version in range(30, 10, -1)))
     if clang is None or "clang" not in clang:
         raise RuntimeError("libFuzzer comes with clang: install clang and its runtime (on Debian libclang-rt-dev)")
     folder.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from tableformats.plugin import (
     FileInfo,
     MetadataCache,
     StoreError,
+    check_footer,
     check_pages,
     has_sound_chunks,
     missing_file,
@@ -276,6 +277,7 @@ class CheckpointFile:
     def _read_footer(self) -> tuple[pq.FileMetaData, pa.Schema]:
         if self._footer is None:
             source = self._open_source()
+            check_footer(source, self.path, self.storage.limits)
             with self._open(source) as parquet:
                 self._check_size(parquet.metadata, source)
                 self._footer = parquet.metadata, parquet.schema_arrow

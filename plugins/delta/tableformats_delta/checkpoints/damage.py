@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tableformats.plugin import CorruptMetadataError, TableFormatsError
+from tableformats.plugin import CorruptMetadataError, TableFormatsError, is_fault_of_machine
 
 __all__ = ["HINT", "damaged_column", "guard_parquet"]
 
@@ -19,6 +19,8 @@ def damaged_column(path: str, name: str) -> CorruptMetadataError:
 class guard_parquet:
     """A context that turns what Parquet readers raise for damaged bytes into CorruptMetadataError.
 
+    Errors of the operating system, and memory that cannot be had, pass: they say nothing of the file.
+
     Parameters
     ----------
     path : str
@@ -34,7 +36,7 @@ class guard_parquet:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
         import pyarrow as pa
 
-        if isinstance(error, TableFormatsError) or error is None:
+        if error is None or isinstance(error, TableFormatsError) or is_fault_of_machine(error):
             return
         if isinstance(error, (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)):
             message = str(error).splitlines()[0] if str(error) else type(error).__name__

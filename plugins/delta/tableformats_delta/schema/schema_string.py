@@ -100,7 +100,7 @@ def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMIT
         raise limits.exceeded("nesting", "levels of JSON in the schema", path=path, field=_FIELD) from None
     except ValueError as error:  # also integers of thousands of digits
         raise CorruptMetadataError("the schema is no JSON", path=path, field=_FIELD) from error
-    fields = _Parser(path, mode, limits).struct(root, ())
+    fields = _Parser(path, mode, limits, stored or len(text)).struct(root, ())
     if mode == "none":
         return Schema(number_fields(fields))
     return Schema(_with_all_ids(fields, path))
@@ -109,10 +109,12 @@ def parse_schema(text: Any, mode: str, path: str, limits: Limits = DEFAULT_LIMIT
 class _Parser:
     """Parses the JSON of a schema. List elements and map members get id 0 unless the metadata names their ids."""
 
-    def __init__(self, path: str, mode: str, limits: Limits) -> None:
+    def __init__(self, path: str, mode: str, limits: Limits, stored: int) -> None:
         self.path = path
         self.limits = limits
+        self.stored = stored
         self.count = 0
+        self.characters = 0  # of dotted names
         self.mapped = mode != "none"
 
     def struct(self, value: Any, parents: tuple[str, ...]) -> tuple[Field, ...]:
@@ -132,6 +134,8 @@ class _Parser:
         self.count += 1
         self.limits.check("fields", self.count, "fields or more of the schema", path=self.path, field=_FIELD)
         path = (*parents, name)
+        self.characters += sum(map(len, path)) + len(parents)
+        self.limits.check_dotted_names(self.characters, self.stored, path=self.path, field=_FIELD)
         metadata = value.get("metadata") or {}
         if not isinstance(metadata, dict):
             raise self._wrong("a field's metadata is no object", path)

@@ -136,7 +136,9 @@ def _all(
     """The actions of a kind with their files, newest file first, within a file the last action first."""
     for file in segment.commits:
         actions = parse_actions(read_log_file(storage, file.path), file.path)
-        yield from ((row, file.path) for row in reversed(_of_kind(actions, action)))
+        found = _of_kind(actions, action)
+        storage.limits.check("entries", len(found), f"{action} actions of a file of the log", path=file.path)
+        yield from ((row, file.path) for row in reversed(found))
     for part in checkpoint:
         rows = _of_kind(part.actions(), action) if part.is_json else part.structs(action)
         yield from ((row, part.path) for row in rows)

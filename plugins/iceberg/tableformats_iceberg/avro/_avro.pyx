@@ -280,17 +280,21 @@ cdef class _Memory:
         PyBuffer_FillInfo(view, self, self.start, self.size, 0, flags)
 
 
-cdef object _array(void *start, int64_t count, int64_t capacity, Py_ssize_t width, object kind):
-    """Make an array of ``count`` items that owns memory for ``capacity``. Frees what is left over if it is much."""
-    cdef _Memory memory
-    cdef void *cut = NULL
-    if count == 0 or start == NULL:
-        free(start)
+cdef object _array(void **start, int64_t count, int64_t capacity, Py_ssize_t width, object kind):
+    """Make an array of ``count`` items that owns memory for ``capacity``. Frees what is left over if it is much.
+
+    ``start`` becomes NULL as soon as the memory has its new owner, so that an error frees it once.
+    """
+    cdef _Memory memory = _Memory.__new__(_Memory)
+    cdef void *cut
+    memory.start = start[0]
+    start[0] = NULL
+    if count == 0 or memory.start == NULL:
         return np.empty(0, kind)
     if count < capacity - capacity // 8:
-        cut = realloc(start, <size_t>count * width)
-    memory = _Memory.__new__(_Memory)
-    memory.start = start if cut == NULL else cut
+        cut = realloc(memory.start, <size_t>count * width)
+        if cut != NULL:
+            memory.start = cut
     memory.size = count * width
     return np.frombuffer(memory, kind)
 
@@ -505,14 +509,12 @@ cdef class BlockDecoder:
         cdef int64_t length = column.length
         values = offsets = data = valid = width = flaws = None
         if column.kind == TF_COLUMN_NUMBERS:
-            values = _array(column.values, length, column.capacity, sizeof(int64_t), np.int64)
-            column.values = NULL
+            values = _array(<void **>&column.values, length, column.capacity, sizeof(int64_t), np.int64)
         else:
             count = column.offsets[length] if column.offsets != NULL else 0
-            data = _array(column.data, count, column.data_capacity, 1, np.uint8)
-            column.data = NULL
-            offsets = _array(column.offsets, length + 1 if length else 0, column.capacity, sizeof(int32_t), np.int32)
-            column.offsets = NULL
+            data = _array(<void **>&column.data, count, column.data_capacity, 1, np.uint8)
+            filled = length + 1 if length else 0
+            offsets = _array(<void **>&column.offsets, filled, column.capacity, sizeof(int32_t), np.int32)
             if length == 0:
                 offsets = np.zeros(1, np.int32)
             if column.width >= 0:
@@ -520,6 +522,5 @@ cdef class BlockDecoder:
             if column.kind == TF_COLUMN_TEXT:
                 flaws = column.flaws
         if column.present != length:
-            valid = _array(column.valid, length, column.capacity, 1, np.bool_)
-            column.valid = NULL
+            valid = _array(<void **>&column.valid, length, column.capacity, 1, np.bool_)
         return Buffers(values, offsets, data, valid, width, flaws)

@@ -26,8 +26,10 @@ from tableformats.plugin import (
     Type,
     UnsupportedFeatureError,
     arrow_type,
+    check_footer,
     check_pages,
     free_after_fork,
+    is_fault_of_machine,
     missing_file,
     primitive,
     strings,
@@ -135,6 +137,8 @@ class DeleteReader:
         except StoreError:
             raise
         except OSError as error:
+            if is_fault_of_machine(error):
+                raise
             raise CorruptMetadataError(
                 f"a deletion vector cannot be read: {str(error)[:200]}", path=path, offset=offset
             ) from None
@@ -208,6 +212,8 @@ class DeleteReader:
         except TableFormatsError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:
+            if is_fault_of_machine(error):
+                raise
             raise CorruptMetadataError(f"a delete file cannot be read: {str(error)[:300]}", path=path) from None
 
 
@@ -239,6 +245,7 @@ def _group_by_path(paths: pa.Array, rows: pa.Array, path: str) -> _Positions:
 def _read_parquet(source: pa.NativeFile, path: str, columns: Sequence[_Column], limits: Limits) -> list[pa.Array]:
     import pyarrow.parquet as pq
 
+    check_footer(source, path, limits)
     with pq.ParquetFile(source, thrift_container_size_limit=FOOTER_ITEMS) as file:
         groups = sum(file.metadata.row_group(i).num_rows for i in range(file.metadata.num_row_groups))
         _check_rows(max(file.metadata.num_rows, groups), source.size(), path, limits)

@@ -61,20 +61,48 @@ _PRIMITIVES = {
 }
 _DECIMAL = re.compile(r"^decimal\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)$")
 _FIXED = re.compile(r"^fixed\[\s*(\d{1,9})\s*\]$")
+_FIELD_BYTES = 48
+"""What a field takes in JSON at least, beside its name."""
 _GEO = re.compile(r"^geo(metry|graphy)\b")
 
 
 def parse_schema(node: Node) -> Schema:
     """Parse the schema of a JSON struct type.
 
-    Raises CorruptMetadataError, UnsupportedFeatureError (unknown types), LimitExceededError (``nesting``, ``fields``).
+    Raises CorruptMetadataError, UnsupportedFeatureError (unknown types), LimitExceededError (``nesting``, ``fields``,
+    ``expansion``).
     """
     fields = _fields(node, 0)
     ids = list(field_ids(fields))
     node.limits.check("fields", len(ids), "fields of a schema", path=node.path, field=node.field or None)
     if len(set(ids)) != len(ids):
         node.child("fields").fail("the schema uses a field id twice")
+    own, dotted = _characters(fields, 0)
+    node.limits.check_dotted_names(dotted, own + _FIELD_BYTES * len(ids), path=node.path, field=node.field or None)
     return Schema(fields, node.optional_integer("schema-id", 32))
+
+
+def _characters(fields: Iterable[Field], prefix: int) -> tuple[int, int]:
+    """The characters of the names of the fields and of all fields below them, and those of their dotted names.
+
+    ``prefix``: the characters before each dotted name.
+    """
+    own = dotted = 0
+    for f in fields:
+        name = len(f.name)
+        own, dotted = own + name, dotted + prefix + name
+        kind = f.type
+        below: tuple[Field, ...] = ()
+        if isinstance(kind, StructType):
+            below = kind.fields
+        elif isinstance(kind, ListType):
+            below = (kind.element,)
+        elif isinstance(kind, MapType):
+            below = (kind.key, kind.value)
+        if below:
+            found = _characters(below, prefix + name + 1)
+            own, dotted = own + found[0], dotted + found[1]
+    return own, dotted
 
 
 def _fields(node: Node, depth: int) -> tuple[Field, ...]:

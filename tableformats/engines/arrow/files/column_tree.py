@@ -194,8 +194,11 @@ def file_tree(schema: pa.Schema, id_key: bytes, path: str, limits: Limits = DEFA
     """
 
     def grow(field: pa.Field, first: int, depth: int) -> FileNode:
-        limits.check("nesting", depth, "levels of types or more in a file's schema", path=path)
+        if depth > limits.nesting:
+            limits.check("nesting", depth, "levels of types or more in a file's schema", path=path)
         stored = storage_of(field.type)
+        if not stored.num_fields:  # most: a file may have many columns
+            return FileNode(field.name, stored, _field_id(field, id_key), range(first, first + 1))
         children: list[FileNode] = []
         stop = first
         for below in _children(stored):
@@ -205,10 +208,11 @@ def file_tree(schema: pa.Schema, id_key: bytes, path: str, limits: Limits = DEFA
         return FileNode(field.name, stored, _field_id(field, id_key), leaves, tuple(children))
 
     top: list[FileNode] = []
-    for field in schema:
+    fields = list(schema)
+    for field in fields:
         top.append(grow(field, top[-1].leaves.stop if top else 0, 1))
     leaves = range(0, top[-1].leaves.stop if top else 0)
-    return FileNode("", pa.struct(list(schema)), None, leaves, tuple(top))
+    return FileNode("", pa.struct(fields), None, leaves, tuple(top))
 
 
 def _children(stored: pa.DataType) -> list[pa.Field]:
@@ -225,5 +229,6 @@ def _is_list(stored: pa.DataType) -> bool:
 
 
 def _field_id(field: pa.Field, key: bytes) -> int | None:
-    text = (field.metadata or {}).get(key, b"")
-    return int(text) if re.fullmatch(rb"-?\d{1,10}", text) else None
+    metadata = field.metadata
+    text = metadata.get(key) if metadata else None
+    return int(text) if text and re.fullmatch(rb"-?\d{1,10}", text) else None

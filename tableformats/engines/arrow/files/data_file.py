@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterator, Mapping
@@ -14,7 +13,7 @@ import pyarrow as pa
 
 from ....errors import CorruptMetadataError, TableFormatsError, UnsupportedFeatureError
 from ....plugin.statistics import Bounds
-from ....runtime.boundary import lets_through, passes_boundary
+from ....runtime.boundary import is_fault_of_machine, lets_through, passes_boundary
 from ....schema import Field
 from .column_tree import FileNode, Selection
 
@@ -156,18 +155,12 @@ _LACKING = {"encrypt": "encrypted data files", "Logical type": "the file's Parqu
 
 _EXPECTED = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError, zlib.error)
 """What Arrow, and Python over what Arrow gives, raise for damaged bytes."""
-_CLAIMED = re.compile(r"(?:malloc|realloc) of size (-?\d+) failed")
-_MOST_CLAIMED = 1 << 31
-"""No page has more bytes, so a larger allocation is a claim of damaged bytes and no lack of memory."""
 
 
 def _says_nothing_of_bytes(error: Exception) -> bool:
     """Whether the machine, and not the file, is at fault."""
-    if isinstance(error, MemoryError):
-        claimed = _CLAIMED.search(str(error))
-        return claimed is None or 0 <= int(claimed.group(1)) < _MOST_CLAIMED
-    if isinstance(error, OSError):
-        return error.errno is not None  # Arrow's own have none
+    if is_fault_of_machine(error):
+        return True
     if isinstance(error, _EXPECTED):
         return False
     return passes_boundary(error) or lets_through()

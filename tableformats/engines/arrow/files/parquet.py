@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ....errors import CorruptMetadataError
-from ....io.parquet_chunks import RowGroups
+from ....io.parquet_chunks import RowGroups, check_footer
 from ....io.stores.remote_source import RemoteSource
 from ....limits import FOOTER_ITEMS, Limits
 from ....plugin.statistics import Bounds
@@ -41,6 +41,7 @@ class ParquetFile(DataFile):
     def __init__(self, path: str, source: pa.NativeFile, limits: Limits) -> None:
         self.path = path
         self._source = source
+        check_footer(source, path, limits)
         file = _open(source)
         self._metadata = file.metadata
         self.root = file_tree(file.schema_arrow, b"PARQUET:field_id", path, limits)

@@ -1,0 +1,197 @@
+"""``python -m tests.mutants.sample``: random mutants of functions that tests call, and how many are refused.
+
+A mutant changes one place of a Python function of the product: a comparison, a condition, an operator, a number, a
+constant. The sample is drawn with ``--seed`` (the date by default), from functions that one of ``--tests`` calls at
+least. Each mutant meets the tests that call its function, quick ones first. The score is the share of mutants that a
+test refuses. A mutant that nobody can notice (:data:`EQUIVALENT` says why) is left out of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import datetime as dt
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.mutants.mutant import ROOT
+from tests.mutants.runner import FALLBACK, Copy, copied_tree
+from tests.mutants.unnoticed import EQUIVALENT
+
+SCORE = 0.97
+FIRST, MOST = 40, 400
+"""How many tests a mutant meets at first, and then."""
+SECONDS = 20.0
+"""Longer tests are not asked."""
+_COMPARED: Mapping[type[ast.cmpop], str] = {
+    ast.Lt: "<=",
+    ast.LtE: "<",
+    ast.Gt: ">=",
+    ast.GtE: ">",
+    ast.Eq: "!=",
+    ast.NotEq: "==",
+    ast.Is: "is not",
+    ast.IsNot: "is",
+    ast.In: "not in",
+    ast.NotIn: "in",
+}
+_COUNTED: Mapping[type[ast.operator], str] = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "+",
+    ast.FloorDiv: "*",
+    ast.BitAnd: "|",
+    ast.BitOr: "&",
+    ast.LShift: ">>",
+}
+_TEXTS = (ast.Raise, ast.JoinedStr, ast.Assert, ast.arguments, ast.AnnAssign)
+_SHOWN = {"__repr__", "_repr_html_", "__str__", "__dir__"}
+
+Calls = Mapping[str, tuple[float, Sequence[tuple[str, int]]]]
+
+
+@dataclass(frozen=True)
+class Change:
+    """``before`` at these offsets of a file becomes ``after``; ``function`` begins at ``line``."""
+
+    file: str
+    function: str
+    line: int
+    start: int
+    end: int
+    before: str
+    after: str
+
+    @property
+    def name(self) -> str:
+        """What a person reads, and :data:`EQUIVALENT` has: it does not change with the lines above."""
+        return f"{self.file}:{self.function}: {' '.join(self.before.split())} -> {' '.join(self.after.split())}"
+
+
+def changes_of(file: str, text: str) -> Iterator[Change]:
+    """Every change of every function of a file."""
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line.encode()))
+    data = text.encode()
+
+    def place(node: ast.AST) -> tuple[int, int]:
+        return (
+            starts[node.lineno - 1] + node.col_offset,  # type: ignore[attr-defined]
+            starts[node.end_lineno - 1] + node.end_col_offset,  # type: ignore[attr-defined]
+        )
+
+    def walk(node: ast.AST, names: tuple[str, ...], line: int) -> Iterator[Change]:
+        for child in ast.iter_child_nodes(node):
+            inner, own = names, line
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                inner = (*names, child.name)
+                if not isinstance(child, ast.ClassDef):
+                    own = min([child.lineno, *(d.lineno for d in child.decorator_list)])
+            if isinstance(child, _TEXTS) or _SHOWN & {*inner}:
+                continue  # texts and declarations
+            if own:
+                for after in replacements(child):
+                    start, end = place(child)
+                    yield Change(file, ".".join(inner), own, start, end, data[start:end].decode(), after)
+            yield from walk(child, inner, own)
+
+    yield from walk(ast.parse(text), (), 0)
+
+
+def replacements(node: ast.AST) -> Iterator[str]:
+    """Sources that may stand in the place of an expression."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARED:
+        left, right = ast.unparse(node.left), ast.unparse(node.comparators[0])
+        yield f"({left} {_COMPARED[type(node.ops[0])]} {right})"
+    elif isinstance(node, ast.BoolOp):
+        word = " or " if isinstance(node.op, ast.And) else " and "
+        yield f"({word.join(f'({ast.unparse(value)})' for value in node.values)})"
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield f"({ast.unparse(node.operand)})"
+    elif isinstance(node, ast.BinOp) and type(node.op) in _COUNTED:
+        yield f"({ast.unparse(node.left)} {_COUNTED[type(node.op)]} {ast.unparse(node.right)})"
+    elif isinstance(node, ast.IfExp):
+        yield f"({ast.unparse(node.orelse)} if {ast.unparse(node.test)} else {ast.unparse(node.body)})"
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield repr(not node.value)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, int):
+        yield repr(node.value + 1)
+
+
+def sampled(calls: Calls, count: int, seed: int) -> list[Change]:
+    """``count`` changes, drawn from all of the functions that a test calls."""
+    called = {(file, line) for _, functions in calls.values() for file, line in functions}
+    found: list[Change] = []
+    for file in sorted({file for file, _ in called}):
+        found += [c for c in changes_of(file, (ROOT / file).read_text()) if (file, c.line) in called]
+    return random.Random(seed).sample(found, min(count, len(found)))
+
+
+def tests_of(change: Change, calls: Calls) -> list[str]:
+    """The tests that call the function, quick ones first."""
+    found = [
+        (seconds, test)
+        for test, (seconds, functions) in calls.items()
+        if seconds <= SECONDS and [change.file, change.line] in functions
+    ]
+    return [test for _, test in sorted(found)]
+
+
+def outcome_of(change: Change, tests: Sequence[str], copy: Copy) -> str:
+    """ "killed" or "survived"; a mutant under which no test can run is killed."""
+    target = copy.root / change.file
+    sound = target.read_bytes()
+    target.write_bytes(sound[: change.start] + change.after.encode() + sound[change.end :])
+    try:
+        outcome = copy.test(tests[:FIRST])[0]
+        if outcome == "survived" and len(tests) > FIRST:
+            outcome = copy.test(tests[FIRST:MOST])[0]
+    finally:
+        target.write_bytes(sound)
+    return "survived" if outcome == "survived" else "killed"
+
+
+def recorded(copy: Copy, tests: Sequence[str]) -> Calls:
+    """Run ``tests`` once in the copy and see which functions each calls."""
+    target = copy.root / "calls.json"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.mutants.calls", "-p", "no:cacheprovider"]
+    environment = {**copy.environment, "TABLEFORMATS_CALLS": str(target), "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run(
+        [*command, "-m", "not spark", *tests], cwd=copy.root, env=environment, stdout=subprocess.DEVNULL, check=False
+    )
+    return json.loads(target.read_text())  # type: ignore[no-any-return]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m tests.mutants.sample", description=__doc__)
+    options.add_argument("--count", type=int, default=200)
+    options.add_argument("--seed", type=int, default=int(dt.date.today().strftime("%Y%m%d")))
+    options.add_argument("--tests", nargs="*", default=FALLBACK)
+    given = options.parse_args()
+    killed, survivors, left_out = 0, [], 0
+    with copied_tree() as copy:
+        calls = recorded(copy, given.tests)
+        if not calls:
+            raise SystemExit(f"no test ran: {' '.join(given.tests)}")
+        for change in sampled(calls, given.count, given.seed):
+            if change.name in EQUIVALENT:
+                left_out += 1
+                continue
+            outcome = outcome_of(change, tests_of(change, calls), copy)
+            killed += outcome == "killed"
+            print(f"{outcome:9} {change.name}", flush=True)
+            if outcome == "survived":
+                survivors.append(change.name)
+    score = killed / max(killed + len(survivors), 1)
+    print(f"seed {given.seed}: {killed} of {killed + len(survivors)} killed ({score:.1%}), {left_out} left out")
+    if score < SCORE:
+        raise SystemExit(f"less than {SCORE:.0%}; not killed: " + "; ".join(survivors))
+
+
+if __name__ == "__main__":
+    main()
