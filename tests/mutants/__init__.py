@@ -21,18 +21,22 @@ def every() -> list[Mutant]:
         core_stores,
         delta_files,
         delta_log,
+        delta_upkeep,
         delta_writing,
         few_values,
+        iceberg_commits,
         iceberg_deletes,
         iceberg_metadata,
+        iceberg_writes,
         row_groups,
         writing,
         written_files,
     )
 
     core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes, row_groups)
-    delta = (delta_log, delta_writing, delta_files)
-    lists = (*core, *delta, few_values, iceberg_deletes, iceberg_metadata, writing, written_files)
+    delta = (delta_log, delta_writing, delta_files, delta_upkeep)
+    iceberg = (iceberg_deletes, iceberg_metadata, iceberg_writes, iceberg_commits)
+    lists = (*core, *delta, few_values, *iceberg, writing, written_files)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
 

@@ -1,0 +1,83 @@
+"""Mutants of the upkeep of Delta's log: checkpoints, the hint, checksum files, compactions, cleaning."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_CHECKPOINTS = ("test_checkpoint_writing.py",)
+_UPKEEP = ("delta/test_upkeep.py",)
+
+MUTANTS = (
+    Mutant(
+        "checkpoint-keeps-removed-files",
+        "delta:Replay._of_struct",
+        "if self._has_keys or columns.name ==",
+        "if columns.name ==",
+        "a checkpoint has files that newer commits removed",
+        _CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint-drops-tombstones",
+        "delta:Replay._is_kept",
+        "> self._expired_ms",
+        "< self._expired_ms",
+        "a checkpoint loses tombstones that VACUUM needs",
+        _CHECKPOINTS,
+    ),
+    Mutant(
+        "checkpoint-keeps-the-oldest-transaction",
+        "delta:OtherActions._take",
+        "known.setdefault(str(action.get(key)), action)",
+        "known.update({str(action.get(key)): action})",
+        "an application's older transaction counts, so a stream writes again",
+        _CHECKPOINTS,
+    ),
+    Mutant(
+        "maxima-are-rounded-down",
+        "delta:_instants",
+        "pc.ceil_temporal if is_upper else pc.floor_temporal",
+        "pc.floor_temporal",
+        "the greatest instant of a file is above its upper bound",
+        _CHECKPOINTS,
+    ),
+    Mutant(
+        "hint-goes-backwards",
+        "delta:write_hint",
+        'known > content["version"]',
+        'known < content["version"]',
+        "the hint names an older checkpoint than before, which may be deleted",
+        _CHECKPOINTS,
+    ),
+    Mutant(
+        "cleaning-past-the-checkpoint",
+        "delta:_expired",
+        "if version < kept_from)",
+        "if version <= kept_from + 1)",
+        "commits are deleted that a version needs",
+        _UPKEEP,
+    ),
+    Mutant(
+        "checkpoint-protection-is-ignored",
+        "delta:_first_kept",
+        "kept_from < int(text)",
+        "False",
+        "history that must be deleted in one go is deleted in part",
+        _UPKEEP,
+    ),
+    Mutant(
+        "checksum-counts-removes-as-adds",
+        "delta:extended",
+        "before.files + commit.adds.num_rows - commit.removes.num_rows",
+        "before.files + commit.adds.num_rows + 1 + commit.removes.num_rows",
+        "a checksum file contradicts the log, so readers refuse the version",
+        _UPKEEP,
+    ),
+    Mutant(
+        "compaction-without-tombstones",
+        "delta:_Kept._key",
+        'if name in ("add", "remove"):',
+        'if name == "add":',
+        "a removed file of an older commit comes back",
+        _UPKEEP,
+    ),
+)
