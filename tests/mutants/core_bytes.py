@@ -126,4 +126,28 @@ MUTANTS = (
         "the second plan of a checkpoint with commits on top finds no NULL",
         ("delta/test_joined_nan.py",),
     ),
+    Mutant(
+        "footer-names-are-free",
+        "core:check_footer",
+        "if cost > limits.budget(size):",
+        "if False:",
+        "a footer of some hundred kilobytes becomes gigabytes of dotted names",
+        ("io/test_parquet_footers.py",),
+    ),
+    Mutant(
+        "names-of-fields-are-free",
+        "core:Limits.check_dotted_names",
+        "if characters * _NAME_COPIES > self.budget(stored):",
+        "if False:",
+        "a long name of a struct is copied for each of its fields",
+        ("table/test_limits.py",),
+    ),
+    Mutant(
+        "any-inflater-will-do",
+        "core:libdeflate",
+        "return functions if inflates_as_libdeflate(functions) else None",
+        "return functions",
+        "functions of another package's wheel are called that no longer do what they did",
+        ("io/test_libdeflate.py",),
+    ),
 )
