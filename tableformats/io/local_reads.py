@@ -9,12 +9,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from functools import cache
 from typing import TYPE_CHECKING
 
 from ..errors import CorruptMetadataError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from pyarrow import fs
 
 __all__ = ["open_local"]
 
@@ -46,8 +48,6 @@ def open_local(path: str) -> pa.NativeFile:
     OSError
         The operating system refuses.
     """
-    from pyarrow import fs
-
     try:
         mode = os.stat(path).st_mode
     except NotADirectoryError:
@@ -60,7 +60,14 @@ def open_local(path: str) -> pa.NativeFile:
         raise _refused("a path leads to no file: the file system does not allow it", path) from error
     if not stat.S_ISREG(mode):
         raise _refused(f"a path leads to {_KINDS.get(stat.S_IFMT(mode), 'no file')}, not to a regular file", path)
-    return fs.LocalFileSystem().open_input_file(path)
+    return _file_system().open_input_file(path)
+
+
+@cache
+def _file_system() -> fs.LocalFileSystem:
+    from pyarrow import fs
+
+    return fs.LocalFileSystem()
 
 
 def _refused(message: str, path: str) -> CorruptMetadataError:
