@@ -164,7 +164,8 @@ def _write_delta(path: Path) -> str:
     """Partitioned by country; a checkpoint in the middle, a new column, a delete."""
     from ..table.create import create_table
 
-    table = create_table(path, demo_rows(0).schema, format="delta", partition_by=["country"])
+    once = {"delta.checkpointInterval": "100"}  # the checkpoint is the one that is asked for
+    table = create_table(path, demo_rows(0).schema, format="delta", partition_by=["country"], properties=once)
     for append in range(_APPENDS):
         if append == _CHANNEL_SINCE:
             table.alter.add_columns({"channel": "string"})

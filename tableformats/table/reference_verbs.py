@@ -7,11 +7,10 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..plugin.writing.table_change import MetadataChange, ReferenceChange
-
 if TYPE_CHECKING:
     from ..planning.handle import SnapshotHandle
     from ..plugin.format import FormatTable
+    from ..plugin.writing.table_change import ReferenceChange
     from ..plugin.writing.transaction import Commit
     from .transactions import Transaction
 
@@ -74,13 +73,13 @@ class ReferenceVerbs(ABC):
         >>> table.create_branch("audit").operation  # doctest: +SKIP
         'alter'
         """
-        wanted = ReferenceChange("branch", self._version_of(version), must_exist=False)
+        wanted = _reference("branch", self._version_of(version), must_exist=False)
         wanted = _kept(wanted, max_age, min_versions, max_version_age)
         return self._change_reference("create_branch", name, wanted, options)
 
     def create_tag(self, name: str, version: int | str | None = None, *, max_age: Age = None, **options: Any) -> Commit:
         """Name a version, or the current one. The arguments are as for :meth:`create_branch`."""
-        wanted = _kept(ReferenceChange("tag", self._version_of(version), must_exist=False), max_age)
+        wanted = _kept(_reference("tag", self._version_of(version), must_exist=False), max_age)
         return self._change_reference("create_tag", name, wanted, options)
 
     def replace_branch(
@@ -95,7 +94,7 @@ class ReferenceVerbs(ABC):
     ) -> Commit:
         """Set a branch to a version, whatever its own are; None: only how long it is kept changes."""
         target = None if version is None else self._version_of(version)
-        wanted = _kept(ReferenceChange("branch", target, must_exist=True), max_age, min_versions, max_version_age)
+        wanted = _kept(_reference("branch", target, must_exist=True), max_age, min_versions, max_version_age)
         return self._change_reference("replace_branch", name, wanted, options)
 
     def replace_tag(
@@ -103,7 +102,7 @@ class ReferenceVerbs(ABC):
     ) -> Commit:
         """Set a tag to another version; None: only how long it is kept changes."""
         target = None if version is None else self._version_of(version)
-        wanted = _kept(ReferenceChange("tag", target, must_exist=True), max_age)
+        wanted = _kept(_reference("tag", target, must_exist=True), max_age)
         return self._change_reference("replace_tag", name, wanted, options)
 
     def fast_forward(self, branch: str, to: int | str, **options: Any) -> Commit:
@@ -111,7 +110,7 @@ class ReferenceVerbs(ABC):
 
         A branch that is ahead of ``to``, or beside it, is refused by ConstraintViolationError.
         """
-        wanted = ReferenceChange("branch", self._version_of(to), must_exist=True, only_forward=True)
+        wanted = _reference("branch", self._version_of(to), must_exist=True, only_forward=True)
         return self._change_reference("fast_forward", branch, wanted, options)
 
     def cherry_pick(self, version: int | str, *, branch: str | None = None, **options: Any) -> Commit:
@@ -177,19 +176,27 @@ class ReferenceVerbs(ABC):
 
     def remove_branch(self, name: str, **options: Any) -> Commit:
         """Remove a branch. Its versions stay until they expire."""
-        return self._change_reference("remove_branch", name, ReferenceChange("branch", is_removed=True), options)
+        return self._change_reference("remove_branch", name, _reference("branch", is_removed=True), options)
 
     def remove_tag(self, name: str, **options: Any) -> Commit:
         """Remove a tag. Its version stays until it expires."""
-        return self._change_reference("remove_tag", name, ReferenceChange("tag", is_removed=True), options)
+        return self._change_reference("remove_tag", name, _reference("tag", is_removed=True), options)
 
     def _change_reference(self, verb: str, name: str, wanted: ReferenceChange, options: dict[str, Any]) -> Commit:
         if not isinstance(name, str) or not name:
             raise TypeError(f"a branch or tag has a name, not {name!r}")
+        from ..plugin.writing.table_change import MetadataChange
+
         with self.transaction(**options) as transaction:
             transaction.alter(MetadataChange(references={name: wanted}), {"verb": verb, "name": name})
         assert transaction.commit is not None
         return transaction.commit
+
+
+def _reference(kind: str, version: int | None = None, **options: bool) -> ReferenceChange:
+    from ..plugin.writing.table_change import ReferenceChange
+
+    return ReferenceChange(kind, version, **options)
 
 
 def _kept(
