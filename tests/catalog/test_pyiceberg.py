@@ -187,7 +187,7 @@ def test_by_the_name_of_the_configuration(properties: dict[str, str], monkeypatc
 def test_nothing_is_written_past_the_catalog(properties: dict[str, str]) -> None:
     table = tf.open_table("n.t", catalog=properties)
     without = pickle.loads(pickle.dumps(table))
-    with pytest.raises(tf.CatalogError, match="not known to this process.*open it by"):
+    with pytest.raises(tf.CatalogError, match=r"not known to this process.*open it by"):
         without.append(pa.table({"x": [9]}))
     table.append(pa.table({"x": [9]}))
     assert tf.open_table("n.t", catalog=properties).scan("x = 9").count() == 1, "the catalog has the commit"
