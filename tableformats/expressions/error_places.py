@@ -16,5 +16,5 @@ def placed(error: TableFormatsError, place: tuple[str, int] | None) -> TableForm
     """The error with the line and column of ``place``, a text and an offset in it; the same without one."""
     if place is None or " of the filter" in error.message:
         return error
-    message = f"{error.message}, at {position(*place)} of the filter"
+    message = f"{error.message.rstrip('.')}, at {position(*place)} of the filter"
     return type(error)(message, path=error.path, offset=error.offset, field=error.field, hint=error.hint)
