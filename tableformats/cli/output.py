@@ -85,7 +85,10 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
 
 
 def values_of(column: pa.ChunkedArray) -> list[Any]:
-    """The values as Python objects; ISO 8601 text for dates and times that Python lacks (year 10000, nanoseconds)."""
+    """The values as Python objects; ISO 8601 text for dates and times that Python lacks (year 10000, nanoseconds).
+
+    In text, U+FFFD stands for bytes that are not UTF-8.
+    """
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError):
@@ -109,6 +112,8 @@ def _python_value(scalar: pa.Scalar) -> Any:
     except (OverflowError, ValueError):
         if types.is_date(kind):
             return format_date(scalar.value)
+        if types.is_string(kind) or types.is_large_string(kind):
+            return bytes(scalar.as_buffer()).decode("utf-8", "replace")
         return format_timestamp(scalar.value, _DIGITS[kind.unit]).replace(" ", "T") + ("Z" if kind.tz else "")
 
 

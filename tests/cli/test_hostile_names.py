@@ -17,6 +17,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.cli.app import main
+from tableformats.cli.output import values_of
 from tableformats.inspect.diff import diff
 from tests.support.delta_log import DeltaLog, add, field, stats
 
@@ -129,3 +130,11 @@ def test_reprs_and_explain(root: Path) -> None:
     table = tf.open_table(root)
     plan = table.scan("id > 1").plan()
     assert [c for c in plan.explain() if c in CONTROLS] == []
+
+
+def test_texts_that_are_not_utf8() -> None:
+    stored = pa.array([b"ab", b"a\xff", None])
+    text = pa.Array.from_buffers(pa.string(), 3, stored.buffers())
+    column = pa.chunked_array([pa.StructArray.from_arrays([text], ["s"])])
+    assert values_of(pa.chunked_array([text])) == ["ab", "a\ufffd", None]
+    assert values_of(column) == [{"s": "ab"}, {"s": "a\ufffd"}, {"s": None}]
