@@ -361,6 +361,13 @@ def test_as_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert row["version"] == 2 and row["source"] == 'Delta PROTOCOL.md, "Add File and Remove File"'
 
 
+def test_a_log_may_claim_any_version(tmp_path: Path) -> None:
+    """Only versions that have a file are looked at."""
+    planted = Planted(tmp_path / "t")
+    (planted.log.directory / f"{2:020d}.json").rename(planted.log.directory / f"{10**18:020d}.json")
+    assert "version-gap" in {one.rule for one in tf.open_table(planted.root).verify()}
+
+
 # ---- tables of others ----------------------------------------------------------------------------------------------
 
 # Of conformance tables, what their writers left: damage that they are there to show, and logs made by hand.

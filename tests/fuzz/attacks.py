@@ -83,6 +83,11 @@ def of_mapping(root: Path, mapping: list[Any]) -> tuple[int, Call]:
 
 
 @attack("metadata.json")
+def billions_of_columns_that_were(root: Path) -> tuple[int, Call]:
+    return of_metadata(root, **{"last-column-id": 2**31 - 1})
+
+
+@attack("metadata.json")
 def name_mapping_of_many_names(root: Path) -> tuple[int, Call]:
     names = [f"x{i:05}" for i in range(990)]
     return of_mapping(root, [{"names": names, "fields": [{"names": names, "field-id": 1}]}])

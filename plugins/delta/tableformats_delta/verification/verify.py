@@ -71,7 +71,11 @@ class _Verification:
             yield from hint_violations(self._storage, self._listing)
             yield from self._gaps()
         first = self._first()
-        for version in range(first, self._last + 1):
+        before = first - 1
+        for version in self._versions(first):
+            if version != before + 1:
+                self._state = None  # behind a gap only a checkpoint says what is there
+            before = version
             is_asked = self._only in (None, version)
             found = list(self._version(version, is_first=version == first))
             if is_asked:
@@ -80,6 +84,13 @@ class _Verification:
             yield from self._state.overlapping_row_ids()
             path = self._listing.directory
             yield from disk_violations(self._storage, self._state.live.values(), path, self._last, self._deep)
+
+    def _versions(self, first: int) -> list[int]:
+        """The versions from ``first`` on that have a file; a log may claim any number of others between them."""
+        listing = self._listing
+        ends = (end for _, end in listing.compactions)
+        found = {*listing.commits, *listing.checkpoints, *listing.checksums, *ends}
+        return sorted(version for version in found if first <= version <= self._last)
 
     def _first(self) -> int:
         """The version to begin with: of the newest checkpoint before the only version, or the oldest of all."""
@@ -107,8 +118,8 @@ class _Verification:
                 self._state = History(self._storage)
             if self._state is not None and not (is_first and version > 0):
                 yield from self._state.apply(commit)
-        elif self._state is not None:
-            self._state = None  # behind a gap only a checkpoint says what is there
+        else:
+            self._state = None
         checkpoint = self._listing.checkpoints.get(version)
         if checkpoint is not None:
             yield from self._checkpoint(version)

@@ -118,7 +118,8 @@ class TableMetadata:
 
     def dropped_nothing_from(self, schema: Schema) -> bool:
         """Whether ``schema`` has every column that the table ever had, at every depth."""
-        return sorted(field_ids(schema.fields)) == list(range(1, (self.last_column_id or 0) + 1))
+        ids = sorted(field_ids(schema.fields))
+        return len(ids) == (self.last_column_id or 0) and ids == list(range(1, len(ids) + 1))
 
     def without_history(self) -> TableMetadata:
         """A copy without snapshots, references and logs, which grow with every commit."""
