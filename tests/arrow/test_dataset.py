@@ -67,6 +67,16 @@ def test_is_in_of_arrow_tells_zeros_apart(scan: tf.Scan, zero: pa.Array) -> None
     assert scan.to_arrow_dataset().count_rows(filter) == len(expected)
 
 
+@pytest.mark.parametrize("filter", [pc.field("p") == 2.0**53, pc.field("p") <= 2.0**53], ids=str)
+def test_decimals_are_compared_with_floats_as_arrow_does(tmp_path: Path, filter: pc.Expression) -> None:
+    """Arrow rounds them to doubles before; Spark's numbers would tell this one apart."""
+    rows = pa.table({"p": pa.array([2**53 + 1], pa.decimal128(20, 0)), "id": [0]})
+    deltalake.write_deltalake(str(tmp_path), rows)
+    dataset = tf.open_table(tmp_path).scan().to_arrow_dataset()
+    assert dataset.to_table(filter=filter) == ds.dataset(rows).to_table(filter=filter).cast(dataset.schema)
+    assert dataset.count_rows(filter) == ds.dataset(rows).count_rows(filter=filter) == 1
+
+
 def test_the_filter_of_the_scan_stays(scan: tf.Scan) -> None:
     dataset = scan.where("id < 10").to_arrow_dataset()
     assert dataset.count_rows() == 10

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pyarrow.dataset as ds
@@ -11,7 +13,7 @@ from pyarrow import fs
 from ...errors import InvalidPredicateError, UnsupportedFeatureError
 from ...expressions import conjunction
 from ...expressions.parse import parse_filter
-from ...expressions.tree import TRUE, Expression, In, Reference, columns_of, walk
+from ...expressions.tree import TRUE, Comparison, Expression, In, Literal, Reference, columns_of, walk
 from ...planning.planner import plan_scan
 from ...planning.request import ScanRequest
 from ...schema import is_floating
@@ -20,6 +22,8 @@ from .reader import read_batches
 
 __all__ = ["ScanDataset"]
 
+_EXACT = 2**24
+"""Integers up to this one are values of float and of double."""
 _ELSE = "ask its scanner(), to_table() or to_batches()"
 
 
@@ -118,18 +122,34 @@ class ScanDataset(ds.UnionDataset):  # type: ignore[misc]
         if not names <= set(scan.schema.names):
             raise InvalidPredicateError(f"the dataset has no column {min(names - set(scan.schema.names))!r}")
         more = scan.snapshot.bind(parsed, True, scan.ansi, scan.now)  # Arrow's names are case-sensitive
-        if any(_tells_zeros_apart(node, scan) for node in walk(TRUE if parsed is None else parsed)):
+        if any(_compares_otherwise(node, scan) for node in walk(TRUE if parsed is None else parsed)):
             raise UnsupportedFeatureError(
-                "is_in tells -0.0 and 0.0 apart", field="is_in", hint="Compare with == instead"
+                "Arrow compares these types of numbers otherwise",
+                field="filter",
+                hint="Compare with a value of the column's type",
             )
         return replace(scan, filter=conjunction(scan.filter, more))
 
 
-def _tells_zeros_apart(node: Expression, scan: ScanRequest) -> bool:
-    """Whether a condition is an ``is_in`` with a zero over a column that may be one of floats."""
-    if not isinstance(node, In) or not isinstance(node.column, Reference):
+def _compares_otherwise(node: Expression, scan: ScanRequest) -> bool:
+    """Whether Arrow may answer a condition on numbers otherwise.
+
+    It rounds integers and decimals to floats before it compares them with floats, and its ``is_in`` tells -0.0 and 0.0
+    apart.
+    """
+    if isinstance(node, In):
+        column, literals = node.column, node.literals
+    elif isinstance(node, Comparison) and isinstance(node.right, Literal):
+        column, literals = node.column, (node.right,)
+    else:
         return False
-    if all(isinstance(value.value, (str, bytes)) or value.value != 0 for value in node.literals):
+    values = [v.value for v in literals if isinstance(v.value, (int, float, Decimal)) and not isinstance(v.value, bool)]
+    if not values or not isinstance(column, Reference):
         return False
-    path = scan.snapshot.schema.resolve(list(node.column.parts), True)
-    return path is None or is_floating(path[-1].type)
+    path = scan.snapshot.schema.resolve(list(column.parts), True)
+    if path is None or not is_floating(path[-1].type):
+        # The test for NaN that a translated comparison has is no constant of the user's.
+        return any(isinstance(value, float) and not math.isnan(value) for value in values)
+    if isinstance(node, In) and any(value == 0 for value in values):
+        return True
+    return any(isinstance(value, Decimal) or (isinstance(value, int) and abs(value) > _EXACT) for value in values)
