@@ -29,6 +29,7 @@ _KINDS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+_IF_EXISTS = ["error", "ignore", "replace"]
 _FILES = "FILE: Parquet, Arrow, CSV with a header, or one JSON object a line, by the ending of its name."
 
 
@@ -40,8 +41,11 @@ _FILES = "FILE: Parquet, Arrow, CSV with a header, or one JSON object a line, by
 @click.option("--partition-by", metavar="NAME", multiple=True, help="Partition by this column. Can be repeated.")
 @click.option("--set-property", metavar="K=V", multiple=True, callback=pairs, help="Set a property. Can be repeated.")
 @click.option("--storage-option", "storage_options", metavar="K=V", multiple=True, callback=pairs, help="As of append.")
-@click.option("--if-exists", type=click.Choice(["error", "ignore"]), default="error", help="Where a table is.")
+@click.option(
+    "--if-exists", type=click.Choice(["error", "ignore", "replace"]), default="error", help="Where a table is."
+)
 @click.option("--dry-run", is_flag=True, help="Check all of it, and create nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask before a table is replaced.")
 @output_options
 def create(
     as_json: bool,
@@ -51,6 +55,7 @@ def create(
     partition_by: Sequence[str],
     set_property: Mapping[str, str],
     dry_run: bool,
+    yes: bool,
     **chosen: Any,
 ) -> None:
     """Create a table without rows. TYPE is that of SQL: bigint, string, decimal(10,2), array<int>, ..."""
@@ -65,6 +70,9 @@ def create(
         is_new, version = check_creation(location, schema, **named), None
         text = f"The table {'can be created' if is_new else 'is there'}; nothing was written"
     else:
+        if chosen["if_exists"] == "replace" and not (yes or as_json):
+            question = f"Remove all rows and the definition of {location_text(location)}, if a table is there?"
+            click.confirm(question, abort=True, err=True)
         table = create_table(location, schema, **named)
         version = _version(table)
         text = f"{location_text(table.location)} has version {version}"

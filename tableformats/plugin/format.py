@@ -347,8 +347,10 @@ class TableFormat(ABC):
     def create(self, storage: Storage, options: OpenOptions, request: CreateRequest) -> FormatTransaction:
         """A transaction that creates a table at ``storage.root`` when it is committed. Nothing is written before.
 
-        Its version is -1, or with ``request.replace`` that of the table that is there. If another writer creates a
-        table first, the commit is in conflict. A format that creates no tables does not override this.
+        If another writer creates a table first, the commit is in conflict. With ``request.replace``, and a table at
+        ``storage.root``, the transaction is upon that table: the commit removes all rows that it has then, and gives
+        it the definition of the request. Its older versions stay. Else its version is -1. A format that creates no
+        tables does not override this.
 
         Raises
         ------

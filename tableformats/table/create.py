@@ -13,6 +13,7 @@ from ..errors import (
     TableExistsError,
     TableNotFoundError,
     UnknownFormatError,
+    UnsupportedFeatureError,
 )
 from ..schema import Schema
 from .opening import location_of
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["check_creation", "create_table", "write_table"]
 
-_IF_EXISTS = ("error", "ignore")
-_MODES = ("error", "ignore", "append", "overwrite")
+_IF_EXISTS = ("error", "ignore", "replace")
+_MODES = ("error", "ignore", "append", "overwrite", "replace")
 
 
 def create_table(
@@ -66,15 +67,18 @@ def create_table(
         As of :func:`open_table`; ``location`` is an identifier then, whose namespace is there.
     storage_options : mapping, optional
         As of :func:`open_table`.
-    if_exists : {"error", "ignore"}
-        What to do where a table is. "ignore": it is opened, as it is.
+    if_exists : {"error", "ignore", "replace"}
+        What to do where a table is. "ignore": it is opened, as it is. "replace": the commit removes all rows, and gives
+        the table these columns, partitioning and properties; its older versions can still be read.
 
     Raises
     ------
     TableExistsError
-        A table, of any format, is there.
+        A table, of any format, is there; or one of another format is to be replaced.
+    CommitConflictError
+        A table is to be replaced, and another writer changed its definition.
     UnsupportedFeatureError
-        The format creates no tables, or a type, a transform or a property is not written (``field``).
+        The format creates or replaces no tables, or a type, a transform or a property is not written (``field``).
     ConstraintViolationError
         The arguments contradict each other, such as a partition column that is no column.
     CommitUnknownError
@@ -93,18 +97,24 @@ def create_table(
     if if_exists not in _IF_EXISTS:
         raise ValueError(f"if_exists is one of {', '.join(_IF_EXISTS)}, not {if_exists!r}")
     place = _Place.of(location, format, catalog, storage_options)
-    found = place.existing()
-    if found is None:
-        request = CreateRequest(_schema_of(schema), _names(partition_by), _names(sort_by), dict(properties or {}))
+    found, replaces = place.existing(), if_exists == "replace"
+    if found is None or replaces:
+        named = _names(partition_by), _names(sort_by), dict(properties or {})
+        request = CreateRequest(_schema_of(schema), *named, replaces)
         try:
-            _create(place, request, None)
+            _create(place, request, None, found)
+            return place.open()
         except CommitConflictError:
-            found = place.existing()
-            if found is None:
+            raced = place.existing()
+            if found is not None or raced is None:
                 raise
-    if found is not None and if_exists == "error":
+            found = raced
+    if replaces:  # another writer created it
+        _create(place, request, None, found)
+        return place.open()
+    if if_exists == "error":
         raise _exists(found)
-    return found or place.open()
+    return found
 
 
 def check_creation(
@@ -117,17 +127,18 @@ def check_creation(
     storage_options: Mapping[str, Any] | None = None,
     if_exists: str = "error",
 ) -> bool:
-    """Whether :func:`create_table` would create a table. Nothing is written; errors are those of it."""
+    """Whether :func:`create_table` would create or replace a table. Nothing is written; errors are those of it."""
     from ..plugin.writing.table_change import CreateRequest
 
     place = _Place.of(location, format, None, storage_options)
-    found = place.existing()
-    if found is None:
-        request = CreateRequest(_schema_of(schema), _names(partition_by), (), dict(properties or {}))
-        _begun(place, request)
-    elif if_exists == "error":
+    found, replaces = place.existing(), if_exists == "replace"
+    if found is None or replaces:
+        request = CreateRequest(_schema_of(schema), _names(partition_by), (), dict(properties or {}), replaces)
+        _begun(place, request, found)
+        return True
+    if if_exists == "error":
         raise _exists(found)
-    return found is None
+    return False
 
 
 def write_table(
@@ -150,21 +161,21 @@ def write_table(
     data : as of :meth:`Table.append`
     location : str or path
         A directory, which need not be there.
-    mode : {"error", "ignore", "append", "overwrite"}
+    mode : {"error", "ignore", "append", "overwrite", "replace"}
         What to do where a table is. "ignore": nothing. "overwrite": all of its rows are replaced, and its definition
-        stays.
+        stays. "replace": its definition is replaced, too, as by :func:`create_table`.
     format : str, optional
         Needed to create a table.
     partition_by : str or sequence of str, optional
-        As of :func:`create_table`. A table that is there must be partitioned so.
+        As of :func:`create_table`. A table that is there, and is not replaced, must be partitioned so.
     sort_by : str or sequence of str, optional
         The rows of each file are sorted so.
     properties : mapping, optional
-        Of a new table. One that is there must have them.
+        Of a new table. One that is there, and is not replaced, must have them.
     catalog, storage_options
         As of :func:`create_table`.
     **options
-        As :meth:`Table.transaction` takes them, where a table is.
+        As :meth:`Table.transaction` takes them, but ``properties``.
 
     Returns
     -------
@@ -174,7 +185,8 @@ def write_table(
     Raises
     ------
     TableExistsError
-        A table is there, and ``mode`` is "error"; or it is partitioned otherwise, or has other properties.
+        A table is there, and ``mode`` is "error"; or it is partitioned otherwise, has other properties, or is to be
+        replaced by one of another format.
     ConstraintViolationError, UnsupportedFeatureError, CommitConflictError, CommitUnknownError
         As :meth:`Table.append` and :func:`create_table`.
 
@@ -192,17 +204,20 @@ def write_table(
     if mode not in _MODES:
         raise ValueError(f"mode is one of {', '.join(_MODES)}, not {mode!r}")
     place = _Place.of(location, format, catalog, storage_options)
-    found = place.existing()
-    if found is None:
-        place.check_format()
+    found, replaces = place.existing(), mode == "replace"
+    if found is None or replaces:
+        place.format_of_new(found)
         rows, schema = _rows_and_schema(data)
-        request = CreateRequest(schema, _names(partition_by), (), dict(properties or {}))
+        request = CreateRequest(schema, _names(partition_by), (), dict(properties or {}), replaces)
         try:
-            return _create(place, request, rows, _names(sort_by))
+            return _create(place, request, rows, found, _names(sort_by), **options)
         except CommitConflictError:
-            found = place.existing()
-            if found is None or rows is not data:  # a stream has been read
+            raced = place.existing()
+            if found is not None or raced is None or rows is not data:  # a stream has been read
                 raise
+            found = raced
+    if replaces:  # another writer created it
+        return _create(place, request, rows, found, _names(sort_by), **options)
     if mode == "error":
         raise _exists(found)
     _check_same(found, partition_by, properties)
@@ -233,8 +248,15 @@ class _Place:
         found = catalog_of(catalog)
         return cls(location, format or found.new_format, found, storage_options)
 
-    def check_format(self) -> str:
-        """The format of a new table. Raises TypeError where nobody says it."""
+    def format_of_new(self, found: Table | None) -> str:
+        """The format of a new table, or of the new definition of ``found``.
+
+        Raises TypeError where nobody says it, and TableExistsError where it is another one than that of ``found``.
+        """
+        if found is not None and self.format in (None, found.format):
+            return found.format
+        if found is not None:
+            raise _exists(found)
         if self.format is None:
             raise TypeError("there is no table, and format says which kind is created")
         return self.format
@@ -260,48 +282,79 @@ class _Place:
         except (TableNotFoundError, UnknownFormatError):
             return None
 
-    def storage(self, found: TableFormat, request: CreateRequest) -> tuple[Storage, OpenOptions]:
-        """The storage of a new table's files, and what its format is told of the catalog."""
+    def storage(self, kind: TableFormat, request: CreateRequest, found: Table | None) -> tuple[Storage, OpenOptions]:
+        """The storage of the files of a new table, or of ``found``, and what its format is told of the catalog."""
         from ..io.storage import Storage
         from ..plugin.format import OpenOptions
 
+        if found is not None:
+            origin, commits_to_catalog = found._origin, found._opened.commits_to_catalog
+            if origin is not None:
+                origin.check_writable(commits_to_catalog)
+            writer = origin.writer() if origin is not None and commits_to_catalog else None
+            return found.storage, OpenOptions(cache=found.cache, catalog_writer=writer)
         if self.catalog is None:
             return Storage(location_of(self.location), self.storage_options), OpenOptions()
         from ..catalog.base import parts_of
         from ..catalog.writing import TableWriter
 
         writer = TableWriter(self.catalog, parts_of(self.location))
-        staged = writer.stage(found.definition(request))
+        staged = writer.stage(kind.definition(request))
         storage = Storage(staged.location, self.storage_options or staged.storage_options)
         return storage, OpenOptions(catalog_writer=writer, staged=staged)
 
 
-def _create(place: _Place, request: CreateRequest, data: Any, sort_by: Sequence[str] = ()) -> Commit:
-    """Create a table, with the rows ``data`` (None: without)."""
+def _create(
+    place: _Place,
+    request: CreateRequest,
+    data: Any,
+    found: Table | None,
+    sort_by: Sequence[str] = (),
+    *,
+    isolation: str | None = None,
+    application: tuple[str, int] | None = None,
+    branch: str | None = None,
+    schema: str | None = None,
+    tries: int = 100,
+    timeout: float = 120.0,
+) -> Commit:
+    """Create a table, or replace ``found``, with the rows ``data`` (None: without)."""
     from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
     from ..write.sorting import sorted_target
-    from ..write.transaction import commit
+    from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit, unchanged
     from .new_files import NewFiles
 
-    storage, transaction, change = _begun(place, request)
+    if branch is not None:
+        raise UnsupportedFeatureError("a new definition is that of no branch", path=str(place.location), field="branch")
+    options = CommitOptions(tries, timeout)
+    storage, transaction, change = _begun(place, request, found)
+    change = replace(change, isolation=isolation, application=check_application(application))
+    transaction.conflict_checks(change)
+    if already_committed(transaction, change.application):
+        return unchanged(transaction, change)
     if data is None:
-        return commit(transaction, change, CommitOptions())
+        return commit(transaction, change, options)
     files = NewFiles(data)
     change = replace(change, added=files.write(storage, sorted_target(transaction.target, sort_by)))
     try:
-        return commit(transaction, change, CommitOptions())
+        return commit(transaction, change, options)
+    except AlreadyCommittedError:
+        files.discard()
+        return unchanged(transaction, change)
     except CERTAINLY_LOST:
         files.discard()
         raise
 
 
-def _begun(place: _Place, request: CreateRequest) -> tuple[Storage, FormatTransaction, TableChange]:
+def _begun(
+    place: _Place, request: CreateRequest, found: Table | None
+) -> tuple[Storage, FormatTransaction, TableChange]:
     from ..plugin.registry import host
     from ..plugin.writing.table_change import MetadataChange, TableChange
 
-    found = host().get(place.check_format())
-    storage, options = place.storage(found, request)
-    transaction = found.create(storage, options, request)
+    kind = host().get(place.format_of_new(found))
+    storage, options = place.storage(kind, request, found)
+    transaction = kind.create(storage, options, request)
     change = TableChange("create", metadata=MetadataChange(create=request))
     transaction.check(change)
     return storage, transaction, change

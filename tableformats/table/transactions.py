@@ -15,7 +15,7 @@ from ..plugin.writing.row_rules import RowCheck
 from ..plugin.writing.table_change import MetadataChange, TableChange
 from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
 from ..write.sorting import sorted_target
-from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit
+from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit, unchanged
 from .new_files import NewFiles, files_of_target
 
 if TYPE_CHECKING:
@@ -179,9 +179,7 @@ class Transaction:
 
     def unchanged(self) -> Commit:
         """What the transaction gives if it commits nothing."""
-        from ..plugin.writing.transaction import Commit
-
-        return Commit(self._format.version, self._format.operation_name(self._change), attempts=0)
+        return unchanged(self._format, self._change)
 
     def _discard(self) -> None:
         for written in self._written:

@@ -10,7 +10,7 @@ from ..plugin.writing.transaction import Commit, FormatTransaction
 from .commit_loop import CommitOptions, commit_change, commit_of
 from .conflicts import ConflictFinder
 
-__all__ = ["AlreadyCommittedError", "already_committed", "check_application", "commit"]
+__all__ = ["AlreadyCommittedError", "already_committed", "check_application", "commit", "unchanged"]
 
 
 class AlreadyCommittedError(CommitConflictError):
@@ -64,3 +64,8 @@ def already_committed(transaction: FormatTransaction, application: tuple[str, in
         return False
     newest = transaction.application_version(application[0])
     return newest is not None and newest >= application[1]
+
+
+def unchanged(transaction: FormatTransaction, change: TableChange) -> Commit:
+    """What a transaction gives that commits nothing."""
+    return Commit(transaction.version, transaction.operation_name(change), attempts=0)

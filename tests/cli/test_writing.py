@@ -43,7 +43,7 @@ def ids(table: tf.Table) -> list[int]:
 
 
 def test_a_table_by_its_columns_or_those_of_a_file(
-    tmp_path: Path, files: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     new = str(tmp_path / "new")
     columns = ["--column", "id", "bigint", "--column", "p", "string", "--partition-by", "p"]
@@ -56,6 +56,11 @@ def test_a_table_by_its_columns_or_those_of_a_file(
     assert "is there" in capsys.readouterr().err
     assert main(["create", new, "--format", "delta", *columns, "--if-exists", "ignore", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["version"] == 0
+    replaced = ["create", new, "--format", "delta", "--column", "x", "int", "--if-exists", "replace"]
+    monkeypatch.setattr("click.confirm", lambda *_, **__: (_ for _ in ()).throw(click.Abort()))
+    assert main([*replaced, "--dry-run"]) == 0 and main(replaced) != 0
+    assert str(tf.open_table(new).schema) == "id: bigint\np: string"
+    assert main([*replaced, "--yes"]) == 0 and str(tf.open_table(new).schema) == "x: int"
     like = str(tmp_path / "like")
     assert main(["create", like, "--format", "delta", "--like", str(files / "a.csv")]) == 0
     assert str(tf.open_table(like).schema) == "id: bigint\np: string"

@@ -21,6 +21,7 @@ def every() -> list[Mutant]:
         core_stores,
         delta_files,
         delta_log,
+        delta_replacement,
         delta_upkeep,
         delta_writing,
         few_values,
@@ -34,7 +35,7 @@ def every() -> list[Mutant]:
     )
 
     core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes, row_groups)
-    delta = (delta_log, delta_writing, delta_files, delta_upkeep)
+    delta = (delta_log, delta_writing, delta_files, delta_upkeep, delta_replacement)
     iceberg = (iceberg_deletes, iceberg_metadata, iceberg_writes, iceberg_commits)
     lists = (*core, *delta, few_values, *iceberg, writing, written_files)
     return [mutant for module in lists for mutant in module.MUTANTS]

@@ -67,8 +67,8 @@ MUTANTS = (
     Mutant(
         "tables-are-created-over-others",
         "core:create_table",
-        'if found is not None and if_exists == "error":',
-        'if found is None and if_exists == "error":',
+        'if if_exists == "error":',
+        'if if_exists == "never":',
         "a table that is there is taken for a new one",
         _CREATE,
     ),

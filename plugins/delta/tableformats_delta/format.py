@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from tableformats.plugin import CreateRequest, OpenOptions, TableFormat, TableNotFoundError, datetimes
+from tableformats.plugin import CreateRequest, MetadataChange, OpenOptions, TableFormat, TableNotFoundError, datetimes
 
 from .log.names import LOG_DIRECTORY
 
@@ -66,7 +66,11 @@ class DeltaFormat(TableFormat):
         from .write.transaction import DeltaTransaction
 
         table = DeltaTable(storage, options.cache)
-        return DeltaTransaction(table.newest_after, storage, request)
+        if not (request.replace and _has_log(storage)):
+            return DeltaTransaction(table.newest_after, storage, request)
+        transaction = table.begin()
+        transaction.stage_metadata(MetadataChange(create=request))
+        return transaction
 
 
 def _has_log(storage: Storage) -> bool:

@@ -17,7 +17,7 @@ from ..checkpoints.row_group_reader import member_of, vector_lists
 from ..log.commits import Commit, read_commits
 from ..log.file_actions import file_rows
 from ..log.file_keys import file_keys
-from .file_columns import AddColumns, FileColumns, RemoveColumns
+from .file_columns import FileColumns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,14 +69,14 @@ class Replay:
     ----------
     snapshot : DeltaSnapshot
         The version.
-    adds, removes : AddColumns, RemoveColumns
+    adds, removes : FileColumns
         How files and tombstones are wanted.
     expired_ms : int
         Tombstones of this time or before are left out, milliseconds since the epoch.
     """
 
     def __init__(
-        self, storage: Storage, snapshot: DeltaSnapshot, adds: AddColumns, removes: RemoveColumns, expired_ms: int
+        self, storage: Storage, snapshot: DeltaSnapshot, adds: FileColumns, removes: FileColumns, expired_ms: int
     ) -> None:
         self._storage = storage
         self._snapshot = snapshot

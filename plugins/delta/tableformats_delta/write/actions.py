@@ -20,8 +20,11 @@ from .domains import with_row_ids
 from .file_actions import add_actions, change_actions, remove_actions
 from .identity import identity_metadata
 from .isolation import level_of
+from .replacement import replaced_actions, replaces
 
 if TYPE_CHECKING:
+    from tableformats.plugin import Storage
+
     from ..snapshot.delta_snapshot import DeltaSnapshot
     from .definition import TableDefinition
 
@@ -62,6 +65,8 @@ class CommitContext:
         That of the version that the commit makes.
     target : WriteTarget
         How the added files were written.
+    storage : Storage
+        That of the table.
     txn_id : str
         Makes the bytes of the commit unique.
     now : int
@@ -71,6 +76,7 @@ class CommitContext:
     snapshot: DeltaSnapshot | None
     definition: TableDefinition
     target: WriteTarget
+    storage: Storage
     txn_id: str
     now: int
 
@@ -106,6 +112,8 @@ def _actions(change: TableChange, context: CommitContext) -> Iterator[dict[str, 
     if change.application is not None:
         name, number = change.application
         yield {"txn": {"appId": name, "version": number, "lastUpdated": context.now}}
+    if snapshot is not None and replaces(change):
+        yield from replaced_actions(snapshot, context.storage, context.now)
     adds = list(add_actions(change, context.target, definition, context.now))
     if supports(definition.protocol, "rowTracking"):
         yield from with_row_ids(adds, snapshot)
@@ -158,6 +166,9 @@ def _parameters(change: TableChange, context: CommitContext) -> dict[str, str]:
 
 def operation_of(change: TableChange) -> str:
     """The name of a change in the table's history."""
+    created = None if change.metadata is None else change.metadata.create
+    if created is not None and created.replace:
+        return "CREATE OR REPLACE TABLE" if change.added is None else "CREATE OR REPLACE TABLE AS SELECT"
     if change.operation == "alter":
         return _ALTERATIONS.get(str(change.parameters.get("verb")), OPERATIONS["alter"])
     if change.operation == "create" and change.added is not None:

@@ -1,4 +1,4 @@
-"""The definition of a table that is created.
+"""The definition of a table that is created, or that replaces the one that a table had.
 
 Source: Delta PROTOCOL.md, "Change Metadata", "Protocol Evolution", "Column Mapping".
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tableformats.plugin import (
     ConstraintViolationError,
@@ -20,6 +20,7 @@ from tableformats.plugin import (
     UnsupportedFeatureError,
 )
 
+from ..evolution.metadata_change import without_nulls
 from ..evolution.protocol_upgrade import NEW_PROTOCOL, with_features
 from ..evolution.schema_json import struct_features, struct_json
 from ..schema.table_metadata import TableMetadata
@@ -28,12 +29,18 @@ from .definition import TableDefinition, altered_definition
 __all__ = ["created_definition"]
 
 _MODE = "delta.columnMapping.mode"
+_GREATEST_ID = "delta.columnMapping.maxColumnId"
 _FORBIDDEN = frozenset(" ,;{}()\n\t=")
 """What names of columns have only under column mapping: Parquet writers of other engines refuse them."""
 
 
-def created_definition(request: CreateRequest, path: str, limits: Limits) -> TableDefinition:
-    """The definition of a new table at ``path``.
+def created_definition(
+    request: CreateRequest, path: str, limits: Limits, replaced: TableDefinition | None = None
+) -> TableDefinition:
+    """The definition of a new table at ``path``, or of one that had the definition ``replaced``.
+
+    Of the latter stay the id, and the features of the protocol: those of files that older versions have. Ids of columns
+    are not given out again.
 
     Raises
     ------
@@ -44,25 +51,32 @@ def created_definition(request: CreateRequest, path: str, limits: Limits) -> Tab
     ValueError
         A property has no such value.
     """
-    if request.replace or request.sort_by:
-        field = "replace" if request.replace else "sort_by"
+    if request.sort_by:
         raise UnsupportedFeatureError(
-            f"tables of Delta are not created with {field!r}", path=path, field=field, hint="Nothing was written"
+            "tables of Delta have no sort order", path=path, field="sort_by", hint="Nothing was written"
         )
     struct = struct_json(request.schema.fields)
-    if request.properties.get(_MODE, "none") == "none":
+    if not _is_mapped(request.properties):
         _check_names(request.schema.fields, path)
+    configuration = {}
+    if replaced is not None and _is_mapped(request.properties) and _GREATEST_ID in replaced.properties:
+        configuration[_GREATEST_ID] = replaced.properties[_GREATEST_ID]
     metadata = {
-        "id": str(uuid.uuid4()),
+        "id": str(uuid.uuid4()) if replaced is None else replaced.metadata["id"],
         "format": {"provider": "parquet", "options": {}},
         "schemaString": json.dumps(struct, ensure_ascii=False, separators=(",", ":")),
         "partitionColumns": _partition_columns(request.partition_by, request.schema, path),
-        "configuration": {},
+        "configuration": configuration,
         "createdTime": time.time_ns() // 1_000_000,
     }
-    protocol = with_features(NEW_PROTOCOL, struct_features(struct))
+    protocol = NEW_PROTOCOL if replaced is None else without_nulls(replaced.protocol)
+    protocol = with_features(protocol, struct_features(struct))
     plain = TableDefinition(protocol, metadata, TableMetadata.of_actions(metadata, protocol, path, limits))
     return altered_definition(plain, MetadataChange(properties=request.properties), True, path, limits)
+
+
+def _is_mapped(properties: Mapping[str, str]) -> bool:
+    return properties.get(_MODE, "none") != "none"
 
 
 def _check_names(fields: Sequence[Field], path: str) -> None:

@@ -30,6 +30,7 @@ from .actions import CommitContext, commit_lines, operation_of
 from .creation import created_definition
 from .definition import TableDefinition, altered_definition, definition_of
 from .isolation import checks_of
+from .replacement import check_replaceable, replaces
 from .requirements import check_change, check_writer_protocol
 from .target import target_of
 from .winners import committed_since, metadata_differs
@@ -82,11 +83,16 @@ class DeltaTransaction(FormatTransaction):
         """See :meth:`tableformats.plugin.FormatTransaction.stage_metadata` and :func:`altered_definition`."""
         root, limits = self._storage.root, self._storage.limits
         self._is_altered = True
+        if change.create is not None:
+            self._use(created_definition(change.create, root, limits, self._definition))
+            return
         self._use(altered_definition(self._definition, change, self.snapshot is None, root, limits))
 
     def check(self, change: TableChange) -> None:
         """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`check_change`."""
         check_change(change, self._definition, self._storage.root)
+        if self.snapshot is not None and replaces(change):
+            check_replaceable(self.snapshot, self._storage.root)
         check_exclusive_puts(self._storage, self._storage.join(LOG_DIRECTORY))
 
     def conflict_checks(self, change: TableChange) -> frozenset[ConflictCheck]:
@@ -103,7 +109,9 @@ class DeltaTransaction(FormatTransaction):
     def try_commit(self, change: TableChange) -> PutOutcome:
         """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""
         version = self.version + 1
-        context = CommitContext(self.snapshot, self._definition, self.target, self._txn_id, time.time_ns() // 1_000_000)
+        context = CommitContext(
+            self.snapshot, self._definition, self.target, self._storage, self._txn_id, time.time_ns() // 1_000_000
+        )
         path = self._storage.join(LOG_DIRECTORY, f"{version:020d}.json")
         outcome = put_exclusively(self._storage, path, commit_lines(change, context))
         if outcome is PutOutcome.WON:
