@@ -148,7 +148,13 @@ def __getattr__(name: str) -> Any:
         return import_module(".spark", __name__)
     if name in _LOADED_WHEN_USED:
         return getattr(import_module(_LOADED_WHEN_USED[name], __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    text = f"module {__name__!r} has no attribute {name!r}"
+    if not name.startswith("_"):
+        from .habits import HABITS
+
+        instead = HABITS[__name__].get(name)
+        text = text if instead is None else f"{text}: use {instead}"
+    raise AttributeError(text, name=name)
 
 
 def __dir__() -> list[str]:

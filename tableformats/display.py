@@ -8,20 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import TypeVar
 
-__all__ = ["bars", "facts", "grid", "page", "shortened"]
+__all__ = ["ShownList", "bars", "facts", "grid", "page", "printable", "shortened"]
 
 _LINE = "border-bottom:1px solid rgba(128,128,128,.3);"
 _CELL = "padding:2px 12px 2px 0;text-align:left;vertical-align:top;background:none;"
+_SHOWN_ITEMS = 8
+Item = TypeVar("Item")
 _BLUE, _GREY = "rgba(66,133,244,.75)", "rgba(128,128,128,.45)"
 
 
+def printable(text: str) -> str:
+    """``text`` with control characters, line breaks and invisible characters escaped:
+    ``\\n``, ``\\x1b``, ``\\u202e``.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
 def shortened(text: str, most: int = 80) -> str:
-    """``text``, with its middle elided if it has more than ``most`` characters."""
+    """``text``, :func:`printable`, with its middle elided if it has more than ``most`` characters."""
+    text = printable(text)
     if len(text) <= most:
         return text
     end = (most - 1) // 2
     return f"{text[: most - 1 - end]}…{text[-end:]}"
+
+
+class ShownList(list[Item]):
+    """A list whose repr shows the first items alone, so that it never fills a screen."""
+
+    def __repr__(self) -> str:
+        shown = ", ".join(repr(item) for item in self[:_SHOWN_ITEMS])
+        more = len(self) - _SHOWN_ITEMS
+        return f"[{shown}, ... {more:,} more]" if more > 0 else f"[{shown}]"
 
 
 def page(title: str, subtitle: str, *blocks: str) -> str:
@@ -41,7 +63,10 @@ def facts(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def grid(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with a header."""
+    """A table with a header; nothing where there are no rows."""
+    rows = list(rows)
+    if not rows:
+        return ""
     head = "".join(f'<th style="{_CELL}{_LINE}">{_text(name)}</th>' for name in columns)
     cells = ("".join(f'<td style="{_CELL}{_LINE}">{_text(value)}</td>' for value in row) for row in rows)
     lines = "".join(f'<tr style="background:none">{row}</tr>' for row in cells)
@@ -65,5 +90,4 @@ def _table(lines: str) -> str:
 
 
 def _text(text: str) -> str:
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
-    return escape(shown)
+    return escape(printable(text))

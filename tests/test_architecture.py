@@ -21,7 +21,7 @@ CORE = ROOT / "tableformats"
 PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_*")) if path.is_dir()}
 
 LAYERS = [
-    {"display", "errors", "moved", "version"},
+    {"display", "errors", "habits", "moved", "version"},
     {"limits"},
     {"_core", "columnar", "runtime"},
     {"schema"},
@@ -64,7 +64,10 @@ FOR_TYPES = {"pyspark", "pandas", "polars", "duckdb"}
 """Optional libraries that anybody may name for type checkers."""
 
 FORMAT_NAMES = {"delta", "iceberg"}
-NAMES_FORMATS = {"tableformats.cli.demo"}  # it writes tables of both
+NAMES_FORMATS = {
+    "tableformats.cli.demo",  # it writes tables of both
+    "tableformats.habits",  # names of other libraries
+}
 # Spellings that are fixed outside of this project, such as attributes that files carry, whatever wrote them.
 FIXED_SPELLINGS = {
     "iceberg.id",

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..display import shortened
 from ..errors import InvalidPredicateError
 from ..schema import Field, Type
 from .sql_text import quoted_name, sql_call, sql_literal
@@ -64,7 +65,7 @@ class Expression:
         cls.__repr__ = Expression.__repr__  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {self}>"
+        return f"<{type(self).__name__}: {shortened(str(self), 200)}>"
 
     def __and__(self, other: Expression) -> Expression:
         return And((*_terms(And, self), *_terms(And, other)))

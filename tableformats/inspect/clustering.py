@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..display import bars, grid, page
+from ..display import ShownList, bars, grid, page, shortened
 from .file_ranges import RangedFiles, bounded_columns, columns_named, ranged_files
 from .text import count_text
 
@@ -67,6 +67,10 @@ class ColumnClustering:
         first = np.concatenate([[1], last[:-1] + 1])[: len(counts)].astype(np.int64)
         return pa.table({"depth_from": first, "depth_to": last, "files": counts.astype(np.int64)})
 
+    def __repr__(self) -> str:
+        files = f"{count_text(self.max_depth)} of {count_text(self.files)} files"
+        return f"ColumnClustering({shortened(self.column)}: at most {files}, {self.average_depth:.1f} on average)"
+
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         plain = {name: value for name, value in self.__dict__.items() if name != "depths"}
@@ -86,7 +90,7 @@ class ColumnClustering:
         return page("Clustering", f"{self.column}: {facts}", bars(rows, len(self.depths)))
 
 
-class Clustering(list[ColumnClustering]):
+class Clustering(ShownList[ColumnClustering]):
     """The clustering of some columns, which a notebook shows as a table."""
 
     def _repr_html_(self) -> str:

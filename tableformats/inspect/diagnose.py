@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from ..display import grid, page
+from ..display import ShownList, grid, page
 from ..planning.attribution import Reason, attribute
 from .clustering import clustering_of
 from .detail import partition_columns
@@ -61,7 +61,7 @@ class Advice:
         return asdict(self)
 
 
-class Diagnosis(list[Advice]):
+class Diagnosis(ShownList[Advice]):
     """Advice about one query, which a notebook shows as a table."""
 
     def _repr_html_(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..display import grid, page
+from ..display import ShownList, grid, page
 from .files import plan_of
 from .text import bytes_text, count_text, percent_text
 
@@ -78,7 +78,7 @@ class Finding:
         return asdict(self)
 
 
-class Findings(list[Finding]):
+class Findings(ShownList[Finding]):
     """Findings, which a notebook shows as a table."""
 
     @property

@@ -8,21 +8,12 @@ from __future__ import annotations
 
 import datetime as dt
 
+from ..display import printable
 from ..io.redaction import masked
 
 __all__ = ["bytes_text", "count_text", "percent_text", "printable", "time_text", "location_text"]
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
-
-
-def printable(text: str) -> str:
-    """``text`` with control characters, line breaks and invisible characters escaped:
-
-    ``\\n``, ``\\x1b``, ``\\u202e``.
-    """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def location_text(location: str) -> str:

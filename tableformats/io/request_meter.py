@@ -24,6 +24,9 @@ class RequestMeter:
         self.chain = 0
         free_after_fork(self)
 
+    def __repr__(self) -> str:
+        return f"RequestMeter(requests={self.requests}, bytes={self.bytes}, chain={self.chain})"
+
     def after_fork(self) -> None:
         """The counters go on."""
 

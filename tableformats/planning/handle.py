@@ -55,6 +55,9 @@ class SnapshotHandle(Portable):
         self.format_snapshot = format_snapshot
         self.selection = dict(selection or {})
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.location!r}, version={self.version})"
+
     @property
     def version(self) -> int:
         """Delta version, or Iceberg snapshot id (-1: the table has no snapshot yet)."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 from .. import expressions as ex
 from ..columnar import compute as pc
 from ..columnar.arrays import flat, to_arrow
+from ..display import shortened
 from ..expressions import Expression
 from ..plugin.columns import MetadataColumn
 from ..plugin.deletes import DeleteFiles
@@ -73,7 +74,8 @@ class FilePlan(Portable):
 
     def __repr__(self) -> str:
         name = type(self).__name__
-        return f"{name}({len(self)} of {self.report.files_total} files, filter={self.report.filter!r})"
+        filter = None if self.report.filter is None else shortened(self.report.filter, 200)
+        return f"{name}({len(self):,} of {self.report.files_total:,} files, filter={filter!r})"
 
     @property
     def snapshot(self) -> SnapshotHandle:

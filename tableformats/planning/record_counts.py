@@ -28,6 +28,10 @@ class RecordCounts:
     def __init__(self, parts: Sequence[pa.Array | tuple[Statistics, np.ndarray]]) -> None:
         self._parts = list(parts)
 
+    def __repr__(self) -> str:
+        counted = sum(not isinstance(part, tuple) for part in self._parts)
+        return f"RecordCounts({counted} of {len(self._parts)} parts counted)"
+
     def _part(self, index: int) -> pa.Int64Array:
         """The counts of one part; its statistics are asked once and let go."""
         part = self._parts[index]

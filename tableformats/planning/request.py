@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from .. import expressions as ex
+from ..display import shortened
 from ..expressions import Expression
 from ..runtime.pickling import Portable
 from ..schema import Schema
@@ -49,6 +50,14 @@ class ScanRequest(Portable):
     nan: Literal["absent"] | None = None
     ansi: bool = True
     now: int = field(default_factory=lambda: time.time_ns() // 1000, compare=False)
+
+    def __repr__(self) -> str:
+        columns = shortened(", ".join(f.name for f in self.schema))
+        limit = "" if self.limit is None else f", limit={self.limit}"
+        where = f"{self.snapshot.location!r}, version={self.snapshot.version}"
+        return (
+            f"{type(self).__name__}({where}, filter={shortened(str(self.filter), 200)!r}, columns=[{columns}]{limit})"
+        )
 
     @staticmethod
     def all_rows(snapshot: SnapshotHandle) -> ScanRequest:

@@ -54,6 +54,9 @@ class DeleteFiles:
     indices: np.ndarray
     statistics: Statistics | None = None
 
+    def __repr__(self) -> str:
+        return f"DeleteFiles({self.files.num_rows} for {len(self.offsets) - 1} files)"
+
     @classmethod
     def none(cls, n_files: int) -> DeleteFiles:
         """No deletes for ``n_files`` files."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..display import shortened
 from ..schema import Field, Type
 from ..schema.transforms import Transform
 
@@ -39,6 +40,10 @@ class PartitionField:
     source_id: int
     transform: Transform
     type: Type
+
+    def __repr__(self) -> str:
+        made = f"transform={str(self.transform)!r}, source_id={self.source_id}, type={str(self.type)!r}"
+        return f"PartitionField(id={self.id}, name={shortened(self.name)!r}, {made})"
 
 
 @dataclass(frozen=True)

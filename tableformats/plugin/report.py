@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 
-from ..display import bars, page
+from ..display import bars, page, shortened
 
 __all__ = ["ScanReport"]
 
@@ -89,7 +89,9 @@ class ScanReport:
 
     def __repr__(self) -> str:
         files = f"{self.files_planned:,} of {self.files_total:,} files"
-        return f"ScanReport({files}, {self.bytes_planned:,} of {self.bytes_total:,} bytes, filter={self.filter!r})"
+        total = "" if self.bytes_total is None else f" of {self.bytes_total:,}"
+        filter = None if self.filter is None else shortened(self.filter, 200)
+        return f"ScanReport({files}, {self.bytes_planned:,}{total} bytes, filter={filter!r})"
 
     def funnel_html(self) -> str:
         """The files of each stage as bars, in HTML."""

@@ -129,6 +129,9 @@ class FormatSnapshot(ABC):
     features: tuple[str, ...] = ()
     own_metadata_tables: frozenset[str] = frozenset()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(version={self.version})"
+
     def __init_subclass__(cls, **options: object) -> None:
         """What a format raises over damaged bytes becomes CorruptMetadataError."""
         super().__init_subclass__(**options)

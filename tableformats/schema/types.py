@@ -10,6 +10,8 @@ import decimal
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..display import shortened
+
 __all__ = [
     "EXACT",
     "INTEGER_RANGES",
@@ -41,6 +43,15 @@ class Type:
     def members(self) -> tuple[Field, ...]:
         """The fields of the next level: a struct's fields, a list's element, a map's key and value."""
         return ()
+
+
+class _NestedType(Type):
+    @property
+    def is_nested(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({shortened(str(self))!r})"
 
 
 @dataclass(frozen=True)
@@ -114,21 +125,21 @@ class Field:
     collation: str | None = None
     char_length: int | None = None
 
+    def __repr__(self) -> str:
+        nullable = ", required=True" if self.required else ""
+        return f"Field(id={self.id}, name={shortened(self.name)!r}, type={shortened(str(self.type))!r}{nullable})"
+
     @property
     def stored_name(self) -> str:
         """The name that data files and statistics use."""
         return self.physical_name if self.physical_name is not None else self.name
 
 
-@dataclass(frozen=True)
-class StructType(Type):
+@dataclass(frozen=True, repr=False)
+class StructType(_NestedType):
     """A struct of named members."""
 
     fields: tuple[Field, ...]
-
-    @property
-    def is_nested(self) -> bool:
-        return True
 
     @property
     def members(self) -> tuple[Field, ...]:
@@ -138,15 +149,11 @@ class StructType(Type):
         return "struct<" + ",".join(f"{f.name}:{f.type}" for f in self.fields) + ">"
 
 
-@dataclass(frozen=True)
-class ListType(Type):
+@dataclass(frozen=True, repr=False)
+class ListType(_NestedType):
     """A list. The element has an id, and a name that is not used."""
 
     element: Field
-
-    @property
-    def is_nested(self) -> bool:
-        return True
 
     @property
     def members(self) -> tuple[Field, ...]:
@@ -156,16 +163,12 @@ class ListType(Type):
         return f"array<{self.element.type}>"
 
 
-@dataclass(frozen=True)
-class MapType(Type):
+@dataclass(frozen=True, repr=False)
+class MapType(_NestedType):
     """A map. The key and the value have ids, and names that are not used."""
 
     key: Field
     value: Field
-
-    @property
-    def is_nested(self) -> bool:
-        return True
 
     @property
     def members(self) -> tuple[Field, ...]:

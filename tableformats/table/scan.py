@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..display import shortened
 from ..expressions import conjunction
+from ..habits import WithHabits
 from ..planning.narrowing import keep_mask
 from ..planning.plan import FilePlan
 from ..planning.planner import plan_scan
@@ -38,20 +38,12 @@ __all__ = ["Scan", "ScanPlan"]
 AnyScan = TypeVar("AnyScan", bound="Scan")
 
 
-@dataclass(frozen=True)
-class Scan(ScanRequest):
+@dataclass(frozen=True, repr=False)
+class Scan(WithHabits, ScanRequest):
     """The rows of one snapshot for which ``filter`` is TRUE, restricted to the columns of ``schema``.
 
     Made by :meth:`Table.scan` and :meth:`Snapshot.scan`; ``filter`` is bound to the snapshot's schema.
     """
-
-    def __repr__(self) -> str:
-        columns = shortened(", ".join(f.name for f in self.schema))
-        limit = "" if self.limit is None else f", limit={self.limit}"
-        where = f"{self.snapshot.location!r}, version={self.snapshot.version}"
-        return (
-            f"{type(self).__name__}({where}, filter={shortened(str(self.filter), 200)!r}, columns=[{columns}]{limit})"
-        )
 
     def _repr_html_(self) -> str:
         from ..inspect.html import scan_html
@@ -193,7 +185,7 @@ class Scan(ScanRequest):
         return to_spark(self, spark, mode, staging)
 
 
-class ScanPlan(FilePlan):
+class ScanPlan(WithHabits, FilePlan):
     """The files that a scan needs. See :class:`tableformats.planning.plan.FilePlan` for its columns.
 
     Attributes

@@ -453,9 +453,6 @@ class Snapshot(SnapshotHandle, ScanVerbs, SnapshotChecks):
         self.table = table
         self._is_unpickled = False
 
-    def __repr__(self) -> str:
-        return f"Snapshot({self.location!r}, version={self.version})"
-
     def _repr_html_(self) -> str:
         from ..inspect.html import snapshot_html
 

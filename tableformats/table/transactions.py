@@ -80,6 +80,10 @@ class Transaction:
         if not self._is_done:
             transaction.check(self._change)
 
+    def __repr__(self) -> str:
+        done = f"commit={self.commit!r}" if self.commit is not None else f"verbs={self._verbs}"
+        return f"Transaction({self._storage.root!r}, {done})"
+
     # ---- verbs ------------------------------------------------------------------------------------------------------
 
     def append(self, data: Any, *, schema: str | None = None) -> None:

@@ -7,6 +7,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from ..habits import WithHabits
+
 if TYPE_CHECKING:
     import pandas
     import polars
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ScanVerbs"]
 
 
-class ScanVerbs(ABC):
+class ScanVerbs(WithHabits, ABC):
     """Verbs of what can be scanned. ``selection`` is what else :meth:`scan` takes, such as ``version``."""
 
     @abstractmethod

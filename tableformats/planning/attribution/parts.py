@@ -66,6 +66,10 @@ class PartCounts:
     kept: dict[Reason, int] = field(default_factory=dict)
     kept_by: dict[Reason, tuple[str, ...]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        kept = ", ".join(f"{count} {reason.name.lower()}" for reason, count in self.kept.items())
+        return f"PartCounts({shortened(self.filter)!r} drops {self.dropped}, keeps {kept or 'none'})"
+
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""
         kept = [
@@ -111,7 +115,8 @@ class Attribution:
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{part.filter!r} drops {part.dropped}" for part in self.parts)
-        return f"Attribution({self.planned} of {self.files} files planned: {shortened(parts, 200)})"
+        files = self.files + self.skipped_with_manifests
+        return f"Attribution({self.planned} of {files} files planned: {shortened(parts, 200)})"
 
     def as_dict(self) -> dict[str, object]:
         """Plain values, for JSON."""

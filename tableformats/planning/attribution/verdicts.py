@@ -73,6 +73,10 @@ class PartVerdict:
     reason: Reason | None
     known: tuple[KnownRange, ...]
 
+    def __repr__(self) -> str:
+        says = "drops the file" if self.reason is None else f"keeps it: {self.reason.name.lower()}"
+        return f"PartVerdict({shortened(self.filter)!r} {says})"
+
 
 @dataclass(frozen=True)
 class FileVerdict:
@@ -92,7 +96,7 @@ class FileVerdict:
 
     def __repr__(self) -> str:
         dropped_by = [part.filter for part in self.parts if part.reason is None]
-        by = f", dropped_by={dropped_by}" if dropped_by else ""
+        by = f", dropped_by={shortened(str(dropped_by), 200)}" if dropped_by else ""
         return f"FileVerdict({shortened(self.path)!r}, {self.verdict!r}{by})"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,7 @@ from ..batch_reloader import BatchReloader
 
 __all__ = ["DiskPartCache", "RecordingStatistics"]
 
-_FORMAT = 3
+_FORMAT = 4
 """Counts up whenever entries look different, or bounds are made by other rules: existing entries are not found then."""
 _SIDES = ("lower", "upper", "null_count", "nan_count", "value_count")
 
@@ -146,7 +146,7 @@ class RecordingStatistics(Statistics):
         found, missing = Bounds(), []
         for f in columns:
             try:
-                sides = self.columns[repr(f)].take(rows)
+                sides = self.columns[_text_of_column(f)].take(rows)
             except LookupError:
                 missing.append(f)
                 continue
@@ -158,7 +158,7 @@ class RecordingStatistics(Statistics):
                 sides = {name: side[f.id] for name in _SIDES if f.id in (side := getattr(read, name))}
                 if read.record_count is not None:
                     sides["record_count"] = read.record_count
-                self.columns[repr(f)] = _RecordedColumn(SparseRows(rows), sides)
+                self.columns[_text_of_column(f)] = _RecordedColumn(SparseRows(rows), sides)
                 self.is_changed = True
                 _add(found, f, sides)
         return found
@@ -283,4 +283,9 @@ def _record_batch(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
 
 
 def _text_of(specs: Mapping[int, PartitionSpec], spec_id: int) -> str | None:
-    return repr(specs[spec_id].fields) if spec_id in specs else None
+    return repr([astuple(field) for field in specs[spec_id].fields]) if spec_id in specs else None
+
+
+def _text_of_column(f: Field) -> str:
+    """All of a column that its bounds may depend on. Bounds are of columns without members."""
+    return repr((f.id, f.name, f.physical_name, f.type, f.required, f.initial_default, f.metadata, f.collation))

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ...display import facts, page, shortened
 from ...io.stores.base import PutOutcome
 from ..snapshot import FormatSnapshot
 from .table_change import CommittedChange, ConflictCheck, MetadataChange, TableChange
@@ -47,7 +48,15 @@ class Commit:
 
     def __repr__(self) -> str:
         told = "".join(f", {name}={count}" for name, count in self.metrics.items() if count)
-        return f"Commit(version={self.version}, operation={self.operation!r}{told}, attempts={self.attempts})"
+        return (
+            f"Commit(version={self.version}, operation={shortened(self.operation)!r}{told}, attempts={self.attempts})"
+        )
+
+    def _repr_html_(self) -> str:
+        counts = ((name.replace("_", " "), f"{count:,}") for name, count in self.metrics.items())
+        time = "" if self.timestamp is None else f", {self.timestamp:%Y-%m-%d %H:%M:%S} UTC"
+        attempts = ("attempts", str(self.attempts) if self.attempts else "none: there was nothing to commit")
+        return page("Commit", f"{self.operation}, version {self.version}{time}", facts([*counts, attempts]))
 
 
 class FormatTransaction(ABC):
