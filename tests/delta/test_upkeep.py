@@ -11,14 +11,17 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from tableformats_delta.format import DeltaFormat
 from tableformats_delta.log.listing import list_log
 from tableformats_delta.maintenance.after_commit import is_due
 from tableformats_delta.maintenance.cleanup import clean_log
 from tableformats_delta.schema.intervals import parse_interval
 
 import tableformats as tf
+from tableformats.plugin import OpenOptions
 
 from ..support.delta_log import WITH_VECTORS, DeltaLog, add, field, remove, vector
+from ..support.memory_store import ROOT, MemoryStore, memory_storage
 from ..support.verified import assert_clean
 from .test_checkpoint_writing import alter, state_of
 
@@ -229,6 +232,19 @@ def test_the_checkpoint_of_the_hint_stays(tmp_path: Path) -> None:
     table = aged(root, AGES, (2, 5))
     (root / "_delta_log" / "_last_checkpoint").write_text('{"version": 2, "size": 1}')
     assert cleaned(table) == {5, 6, 7} and set(list_log(table.storage).checkpoints) == {2, 5}
+
+
+def test_a_store_that_does_not_tell_times_keeps_its_log(tmp_path: Path) -> None:
+    """A time of 0 is one that is not known, not one in 1970."""
+    store = MemoryStore()
+    table_at(tmp_path, **{"delta.checkpointInterval": "2"})
+    first = (tmp_path / "_delta_log" / f"{0:020d}.json").read_bytes()
+    store.files[f"{ROOT}/_delta_log/{0:020d}.json"] = first
+    storage = memory_storage(store)
+    table = tf.Table(DeltaFormat().open(storage, OpenOptions()), storage)
+    for _ in range(4):
+        table.append(ROWS)
+    assert [f"{ROOT}/_delta_log/{v:020d}.json" in store.files for v in range(5)] == [True] * 5
 
 
 def test_sidecars(tmp_path: Path) -> None:

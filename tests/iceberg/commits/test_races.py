@@ -173,6 +173,20 @@ def test_an_application_commits_a_number_once(tmp_path: Path) -> None:
     assert ids(folder) == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize(("number", "other", "attempts"), [(7, 7, 0), (7, 8, 0), (8, 7, None), (7, None, 2)])
+def test_an_application_commits_a_number_once_in_a_race(
+    tmp_path: Path, number: int, other: int | None, attempts: int | None
+) -> None:
+    """Another try of the same application wins between the begin of a transaction and its commit."""
+    folder, table = begun(tmp_path)
+    transaction = table.transaction(application=("job", number))
+    with contextlib.nullcontext() if attempts is not None else pytest.raises(tf.CommitConflictError), transaction:
+        transaction.append(rows(5))
+        tf.open_table(str(folder)).append(rows(6), application=("other" if other is None else "job", other or 7))
+    assert ids(folder) == [1, 2, 3, 4, *([5] if attempts == 2 else []), 6]
+    assert attempts is None or (transaction.commit is not None and transaction.commit.attempts == attempts)
+
+
 def test_a_name_that_was_deleted_is_not_taken_again(tmp_path: Path) -> None:
     """Others may commit so often that the file after the one that we read is deleted. It is not free then."""
     properties = {

@@ -73,6 +73,8 @@ def _first_kept(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing, 
     properties = snapshot.properties
     if properties.get("delta.enableExpiredLogCleanup", "true").strip().lower() != "true" or listing.is_of_catalog:
         return None
+    if not all(file.mtime_ms > 0 for file in listing.commits.values()):
+        return None  # the store does not say how old the commits are
     retention = interval_of(properties, "delta.logRetentionDuration", _RETENTION, storage.root)
     assert retention is not None
     limit_ms = (now_ms - retention) // _DAY_MS * _DAY_MS
@@ -118,7 +120,7 @@ def _unused_sidecars(storage: Storage, listing: LogListing, kept_from: int, now_
     """Sidecars that no checkpoint names and that are a day old; none where a checkpoint cannot be read."""
     directory = f"{listing.directory}/{SIDECAR_DIRECTORY}"
     yesterday = now_ms // _DAY_MS * _DAY_MS - _DAY_MS
-    old = [info.path for info in storage.list(directory) if info.mtime_ms < yesterday]
+    old = [info.path for info in storage.list(directory) if 0 < info.mtime_ms < yesterday]
     if not old:
         return []
     named: set[str] = set()

@@ -34,13 +34,11 @@ from .picked_files import Pick, check_staging, pick_of, summary_of
 from .snapshot_producer import Base, SnapshotProducer, operation_of
 from .staged_metadata import StagedMetadata, staged
 from .target import check_writable, target_of
-from .winners import committed_since, id_of, snapshots_between
+from .winners import APPLICATION, applications_of, committed_since, id_of, snapshots_between
 
 __all__ = ["IcebergTransaction"]
 
 MAIN = "main"
-_APPLICATION = "tableformats.application."
-"""With the name of an application behind it: the summary's key of the number of its last transaction."""
 
 
 class IcebergTransaction(FormatTransaction):
@@ -134,9 +132,8 @@ class IcebergTransaction(FormatTransaction):
     def application_version(self, name: str) -> int | None:
         """See :meth:`tableformats.plugin.FormatTransaction.application_version`: from the snapshots' summaries."""
         for ancestor in self._state.parsed.ancestors(id_of(self._parent)):
-            number = ancestor.summary.get(_APPLICATION + name, "")
-            if number.lstrip("-").isdigit():
-                return int(number)
+            if (number := applications_of(ancestor).get(name)) is not None:
+                return number
         return None
 
     def try_commit(self, change: TableChange) -> PutOutcome:
@@ -285,5 +282,5 @@ def _summary_properties(change: TableChange) -> dict[str, str]:
     found = dict(change.properties)
     if change.application is not None:
         name, number = change.application
-        found[_APPLICATION + name] = str(number)
+        found[APPLICATION + name] = str(number)
     return found

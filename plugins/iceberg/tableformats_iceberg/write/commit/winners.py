@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -24,7 +25,11 @@ from ...manifests.manifest_list import DATA, DELETES, Manifest
 from ...metadata.table_metadata import Snapshot, TableMetadata
 from ...snapshot import IcebergSnapshot
 
-__all__ = ["committed_since", "id_of", "snapshots_between"]
+__all__ = ["APPLICATION", "applications_of", "committed_since", "id_of", "snapshots_between"]
+
+APPLICATION = "tableformats.application."
+"""With the name of an application behind it: the summary's key of the number of its last transaction."""
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
 
 
 def snapshots_between(metadata: TableMetadata, older: int | None, newest: int | None) -> list[Snapshot]:
@@ -69,9 +74,16 @@ def committed_since(older: IcebergSnapshot, newest: IcebergSnapshot, change: Tab
             touched=None if change.is_blind_append else winner.touched(),
             metadata_changed=is_changed,
             protocol_changed=is_upgraded,
+            applications=applications_of(snapshot),
             is_blind_append=snapshot.summary.get("operation") == "append",
             data_change=snapshot.summary.get("operation") != "replace",
         )
+
+
+def applications_of(snapshot: Snapshot) -> dict[str, int]:
+    """The transactions of applications that a snapshot recorded, by their names."""
+    found = {k[len(APPLICATION) :]: v for k, v in snapshot.summary.items() if k.startswith(APPLICATION)}
+    return {name: int(number) for name, number in found.items() if _NUMBER.fullmatch(number)}
 
 
 def id_of(snapshot: IcebergSnapshot) -> int | None:

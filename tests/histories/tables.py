@@ -1,0 +1,261 @@
+"""Tables of both formats that histories are made on: in memory, in a directory, in a catalog; and their operations."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+
+import tableformats as tf
+from tableformats.io import storage as storage_module
+from tableformats.io.stores.base import ObjectStore
+
+from ..support.memory_store import MemoryStore
+from .history import Recorder
+from .ledger import Cache, Files, Ledger, files_below
+from .ledger_delta import delta_ledger
+from .ledger_iceberg import iceberg_ledger
+from .model import sql_of
+
+__all__ = [
+    "COLUMNS",
+    "FAILED",
+    "MemoryTable",
+    "Op",
+    "arrow_of",
+    "ledger_of",
+    "perform",
+    "plain_rows",
+    "random_operation",
+    "served",
+]
+
+COLUMNS = {"id": pa.int64(), "p": pa.int64(), "k": pa.int64()}
+FAILED = (tf.CommitConflictError, tf.UnsupportedFeatureError, tf.ConstraintViolationError, tf.TableExistsError)
+"""Errors after which certainly nothing was committed."""
+SCHEMA = pa.schema(list(COLUMNS.items()))
+LEVELS = {
+    ("delta", "serializable"): "Serializable",
+    ("delta", "write-serializable"): "WriteSerializable",
+    ("delta", "snapshot"): "SnapshotIsolation",
+    ("iceberg", "serializable"): "serializable",
+    ("iceberg", "snapshot"): "snapshot",
+}
+"""What the levels of histories are called by the formats."""
+
+
+@dataclass(frozen=True)
+class Op:
+    """An operation that is to be done: its kind and arguments, as the history names them."""
+
+    id: str
+    kind: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def arrow_of(rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows as they are written."""
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def ledger_of(format: str, files: Files, cache: Cache | None = None, makers: Mapping[str, str] | None = None) -> Ledger:
+    return (delta_ledger if format == "delta" else iceberg_ledger)(files, cache, makers)
+
+
+# ---- stores in memory behind the public functions -------------------------------------------------------------------
+
+_STORES: dict[str, Callable[[], ObjectStore]] = {}
+_REAL_OPEN = storage_module.open_store
+_NUMBERS = itertools.count()
+
+
+def _opened(uri: str, options: Any, redactor: Any) -> ObjectStore:
+    bucket = "/".join(uri.split("/", 3)[:3])
+    return _STORES[bucket]() if bucket in _STORES else _REAL_OPEN(uri, options, redactor)
+
+
+@contextmanager
+def served(store: Callable[[], ObjectStore], location: str) -> Iterator[None]:
+    """Within this context the store of a location is what ``store`` gives each time that one is opened."""
+    bucket = "/".join(location.split("/", 3)[:3])
+    _STORES[bucket] = store
+    try:
+        with mock.patch.object(storage_module, "open_store", _opened):
+            yield
+    finally:
+        del _STORES[bucket]
+
+
+_BASES: dict[str, tuple[str, dict[str, bytes]]] = {}
+"""The location and the files of tables that histories begin with: what they have in common is made once."""
+
+
+def _made(
+    format: str, rows: list[dict[str, Any]], create: bool, properties: Mapping[str, str]
+) -> tuple[str, dict[str, bytes]]:
+    store, location = MemoryStore(), f"s3://histories-{next(_NUMBERS)}/table"
+    with served(lambda: store, location):
+        if create:
+            tf.create_table(location, SCHEMA, format=format, partition_by="p", properties=properties)
+            if rows:
+                tf.open_table(location).append(arrow_of(rows))
+    return location, store.files
+
+
+@dataclass
+class MemoryTable:
+    """A table in memory. ``wrap`` makes the store that a writer opens of the one that holds the files."""
+
+    format: str
+    location: str
+    store: MemoryStore
+    cache: Cache = field(default_factory=Cache)
+    makers: dict[str, str] = field(default_factory=dict)
+    initial: int = 0
+
+    @classmethod
+    @contextmanager
+    def made(
+        cls,
+        format: str,
+        rows: list[dict[str, Any]] = (),  # type: ignore[assignment]
+        *,
+        wrap: Callable[[MemoryStore], ObjectStore] = lambda store: store,
+        create: bool = True,
+        **properties: str,
+    ) -> Iterator[MemoryTable]:
+        """A partitioned table with rows, or an empty place."""
+        key = repr((format, rows, create, sorted(properties.items())))
+        if key not in _BASES:
+            _BASES[key] = _made(format, rows, create, properties)
+        location, files = _BASES[key]
+        store = MemoryStore()
+        store.files = dict(files)
+        with served(lambda: wrap(store), location):
+            yield cls(format, location, store, initial=create + bool(rows))
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        return files_below(self.store.files, self.location)
+
+    def ledger(self) -> Ledger:
+        """The ledger, read from the bytes in the store."""
+        return ledger_of(self.format, self.files, self.cache, self.makers)
+
+
+# ---- operations -----------------------------------------------------------------------------------------------------
+
+
+def perform(
+    location: Any,
+    format: str,
+    op: Op,
+    recorder: Recorder,
+    process: int,
+    *,
+    level: str,
+    table: tf.Table | None = None,
+    **options: Any,
+) -> BaseException | None:
+    """Do an operation with the public functions, and write down what came of it. Gives the error that it ended with."""
+    recorder.invoke(process, op.id, op.kind, **op.arguments)
+    try:
+        answer = _done(location, format, op, table, {"isolation": LEVELS[format, level], **options})
+    except FAILED as error:
+        recorder.fail(process, op.id, error)
+        return error
+    except Exception as error:  # nobody knows what a store that fails has done
+        recorder.unknown(process, op.id, repr(error))
+        return error
+    recorder.ok(process, op.id, **answer)
+    return None
+
+
+def _done(location: Any, format: str, op: Op, table: tf.Table | None, options: dict[str, Any]) -> dict[str, Any]:
+    given = op.arguments
+    if op.kind == "create":
+        fields = [*SCHEMA, pa.field(f"c_{op.id}", pa.int64())]
+        tf.create_table(location, pa.schema(fields), format=format, partition_by="p")
+        return {"made": 0 if format == "delta" else -1}
+    table = table or tf.open_table(location)
+    if op.kind == "read":
+        snapshot = table.snapshot()
+        return {"read": _version(snapshot.version), "rows": plain_rows(snapshot.scan().to_arrow())}
+    if op.kind == "checkpoint":
+        if format == "delta":
+            table.checkpoint()
+        return {}
+    if op.kind == "alter":
+        read = _version(table.snapshot().version)
+        return {"read": read, "made": _version(table.alter.add_columns({given["column"]: "bigint"}).version)}
+    if op.kind == "append_once":
+        options["application"] = (given["application"], given["number"])
+    with table.transaction(properties={"op": op.id}, **options) as transaction:
+        read = _version(transaction.snapshot.version if transaction.snapshot else None)
+        if op.kind in ("append", "append_once"):
+            transaction.append(arrow_of(given["rows"]))
+        elif op.kind == "delete":
+            transaction.delete(sql_of(given["where"]))
+        else:
+            where = given["where"]
+            transaction.overwrite(
+                arrow_of(given["rows"]), None if not where else where if where == "dynamic" else sql_of(where)
+            )
+    commit = transaction.commit
+    assert commit is not None
+    return {"read": read, "made": _version(commit.version) if commit.attempts else None}
+
+
+def _version(version: Any) -> int:
+    """The version as the ledger has it; -1: an Iceberg table without a snapshot."""
+    return -1 if version is None else int(version)
+
+
+def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
+    return [{k: v for k, v in row.items() if v is not None} for row in rows.to_pylist()]
+
+
+WHERES: tuple[list[list[Any]], ...] = (
+    [["p", "=", 0]],
+    [["p", "=", 1]],
+    [["k", "<", 4]],
+    [["k", ">=", 6]],
+    [["p", "=", 1], ["k", "<", 5]],
+    [["k", "=", 3]],
+    [["id", "<", 0]],
+)
+
+
+def random_operation(rng: random.Random, name: str, numbers: Iterator[int], kinds: tuple[str, ...]) -> Op:
+    """An operation whose new rows nobody else has."""
+    kind = rng.choice(kinds)
+
+    def rows(*partitions: int) -> list[dict[str, Any]]:
+        return [
+            {"id": next(numbers), "p": rng.choice(partitions), "k": rng.randrange(10)}
+            for _ in range(rng.choice((1, 1, 2)))
+        ]
+
+    if kind in ("append",):
+        return Op(name, kind, {"rows": rows(0, 1, 2)})
+    if kind == "append_once":
+        return Op(name, kind, {"rows": rows(0, 1, 2), "application": rng.choice("ab"), "number": rng.randrange(4)})
+    if kind == "delete":
+        return Op(name, kind, {"where": rng.choice(WHERES)})
+    if kind == "overwrite":
+        way = rng.choice(("all", "dynamic", "where"))
+        if way == "all":
+            return Op(name, kind, {"rows": rows(0, 1, 2), "where": []})
+        if way == "dynamic":
+            return Op(name, kind, {"rows": rows(0, 1, 2), "where": "dynamic"})
+        partition = rng.choice((0, 1))
+        return Op(name, kind, {"rows": rows(partition), "where": [["p", "=", partition]]})
+    if kind == "alter":
+        return Op(name, kind, {"column": f"c_{name}"})
+    return Op(name, kind)
