@@ -15,6 +15,7 @@ __all__ = [
     "FORMS",
     "as_number",
     "form_options",
+    "names",
     "opened_scan",
     "opened_snapshot",
     "opened_table",
@@ -57,7 +58,8 @@ def _moves(context: click.Context, parameter: click.Parameter, value: str | None
     return {old: new}
 
 
-def _names(context: click.Context, parameter: click.Parameter, value: str | None) -> list[str] | None:
+def names(context: click.Context, parameter: click.Parameter, value: str | None) -> list[str] | None:
+    """Names between commas."""
     return None if value is None else [name.strip() for name in value.split(",") if name.strip()]
 
 
@@ -142,7 +144,7 @@ scan_options = _stacked(
         show_default=True,
         help="Whether the filter means what it means to Spark with spark.sql.ansi.enabled.",
     ),
-    click.option("--columns", metavar="A,B", callback=_names, help="Only these columns."),
+    click.option("--columns", metavar="A,B", callback=names, help="Only these columns."),
     click.option(
         "--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows, and the files that hold them."
     ),

@@ -1,4 +1,4 @@
-"""The commands about a table's metadata: ``checkpoint`` and ``verify``."""
+"""The commands about a table's metadata: ``checkpoint``, ``verify`` and ``verify-stats``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import click
 
 from ..inspect.text import bytes_text, count_text, printable
 from .commands import CHECK_FAILED, table_identity
-from .options import as_number, form_options, opened_table, output_options, table_options
+from .options import as_number, form_options, names, opened_table, output_options, table_options
 from .output import print_json, print_records, print_table
+from .progress import ProgressBar
 
 __all__ = ["UPKEEP_COMMANDS"]
 
@@ -53,4 +54,48 @@ def verify(as_json: bool, form: str, version: str | None, deep: bool, **chosen: 
     return CHECK_FAILED if found else 0
 
 
-UPKEEP_COMMANDS = (checkpoint, verify)
+@click.command()
+@table_options
+@click.option("--version", "version", metavar="V", help="Look at this version. Default: the current one.")
+@click.option("--columns", metavar="A,B", callback=names, help="Compare only these columns.")
+@click.option("--deep", is_flag=True, help="Read the rows of every file, not only its footer.")
+@click.option("--resume", metavar="FILE", help="Write the progress to FILE, or go on where an earlier run stopped.")
+@form_options
+def verify_stats(
+    as_json: bool,
+    form: str,
+    version: str | None,
+    columns: list[str] | None,
+    deep: bool,
+    resume: str | None,
+    **chosen: Any,
+) -> int:
+    """Find files whose statistics would drop a row that matches a filter. The exit code is 3 if there is one.
+
+    The bounds and counts that the metadata has of each file are compared with the footer of the file, or with its rows.
+    """
+    from ..inspect.statistics_check import COLUMNS
+
+    table = opened_table(chosen)
+    with ProgressBar("Comparing files") as progress:
+        found = table.verify_stats(deep, columns=columns, version=as_number(version), resume=resume, progress=progress)
+    records = found.as_dicts()
+    counts = {name: getattr(found, name) for name in ("files", "by_footer", "by_rows", "unreadable", "not_compared")}
+    if as_json or form == "json":
+        print_json({**table_identity(table), "version": found.version, "deep": deep, **counts, "findings": records})
+    elif form != "table":
+        print_records(form, records, list(COLUMNS))
+    else:
+        if records:
+            rows = [[one["path"], one["rule"], one["what"], one["filter"]] for one in records]
+            print_table(["path", "rule", "what is wrong", "filter that loses rows"], rows)
+            click.echo()
+        click.echo(printable(f"Version {found.version}, {found.summary()}"))
+        click.echo(f"{count_text(len(found.wrong_files))} files have wrong statistics or cannot be read")
+        if found.not_compared:
+            listed = ", ".join(f"{name} in {count_text(n)}" for name, n in found.not_compared.items())
+            click.echo(printable(f"Footers do not say enough of {listed} files; --deep compares these with the rows"))
+    return CHECK_FAILED if found else 0
+
+
+UPKEEP_COMMANDS = (checkpoint, verify, verify_stats)

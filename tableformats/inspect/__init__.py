@@ -7,5 +7,8 @@ figures and untrusted strings for people; the command (:mod:`tableformats.cli`) 
 :mod:`detail`, :mod:`clustering` and :mod:`diagnose` say what a table is, how its files overlap and what would help one
 query; :mod:`file_ranges` gives them the ranges of columns in every file.
 
+:mod:`verification`, :mod:`statistics_check` and :mod:`statistics_progress` are what ``table.verify()`` and
+``table.verify_stats()`` give; the data files are read by :mod:`tableformats.engines.arrow`.
+
 Only metadata is read here, never a data file.
 """

@@ -7,7 +7,7 @@ compared with the rows by :mod:`tableformats.engines.arrow.row_checks`. Nothing 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..planning.handle import SnapshotHandle
     from ..pruning.column_ranges import Range
 
-__all__ = ["COLUMNS", "Violations", "ranges_by_path"]
+__all__ = ["COLUMNS", "Violations", "RangesByPath"]
 
 COLUMNS = ("rule", "path", "version", "what", "source")
 
@@ -57,21 +57,46 @@ class Violations(list[Violation]):
         return page("Violations", f"{count_text(len(self))} found", grid(["rule", "path", "version", "what"], rows))
 
 
-def ranges_by_path(snapshot: SnapshotHandle, columns: Sequence[BoundColumn]) -> dict[str, dict[int, list[Range]]]:
-    """By absolute path and field id, what the statistics of a file say of a column: ranges of one file.
+class RangesByPath(Mapping[str, "Mapping[int, list[Range]]"]):
+    """By absolute path and field id, what the metadata of a file say of columns: ranges of one file, made when asked.
 
-    Raises the errors of planning.
+    Parameters
+    ----------
+    snapshot : SnapshotHandle
+    columns : sequence of BoundColumn
+    sources : tuple of str
+        ``statistics``, ``partition`` or both.
+
+    Raises
+    ------
+    CorruptMetadataError, UnsupportedFeatureError
+        As the metadata is read.
     """
-    import numpy as np
 
-    found: dict[str, dict[int, list[Range]]] = {}
-    for files in ranged_files(snapshot, columns, with_files=True):
-        assert files.files is not None
-        paths = snapshot.format_snapshot.resolve_paths(files.files["path"].combine_chunks()).to_pylist()
-        for row, path in enumerate(paths):
-            at = np.array([row])
-            found[path] = {
-                id: [range_.of_files().take(at) for source, range_ in ranges if source == STATISTICS]
+    def __init__(
+        self, snapshot: SnapshotHandle, columns: Sequence[BoundColumn], sources: Sequence[str] = (STATISTICS,)
+    ) -> None:
+        self._blocks: list[dict[int, list[Range]]] = []
+        self._rows: dict[str, tuple[int, int]] = {}
+        for number, files in enumerate(ranged_files(snapshot, columns, with_files=True)):
+            assert files.files is not None
+            paths = snapshot.format_snapshot.resolve_paths(files.files["path"].combine_chunks()).to_pylist()
+            self._rows.update((path, (number, row)) for row, path in enumerate(paths))
+            kept = {
+                id: [range_.of_files() for source, range_ in ranges if source in sources]
                 for id, ranges in files.ranges.items()
             }
-    return found
+            self._blocks.append(kept)
+
+    def __getitem__(self, path: str) -> Mapping[int, list[Range]]:
+        import numpy as np
+
+        block, row = self._rows[path]
+        at = np.array([row])
+        return {id: [range_.take(at) for range_ in ranges] for id, ranges in self._blocks[block].items()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)

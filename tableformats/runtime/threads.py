@@ -44,15 +44,17 @@ def ahead(items: Iterable[Item], count: int) -> Iterator[Item]:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def in_order(work: Callable[[Item], Answer], items: Iterable[Item]) -> Iterator[Answer]:
+def in_order(work: Callable[[Item], Answer], items: Iterable[Item], threads: int | None = None) -> Iterator[Answer]:
     """The results of ``work`` for every item, computed on several threads, in the order of the items.
+
+    ``threads`` is their number; None: :func:`thread_count`.
 
     The items themselves are taken from the iterable on the caller's thread. At most two items per thread are being
     worked on or waiting to be consumed, which bounds the memory. The first error is raised in place of its result and
     cancels the rest, as does closing the iterator. A single item is worked on by the caller's thread.
     """
     rest = iter(items)
-    threads = thread_count()
+    threads = thread_count() if threads is None else threads
     first = list(islice(rest, 2))
     if len(first) < 2:
         yield from map(work, first)

@@ -1,4 +1,5 @@
-"""The verbs about a table's metadata that change nothing of its rows: ``checkpoint``, ``compact_log``, ``verify``."""
+"""The verbs about a table's metadata that change nothing of its rows: ``checkpoint``, ``compact_log``, ``verify``,
+``verify_stats``."""
 
 from __future__ import annotations
 
@@ -7,8 +8,10 @@ from typing import TYPE_CHECKING
 from .verbs import ScanVerbs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import os
+    from collections.abc import Callable, Iterable, Sequence
 
+    from ..inspect.statistics_check import StatisticsCheck
     from ..inspect.verification import Violations
     from ..plugin.format import FormatTable
     from ..plugin.upkeep import CheckpointResult
@@ -116,12 +119,97 @@ class UpkeepVerbs(ScanVerbs):
                 found.append(Violation("unreadable-version", error.message, source, error.path))
         return found
 
+    def verify_stats(
+        self,
+        deep: bool = False,
+        *,
+        columns: str | Sequence[str] | None = None,
+        version: int | str | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> StatisticsCheck:
+        """Files whose statistics would drop a row that matches, for a table of any format.
+
+        The bounds, counts and partition values by which files are pruned are compared with the footers of Parquet
+        files. What a footer cannot prove (a text may be cut, a row may be deleted) is decided by the rows of that file.
+        :meth:`verify` looks at the rules of the format instead: at the metadata, and not at what they cost a query.
+
+        Parameters
+        ----------
+        deep : bool
+            Read the rows of every file. It finds what footers do not say: NaNs, columns without statistics there.
+        columns : str or sequence of str, optional
+            Of these columns alone. None: of all that may have bounds.
+        version : int or str, optional
+            None: the current version; where ``resume`` goes on, the version of that run.
+        resume : path, optional
+            A local file for the progress. A run that was interrupted goes on where it names the same file.
+        progress : callable, optional
+            Called with the number of files that are done and of all, after each.
+
+        Raises
+        ------
+        InvalidPredicateError
+            There is no such column.
+        SnapshotNotFoundError
+            There is no such version, or not any more.
+        TableFormatsError
+            ``resume`` is the progress of another table, version, depth or of other columns.
+        StoreError
+            As the store fails. A file that is missing or damaged is no error here, but a finding.
+
+        Examples
+        --------
+        >>> import tableformats as tf
+        >>> tf.open_table("events").verify_stats()
+        StatisticsCheck(2 files: 2 compared with their footers, 0 with rows; nothing wrong)
+        """
+        from ..inspect.statistics_progress import resumed_version
+
+        if version is None and resume is not None:
+            version = resumed_version(resume)
+        chosen = [columns] if isinstance(columns, str) else columns
+        return _checked_statistics(self.scan(version=version), deep, chosen, resume, progress)
+
 
 def _row_violations(scan: Scan) -> Iterable[Violation]:
     from ..engines.arrow.row_checks import row_violations
     from ..inspect.file_ranges import bounded_columns
-    from ..inspect.verification import ranges_by_path
+    from ..inspect.verification import RangesByPath
 
     columns = bounded_columns(scan.snapshot)
     names = list(dict.fromkeys(column.path[0].name for column in columns)) or scan.snapshot.schema.names[:1]
-    return row_violations(scan.select(*names).plan(), columns, ranges_by_path(scan.snapshot, columns))
+    return row_violations(scan.select(*names).plan(), columns, RangesByPath(scan.snapshot, columns))
+
+
+def _checked_statistics(
+    scan: Scan,
+    deep: bool,
+    names: Sequence[str] | None,
+    resume: str | os.PathLike[str] | None,
+    progress: Callable[[int, int], None] | None,
+) -> StatisticsCheck:
+    from ..engines.arrow.statistics_checks import check_files
+    from ..inspect.file_ranges import PARTITION, STATISTICS, bounded_columns, columns_named
+    from ..inspect.statistics_check import StatisticsCheck
+    from ..inspect.statistics_progress import ProgressFile
+    from ..inspect.text import location_text
+    from ..inspect.verification import RangesByPath
+
+    snapshot, plan = scan.snapshot, scan.plan()
+    columns = bounded_columns(snapshot) if names is None else columns_named(snapshot, names)
+    result = StatisticsCheck(snapshot.version, len(plan))
+    place = {"location": location_text(snapshot.location), "version": snapshot.version}
+    asked = {**place, "deep": deep, "columns": [str(column) for column in columns]}
+    with ProgressFile(resume, asked) as file:
+        for line in file.known.values():
+            result.add(line)
+        expected = RangesByPath(snapshot, columns, (STATISTICS, PARTITION))
+        checks = check_files(plan, columns, expected, deep, file.known.__contains__)
+        for done, check in enumerate(checks, 1 + len(file.known)):
+            line = check.as_dict()
+            file.add(line)
+            result.add(line)
+            if progress is not None:
+                progress(done, len(plan))
+    return result

@@ -62,6 +62,7 @@ COMMANDS = [
     ("detail",),
     ("clustering",),
     ("diagnose", "-w", "id > 1"),
+    ("verify-stats",),
 ]
 
 
@@ -76,7 +77,7 @@ def test_commands(root: Path, command: tuple[str, ...], as_json: bool) -> None:
 
 
 @pytest.mark.parametrize("form", ["table", "tsv", "json", "jsonl"])
-@pytest.mark.parametrize("command", ["detail", "clustering"])
+@pytest.mark.parametrize("command", ["detail", "clustering", "verify-stats"])
 def test_forms_of_rows(root: Path, command: str, form: str) -> None:
     text = shown(command, str(root), "--output", form)
     assert [c for c in text if not c.isprintable() and c not in ("\n\t" if form == "tsv" else "\n")] == []

@@ -83,7 +83,7 @@ def test_the_errors_are_all_named() -> None:
 def test_the_commands_are_there() -> None:
     from tableformats.cli.app import cli
 
-    listed = re.search(r"`tableformats ((?:\w+ \|\s+)+\w+)`", README)
+    listed = re.search(r"`tableformats ((?:[\w-]+ \|\s+)+\w+)`", README)
     assert listed
     assert set(re.split(r" \|\s+", listed.group(1))) | {"demo"} == set(cli.commands)
 

@@ -22,7 +22,9 @@ import tableformats as tf
 from tableformats import plugin
 from tableformats.cli import main
 from tableformats.cli.catalogs import CATALOG_COMMANDS
+from tableformats.cli.checks import CHECK_COMMANDS
 from tableformats.cli.commands import COMMANDS
+from tableformats.cli.upkeep import UPKEEP_COMMANDS
 from tableformats.cli.writing import WRITE_COMMANDS
 from tableformats.plugin.registry import PluginHost
 from tableformats.plugin.report import ScanReport
@@ -220,6 +222,7 @@ SCAN: list[Case] = [
     ("Scan.diagnose", lambda t: t.no_manifests.scan().diagnose(), CORRUPT, "is missing"),
     ("Table.checkpoint", lambda t: t.delta.checkpoint(99), MISSING, "no version 99"),
     ("Table.verify", lambda t: t.delta.verify(99), MISSING, "no version 99"),
+    ("Table.verify_stats", lambda t: t.delta.verify_stats(columns="x"), REFUSED, "no column 'x'"),
     ("Table.compact_log", lambda t: t.delta.compact_log(1, 1), MISSING, "at least two commits"),
     ("Table.detail", lambda t: t.no_manifests.detail(), CORRUPT, "is missing"),
     ("Table.clustering", lambda t: t.delta.clustering("x"), REFUSED, "no column 'x'"),
@@ -404,6 +407,12 @@ COMMAND_LINES = {
     "read": (["DELTA", "--version", "1", "--tag", "x"], 2, "exclude each other"),
     "diff": (["DELTA", "0", "99"], 1, "no version 99"),
     "health": (["DELTA", "--branch", "x"], 1, "no branches"),
+    "checkpoint": (["DELTA", "--version", "99"], 1, "no version 99"),
+    "verify": (["DELTA", "--version", "99"], 1, "no version 99"),
+    "detail": (["DELTA", "--version", "99"], 1, "no version 99"),
+    "clustering": (["DELTA", "x"], 2, "no column 'x'"),
+    "diagnose": (["DELTA", "-w", "x = 1"], 2, "no column 'x'"),
+    "verify-stats": (["DELTA", "--columns", "x"], 2, "no column 'x'"),
     "plugins": (["--all"], 2, "--all"),
     "ls": (["no-such"], 1, "no catalog 'no-such'"),
 }
@@ -441,7 +450,8 @@ def test_every_public_function_has_a_case() -> None:
     assert sorted({*public()} - has_case - NOTHING_WRONG.keys()) == []
     assert sorted(NOTHING_WRONG.keys() - {*public()}) == [], "these are gone"
     assert not NOTHING_WRONG.keys() & has_case
-    assert {command.name for command in (*COMMANDS, *CATALOG_COMMANDS, *WRITE_COMMANDS)} == COMMAND_LINES.keys()
+    every = (*COMMANDS, *CATALOG_COMMANDS, *WRITE_COMMANDS, *UPKEEP_COMMANDS, *CHECK_COMMANDS)
+    assert {command.name for command in every} == COMMAND_LINES.keys()
 
 
 def public() -> Iterator[str]:

@@ -240,6 +240,10 @@ class Projection:
         """
         return dict(_stored_values(self._root))
 
+    def constant_values(self) -> dict[int, pa.Scalar]:
+        """The columns that have one value in all rows of the file, as it does not hold them, by field id."""
+        return dict(_constant_values(self._root))
+
     def read(self, rows: pa.StructArray, selection: Selection) -> pa.RecordBatch:
         """Rows of the file as the table's columns.
 
@@ -267,6 +271,14 @@ def _stored_values(source: _Struct) -> Iterator[tuple[int, tuple[Field, int]]]:
         elif isinstance(member, _Values) and member.node is not None:
             if member.node.calendar is None and member.field.char_length is None:
                 yield member.field.id, (member.field, member.node.leaves.start)
+
+
+def _constant_values(source: _Struct) -> Iterator[tuple[int, pa.Scalar]]:
+    for member in source.members:
+        if isinstance(member, _Struct):
+            yield from _constant_values(member)
+        elif isinstance(member, _Constant):
+            yield member.field.id, member.value
 
 
 @dataclass(frozen=True)

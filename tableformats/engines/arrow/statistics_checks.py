@@ -1,0 +1,182 @@
+"""Compare what metadata say of files with the files, each by its footer or by its rows, several files at a time.
+
+Footers of Parquet have bounds and counts of each row group, so no row has to be read. Where a footer contradicts the
+metadata and does not prove it (a text may be cut, a row may be deleted), the columns are read, and the rows decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import filterfalse
+from typing import Any
+
+import pyarrow as pa
+
+from ...columnar import compute as pc
+from ...errors import StoreError, TableFormatsError
+from ...expressions import BoundColumn
+from ...planning.plan import FilePlan
+from ...planning.tasks import ScanTask, tasks_of
+from ...plugin.statistics import Bounds
+from ...pruning.column_ranges import Range
+from ...runtime.threads import in_order, thread_count
+from .file_rows import identity_values
+from .files.opening import open_data_file
+from .projection import Resolver
+from .row_checks import Difference, FileFacts, differences, row_facts
+
+__all__ = ["BY_FOOTER", "BY_ROWS", "UNREADABLE", "FileCheck", "check_files"]
+
+BY_FOOTER, BY_ROWS, UNREADABLE = "footer", "rows", "nothing"
+_STORE_THREADS = 32
+"""For a store: they mostly wait for it."""
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """What came of comparing one file.
+
+    Attributes
+    ----------
+    path : str
+        Absolute.
+    read : str
+        What decided: ``footer``, ``rows``, or ``nothing`` where the file cannot be read.
+    not_compared : tuple of str
+        Columns of which the metadata say something and the footer does not.
+    differences : tuple of Difference
+    """
+
+    path: str
+    read: str
+    not_compared: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        found = [
+            {
+                "rule": one.rule,
+                "column": None if one.column is None else str(one.column),
+                "what": one.what,
+                "filter": one.filter,
+            }
+            for one in self.differences
+        ]
+        return {"path": self.path, "read": self.read, "not_compared": list(self.not_compared), "found": found}
+
+
+def check_files(
+    plan: FilePlan,
+    columns: Sequence[BoundColumn],
+    expected: Mapping[str, Mapping[int, Sequence[Range]]],
+    deep: bool,
+    is_known: Callable[[str], bool] = lambda path: False,
+) -> Iterator[FileCheck]:
+    """Compare the files of a plan, in its order.
+
+    Parameters
+    ----------
+    plan : FilePlan
+        All rows.
+    columns : sequence of BoundColumn
+        What is compared.
+    expected : mapping
+        By absolute path and field id, the ranges of one file each.
+    deep : bool
+        Read the rows of every file.
+    is_known : callable
+        Files with these paths are left out.
+
+    Raises
+    ------
+    StoreError
+        As the store fails.
+    """
+    is_local = plan.snapshot.storage.is_local
+    threads = thread_count() if is_local or deep else _STORE_THREADS
+    tasks = filterfalse(lambda task: is_known(task.path), tasks_of(plan))
+    return in_order(partial(_checked, plan, columns, expected, deep), tasks, threads)
+
+
+def _checked(
+    plan: FilePlan,
+    columns: Sequence[BoundColumn],
+    expected: Mapping[str, Mapping[int, Sequence[Range]]],
+    deep: bool,
+    task: ScanTask,
+) -> FileCheck:
+    known = expected.get(task.path, {})
+    told = [column for column in columns if any(map(_says_something, known.get(column.id, ())))]
+    try:
+        if deep:
+            return FileCheck(task.path, BY_ROWS, (), tuple(differences(task, row_facts(plan, task, told), known, told)))
+        facts = footer_facts(plan, task, told)
+        found = list(differences(task, facts, known, told))
+        without = tuple(str(column) for column in told if not facts.covers(column))
+        doubted = list({d.column.id: d.column for d in found if d.column and not d.is_proven}.values())
+        if not doubted:
+            return FileCheck(task.path, BY_FOOTER, without, tuple(found))
+        by_rows = differences(task, row_facts(plan, task, doubted), known, doubted)
+        proven = [d for d in found if d.is_proven and d.column not in doubted]
+        settled = [*proven, *(d for d in by_rows if d.column is not None)]
+        return FileCheck(task.path, BY_ROWS, without, tuple(settled))
+    except StoreError:
+        raise
+    except TableFormatsError as error:
+        return FileCheck(task.path, UNREADABLE, (), (Difference("unreadable-file", error.message),))
+
+
+def _says_something(range_: Range) -> bool:
+    """Whether a range of one file could drop it."""
+    has_bounds = range_.lower[0].is_valid or range_.upper[0].is_valid
+    return has_bounds or not (range_.may_null[0] and range_.may_value[0] and range_.may_nan[0])
+
+
+def footer_facts(plan: FilePlan, task: ScanTask, columns: Sequence[BoundColumn]) -> FileFacts:
+    """What the footer of a file says of columns. Raises as opening a data file does."""
+    snapshot, wanted = plan.snapshot, {column.id for column in columns}
+    mapping = snapshot.format_snapshot.name_mapping
+    with open_data_file(snapshot.storage, task, mapping) as file:
+        facts = FileFacts(file.num_rows, is_footer=True)
+        fields = list({column.path[0].id: column.path[0] for column in columns}.values())
+        constants = identity_values(snapshot.format_snapshot, task)
+        resolver = Resolver(file.root, mapping, constants, task.path)
+        projection = resolver.project(fields)
+        for id, value in projection.constant_values().items():
+            facts.nulls[id] = 0 if value.is_valid else file.num_rows
+            if value.is_valid:
+                facts.least[id] = facts.greatest[id] = value
+        stored = {id: leaf for id, leaf in projection.stored_values().items() if id in wanted and id not in constants}
+        groups = file.row_group_bounds(stored) if stored else None
+    if groups is not None:
+        bounds, num_rows = groups
+        for id in stored:
+            _take(facts, id, bounds, num_rows)
+    return facts
+
+
+def _take(facts: FileFacts, id: int, bounds: Bounds, num_rows: pa.Array) -> None:
+    """Add what the row groups say of one column, where all of them say it."""
+    nulls = bounds.null_count[id]
+    if nulls.null_count:
+        return
+    facts.nulls[id] = int(pc.sum(nulls).as_py() or 0)
+    if id not in bounds.lower:
+        return
+    has_values = pc.less(nulls, num_rows)
+    lower, upper = bounds.lower[id].filter(has_values), bounds.upper[id].filter(has_values)
+    if not len(lower) or lower.null_count or upper.null_count:
+        return
+    try:
+        least, greatest = pc.min_max(lower)["min"], pc.min_max(upper)["max"]
+    except pa.ArrowNotImplementedError:
+        return
+    if not pa.types.is_floating(lower.type) or not (_has_nan(lower) or _has_nan(upper)):
+        facts.least[id], facts.greatest[id] = least, greatest
+
+
+def _has_nan(values: pa.Array) -> bool:
+    return bool(pc.any(pc.is_nan(values)).as_py())
