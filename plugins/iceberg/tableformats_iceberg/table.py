@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from tableformats.plugin import (
@@ -25,7 +25,7 @@ from .snapshot import IcebergSnapshot
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import CatalogWriter, MetadataChange
+    from tableformats.plugin import CatalogWriter, MetadataChange, Violation
 
     from .changes.row_changes import IcebergChanges
     from .write.commit.transaction import IcebergTransaction
@@ -166,6 +166,16 @@ class IcebergTable(FormatTable):
         swap = self.swap
         newest = swap.newest()
         return IcebergTransaction(self._files, swap, StagedMetadata(newest, newest), branch, committed)
+
+    def verify(self, version: int | str | None = None, deep: bool = False) -> Iterator[Violation]:
+        """See :meth:`tableformats.plugin.FormatTable.verify`: all snapshots of the metadata file, or one of them."""
+        from .metadata.table_metadata import metadata_json
+        from .verification.verify import verify
+
+        metadata, storage = self._metadata, self._files.storage
+        snapshot_id = None if version is None else self.snapshot(SnapshotSelector(version=version)).version
+        raw = metadata_json(storage.read_bytes(metadata.path), metadata.path, storage.limits)
+        yield from verify(self._files, metadata, raw, snapshot_id, deep)
 
     def _open(self, snapshot: Snapshot | None, schema: Schema) -> IcebergSnapshot:
         return IcebergSnapshot(self._files, self._metadata, snapshot, schema)
