@@ -5,17 +5,17 @@ Source: the Glue API, ``UpdateTable``, ``VersionId``; the parameters are those o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ..errors import UnsupportedFeatureError
 from ..io.stores.base import PutOutcome
+from .aws_answers import attempted
 from .base import Identifier
 
 __all__ = ["create", "swap"]
 
 _LOST = ("ConcurrentModificationException", "AlreadyExistsException")
-_UNKNOWN = ("InternalServiceException", "OperationTimeoutException", "InternalFailure", "ServiceUnavailable")
 _TABLE_INPUT = (
     "Name",
     "Description",
@@ -50,14 +50,15 @@ def swap(client: Any, table: Mapping[str, Any], account: Mapping[str, str], new:
     old = parameters.get("metadata_location", "")
     parameters.update(metadata_location=new, previous_metadata_location=old)
     given = {key: table[key] for key in _TABLE_INPUT if table.get(key) is not None}
-    return _attempt(
+    return attempted(
         lambda: client.update_table(
             DatabaseName=table["DatabaseName"],
             TableInput={**given, "Parameters": parameters},
             SkipArchive=True,
             VersionId=version,
             **account,
-        )
+        ),
+        _LOST,
     )
 
 
@@ -69,22 +70,4 @@ def create(client: Any, identifier: Identifier, account: Mapping[str, str], loca
         "Parameters": {"table_type": "ICEBERG", "metadata_location": location, "EXTERNAL": "TRUE"},
         "StorageDescriptor": {"Columns": [], "Location": location.rpartition("/metadata/")[0]},
     }
-    return _attempt(lambda: client.create_table(DatabaseName=identifier[0], TableInput=table_input, **account))
-
-
-def _attempt(write: Callable[[], object]) -> PutOutcome:
-    """What became of a request. Errors that say that nothing was done are raised."""
-    try:
-        write()
-    except Exception as error:
-        response = getattr(error, "response", None)
-        if not isinstance(response, dict):  # no answer, or none that could be read
-            return PutOutcome.UNKNOWN
-        code = str(response.get("Error", {}).get("Code", ""))
-        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        if code in _LOST:
-            return PutOutcome.LOST
-        if code in _UNKNOWN or status >= 500:
-            return PutOutcome.UNKNOWN
-        raise
-    return PutOutcome.WON
+    return attempted(lambda: client.create_table(DatabaseName=identifier[0], TableInput=table_input, **account), _LOST)

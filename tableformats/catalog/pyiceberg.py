@@ -173,8 +173,8 @@ class PyIcebergCatalog(Catalog):
 
     @property
     def can_swap(self) -> bool:
-        """See :attr:`Catalog.can_swap`: SQL catalogs can."""
-        return commits.is_sql(self.catalog)
+        """See :attr:`Catalog.can_swap`: SQL catalogs can, and DynamoDB."""
+        return commits.is_sql(self.catalog) or commits.is_dynamodb(self.catalog)
 
     def commit(
         self, identifier: Identifier, requirements: Sequence[Mapping[str, Any]], updates: Sequence[Mapping[str, Any]]
@@ -207,6 +207,8 @@ class PyIcebergCatalog(Catalog):
             return write()
         except TableFormatsError:
             raise
+        except NotImplementedError:  # as PyIceberg's catalog for BigQuery says of commits
+            raise self._only_read(identifier) from None
         except Exception as error:
             self._raise(error, identifier)
 

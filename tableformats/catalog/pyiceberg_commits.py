@@ -2,7 +2,7 @@
 
 A REST catalog is sent the JSON as it is: PyIceberg's own models would leave out what they do not know, and its errors
 do not tell a lost answer from a refusal in all cases. A SQL catalog is sent the location of a metadata file that was
-written here. All others apply updates in PyIceberg.
+written here, and so is one in DynamoDB. All others apply updates in PyIceberg.
 
 Source: Iceberg REST catalog, ``updateTable``: after 409 a requirement did not hold; after 500, 502, 503, 504 and a lost
 answer the state of the commit is unknown; all other answers say that nothing was committed.
@@ -18,9 +18,10 @@ from typing import Any
 from ..errors import CatalogError, CatalogPermissionError, UnsupportedFeatureError
 from ..io.catalog_commits import StagedTable
 from ..io.stores.base import PutOutcome
+from . import dynamodb_commits
 from .base import Identifier, dotted
 
-__all__ = ["commit", "is_rest", "is_sql", "register", "stage", "swap"]
+__all__ = ["commit", "is_dynamodb", "is_rest", "is_sql", "register", "stage", "swap"]
 
 _CONFLICT = 409
 _UNKNOWN = (500, 502, 503, 504)
@@ -41,6 +42,11 @@ def is_sql(catalog: Any) -> bool:
     """Whether the catalog is PyIceberg's for databases, whose database says how many rows it changed."""
     dialect = getattr(getattr(catalog, "engine", None), "dialect", None)
     return _is(catalog, "SqlCatalog") and bool(getattr(dialect, "supports_sane_rowcount", False))
+
+
+def is_dynamodb(catalog: Any) -> bool:
+    """Whether the catalog is PyIceberg's for DynamoDB."""
+    return _is(catalog, "DynamoDbCatalog") and hasattr(catalog, "dynamodb_table_name")
 
 
 def _is(catalog: Any, name: str) -> bool:
@@ -134,7 +140,12 @@ def _refusal(answer: Any, catalog: Any, identifier: Identifier) -> Exception:
 
 
 def swap(catalog: Any, identifier: Identifier, old: str, new: str) -> PutOutcome:
-    """Swap the location in the row of a SQL catalog; see :meth:`tableformats.io.catalog_commits.CatalogWriter.swap`."""
+    """Swap the location in a SQL catalog or in DynamoDB.
+
+    See :meth:`tableformats.io.catalog_commits.CatalogWriter.swap`.
+    """
+    if is_dynamodb(catalog):
+        return dynamodb_commits.swap(catalog.dynamodb, catalog.dynamodb_table_name, identifier, old, new)
     from pyiceberg.catalog import sql
     from sqlalchemy import update
     from sqlalchemy.orm import Session
@@ -192,4 +203,6 @@ def stage(catalog: Any, identifier: Identifier, definition: Mapping[str, Any]) -
 
 def register(catalog: Any, identifier: Identifier, location: str) -> PutOutcome:
     """See :meth:`tableformats.io.catalog_commits.CatalogWriter.register`."""
+    if is_dynamodb(catalog):
+        return dynamodb_commits.create(catalog.dynamodb, catalog.dynamodb_table_name, identifier, location)
     return _attempt(lambda: catalog.register_table(identifier, location))

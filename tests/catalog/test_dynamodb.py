@@ -1,4 +1,7 @@
-"""A catalog of PyIceberg that is neither REST nor SQL: DynamoDB, with tables in S3, both on moto."""
+"""A catalog of PyIceberg that is neither REST nor SQL: DynamoDB, with tables in S3, both on moto.
+
+PyIceberg commits nothing to this catalog; it reads what was committed.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
+from tableformats.catalog.pyiceberg import PyIcebergCatalog
+from tableformats.plugin import PutOutcome
 
 pytest.importorskip("moto.server", reason="needs moto[server]")
 boto3 = pytest.importorskip("boto3")
@@ -38,7 +43,7 @@ def properties() -> Iterator[dict[str, str]]:
     }
     catalog = open_catalog(found, url, keys)
     catalog.create_namespace("n")
-    catalog.create_table("n.t", pa.schema([("x", pa.int64())]))  # PyIceberg commits nothing to this catalog
+    catalog.create_table("n.t", pa.schema([("x", pa.int64())]))
     yield found
     server.stop()
 
@@ -66,3 +71,49 @@ def test_list_and_errors(catalog: Any) -> None:
     assert tf.list_tables(catalog)["identifier"].to_pylist() == ["n.t"]
     with pytest.raises(tf.TableNotFoundError, match=r"catalog 'dynamo' has no such table.*'n\.s'"):
         tf.open_table("n.s", catalog=catalog)
+
+
+def values(table: Any) -> list[int]:
+    return sorted(table.scan().to_arrow()["x"].to_pylist())
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_tables_are_created_and_written(catalog: Any, version: str) -> None:
+    name = f"n.written{version}"
+    schema = pa.schema([("x", pa.int64())])
+    table = tf.create_table(name, schema, format="iceberg", catalog=catalog, properties={"format-version": version})
+    table.append(pa.table({"x": [1, 2]}))
+    table.delete("x = 1")
+    assert values(table) == values(tf.open_table(name, catalog=catalog)) == [2]
+    if version == "2":
+        assert values(catalog.load_table(name)) == [2]
+    item = item_of(catalog, name)
+    assert item["p.previous_metadata_location"]["S"] != item["p.metadata_location"]["S"] == table.refresh().location
+    assert item["p.table_type"]["S"] == "ICEBERG"
+    with pytest.raises(tf.TableFormatsError, match="is there"):
+        tf.create_table(name, schema, format="iceberg", catalog=catalog)
+
+
+def item_of(catalog: Any, name: str) -> dict[str, Any]:
+    key = {"identifier": {"S": name}, "namespace": {"S": name.partition(".")[0]}}
+    found: dict[str, Any] = catalog.dynamodb.get_item(TableName=catalog.dynamodb_table_name, Key=key)["Item"]
+    return found
+
+
+def test_a_writer_that_lost_the_race_commits_upon_the_winner(catalog: Any) -> None:
+    table = tf.create_table("n.race", pa.schema([("x", pa.int64())]), format="iceberg", catalog=catalog)
+    before = item_of(catalog, "n.race")
+    with table.transaction() as transaction:
+        transaction.append(pa.table({"x": [1]}))
+        tf.open_table("n.race", catalog=catalog).append(pa.table({"x": [2]}))
+    assert transaction.commit.attempts == 2 and values(catalog.load_table("n.race")) == [1, 2]
+    assert before["v"] != item_of(catalog, "n.race")["v"], "a writer of Iceberg's Java catalog sees the change"
+
+
+def test_a_swap_whose_condition_does_not_hold(catalog: Any) -> None:
+    ours = PyIcebergCatalog(catalog)
+    old = str(catalog.load_table("n.t").metadata_location)
+    assert ours.swap(("n", "t"), "s3://bucket/other.json", "s3://bucket/new.json") is PutOutcome.LOST
+    assert ours.swap(("n", "absent"), old, "s3://bucket/new.json") is PutOutcome.LOST
+    assert ours.register(("n", "t"), old) is PutOutcome.LOST
+    assert catalog.load_table("n.t").metadata_location == old

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tests.spark.support import hadoop_aws
+from tests.spark.support import hadoop_connectors
 
 pytest.importorskip("pyspark", reason="needs the extra [spark]")
 pytest.importorskip("moto.server", reason="needs moto[server]")
@@ -51,8 +51,8 @@ def run(options: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> tu
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("needs Java 17, on the path or at JAVA_HOME")
     try:
-        class_path = ":".join(hadoop_aws.jars())
-    except hadoop_aws.Unavailable as error:
+        class_path = ":".join(hadoop_connectors.jars())
+    except hadoop_connectors.Unavailable as error:
         pytest.skip(str(error))
     location, folder = "s3://bucket/t", tmp_path_factory.mktemp("events")
     for values in ([1, 2], [3, 4]):
