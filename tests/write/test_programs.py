@@ -1,4 +1,4 @@
-"""Random programs of verbs on Iceberg tables: the rows of the model at every snapshot, read by PyIceberg too.
+"""Random programs of verbs on Iceberg tables: the rows of the model at every snapshot, and other readers.
 
 The program for Delta tables, and the model of both, are in ``test_changes.py``.
 """
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import tableformats as tf
 
+from ..support.duckdb_iceberg import duckdb_reads, duckdb_rows
 from .test_changes import CONDITIONS, STEPS, Row, applied, as_texts, rows_of, run
 
 
@@ -40,7 +41,9 @@ def test_every_snapshot_has_the_rows_of_the_model(
     newest = max(Path(root, "metadata").glob("v*.metadata.json"), key=lambda path: int(path.name[1:].split(".")[0]))
     theirs = StaticTable.from_metadata(str(newest))
     for version, wanted in expected.items():
-        for found in (table.to_arrow(version=version), theirs.scan(snapshot_id=version).to_arrow()):
+        readers = [table.to_arrow(version=version), theirs.scan(snapshot_id=version).to_arrow()]
+        readers += [duckdb_rows(newest, version)] if duckdb_reads() else []
+        for found in readers:
             assert as_texts([tuple(r.values()) for r in found.select(["id", "p", "f"]).to_pylist()]) == as_texts(wanted)
         for condition, matches in CONDITIONS.items():
             assert table.count(condition, version=version) == sum(map(matches, wanted)), "no bound excludes a row"

@@ -29,14 +29,16 @@ class Unavailable(RuntimeError):
 
 def jars() -> list[str]:
     """The JARs' paths, after Maven fetched those that are missing."""
-    found = []
-    for artifact in JARS:
-        group, name, version = artifact.split(":")
-        path = MAVEN.joinpath(*group.split("."), name, version, f"{name}-{version}.jar")
-        if not path.exists():
-            _fetch(artifact)
-        found.append(str(path))
-    return found
+    return [jar(artifact) for artifact in JARS]
+
+
+def jar(artifact: str) -> str:
+    """The path of a JAR, after Maven fetched it if it is missing. Raises Unavailable."""
+    group, name, version = artifact.split(":")
+    path = MAVEN.joinpath(*group.split("."), name, version, f"{name}-{version}.jar")
+    if not path.exists():
+        _fetch(artifact)
+    return str(path)
 
 
 def _fetch(artifact: str) -> None:

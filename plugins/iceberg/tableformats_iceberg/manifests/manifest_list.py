@@ -346,7 +346,8 @@ def parse_manifest_list(data: bytes | memoryview, path: str, limits: Limits = DE
     counted = (column.tolist() for column in counts)
     # In the order of the fields of Manifest.
     rows = zip(paths.to_pylist(), *described, added_by, *counted, first_row_id, strict=True)
-    return ManifestList(list(map(Manifest._make, rows)), columns, len(data))
+    new = tuple.__new__  # half of what _make costs, for lists of thousands
+    return ManifestList([new(Manifest, row) for row in rows], columns, len(data))
 
 
 def _check_count(columns: AvroColumns, stored: int, path: str, limits: Limits) -> None:

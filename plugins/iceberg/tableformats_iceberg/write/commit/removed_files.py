@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tableformats.plugin import CommitConflictError, ScanReport, to_numpy
+from tableformats.plugin import CommitConflictError, ScanReport, to_arrow, to_numpy
 from tableformats.plugin import compute as pc
 
+from ...avro._avro import read_varint
 from ...manifests.entries import DELETED, EQUALITY_DELETES, Entries
 from ...manifests.manifest_list import DATA, DELETES, Manifest
 from ...manifests.source import ManifestSource
@@ -128,8 +129,8 @@ class FileRemoval:
 def count_removed(counts: SnapshotCounts, entries: EntryBatch, spec_id: int, content: int) -> None:
     """Count the entries of the status DELETED."""
     gone = entries.take(np.flatnonzero(entries.status == DELETED))
-    rows, size = int(gone.record_count.sum()), int(gone.size_bytes.sum())
-    counts.removed_files_size += size
+    rows = int(gone.record_count.sum())
+    counts.removed_files_size += int(gone.size_bytes.sum())
     counts.partitions |= {(spec_id, values) for values in pc.unique(gone.members[PARTITION]).to_pylist()}
     if content == DATA:
         counts.deleted_data_files += len(gone)
@@ -141,8 +142,17 @@ def count_removed(counts: SnapshotCounts, entries: EntryBatch, spec_id: int, con
     is_vector = np.zeros(len(gone), bool)
     if 144 in gone.members:
         is_vector = ~to_numpy(pc.equal(gone.members[144], pa.scalar(b"\x00", pa.binary()))) & ~is_equality
+    if is_vector.any():  # several share a file, so only the vectors themselves are counted
+        own = pc.filter(gone.members[145], to_arrow(is_vector)).to_pylist()
+        counts.removed_files_size += sum(map(_number, own)) - int(gone.size_bytes[is_vector].sum())
     counts.removed_equality_delete_files += int(is_equality.sum())
     counts.removed_dvs += int(is_vector.sum())
     counts.removed_position_delete_files += int((~is_equality & ~is_vector).sum())
     counts.removed_equality_deletes += int(gone.record_count[is_equality].sum())
     counts.removed_position_deletes += int(gone.record_count[~is_equality].sum())
+
+
+def _number(encoded: bytes) -> int:
+    """An optional number as Avro encodes it; 0 for NULL."""
+    branch, offset = read_varint(encoded, 0)
+    return read_varint(encoded, offset)[0] if branch else 0
