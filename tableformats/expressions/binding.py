@@ -264,8 +264,8 @@ class _Binder:
                 hint="Spell it exactly.",
             )
         near = self._schema.near_names(name)
-        names = ", ".join(near) if near else ", ".join(self._schema.names[:10])
-        hint = f"Did you mean {names}?" if near else f"The columns are: {names}."
+        names = ", ".join(near or self._schema.names[:10])
+        hint = f"Did you mean {names}?" if near else f"The columns are: {names}." if names else "The table has none."
         return InvalidPredicateError(f"there is no column {name!r}", field=name, hint=hint)
 
     def _spellings(self, parts: tuple[str, ...]) -> list[str]:

@@ -106,5 +106,5 @@ def common_move(old: str, new: str) -> Iterable[tuple[str, str]]:
         old_parts.pop()
         new_parts.pop()
     parent = "/".join(old_parts)
-    if scheme_of(parent + "/x") == scheme_of(old) and parent not in ("", old):
+    if scheme_of(parent + "/x") == scheme_of(old) and parent.strip("/") and parent != old:
         yield parent, "/".join(new_parts) or "/"

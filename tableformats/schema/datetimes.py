@@ -24,6 +24,7 @@ __all__ = [
     "format_time",
     "format_timestamp",
     "is_zone",
+    "offset_at",
     "parse_date",
     "parse_time",
     "parse_timestamp",
@@ -50,6 +51,9 @@ _OFFSET = re.compile(
 )
 _DAYS_IN_MONTH = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _EPOCH = dt.datetime(1970, 1, 1)
+_YEAR_1_S = -62_135_596_800 + 2 * DAY_S
+CYCLE_S = 146_097 * DAY_S
+"""After this many seconds the calendar repeats: 400 years."""
 
 
 def parse_date(text: str) -> int | None:
@@ -91,6 +95,23 @@ def parse_timestamp(text: str, default_zone: str = "UTC") -> tuple[int, bool] | 
 def is_zone(name: str) -> bool:
     """Whether ``name`` is a zone that a timestamp may have: ``Z``, an offset, or a region that this machine knows."""
     return _zone_seconds(name, 0) is not None
+
+
+def offset_at(zone: str, instant_us: int) -> int | None:
+    """Microseconds by which the clocks of a zone are ahead of UTC at an instant; None for an unknown zone.
+
+    Parameters
+    ----------
+    zone : str
+        See :func:`is_zone`.
+    instant_us : int
+        Microseconds since the epoch. Rules repeat every 400 years after the year 2370; before the year 1 those of that
+        year hold.
+    """
+    seconds = instant_us // 1_000_000
+    cycles = max((seconds - 400 * 366 * DAY_S) // CYCLE_S, 0)
+    offset = _zone_seconds(zone, max(seconds - cycles * CYCLE_S, _YEAR_1_S), is_local=False)
+    return None if offset is None else offset * 1_000_000
 
 
 def parse_time(text: str) -> int | None:
@@ -166,8 +187,8 @@ def _clock_nanos(match: re.Match[str]) -> int | None:
     return (hour * 3600 + minute * 60 + second) * SECOND_NANOS + int((match["fraction"] or "0").ljust(9, "0"))
 
 
-def _zone_seconds(zone: str, local_seconds: int) -> int | None:
-    """The zone's offset from UTC at that local time, or None for an unknown zone."""
+def _zone_seconds(zone: str, seconds: int, *, is_local: bool = True) -> int | None:
+    """The zone's offset from UTC at that local time, or at that instant. None for an unknown zone."""
     if zone in ("Z", "UTC", "GMT", "UT"):
         return 0
     match = _OFFSET.fullmatch(zone)
@@ -180,7 +201,9 @@ def _zone_seconds(zone: str, local_seconds: int) -> int | None:
 
     try:
         region = zoneinfo.ZoneInfo(zone)
-        offset = (_EPOCH + dt.timedelta(seconds=local_seconds)).replace(tzinfo=region).utcoffset()
+        time = _EPOCH + dt.timedelta(seconds=seconds)
+        time = time.replace(tzinfo=region) if is_local else time.replace(tzinfo=dt.timezone.utc).astimezone(region)
+        offset = time.utcoffset()
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OverflowError, OSError):
         return None
     return None if offset is None else int(offset.total_seconds())

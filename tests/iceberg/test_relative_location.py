@@ -49,6 +49,36 @@ def test_in_place_and_moved(tmp_path: Path, location: str) -> None:
     assert values(moved, relocate={location: str(moved)}) == [1, 2]
 
 
+def test_a_relative_location_that_was_meant_as_a_uri(tmp_path: Path) -> None:
+    """PyIceberg writes these: it takes the host for the first folder."""
+    folder = written(tmp_path / "data" / "t", "file://data/t", file="file://data/t_data/x.parquet")
+    shutil.move(folder / "data", tmp_path / "data" / "t_data")
+    assert values(folder) == values(folder, relocate=True) == [1, 2]
+    moved = tmp_path / "elsewhere" / "t"
+    shutil.move(folder, moved)
+    shutil.move(tmp_path / "data" / "t_data", moved.parent)
+    assert values(moved) == values(moved, relocate={"file://data/t": str(moved)}) == [1, 2]
+    # Other hosts are no part of the table.
+    for name in ("other", "b/data"):
+        other = written(tmp_path / name / "t", "file://data/t", file="file://host/t/x.parquet")
+        with pytest.raises(PathNotAllowedError, match="another store"):
+            tf.open_table(other).scan().plan().file_uris()
+    # Absolute paths stay what they are.
+    apart = written(tmp_path / "c" / "data" / "t", "file://data/t", file=f"{tmp_path}/x.parquet")
+    assert tf.open_table(apart).scan().plan().file_uris() == [f"{tmp_path}/x.parquet"]
+
+
+def test_files_beside_a_location_that_is_mapped(tmp_path: Path) -> None:
+    folder = written(tmp_path / "w" / "t", "w/t", file="w/t_data/x.parquet")
+    shutil.move(folder / "data", tmp_path / "w" / "t_data")
+    for mapping in ({"w/t": str(folder)}, {"w": str(tmp_path / "w")}, {"./w/t/": f"{folder}/"}):
+        assert values(folder, relocate=mapping) == [1, 2]
+    # What is mapped itself is not changed.
+    apart = tmp_path / "apart"
+    shutil.move(tmp_path / "w" / "t_data", apart)
+    assert values(folder, relocate={"w/t": str(folder), "w/t_data": str(apart)}) == [1, 2]
+
+
 def test_a_mapping_decides(tmp_path: Path) -> None:
     """Metadata and data stand apart; what the mapping says of the location or a parent of it is not changed."""
     folder = written(tmp_path / "t", "w/t")

@@ -478,6 +478,11 @@ def test_a_length_that_the_list_has_wrong(tmp_path: Path) -> None:
             with pytest.raises(CorruptMetadataError, match="its list says") as caught:
                 read(folder)
             assert (caught.value.field, caught.value.offset) == ("manifest_length", len(data))
+    # A longer one with other counts is another manifest.
+    counts = {"added_files_count": 2, "existing_files_count": 0}
+    folder = table_with(tmp_path, (data, {"manifest_length": len(data) - 3, **counts}))
+    with pytest.raises(CorruptMetadataError, match=rf"and 1 live files, its list says {len(data) - 3} and 2"):
+        read_files(folder)
 
 
 def test_a_cut_manifest_that_does_not_decode(tmp_path: Path) -> None:

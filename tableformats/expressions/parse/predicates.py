@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import InvalidPredicateError, UnsupportedFeatureError
+from ...errors import InvalidPredicateError
 from ...schema import is_numeric
 from ..literals import normalized
 from ..tree import (
@@ -217,14 +217,24 @@ def _any_of(conditions: Any) -> Expression:
 
 
 def _compare_rows(op: str, left: Row, right: Row, ansi: bool) -> Expression:
-    """Tuples are never NULL, and a NULL in one equals a NULL in the other: Spark compares them as structs."""
+    """Tuples are never NULL, and a NULL in one equals a NULL in the other and is less than any value: Spark compares
+    them as structs, the first members first."""
     if len(left.values) != len(right.values):
         raise InvalidPredicateError(f"tuples of {len(left.values)} and {len(right.values)} values do not compare")
-    if op not in ("=", "<=>", "!="):
-        raise UnsupportedFeatureError(f"tuples are not compared by {op} here", field=op, hint="Compare their members.")
-    pairs = zip(left.values, right.values, strict=True)
-    same = And(tuple(comparison("<=>", first, second, ansi) for first, second in pairs))
-    return Not(same) if op == "!=" else same
+    pairs = list(zip(left.values, right.values, strict=True))
+    same = [comparison("<=>", first, second, ansi) for first, second in pairs]
+    if op in ("=", "<=>", "!="):
+        return Not(And(tuple(same))) if op == "!=" else And(tuple(same))
+    orders = [_is_before(*(pair if "<" in op else pair[::-1]), ansi) for pair in pairs]
+    parts: list[Expression] = [And((*same[:i], order)) if i else order for i, order in enumerate(orders)]
+    return _any_of([*parts, And(tuple(same))] if "=" in op else parts)
+
+
+def _is_before(left: Operand, right: Operand, ansi: bool) -> Expression:
+    """Whether a member of a tuple is less than the other one. TRUE or FALSE, for NULL is the least value."""
+    none_left, none_right = is_null(left), is_null(right)
+    less = And((Not(none_left), Not(none_right), comparison("<", left, right, ansi)))
+    return Or((And((none_left, Not(none_right))), less))
 
 
 def _constant(op: str, left: Literal, right: Literal) -> Expression | None:

@@ -70,8 +70,8 @@ NOT_BUILT = frozenset(
     re.findall(
         r"\w+",
         """
-acos acosh aes_decrypt aes_encrypt approx_top_k_estimate array_append array_compact array_distinct array_except
-array_insert array_intersect array_join array_prepend array_remove array_repeat array_union arrays_overlap
+acos acosh aes_decrypt aes_encrypt approx_top_k_estimate array array_append array_compact array_distinct array_except
+array_insert array_intersect array_join array_max array_min array_prepend array_remove array_repeat array_union arrays_overlap
 arrays_zip asin asinh assert_true atan atan2 atanh base64 bin bit_count bit_get bitmap_bit_position
 bitmap_bucket_number bitmap_count collate collation conv convert_timezone cos cosh cot csc current_catalog
 current_database current_path current_schema current_time current_user decode degrees elt encode expm1 factorial

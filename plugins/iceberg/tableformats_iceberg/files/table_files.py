@@ -2,7 +2,8 @@
 
 Some writers store a relative location, and paths that begin with it (DuckDB: ``data/persistent/t`` and
 ``data/persistent/t/data/x.parquet``). They counted from the writer's working directory, which nobody knows, so the
-location then stands for the table's directory. Other relative paths count from the table's directory.
+location then stands for the table's directory. Other relative paths count from the table's directory. A relative
+location that was meant as a URI, ``file://data/t``, names a host; it stands for the table's directory too.
 """
 
 from __future__ import annotations
@@ -66,21 +67,27 @@ class TableFiles:
     def follow(self, location: str) -> None:
         """Also resolve the paths of a newer metadata file of the table, whose location is ``location``."""
         location = _without_dots(strip_trailing(normalize(location)))
-        is_relative = location not in ("", ".") and _ABSOLUTE.match(location) is None
+        is_relative = location not in ("", ".") and not _is_absolute(location)
         mapped = dict(self._relocate) if isinstance(self._relocate, Mapping) else {}
         for old, new in mapped.items():
             self._move(_without_dots(old), new)
         if is_relative and f"{location}/".startswith(tuple(self._relative)):
-            return
-        if is_relative or self._relocate is True:
+            # The mapping says where the table is, and so where the files beside it are.
+            self._move_with(location, self.storage.resolve_one(location))
+        elif is_relative or self._relocate is True:
             # Metadata and file paths may spell the store differently, so the bare path is a prefix too.
             for prefix in dict.fromkeys((location, without_authority(location))):
-                for old, new in common_move(prefix, self.directory):
-                    self._move(old, new)
+                self._move_with(prefix, self.directory)
+
+    def _move_with(self, location: str, directory: str) -> None:
+        """Move the location, and what stood beside it, unless a mapping says otherwise."""
+        for old, new in common_move(location, directory):
+            if strip_trailing(old) + "/" not in self._relative:
+                self._move(old, new)
 
     def _move(self, old: str, new: str) -> None:
         self.storage.relocate(old, new)
-        if _ABSOLUTE.match(old) is None:
+        if not _is_absolute(old):
             self._relative.append(strip_trailing(old) + "/")
 
     def locate(self, stored: str) -> str:
@@ -148,6 +155,11 @@ class TableFiles:
                 f"the {what} is encrypted", path=path, field="encryption-keys", hint="Encrypted tables are not read yet"
             )
         return data, path
+
+
+def _is_absolute(path: str) -> bool:
+    # Two slashes are what is left of a URI that names a host.
+    return _ABSOLUTE.match(path) is not None and not normalize(path).startswith("//")
 
 
 def _without_dots(path: str) -> str:

@@ -390,14 +390,23 @@ def check_against_list(size: int, live: int, path: str, manifest: Manifest, repo
     Raises
     ------
     CorruptMetadataError
-        It is shorter, and has other counts, or the list has none.
+        It has another length and other counts; or it is shorter, and the list has no counts.
     """
     is_counted = manifest.added_files >= 0 and manifest.existing_files >= 0
     if is_cut(size, manifest) and not (is_counted and live == manifest.live_files):
         raise cut_error(size, path, manifest)
+    is_other = manifest.length >= 0 and size != manifest.length
+    if is_other and is_counted and live != manifest.live_files:
+        raise CorruptMetadataError(
+            f"the manifest has {size} bytes and {live} live files, "
+            f"its list says {manifest.length} and {manifest.live_files}",
+            path=path,
+            field="manifest_length",
+            hint="It is not the manifest that the list names; restore that one",
+        )
     if report is None:
         return
-    if manifest.length >= 0 and size != manifest.length:
+    if is_other:
         report.note(f"the manifest {path!r} has {size} bytes, its list says {manifest.length}")
     if is_counted and live != manifest.live_files:
         report.note(f"the manifest {path!r} has {live} live files, its list says {manifest.live_files}")

@@ -413,30 +413,21 @@ def _timestamp_diff(node: Function, arguments: Sequence[Vector], n: int) -> Comp
 
 def _zone_shift(node: Function, arguments: Sequence[Vector], n: int) -> Computed:
     """``from_utc_timestamp`` and ``to_utc_timestamp``."""
-    from ....schema.datetimes import format_timestamp, parse_timestamp
-
-    cycle = 146_097 * DAY_US
+    from ....schema.datetimes import CYCLE_S, format_timestamp, offset_at, parse_timestamp
 
     def shifted(instant: int, zone: str) -> int:
-        cycles = max((instant - 400 * 366 * DAY_US) // cycle, 0)  # rules repeat every 400 years
-        return within(instant - cycles * cycle, zone) + cycles * cycle
-
-    def within(instant: int, zone: str) -> int:
-        parsed = parse_timestamp(f"{format_timestamp(instant)} {zone}")
-        if parsed is None or not parsed[1]:
+        offset = offset_at(zone, instant)
+        if offset is None:
             raise RowError(f"there is no time zone {zone!r}")
-        earlier = parsed[0] // 1000  # the instant whose local time in the zone is this one
-        if node.name == "to_utc_timestamp":
-            return earlier
-        offset = instant - earlier
-        for _ in range(3):  # the offset at the instant itself
-            local = instant + offset
-            again = parse_timestamp(f"{format_timestamp(local)} {zone}")
-            assert again is not None
-            if again[0] // 1000 == instant:
-                return local
-            offset += instant - again[0] // 1000
-        return local
+        return instant + offset if node.name == "from_utc_timestamp" else instant_of(instant, zone)
+
+    def instant_of(local: int, zone: str) -> int:
+        cycle = CYCLE_S * 1_000_000
+        cycles = max((local - 400 * 366 * DAY_US) // cycle, 0)
+        parsed = parse_timestamp(f"{format_timestamp(local - cycles * cycle)} {zone}")
+        if parsed is None:  # before the year 1
+            return local - (offset_at(zone, local) or 0)
+        return parsed[0] // 1000 + cycles * cycle
 
     return each(shifted, arguments, TIMESTAMP, n)
 
