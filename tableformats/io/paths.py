@@ -102,9 +102,10 @@ def common_move(old: str, new: str) -> Iterable[tuple[str, str]]:
     """
     yield old, new
     old_parts, new_parts = old.split("/"), new.split("/")
-    while len(old_parts) > 1 and len(new_parts) > 1 and old_parts[-1] == new_parts[-1]:
+    least = 3 if is_on_another_host(old) else 1  # the host stays
+    while len(old_parts) > least and len(new_parts) > 1 and old_parts[-1] == new_parts[-1]:
         old_parts.pop()
         new_parts.pop()
     parent = "/".join(old_parts)
-    if scheme_of(parent + "/x") == scheme_of(old) and parent.strip("/") and parent != old:
+    if scheme_of(parent + "/x") == scheme_of(old) and parent not in ("", old):
         yield parent, "/".join(new_parts) or "/"
