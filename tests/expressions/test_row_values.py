@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import operator
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
