@@ -1,11 +1,18 @@
-"""Classify stored paths, so that only unusual ones are handled one by one."""
+"""Classify stored paths, so that only unusual ones are handled one by one, and give them to Python."""
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
-from libc.string cimport memchr
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memchr, memcpy
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.ref cimport Py_INCREF
 
 from tableformats._core.arrays cimport expect_offsets, offset_t
+
+cdef extern from "Python.h":
+    object PyUnicode_New(Py_ssize_t size, Py_UCS4 maxchar)
+    void *PyUnicode_1BYTE_DATA(object text)
+    object PyUnicode_DecodeUTF8(const char *text, Py_ssize_t size, const char *errors)
 
 cdef enum:
     RELATIVE = 0
@@ -132,3 +139,85 @@ def path_kinds(offsets not None, const uint8_t[::1] data not None, bint encoded)
         with nogil:
             classify(narrow, start, encoded, out)
     return result
+
+
+cdef inline bint is_ascii(const uint8_t *text, Py_ssize_t size) noexcept nogil:
+    cdef uint64_t word
+    while size >= 8:
+        memcpy(&word, text, 8)
+        if word & <uint64_t>0x8080808080808080:
+            return False
+        text += 8
+        size -= 8
+    while size > 0:
+        if text[0] & 0x80:
+            return False
+        text += 1
+        size -= 1
+    return True
+
+
+cdef list joined(const offset_t[::1] offsets, const uint8_t *data, bytes prefix, Py_ssize_t skip):
+    cdef Py_ssize_t i, size, first = len(prefix), n = max(offsets.shape[0] - 1, 0)
+    cdef const uint8_t *start = prefix
+    cdef bint is_plain = is_ascii(start, first)
+    cdef list found = PyList_New(n)
+    cdef object text
+    cdef uint8_t *target
+    for i in range(n):
+        size = offsets[i + 1] - offsets[i] - skip
+        if size < 0:
+            raise ValueError(f"path {i} has less than {skip} bytes")
+        if is_plain and is_ascii(data + offsets[i] + skip, size):
+            text = PyUnicode_New(first + size, 127)
+            target = <uint8_t *>PyUnicode_1BYTE_DATA(text)
+            memcpy(target, start, first)
+            if size:
+                memcpy(target + first, data + offsets[i] + skip, size)
+        else:
+            whole = prefix + (<const char *>data + offsets[i] + skip)[:size]
+            text = PyUnicode_DecodeUTF8(<const char *>whole, first + size, NULL)
+        Py_INCREF(text)
+        PyList_SET_ITEM(found, i, text)
+    return found
+
+
+def texts_with_prefix(offsets not None, const uint8_t[::1] data not None, bytes prefix not None, Py_ssize_t skip):
+    """Each path as a Python text, with ``prefix`` in place of its first ``skip`` bytes.
+
+    Parameters
+    ----------
+    offsets : int32[n + 1] or int64[n + 1]
+        Path i is ``data[offsets[i]:offsets[i + 1]]``. Empty for n = 0.
+    data : uint8[any]
+        UTF-8.
+    prefix : bytes
+        UTF-8.
+    skip : int
+        Not negative.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ValueError
+        The offsets descend or leave the data, a path is shorter than ``skip``, or a text is not UTF-8.
+
+    Notes
+    -----
+    Cost: O(bytes), with the GIL held. Arrow makes the strings with the prefix first, and then the texts.
+    """
+    cdef const int64_t[::1] wide
+    cdef const int32_t[::1] narrow
+    cdef const uint8_t *start = &data[0] if data.shape[0] else NULL
+    if skip < 0:
+        raise ValueError("skip is negative")
+    if offsets.itemsize == sizeof(int64_t):
+        wide = offsets
+        expect_offsets(wide, data.shape[0], "offsets")
+        return joined(wide, start, prefix, skip)
+    narrow = offsets
+    expect_offsets(narrow, data.shape[0], "offsets")
+    return joined(narrow, start, prefix, skip)

@@ -218,6 +218,15 @@ def path_kinds(offsets: Int32 | Int64, data: UInt8, encoded: bool) -> UInt8:
     return np.array([kind(path) for path in _entries(offsets, data, "offsets")], np.uint8)
 
 
+def texts_with_prefix(offsets: Int32 | Int64, data: UInt8, prefix: bytes, skip: int) -> list[str]:
+    if skip < 0:
+        raise ValueError("skip is negative")
+    paths = list(_entries(offsets, data, "offsets"))
+    if any(len(path) < skip for path in paths):
+        raise ValueError(f"a path has less than {skip} bytes")
+    return [(prefix + path[skip:]).decode() for path in paths]
+
+
 # --- filekeys ---------------------------------------------------------------------------------------
 
 

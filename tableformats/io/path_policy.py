@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
 from ..errors import PathNotAllowedError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
-__all__ = ["PathPolicy"]
+__all__ = ["PathPolicy", "SharedPrefix"]
 
 _STORE = re.compile(r"/|file:(?:///|/)|[A-Za-z][A-Za-z0-9+.-]+://[^/]*/")
 """What an absolute path says of its store: the root of the local file system, or a scheme and an authority."""
@@ -31,6 +31,29 @@ _SCHEMES_OF_HOSTS = frozenset({"http", "https", "ftp", "sftp", "ssh", "smb", "gi
 """Schemes in which the authority is a host to connect to. In others it is a bucket of one store, or its name."""
 _RELATIVE, _ABSOLUTE, _UNUSUAL = 0, 1, 2
 """What :func:`tableformats._core.paths.path_kinds` returns."""
+
+
+class SharedPrefix(NamedTuple):
+    """What all paths of a column begin with, and what stands in place of it once they are absolute."""
+
+    stored: str
+    resolved: str
+
+    def resolve(self, stored: pa.Array) -> pa.Array:
+        """The paths (string[n], all with the prefix) made absolute."""
+        from ..columnar import compute as pc
+
+        if self.stored == self.resolved:
+            return stored
+        stop = len(self.stored.encode())
+        return pc.binary_replace_slice(stored, start=0, stop=stop, replacement=self.resolved)
+
+    def texts(self, stored: pa.Array) -> list[str]:
+        """What :meth:`resolve` gives, as a list. It costs less than making that first."""
+        from .._core.paths import texts_with_prefix
+        from ..columnar.arrays import text_buffers
+
+        return texts_with_prefix(*text_buffers(stored), self.resolved.encode(), len(self.stored.encode()))
 
 
 class PathPolicy:
@@ -109,8 +132,6 @@ class PathPolicy:
         kinds = _path_kinds(stored, encoded)
         if not self._moves and not kinds.any():
             return self._below_root(stored)
-        if not self._moves and (kinds == _ABSOLUTE).all() and pc.all(pc.starts_with(stored, self.root + "/")).as_py():
-            return stored
         alike = self._alike(stored, kinds)
         if alike is not None:
             return alike
@@ -157,26 +178,41 @@ class PathPolicy:
         # This takes a fourth of the time of Arrow's function that joins strings.
         return pc.binary_replace_slice(stored, start=0, stop=0, replacement=self.join(""))
 
-    def check(self, stored: pa.Array, *, encoded: bool = False) -> None:
-        """Raise what :meth:`resolve` would raise. Paths are made only where :meth:`passes_quick_check` is False."""
-        if not self.passes_quick_check(stored, encoded=encoded):
+    def check(self, stored: pa.Array, *, encoded: bool = False) -> SharedPrefix | None:
+        """Raise what :meth:`resolve` would raise. Paths are made only where :meth:`quick_check` decides nothing.
+
+        Returns
+        -------
+        SharedPrefix or None
+            With it :meth:`SharedPrefix.resolve` gives the paths, and some of them, that :meth:`resolve` gives.
+        """
+        is_allowed, shared = self.quick_check(stored, encoded=encoded)
+        if not is_allowed:
             self.resolve(stored, encoded=encoded)
+        return shared
 
-    def passes_quick_check(self, stored: pa.Array, *, encoded: bool = False) -> bool:
-        """Whether a few passes over the column show that all paths are allowed.
+    def quick_check(self, stored: pa.Array, *, encoded: bool = False) -> tuple[bool, SharedPrefix | None]:
+        """Whether a few passes over the column show that all paths are allowed: all are relative, or all are below one
+        prefix that is allowed.
 
-        True: all are relative, or all are below one prefix that is allowed. False decides nothing.
+        Returns
+        -------
+        (bool, SharedPrefix or None)
+            False decides nothing. The prefix is None also where paths are resolved in several ways.
         """
         from ..columnar import compute as pc
 
         kinds = _path_kinds(stored, encoded)
         if not kinds.any():
-            return True
+            return True, None if self._moves else SharedPrefix("", self.join(""))
         if (kinds != _ABSOLUTE).any():
-            return False
+            return False, None
         first = stored[0].as_py()
-        below = next((old for old, _ in self._spelled_prefixes(stored, kinds) if first.startswith(old)), None)
-        return below is not None and bool(pc.all(_starts_with(stored, below)).as_py())
+        old, new = next((pair for pair in self._spelled_prefixes(stored, kinds) if first.startswith(pair[0])), ("", ""))
+        if not old or not pc.all(_starts_with(stored, old)).as_py():
+            return False, None
+        longest = not self._moves or len(self._moves[0][0]) < len(normalize(old))
+        return True, SharedPrefix(old, new) if longest else None
 
     def _spelled_prefixes(self, stored: pa.Array, kinds: np.ndarray) -> Iterator[tuple[str, str]]:
         """Every spelling of a prefix below which nothing needs a check, with its meaning; both end with a slash.

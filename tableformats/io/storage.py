@@ -23,7 +23,7 @@ from ..runtime.io_threads import ReadAhead
 from ..runtime.pickling import Portable
 from .local_reads import open_local
 from .local_writes import create_local, link_local, write_local
-from .path_policy import PathPolicy
+from .path_policy import PathPolicy, SharedPrefix
 from .paths import normalize, scheme_of, strip_trailing
 from .recent_bytes import RecentBytes
 from .redaction import HiddenOptions, Redactor, without_credentials
@@ -588,10 +588,10 @@ class Storage(Portable):
         """See :meth:`PathPolicy.resolve`."""
         return self._paths.resolve(stored, encoded=encoded)
 
-    def check(self, stored: pa.Array, *, encoded: bool = False) -> None:
+    def check(self, stored: pa.Array, *, encoded: bool = False) -> SharedPrefix | None:
         """See :meth:`PathPolicy.check`."""
-        self._paths.check(stored, encoded=encoded)
+        return self._paths.check(stored, encoded=encoded)
 
-    def passes_quick_check(self, stored: pa.Array, *, encoded: bool = False) -> bool:
-        """See :meth:`PathPolicy.passes_quick_check`."""
-        return self._paths.passes_quick_check(stored, encoded=encoded)
+    def quick_check(self, stored: pa.Array, *, encoded: bool = False) -> tuple[bool, SharedPrefix | None]:
+        """See :meth:`PathPolicy.quick_check`."""
+        return self._paths.quick_check(stored, encoded=encoded)

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from ..io.path_policy import SharedPrefix
 from ..plugin.files import MetadataPart
 from ..plugin.report import ScanReport
 from ..plugin.statistics import Statistics
@@ -33,11 +34,14 @@ class Survivors:
         One row a file; see :attr:`FilePlan.survivors`.
     counts : list
         Record counts of the files in their order, in parts: int64 arrays, or statistics with the rows to ask for.
+    prefix : SharedPrefix, optional
+        What all paths begin with, and mean by it.
     """
 
     order: int
     files: pa.Table
     counts: list[pa.Array | tuple[Statistics, np.ndarray]]
+    prefix: SharedPrefix | None = None
 
 
 @dataclass

@@ -26,6 +26,8 @@ from .request import ScanRequest
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..io.path_policy import SharedPrefix
+
 __all__ = ["FilePlan"]
 
 Plan = TypeVar("Plan", bound="FilePlan")
@@ -45,6 +47,8 @@ class FilePlan(Portable):
         The deletes of the survivors.
     report : ScanReport
         What planning read, dropped and kept.
+    prefix : SharedPrefix or None
+        What all stored paths begin with, and mean by it, if one prefix decides that.
     """
 
     def __init__(
@@ -55,6 +59,7 @@ class FilePlan(Portable):
         report: ScanReport,
         counts: RecordCounts,
         reader: PartReader | None = None,
+        prefix: SharedPrefix | None = None,
     ) -> None:
         self.scan = scan
         self.survivors = survivors
@@ -62,12 +67,13 @@ class FilePlan(Portable):
         self.report = report
         self._counts = counts
         self._reader = reader
+        self.prefix = prefix
 
     def _state(self) -> dict[str, Any]:
         # Bounds of deletes are read from manifests, and planning has used them already.
         deletes = replace(self.delete_files, files=compact(self.delete_files.files), statistics=None)
         state = {name: getattr(self, name) for name in ("scan", "report", "_counts")}
-        return {**state, "survivors": compact(self.survivors), "delete_files": deletes, "_reader": None}
+        return {**state, "survivors": compact(self.survivors), "delete_files": deletes, "_reader": None, "prefix": None}
 
     def __len__(self) -> int:
         return int(self.survivors.num_rows)
@@ -117,7 +123,7 @@ class FilePlan(Portable):
     def path_chunks(self) -> list[pa.StringArray]:
         """The absolute paths of the files, in the chunks of the survivors. Planning has checked them against the policy
         of paths."""
-        resolve = self.snapshot.format_snapshot.resolve_paths
+        resolve = self.snapshot.format_snapshot.resolve_paths if self.prefix is None else self.prefix.resolve
         return [resolve(paths) for paths in self.survivors["path"].chunks]
 
     @cached_property
@@ -147,4 +153,6 @@ class FilePlan(Portable):
         positions = to_arrow(rows)
         counts = RecordCounts([pc.take(self.record_counts, positions)])
         deletes = self.delete_files.take(rows)
-        return type(self)(self.scan, pc.take(self.survivors, positions), deletes, self.report, counts, self._reader)
+        return type(self)(
+            self.scan, pc.take(self.survivors, positions), deletes, self.report, counts, self._reader, self.prefix
+        )

@@ -24,6 +24,7 @@ from .. import expressions as ex
 from ..columnar import compute as pc
 from ..columnar.arrays import repeated, scalar, strings, to_arrow, to_numpy
 from ..errors import TableFormatsError
+from ..io.path_policy import SharedPrefix
 from ..plugin.deletes import DeleteFiles
 from ..plugin.files import MetadataPart
 from ..plugin.manifest_filter import ManifestFilter
@@ -205,6 +206,7 @@ class _Planner:
             self.snapshot.verify(report)
             survivors = _concat([some.files for some in found]) if found else self._no_files()
             counts = RecordCounts([part for some in found for part in some.counts])
+            prefix = _common(some.prefix for some in found)
             del found
             with report.stage("deletes"):
                 delete_files = self._attach_deletes(survivors)
@@ -220,7 +222,7 @@ class _Planner:
         is_small = report.files_total <= _MOST_COUNTED and not report.manifests_uncounted
         if self.reader is None and self.block_cache.is_enabled and is_small:
             report.count_total = partial(_rows_in_total, self.scan)
-        return FilePlan(self.scan, survivors, delete_files, report, counts, self.reader)
+        return FilePlan(self.scan, survivors, delete_files, report, counts, self.reader, prefix)
 
     def survivors(self) -> Iterator[Survivors]:
         """The survivors of all parts, block by block, in any order."""
@@ -365,9 +367,8 @@ class _Planner:
             files = self._files(context, pruned)
             counts = [pruned.counts] if pruned.counts is not None else _deferred_counts(context, pruned, later)
         with result.report.stage("paths"):
-            for paths in files["path"].chunks:
-                self.snapshot.check_paths(paths)
-        result.survivors.append(Survivors(order, files, counts))
+            prefix = _common(self.snapshot.check_paths(paths) for paths in files["path"].chunks)
+        result.survivors.append(Survivors(order, files, counts, prefix))
         return result
 
     def _files(self, context: BlockContext, pruned: PruneResult) -> pa.Table:
@@ -450,6 +451,12 @@ def _with_formats(files: pa.Table) -> pa.Table:
     if index < 0:
         return files.append_column("file_format", repeated(_PARQUET, files.num_rows))
     return files.set_column(index, "file_format", pc.fill_null(files.column(index), _PARQUET))
+
+
+def _common(prefixes: Iterable[SharedPrefix | None]) -> SharedPrefix | None:
+    """The prefix that all have, if they have the same one. All are asked for."""
+    found = set(prefixes)
+    return found.pop() if len(found) == 1 else None
 
 
 def _concat(tables: Sequence[pa.Table]) -> pa.Table:

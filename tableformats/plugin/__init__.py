@@ -50,6 +50,7 @@ from ..io.exclusive_put import check_exclusive_puts, put_exclusively
 from ..io.orc_tail import OrcTail
 from ..io.parquet_chunks import check_footer, check_pages
 from ..io.parquet_footers import has_sound_chunks
+from ..io.path_policy import SharedPrefix
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
 from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
@@ -186,6 +187,7 @@ __all__ = [
     "SnapshotNotFoundError",
     "StoreError",
     "SnapshotSelector",
+    "SharedPrefix",
     "SortColumn",
     "SplitOptions",
     "StagedTable",

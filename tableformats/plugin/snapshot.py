@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
 
+    from ..io.path_policy import SharedPrefix
 
 __all__ = ["FormatSnapshot", "ReadRequest", "SplitOptions"]
 
@@ -220,13 +221,20 @@ class FormatSnapshot(ABC):
             A path leaves the table's store and was not allowed.
         """
 
-    def check_paths(self, paths: pa.Array) -> None:
+    def check_paths(self, paths: pa.Array) -> SharedPrefix | None:
         """Raise what :meth:`resolve_paths` would raise for stored paths (string[n]).
 
         Called while a table is planned, on any thread, for the surviving files. Override it where checking paths costs
         less than making them.
+
+        Returns
+        -------
+        SharedPrefix or None
+            What all of the paths begin with, and what :meth:`resolve_paths` puts in place of it; it is not called then.
+            None: it is called. :meth:`Storage.check` gives this.
         """
         self.resolve_paths(paths)
+        return None
 
     @abstractmethod
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
 
+    from ..io.path_policy import SharedPrefix
     from ..io.storage import Storage
 
 __all__ = ["CHANGE_COLUMNS", "SELECTED", "ChangesSnapshot", "struct_of"]
@@ -125,9 +126,9 @@ class ChangesSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`."""
         return self._base.resolve_paths(paths)
 
-    def check_paths(self, paths: pa.Array) -> None:
+    def check_paths(self, paths: pa.Array) -> SharedPrefix | None:
         """See :meth:`tableformats.plugin.FormatSnapshot.check_paths`."""
-        self._base.check_paths(paths)
+        return self._base.check_paths(paths)
 
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
         """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`: all rows but those that changed.

@@ -201,7 +201,8 @@ class ScanPlan(WithHabits, FilePlan):
     @staticmethod
     def of(plan: FilePlan) -> ScanPlan:
         """The same plan, with the verbs of users."""
-        return ScanPlan(plan.scan, plan.survivors, plan.delete_files, plan.report, plan.counts, plan.reader)
+        files, deletes = plan.survivors, plan.delete_files
+        return ScanPlan(plan.scan, files, deletes, plan.report, plan.counts, plan.reader, plan.prefix)
 
     @cached_property
     def files(self) -> pa.Table:
@@ -216,8 +217,9 @@ class ScanPlan(WithHabits, FilePlan):
     def file_uris(self) -> list[str]:
         """The paths of :attr:`files` as a list."""
         uris: list[str] = []
-        for paths in self.path_chunks:
-            uris.extend(paths.to_pylist())
+        is_known = self.prefix is None or "path_chunks" in self.__dict__
+        for paths in self.path_chunks if is_known else self.survivors["path"].chunks:
+            uris += paths.to_pylist() if self.prefix is None or is_known else self.prefix.texts(paths)
         return uris
 
     def keep_mask(self, filter: Any) -> np.ndarray:

@@ -53,3 +53,27 @@ def test_edges(paths: ModuleType) -> None:
     assert paths.path_kinds(np.zeros(0, np.int32), np.zeros(0, np.uint8), True).tolist() == []
     with pytest.raises(ValueError):
         paths.path_kinds(np.array([0, 3], np.int32), np.zeros(2, np.uint8), True)
+
+
+@pytest.mark.parametrize("width", [np.int32, np.int64])
+@given(found=st.lists(PATH, max_size=20), prefix=st.sampled_from(["", "/t/", "é/", "x" * 9]), skip=st.integers(0, 3))
+def test_texts_with_a_prefix(paths: ModuleType, width: type, found: list[str], prefix: str, skip: int) -> None:
+    stored = [("é😀a"[:skip] + path).encode() for path in found]
+    offsets = np.cumsum([0, *map(len, stored)]).astype(width)
+    size = len("é😀a"[:skip].encode())
+    data = np.frombuffer(b"".join(stored), np.uint8)
+    assert paths.texts_with_prefix(offsets, data, prefix.encode(), size) == [prefix + path for path in found]
+
+
+def test_texts_that_cannot_be_made(paths: ModuleType) -> None:
+    two = np.array([0, 1, 3], np.int32)
+    assert paths.texts_with_prefix(np.zeros(0, np.int32), np.zeros(0, np.uint8), b"/", 2) == []
+    for offsets, data, skip in (
+        (two, b"abc", 2),
+        (two, b"ab", 0),
+        (two, b"abc", -1),
+        (two, b"a\xff\xfe", 0),
+        (two, "aé".encode(), 2),
+    ):
+        with pytest.raises(ValueError):
+            paths.texts_with_prefix(offsets, np.frombuffer(data, np.uint8), b"/", skip)

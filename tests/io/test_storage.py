@@ -106,11 +106,14 @@ def test_the_column_and_the_single_path_agree(root: str, stored: list[str], move
     try:
         one_by_one = [storage.resolve_one(p, encoded=encoded) for p in stored]
     except PathNotAllowedError:
-        assert not storage.passes_quick_check(column, encoded=encoded)
+        assert storage.quick_check(column, encoded=encoded) == (False, None)
         with pytest.raises(PathNotAllowedError):
             storage.resolve(column, encoded=encoded)
     else:
         assert storage.resolve(column, encoded=encoded).to_pylist() == one_by_one
+        _, shared = storage.quick_check(column, encoded=encoded)
+        if shared is not None:
+            assert shared.resolve(column).to_pylist() == shared.texts(column) == one_by_one
 
 
 @pytest.mark.parametrize(
@@ -130,7 +133,7 @@ def test_no_path_of_its_store_is_looked_at_alone(monkeypatch: Any, root: str, st
     expected = [storage.resolve_one(path) for path in stored]
     monkeypatch.setattr(storage, "resolve_one", None)
     assert storage.resolve(pa.array(stored)).to_pylist() == expected
-    assert storage.passes_quick_check(pa.array(stored[1:]))
+    assert storage.quick_check(pa.array(stored[1:]))[0]
 
 
 def test_encoded_paths_are_decoded_once(tmp_path: Path) -> None:

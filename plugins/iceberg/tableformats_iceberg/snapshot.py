@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
 
+    from tableformats.plugin import SharedPrefix
+
     from .deletes.delete_files import DeleteReader
     from .deletes.delete_index import DeleteIndex
     from .files.table_files import TableFiles
@@ -198,9 +200,9 @@ class IcebergSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`. Iceberg stores paths unencoded."""
         return self.files.resolve(paths)
 
-    def check_paths(self, paths: pa.Array) -> None:
+    def check_paths(self, paths: pa.Array) -> SharedPrefix | None:
         """See :meth:`tableformats.plugin.FormatSnapshot.check_paths`."""
-        self.files.check(paths)
+        return self.files.check(paths)
 
     # ---- deletes ------------------------------------------------------------------------------------------------
 

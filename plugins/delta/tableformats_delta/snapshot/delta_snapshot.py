@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyroaring import BitMap64
 
-    from tableformats.plugin import Storage
+    from tableformats.plugin import SharedPrefix, Storage
 
 __all__ = ["DeltaSnapshot"]
 
@@ -279,9 +279,9 @@ class DeltaSnapshot(FormatSnapshot):
         """See :meth:`tableformats.plugin.FormatSnapshot.resolve_paths`."""
         return self._storage.resolve(paths, encoded=True)
 
-    def check_paths(self, paths: pa.Array) -> None:
+    def check_paths(self, paths: pa.Array) -> SharedPrefix | None:
         """See :meth:`tableformats.plugin.FormatSnapshot.check_paths`."""
-        self._storage.check(paths, encoded=True)
+        return self._storage.check(paths, encoded=True)
 
     def deleted_positions(self, path: str, record_count: int | None, deletes: pa.Table) -> BitMap64:
         """See :meth:`tableformats.plugin.FormatSnapshot.deleted_positions`."""

@@ -19,7 +19,7 @@ from .paths import without_authority
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tableformats.plugin import MetadataCache, ReusableBuffer
+    from tableformats.plugin import MetadataCache, ReusableBuffer, SharedPrefix
 
 __all__ = ["TableFiles"]
 
@@ -110,10 +110,15 @@ class TableFiles:
             stored = pc.if_else(relative, below, stored)
         return self.storage.resolve(stored)
 
-    def check(self, stored: pa.Array) -> None:
-        """Raise what :meth:`resolve` would raise, without making the paths where that can be avoided."""
-        if not self.storage.passes_quick_check(stored):
+    def check(self, stored: pa.Array) -> SharedPrefix | None:
+        """Raise what :meth:`resolve` would raise, without making the paths where that can be avoided.
+
+        Returns what the paths begin with, where that decides how all of them are resolved.
+        """
+        is_allowed, shared = self.storage.quick_check(stored)
+        if not is_allowed:
             self.resolve(stored)
+        return shared if shared is not None and shared.stored else None
 
     def _absolute(self, stored: str) -> str:
         if _ABSOLUTE.match(stored):
