@@ -2,9 +2,9 @@
 
     python -m benchmarks.stores [--write]
 
-The store is the stub of the tests (``tests/support/s3_stub.py``), in a process of its own. Each reader plans cold, in a
-process of its own that has planned a small local table before, five times; the readers take turns. The table has the
-median time, and the requests of one run. ``--write`` puts it into ``docs/measured/stores.md``.
+The store is :mod:`benchmarks.s3_server`, in a process of its own; for faults it is the stub of the tests. Each reader
+plans cold, in a process of its own that has planned a small local table before, five times; the readers take turns. The
+table has the median time, and the requests of one run. ``--write`` puts it into ``docs/measured/stores.md``.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ exec(code)  # of a small local table: every library loads what it loads when it 
 if "tableformats" in code:
     import obstore.store
 location, options = remote, stored
-start = time.perf_counter()
+start, before = time.perf_counter(), time.process_time()
 exec(code)
-print(time.perf_counter() - start, flush=True)
+print(time.perf_counter() - start, time.process_time() - before, flush=True)
 os._exit(0)  # deltalake's threads may end a process with an error when it exits
 """
 
@@ -132,11 +132,20 @@ except Exception as error:
 
 
 class Server:
-    """The stub in another process."""
+    """A store in another process.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    fails : bool
+        Whether it is the stub of the tests, which can fail, and not :mod:`benchmarks.s3_server`, which costs less.
+    rate : float
+        Bytes in each second; 0: as many as can be.
+    """
+
+    def __init__(self, fails: bool = False, rate: float = 0) -> None:
+        program = ["-c", SERVER] if fails else ["-m", "asv_bench.benchmarks.s3_server", str(rate)]
         self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVER], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, *program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.options = json.loads(self._line())
 
@@ -227,8 +236,8 @@ def write_rows(root: Path, files: int, rows: int) -> None:
         deltalake.write_deltalake(root, data, mode="append" if i else "error")
 
 
-def measure(server: Server, location: str, small: str, code: str) -> tuple[float, int, int]:
-    """Seconds, requests and the longest chain of one run, as the server saw them."""
+def measure(server: Server, location: str, small: str, code: str) -> tuple[float, float, int, int]:
+    """Seconds, those of the processor, requests and the longest chain of one run, as the server saw them."""
     argument = json.dumps([location, small, server.options, code])
     server.tell(f"start {DELAY}")
     done = subprocess.run(
@@ -238,12 +247,13 @@ def measure(server: Server, location: str, small: str, code: str) -> tuple[float
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
     time.sleep(0.1)
-    return float(done.stdout.strip().splitlines()[-1]), requests, chain
+    wall, processor = map(float, done.stdout.strip().splitlines()[-1].split())
+    return wall, processor, requests, chain
 
 
 def measured(server: Server, name: str, location: str, small: str, readers: dict[str, str]) -> list[list[str]]:
     """The rows of one table: the readers take turns."""
-    runs: dict[str, list[tuple[float, int, int]]] = {reader: [] for reader in readers}
+    runs: dict[str, list[tuple[float, float, int, int]]] = {reader: [] for reader in readers}
     refused: dict[str, str] = {}
     for _ in range(ROUNDS):
         for reader, code in readers.items():
@@ -259,7 +269,8 @@ def measured(server: Server, name: str, location: str, small: str, readers: dict
     for reader, seconds in medians.items():
         is_ours = reader.startswith("tableformats")
         share = f"{100 * seconds / min(peers):.0f} %" if peers and is_ours else "–"
-        rows.append([name, reader, f"{seconds:.3f}", share, *map(str, runs[reader][-1][1:])])
+        processor = statistics.median(run[1] for run in runs[reader])
+        rows.append([name, reader, f"{seconds:.3f}", share, f"{processor:.3f}", *map(str, runs[reader][-1][2:])])
     return rows
 
 
@@ -336,9 +347,12 @@ def main() -> None:
             server.tell(f"upload {Path(directory) / folder}")
         for name, location, small, readers in cases:
             rows += measured(server, name, location, small, readers)
-        failed = faults(server)
-    server.close()
-    head = ["Table", "Reader", "seconds", "of the best peer", "requests", "longest chain"]
+        server.close()
+        failing = Server(fails=True)
+        failing.tell(f"upload {Path(directory) / 'commits205'}")
+        failed = faults(failing)
+        failing.close()
+    head = ["Table", "Reader", "seconds", "of the best peer", "processor", "requests", "longest chain"]
     text = f"Measured {time.strftime('%Y-%m-%d')}, {machine()}. {versions()}\n\n{markdown(head, rows)}\n\n"
     text += "A store that answers every request with a fault; the requests until the error include retries:"
     text += f"\n\n{markdown(['Fault', 'Error', 'Status', 'requests', 'seconds'], failed)}"

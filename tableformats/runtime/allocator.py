@@ -1,9 +1,10 @@
-"""Let Arrow use jemalloc while plans are made, unless the process chose an allocator.
+"""Let Arrow use jemalloc while plans are made and tables are read, unless the process chose an allocator.
 
-A plan allocates many columns and frees them soon. Arrow's default, mimalloc, gets huge pages from the system and
-returns them at once, so that the next column waits for another page to be cleared. With jemalloc plans took 10 to 50 %
-less time on Linux, and less memory (docs/performance.md). Arrow has one default allocator for the whole process. The
-previous one is restored when the last plan ends; memory that was allocated meanwhile is freed by its own allocator.
+A plan allocates many columns and frees them soon, and so does who reads rows. Arrow's default, mimalloc, gets huge
+pages from the system and returns them at once, so that the next column waits for another page to be cleared. With
+jemalloc plans took 10 to 50 % less time on Linux, and less memory (docs/performance.md); reading large columns takes
+half of the processor (docs/measured/stores.md). Arrow has one default allocator for the whole process. The previous one
+is restored when the last plan or table is made; memory that was allocated meanwhile is freed by its own allocator.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ class Scan(WithHabits, ScanRequest):
 
     def to_arrow(self) -> pa.Table:
         """The rows as one table, in the order of ``plan.files``."""
-        return self.to_arrow_batch_reader().read_all()
+        return self.plan().to_arrow()
 
     def to_arrow_batch_reader(self, *, ordered: bool = True, memory_bytes: int | None = None) -> pa.RecordBatchReader:
         """The rows as a stream of record batches, see :meth:`ScanPlan.to_arrow_batch_reader`."""
@@ -262,7 +262,10 @@ class ScanPlan(WithHabits, FilePlan):
 
     def to_arrow(self, tasks: Iterable[ScanTask] | None = None) -> pa.Table:
         """The rows of some of :meth:`tasks` or :meth:`splits` as one table, in their order; None: of all files."""
-        return self.to_arrow_batch_reader(tasks).read_all()
+        from ..runtime.allocator import quick_allocator
+
+        with quick_allocator():  # the columns are large and many, as a plan's are
+            return self.to_arrow_batch_reader(tasks).read_all()
 
     def to_arrow_batch_reader(
         self, tasks: Iterable[ScanTask] | None = None, *, ordered: bool = True, memory_bytes: int | None = None

@@ -63,8 +63,8 @@ MUTANTS = (
     Mutant(
         "joined-ranges-end-with-the-last",
         "core:_pieces",
-        "max(joined[-1][1], stop)",
-        "stop",
+        "if stop <= last: continue",
+        "if stop < first: continue",
         "a range within a longer one cuts it short",
         _STORES,
     ),

@@ -60,6 +60,17 @@ class TestArrowsChoice:
         snapshot.scan(tf.col("id") > 0).plan()
         assert (seen, _backend()) == (["jemalloc"], "mimalloc")
 
+    def test_rows_take_jemalloc(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        tf.write_table(pa.table({"id": [1, 2]}), tmp_path / "t", format="delta")
+        scan = tf.open_table(tmp_path / "t").scan()
+        seen = []
+        read = tf.ScanPlan.to_arrow_batch_reader
+        monkeypatch.setattr(
+            tf.ScanPlan, "to_arrow_batch_reader", lambda *a, **k: seen.append(_backend()) or read(*a, **k)
+        )
+        assert scan.to_arrow().num_rows == scan.plan().to_arrow().num_rows == 2
+        assert (seen, _backend()) == (["jemalloc", "jemalloc"], "mimalloc")
+
     def test_one_that_the_process_chose_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pa.set_memory_pool(pa.system_memory_pool())
         with quick_allocator():

@@ -1,8 +1,9 @@
 """A small S3 server on the loopback, in threads of the test's process: it counts requests, delays them, and fails.
 
 It is a stub: it speaks the requests that a reader and a conditional put need (ListObjectsV2, GET with ranges, HEAD, PUT
-with ``If-None-Match``, DELETE), checks no signatures, and keeps objects in memory. Tests against real implementations
-of the protocol stand beside those that use it (``tests/io/test_moto.py``).
+with ``If-None-Match``, DELETE), also as Google's XML API has them (``x-goog-if-generation-match``). It checks no
+signatures, and keeps objects in memory. Tests against real implementations of the protocol stand beside those that use
+it (``tests/io/test_moto.py``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from email.utils import formatdate
@@ -24,7 +25,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
-__all__ = ["Request", "S3Stub"]
+__all__ = ["Request", "S3Stub", "listing_xml"]
 
 _CODES = {403: "AccessDenied", 404: "NoSuchKey", 429: "SlowDown", 500: "InternalError", 503: "SlowDown"}
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)")
@@ -96,6 +97,11 @@ class S3Stub:
             "aws_secret_access_key": "st0bSecretKey",
             "aws_allow_http": "true",
         }
+
+    @property
+    def gcs_options(self) -> dict[str, Any]:
+        """Options that open the stub as Google's store, whose XML API has the same requests."""
+        return {"base_url": self.endpoint, "bearer_token": "anybody", "allow_http": "true"}
 
     def put(self, key: str, data: bytes) -> None:
         self.objects[key] = data, time.time()
@@ -226,7 +232,8 @@ def _handler_of(stub: S3Stub) -> type[BaseHTTPRequestHandler]:
             return self._send(200, b"", {**self._headers(key), "Content-Length": str(len(stub.objects[key][0]))})
 
         def _put(self, request: Request, key: str, body: bytes, half: bool) -> None:
-            if self.headers.get("If-None-Match") == "*" and key in stub.objects:
+            is_new = self.headers.get("If-None-Match") == "*" or self.headers.get("x-goog-if-generation-match") == "0"
+            if is_new and key in stub.objects:
                 return self._error(412, "PreconditionFailed")
             stub.put(key, body)
             return self._send(200, b"", self._headers(key))
@@ -236,31 +243,35 @@ def _handler_of(stub: S3Stub) -> type[BaseHTTPRequestHandler]:
             return self._send(204, b"", {})
 
         def _list(self, request: Request) -> None:
-            query = request.query
-            prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
-            after = query.get("continuation-token") or query.get("start-after", "")
-            entries: dict[str, bool] = {}
-            for key in sorted(stub.objects):
-                if key.startswith(prefix):
-                    rest = key[len(prefix) :]
-                    cut = rest.find(delimiter) if delimiter else -1
-                    name = prefix + rest[: cut + 1] if cut >= 0 else key
-                    if name > after:
-                        entries[name] = cut >= 0
-            names = list(entries)[: stub.max_keys]
-            more = len(entries) > len(names)
-            text = "<ListBucketResult>"
-            for name in names:
-                if entries[name]:
-                    text += f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
-                    continue
-                data, at = stub.objects[name]
-                stamp = datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-                text += f"<Contents><Key>{escape(name)}</Key><LastModified>{stamp}</LastModified>"
-                text += f"<ETag>&quot;{_digest(data)}&quot;</ETag><Size>{len(data)}</Size></Contents>"
-            if more:
-                text += f"<NextContinuationToken>{escape(names[-1])}</NextContinuationToken>"
-            text += f"<IsTruncated>{str(more).lower()}</IsTruncated></ListBucketResult>"
-            self._send(200, text.encode(), {"Content-Type": "application/xml"})
+            text = listing_xml(stub.objects, request.query, stub.max_keys)
+            self._send(200, text, {"Content-Type": "application/xml"})
 
     return Handler
+
+
+def listing_xml(objects: Mapping[str, tuple[bytes, float]], query: Mapping[str, str], max_keys: int) -> bytes:
+    """The answer to ListObjectsV2: a page of the keys that ``query`` asks for."""
+    prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+    after = query.get("continuation-token") or query.get("start-after", "")
+    entries: dict[str, bool] = {}
+    for key in sorted(objects):
+        if key.startswith(prefix):
+            rest = key[len(prefix) :]
+            cut = rest.find(delimiter) if delimiter else -1
+            name = prefix + rest[: cut + 1] if cut >= 0 else key
+            if name > after:
+                entries[name] = cut >= 0
+    names = list(entries)[:max_keys]
+    more = len(entries) > len(names)
+    text = "<ListBucketResult>"
+    for name in names:
+        if entries[name]:
+            text += f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
+            continue
+        data, at = objects[name]
+        stamp = datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+        text += f"<Contents><Key>{escape(name)}</Key><LastModified>{stamp}</LastModified>"
+        text += f"<ETag>&quot;{_digest(data)}&quot;</ETag><Size>{len(data)}</Size></Contents>"
+    if more:
+        text += f"<NextContinuationToken>{escape(names[-1])}</NextContinuationToken>"
+    return f"{text}<IsTruncated>{str(more).lower()}</IsTruncated></ListBucketResult>".encode()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 __all__ = ["Concurrency", "FileInfo", "ObjectStore", "PutOutcome"]
@@ -23,12 +23,22 @@ class FileInfo:
     mtime_ms: int
 
 
+def _most_small() -> int:
+    """256, and at most half of the files that the process may have open: each request has a connection."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return 256
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 256 if soft == resource.RLIM_INFINITY else max(32, min(256, soft // 2))
+
+
 @dataclass(frozen=True)
 class Concurrency:
     """The most requests that are sent to a store at once: of those for many bytes, and where all are for few bytes."""
 
     large: int = 32
-    small: int = 128
+    small: int = field(default_factory=_most_small)
 
 
 class PutOutcome(Enum):

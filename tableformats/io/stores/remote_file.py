@@ -149,14 +149,23 @@ class RemoteFile(io.RawIOBase):
 
 
 def _pieces(ranges: Iterable[tuple[int, int]], end: int) -> list[tuple[int, int]]:
-    """(first, last) of the requests for ``ranges`` (offset, length) before ``end``: joined over holes, and cut."""
-    joined: list[tuple[int, int]] = []
+    """(first, last) of the requests for ``ranges`` (offset, length) before ``end``: joined over holes, and cut.
+
+    A range of up to twice :data:`PIECE_BYTES` is in one piece, so that nobody has to put it together from several.
+    """
+    pieces: list[tuple[int, int]] = []
     for start, length in sorted(ranges):
         stop = min(start + length, end)
         if start < 0 or stop <= start:
             continue
-        if joined and start - joined[-1][1] <= HOLE_BYTES:
-            joined[-1] = joined[-1][0], max(joined[-1][1], stop)
-        else:
-            joined.append((start, stop))
-    return [(at, min(at + PIECE_BYTES, stop)) for start, stop in joined for at in range(start, stop, PIECE_BYTES)]
+        if pieces and start - pieces[-1][1] <= HOLE_BYTES:
+            first, last = pieces[-1]
+            if stop <= last:
+                continue
+            if stop - first <= PIECE_BYTES:
+                pieces[-1] = first, stop
+                continue
+            start = max(start, last)
+        step = stop - start if stop - start <= 2 * PIECE_BYTES else PIECE_BYTES
+        pieces += [(at, min(at + step, stop)) for at in range(start, stop, step)]
+    return pieces

@@ -67,6 +67,10 @@ class LogFile:
     size: int
     mtime_ms: int
 
+    def __hash__(self) -> int:
+        """Of the path alone, which is quick: its text keeps its hash. Files of one path are rarely compared."""
+        return hash(self.path)
+
     @property
     def is_compaction(self) -> bool:
         """Whether the file is a log compaction."""
