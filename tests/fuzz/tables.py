@@ -33,6 +33,7 @@ os.environ["TABLEFORMATS_LET_THROUGH"] = "1"  # a foreign exception is a finding
 
 import tableformats as tf
 from tableformats.cli.app import main as command
+from tests.fuzz.tally import Tally
 from tests.fuzz.targets.mutators import avro_container, orc_tail, parquet_footer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -42,6 +43,8 @@ MAX_SECONDS = 10.0
 BATCH = 50
 PROGRESS = 1000
 """After so many runs a line says how many there were."""
+HANGS = 600
+"""Seconds after which a run hangs that uses no processor: other programs may have it."""
 COMMANDS = ("describe", "schema", "history", "files", "plan", "count", "read", "health", "detail", "diff", "clustering")
 INSPECTED = tuple(name for name in dir(tf.open_table(TABLES[0] / "table").inspect) if not name.startswith("_"))
 FILTERS = (None, "id > 3", "id IS NULL OR id IN (1, 2)", "name LIKE 'a%' OR id < 5", "isnan(score) OR score > 1")
@@ -50,6 +53,7 @@ TEXTS = ("", "\0", "../x", "%2e%2e/x", "s3://b/k", "/etc/passwd", "\x1b[2J", "\u
 ODD: tuple[Any, ...] = (*NUMBERS, *TEXTS, None, True, [], {}, [None], {"a": {}})
 
 Change = Callable[[random.Random, bytes], bytes]
+Use = Callable[[Path, random.Random], str]
 
 
 # ---- damage ---------------------------------------------------------------------------------------------------------
@@ -259,7 +263,7 @@ def at_terminal(arguments: list[str]) -> tuple[int, str]:
 # ---- running --------------------------------------------------------------------------------------------------------
 
 
-def one(number: int, folder: Path) -> tuple[str, str]:
+def one(number: int, folder: Path, use: Use = use) -> tuple[str, str]:
     """The outcome of run ``number``, and what was done."""
     rng = random.Random(number)
     source = rng.choice(TABLES)
@@ -277,34 +281,39 @@ def one(number: int, folder: Path) -> tuple[str, str]:
     return outcome, what
 
 
-def batches(first: int, runs: int, seconds: float) -> Iterator[tuple[str, str]]:
-    """The outcomes of all runs; children do :data:`BATCH` of them each."""
+def batches(first: int, runs: int, seconds: float, use: Use) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """The first number and the outcomes of each batch; a child does :data:`BATCH` runs."""
     end = time.time() + seconds if seconds else float("inf")
-    for start in range(first, first + runs, BATCH):
-        if time.time() > end:
-            return
-        source, target = os.pipe()
-        child = os.fork()
-        if not child:
-            child_runs(start, min(BATCH, first + runs - start), target)
-        os.close(target)
-        done = start
-        with os.fdopen(source) as lines:
-            for line in lines:
-                done += 1
-                yield tuple(json.loads(line))
-        status = os.waitpid(child, 0)[1]
-        if status:
-            yield "FINDING", f"run {done}: the process ended with {status}"
+    start, last = first, first + runs
+    while start < last and time.time() < end:
+        outcomes = batch(start, min(BATCH, last - start), use)
+        yield start, outcomes
+        start += len(outcomes)
 
 
-def child_runs(start: int, count: int, target: int) -> None:
+def batch(start: int, count: int, use: Use) -> list[tuple[str, str]]:
+    """The outcomes of some runs, made in a child; the last is a finding where the child ended too early."""
+    source, target = os.pipe()
+    child = os.fork()
+    if not child:
+        child_runs(start, count, target, use)
+    os.close(target)
+    with os.fdopen(source) as lines:
+        outcomes: list[tuple[str, str]] = [tuple(json.loads(line)) for line in lines]
+    status = os.waitpid(child, 0)[1]
+    if status:
+        outcomes.append(("FINDING", f"run {start + len(outcomes)}: the process ended with {status}"))
+    return outcomes
+
+
+def child_runs(start: int, count: int, target: int, use: Use) -> None:
     status = 1
     try:
         with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
             for number in range(start, start + count):
-                signal.alarm(60)
-                os.write(target, (json.dumps(one(number, Path(folder))) + "\n").encode())
+                signal.alarm(HANGS)
+                signal.setitimer(signal.ITIMER_PROF, 3 * MAX_SECONDS)
+                os.write(target, (json.dumps(one(number, Path(folder), use)) + "\n").encode())
         status = 0
     finally:
         os._exit(status)
@@ -315,21 +324,37 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10**9)
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--first", type=int, default=0, help="the number of the first run")
+    parser.add_argument("--resume", action="store_true", help="go on after the last run of the record, up to --runs")
+    parser.add_argument("--record", type=Path, default=Path("build/fuzz/tables.jsonl"), help="what was run so far")
+    parser.add_argument("--write", type=Path, help="put the counts of the record between the marks of this file")
     parser.add_argument("--only", type=int, help="do this run alone, here")
+    parser.add_argument("--writing", action="store_true", help="write to the tables: tests/fuzz/writes.py")
     asked = parser.parse_args()
+    done = use
+    if asked.writing:
+        from tests.fuzz.writes import write as done
     if asked.only is not None:
-        print("\n".join(one(asked.only, Path(tempfile.mkdtemp()))))
+        print("\n".join(one(asked.only, Path(tempfile.mkdtemp()), done)))
         return
-    one(0, Path(tempfile.mkdtemp()))  # imports
-    outcomes: Counter[str] = Counter()
-    for outcome, what in batches(asked.first, asked.runs, asked.seconds):
-        outcomes[outcome] += 1
-        if outcome == "FINDING":
-            print(what, flush=True)
-        if outcomes.total() % PROGRESS == 0:
-            print(f"{outcomes.total()} tables, {outcomes['FINDING']} findings", file=sys.stderr, flush=True)
-    print(f"{outcomes.total()} tables: {dict(outcomes.most_common())}")
-    sys.exit(1 if outcomes["FINDING"] else 0)
+    tally = Tally(asked.record)
+    if asked.write is not None:
+        tally.write(asked.write)
+        return
+    first, runs = tally.rest(asked.first, asked.runs) if asked.resume else (asked.first, asked.runs)
+    one(0, Path(tempfile.mkdtemp()), done)  # imports
+    found = shown = total = 0
+    for start, outcomes in batches(first, runs, asked.seconds, done):
+        tally.add(start, outcomes)
+        for outcome, what in outcomes:
+            if outcome == "FINDING":
+                found += 1
+                print(what, flush=True)
+        total += len(outcomes)
+        if total // PROGRESS > shown:
+            shown = total // PROGRESS
+            print(f"{total} tables, {found} findings", file=sys.stderr, flush=True)
+    print(f"{total} tables, {found} findings\n{tally.figures()}")
+    sys.exit(1 if found else 0)
 
 
 if __name__ == "__main__":

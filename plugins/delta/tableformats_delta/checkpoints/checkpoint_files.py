@@ -127,17 +127,24 @@ class CheckpointFile:
         return actions
 
     def structs(self, name: str) -> Iterator[dict[str, Any]]:
-        """The non-null values of the top-level struct ``name`` of a Parquet file. Raises CorruptMetadataError."""
+        """The non-null values of the top-level struct ``name`` of a Parquet file. Raises CorruptMetadataError.
+
+        Members that repeat others in the types of the table's columns are left out: Python's dates cannot hold each
+        of their values.
+        """
         import pyarrow as pa
 
         with guard_parquet(self.path):
-            schema = self._read_footer()[1]
+            footer, schema = self._read_footer()
             if name not in schema.names:
                 return
             if not pa.types.is_struct(schema.field(name).type):
                 raise damaged_column(self.path, name)
+            paths = [path for path in _leaf_paths(footer, f"{name}.") if not path.split(".")[1].endswith("_parsed")]
+            if not paths:
+                return
             with self._open() as parquet:  # few rows at once, as callers often need the first value alone
-                for batch in parquet.iter_batches(_FEW_ROWS, columns=[name], use_threads=False):
+                for batch in parquet.iter_batches(_FEW_ROWS, columns=paths, use_threads=False):
                     for value in pc.drop_null(batch.column(name)).to_pylist():
                         if any(part is not None for part in value.values()):
                             yield value

@@ -38,7 +38,7 @@ class guard_parquet:
 
         if error is None or isinstance(error, TableFormatsError) or is_fault_of_machine(error):
             return
-        if isinstance(error, (pa.ArrowException, OSError, ValueError, UnicodeDecodeError)):
+        if isinstance(error, (pa.ArrowException, OSError, ValueError, OverflowError)):
             message = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise CorruptMetadataError(
                 f"a checkpoint is damaged or cut off: {message}", path=self.path, hint=HINT

@@ -80,6 +80,11 @@ class _Kept:
             ((name, action),) = [(name, one) for name, one in value.items() if one is not None]
         except (ValueError, AttributeError, RecursionError):
             raise CorruptMetadataError("a line of a commit is not one action", path=path, hint=RESTORE_HINT) from None
+        key = _BY_KEY.get(name)
+        if not isinstance(action, dict) or (key is not None and not isinstance(action.get(key), str)):
+            raise CorruptMetadataError(
+                "an action of a commit is of the wrong type", path=path, field=name, hint=RESTORE_HINT
+            )
         return name, action
 
     def _key(self, name: str, action: dict[str, Any], path: str) -> tuple[str, Any] | None:

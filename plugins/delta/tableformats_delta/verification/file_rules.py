@@ -94,12 +94,15 @@ def statistics_violations(add: Action, path: str, version: int | None) -> Iterat
             yield violation("statistics", f"minValues.{name} {where} is above maxValues", path, version)
 
 
-def _leaves(value: Any, above: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for name, below in value.items():
-            yield from _leaves(below, f"{above}.{name}" if above else str(name))
-    elif above and value is not None:
-        yield above, value
+def _leaves(value: Any) -> Iterator[tuple[str, Any]]:
+    """The values within objects within objects, with their dotted names; however deep, without recursion."""
+    left = [("", value)]
+    while left:
+        name, one = left.pop()
+        if isinstance(one, dict):
+            left += [(f"{name}.{key}" if name else key, below) for key, below in reversed(one.items())]
+        elif name and one is not None:
+            yield name, one
 
 
 def _crossed(least: Any, greatest: Any) -> bool:

@@ -57,6 +57,10 @@ class History:
         found = (self.metadata or {}).get("configuration")
         return found if isinstance(found, Mapping) else {}
 
+    def _has_feature(self, name: str) -> bool:
+        features = self.protocol.get("writerFeatures")
+        return isinstance(features, list) and name in features
+
     def begin(self, actions: Iterable[tuple[str, dict[str, Any]]], version: int) -> None:
         """Start from the actions of a checkpoint."""
         for name, action in actions:
@@ -122,9 +126,8 @@ class History:
         self.in_commit_timestamp = time
 
     def _removes(self, commit: CommitFile) -> Iterator[Violation]:
-        features = self.protocol.get("writerFeatures")
         is_append_only = str(self.properties.get("delta.appendOnly", "")).lower() == "true" and (
-            "appendOnly" in features if isinstance(features, list) else True
+            self._has_feature("appendOnly") if isinstance(self.protocol.get("writerFeatures"), list) else True
         )
         for _, remove in commit.of("remove"):
             key = file_key(remove)
@@ -147,7 +150,7 @@ class History:
             yield from partition_violations(adds, self.layout.partition_columns, *where)
 
     def _row_ids(self, commit: CommitFile) -> Iterator[Violation]:
-        if "rowTracking" not in (self.protocol.get("writerFeatures") or ()):
+        if not self._has_feature("rowTracking"):
             return
         if str(self.properties.get("delta.rowTrackingSuspended", "")).lower() == "true":
             return
@@ -173,7 +176,7 @@ class History:
 
     def overlapping_row_ids(self) -> Iterator[Violation]:
         """Live files that share row ids."""
-        if "rowTracking" not in (self.protocol.get("writerFeatures") or ()):
+        if not self._has_feature("rowTracking"):
             return
         based = [add for add in self.live.values() if isinstance(add.get("baseRowId"), int)]
         known = [(int(add["baseRowId"]), record_count(add) or 0, add.get("path")) for add in based]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tableformats.plugin import MetadataCache, StoreError, TableFormatsError, Violation
 
 from ..checkpoints.checkpoint_files import CheckpointFile, expand
+from ..checkpoints.damage import damaged_column
 from ..log.checksums import read_checksum
 from ..log.last_checkpoint import review_hint
 from ..log.listing import Checkpoint, LogFile, LogListing, read_log_file
@@ -48,7 +49,10 @@ def checkpoint_actions(storage: Storage, checkpoint: Checkpoint) -> tuple[Action
             found += commit.actions
             continue
         for kind in _KINDS:
-            found += [(kind, _as_json(row)) for row in file.structs(kind)]
+            try:
+                found += [(kind, _as_json(row)) for row in file.structs(kind)]
+            except (TypeError, ValueError):  # a map that is none, or whose keys are no texts
+                raise damaged_column(file.path, kind) from None
     return found, files
 
 
@@ -57,7 +61,7 @@ def _as_json(row: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in row.items():
         if name in _MAPS and isinstance(value, list):
-            value = dict(value)
+            value = {str(key): one for key, one in value}
         elif isinstance(value, dict):
             value = _as_json(value) or None
         if value is not None and not name.endswith("_parsed"):
@@ -110,7 +114,8 @@ def checksum_violations(storage: Storage, file: LogFile, state: History) -> Iter
     except TableFormatsError as error:
         yield violation("checksum-file", error.message, file.path, file.version)
         return
-    size = sum(int(add.get("size") or 0) for add in state.live.values())
+    sizes = (add.get("size") for add in state.live.values())
+    size = sum(one for one in sizes if isinstance(one, int))
     values = (
         ("protocol", state.protocol),
         ("metadata", state.metadata),
@@ -128,7 +133,8 @@ def checksum_violations(storage: Storage, file: LogFile, state: History) -> Iter
     known = {name: action for name, action in state.domains.items() if action.get("removed") is not True}
     for field, key, actions in (("setTransactions", "appId", state.transactions), ("domainMetadata", "domain", known)):
         listed = content.get(field)
-        if isinstance(listed, list) and {str(one.get(key)) for one in listed} - set(actions):
+        names = {str(one.get(key)) for one in listed if isinstance(one, dict)} if isinstance(listed, list) else set()
+        if names - set(actions):
             yield violation("checksum-file", f"{field} has some that the log does not have", file.path, file.version)
 
 
