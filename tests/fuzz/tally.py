@@ -1,7 +1,7 @@
 """The record of the whole tables that were damaged and used: a line of JSON for each batch, and counts over them.
 
-The record outlives the process that writes it. A finding does not end a run: it is mended, and the run goes on after the
-last batch (``--resume``). The counts since the last finding are those of the present code.
+The record outlives the process that writes it. A finding does not end a run: it is mended, and the run goes on after
+the last batch (``--resume``). The counts since the last finding are those of the present code.
 """
 
 from __future__ import annotations

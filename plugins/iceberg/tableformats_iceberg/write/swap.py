@@ -31,6 +31,7 @@ from tableformats.plugin import (
 
 from ..metadata.locate import HINT, is_metadata_name, locate
 from ..metadata.table_metadata import TableMetadata, metadata_json, metadata_of
+from .json_form import check_form
 from .metadata_updates import apply_updates
 from .requirements import failed_requirement
 
@@ -132,7 +133,9 @@ def read_current(
         except FileNotFoundError:
             raise TableNotFoundError("there is no such metadata file", path=path) from None
     value = metadata_json(data, path, storage.limits)
-    return CurrentMetadata(stored_path, value, _parsed(value, path, storage, len(data), earlier))
+    parsed = _parsed(value, path, storage, len(data), earlier)
+    check_form(value, path)
+    return CurrentMetadata(stored_path, value, parsed)
 
 
 def _parsed(value: Any, path: str, storage: Storage, size: int, earlier: CurrentMetadata | None) -> TableMetadata:
@@ -165,7 +168,7 @@ def logged_no_more(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -
 
     Source: Iceberg documentation, "Configuration", ``write.metadata.delete-after-commit.enabled``.
     """
-    if before is None or after.get("properties", {}).get(DELETE_AFTER_COMMIT, "false").lower() != "true":
+    if before is None or (after.get("properties") or {}).get(DELETE_AFTER_COMMIT, "false").lower() != "true":
         return []
     kept = {entry["metadata-file"] for entry in after.get("metadata-log") or ()}
     return [e["metadata-file"] for e in before.get("metadata-log") or () if e["metadata-file"] not in kept]
@@ -283,7 +286,7 @@ class DirectorySwap(MetadataSwap):
         Writers may delete old metadata files, the oldest first. So if the base is still there, nothing was deleted
         after it.
         """
-        may_delete = base.json.get("properties", {}).get(DELETE_AFTER_COMMIT, "false").lower() == "true"
+        may_delete = (base.json.get("properties") or {}).get(DELETE_AFTER_COMMIT, "false").lower() == "true"
         if not (may_delete or self._storage.is_local) or self._storage.is_file(base.parsed.path):
             return False
         listed = self._storage.list(self._storage.join("metadata"))

@@ -130,6 +130,6 @@ def _head(metadata: Mapping[str, Any], spec_id: int) -> dict[str, str]:
 def current_schema(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """The JSON of the current schema."""
     schemas: Iterable[Mapping[str, Any]] = metadata.get("schemas") or ()
-    found = [s for s in schemas if s.get("schema-id", 0) == metadata.get("current-schema-id")]
+    found = [s for s in schemas if (s.get("schema-id") or 0) == metadata.get("current-schema-id")]
     schema: Mapping[str, Any] = found[0] if found else metadata["schema"]
     return schema
