@@ -184,6 +184,8 @@ def _to_timestamp(source: Literal, target: Type, ansi: bool) -> Any:
         return _no_cast(source, target)
     least, greatest = INTEGER_RANGES["long"]
     micros = nanos // 1000
+    if is_integer(source.type) or (is_floating(source.type) and not ansi):
+        return min(max(micros, least), greatest)  # the first or the last instant
     return micros if least <= micros <= greatest else None
 
 

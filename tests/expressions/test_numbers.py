@@ -11,7 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tableformats.errors import InvalidPredicateError
+from tableformats.expressions import Literal
+from tableformats.expressions.casts import cast
 from tableformats.expressions.numbers import java_text, nearest_float, parse_number
+from tableformats.schema import primitive
 
 FLOATS = st.integers(0, 2**32 - 1).map(lambda bits: struct.unpack("f", struct.pack("I", bits))[0])
 
@@ -119,3 +123,14 @@ def test_nan_in_text(text):
 )
 def test_numbers_are_printed_as_java_prints_them(number, is_float, text):
     assert java_text(number, is_float) == text
+
+
+def test_seconds_that_no_timestamp_has():
+    """Spark 4.3: integers become the first or the last timestamp, doubles an error in ANSI mode."""
+    timestamp, far = primitive("timestamp"), 2**63 - 1
+    for value, wanted in ((far, far), (-far - 1, -far - 1), (10**13, far), (-1, -1_000_000)):
+        for ansi in (True, False):
+            assert cast(Literal(value, primitive("long")), timestamp, ansi).value == wanted
+    assert cast(Literal(-1e300, primitive("double")), timestamp, False).value == -far - 1
+    with pytest.raises(InvalidPredicateError):
+        cast(Literal(1e300, primitive("double")), timestamp, True)
