@@ -105,7 +105,7 @@ def _data(report: ScanReport) -> list[_Row]:
     return [
         (f"bytes in {'total' if report.is_all_listed else read}", bytes_text(report.bytes_listed), ""),
         ("bytes planned", bytes_text(report.bytes_planned), percent_text(report.bytes_planned, report.bytes_listed)),
-        ("rows in total", count_text(report.rows_total), ""),
+        ("rows in total", _rows_in_total(report), ""),
         ("rows planned", count_text(report.rows_planned), percent_text(report.rows_planned, report.rows_total)),
     ]
 
@@ -123,3 +123,8 @@ def _part(label: str, count: int, whole: int) -> _Row:
 def _aligned(rows: Iterable[_Row]) -> list[str]:
     """Lines with the label left-aligned and the figures right-aligned, in the same columns in every section."""
     return [f"  {label:<32}{figure:>14}{share:>10}".rstrip() for label, figure, share in rows]
+
+
+def _rows_in_total(report: ScanReport) -> str:
+    is_left_out = report.rows_total is None and not report.counts_total
+    return "not counted" if is_left_out else count_text(report.rows_total)

@@ -136,6 +136,12 @@ class ScanReport:
             self.rows_listed = self.count_total()
         return self.rows_listed
 
+    @property
+    def counts_total(self) -> bool:
+        """Whether :attr:`rows_total` is None because some file does not say, and not because counting would take long:
+        of a large table the rows of dropped files are not counted."""
+        return self.count_total is not _not_counted
+
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Add the time of the block to ``seconds[name]``."""

@@ -76,7 +76,7 @@ def test_shows_every_counter(plan: tf.scan.ScanPlan) -> None:
         "delete files": "70",
         "bytes in manifests read": "5.0 GB",
         "bytes planned": "1.0 MB",
-        "rows in total": "unknown",
+        "rows in total": "not counted",
         "rows planned": "80,000",
         "metadata": "1.2 ms",
     }

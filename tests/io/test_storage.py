@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tableformats.errors import LimitExceededError, PathNotAllowedError, TableNotFoundError
 from tableformats.io.buffers import ReusableBuffer
+from tableformats.io.path_policy import SharedPrefix
 from tableformats.io.paths import common_move, normalize, normalize_all, scheme_of
 from tableformats.io.storage import Storage
 from tableformats.limits import DEFAULT_LIMITS, Limits
@@ -96,6 +97,7 @@ STORED = st.builds(str.__add__, st.sampled_from(PLACES), st.sampled_from(NAMES))
 @example(stored=[], moved=True, encoded=False)
 @example(stored=["/t2/a", "/old/a"], moved=True, encoded=False)
 @example(stored=["/t/a", "/t/a/b", "file:/t/a"], moved=True, encoded=False)
+@example(stored=["/t/x", "/t/a/b"], moved=True, encoded=False)
 def test_the_column_and_the_single_path_agree(root: str, stored: list[str], moved: bool, encoded: bool) -> None:
     storage = Storage(root, allow_paths=["s3://b/ok", "/ok"])
     if moved:
@@ -134,6 +136,14 @@ def test_no_path_of_its_store_is_looked_at_alone(monkeypatch: Any, root: str, st
     monkeypatch.setattr(storage, "resolve_one", None)
     assert storage.resolve(pa.array(stored)).to_pylist() == expected
     assert storage.quick_check(pa.array(stored[1:]))[0]
+
+
+def test_relative_paths_that_were_moved_share_no_prefix() -> None:
+    storage = Storage("/t")
+    assert storage.quick_check(pa.array(["w/a", "b"])) == (True, SharedPrefix("", "/t/"))
+    storage.relocate("w", "/x")
+    assert storage.quick_check(pa.array(["w/a", "b"])) == (True, None)
+    assert storage.resolve(pa.array(["w/a", "b"])).to_pylist() == ["/x/a", "/t/b"]
 
 
 def test_encoded_paths_are_decoded_once(tmp_path: Path) -> None:
