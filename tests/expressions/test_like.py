@@ -8,7 +8,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+from tableformats.errors import UnsupportedFeatureError
 from tableformats.expressions.functions.comparing import like
+from tableformats.expressions.functions.text import _known
 
 CHARACTERS = {  # bytes, and how many U+FFFD Java makes of them
     b"\xff": 1,
@@ -40,3 +42,11 @@ def test_percent_matches_bytes_that_are_not_utf8() -> None:
     assert like(values, "a%b").to_pylist() == [True, True, False, None]
     assert like(values, "%b").to_pylist() == [True, True, False, None]
     assert like(values.cast(pa.large_binary()).view(pa.large_string()), "_%_").to_pylist() == [True, True, True, None]
+
+
+def test_code_points_that_are_no_characters_have_no_case():
+    for text in ("\uffff", "\U0010fffe", "\ufdd0\ufdef", "é"):
+        assert _known(text) == text
+    for text in ("\u0378", "a\u0380", "\U000e0fff"):  # no Unicode has these yet
+        with pytest.raises(UnsupportedFeatureError, match="newer than Python's Unicode"):
+            _known(text)

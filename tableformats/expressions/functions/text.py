@@ -71,10 +71,15 @@ _NEWER_CASE = "\u019b\u0264\ua7d3\ua7d5"
 """Old characters to which Unicode 15 and 16 gave a capital letter. All others agree, one by one."""
 
 
+def _is_no_character(c: str) -> bool:
+    """Whether ``c`` will never be a character. Source: the Unicode standard, "Noncharacters"."""
+    return ord(c) & 0xFFFE == 0xFFFE or "\ufdd0" <= c <= "\ufdef"
+
+
 def _known(text: str) -> str:
     """``text``, if this Python knows all its characters, so that it changes their case as Spark does."""
     for c in text:
-        if not c.isascii() and (c in _NEWER_CASE or unicodedata.category(c) == "Cn"):
+        if not c.isascii() and (c in _NEWER_CASE or (unicodedata.category(c) == "Cn" and not _is_no_character(c))):
             raise UnsupportedFeatureError(
                 f"the case of the character U+{ord(c):04X}, which is newer than Python's Unicode "
                 f"{unicodedata.unidata_version}",
