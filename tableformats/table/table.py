@@ -346,8 +346,8 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
     def refresh(self) -> Table:
         """Move on to the newest version, through the catalog if the table was opened by one; the table itself.
 
-        :meth:`snapshot` and the other methods then see it. Tables whose directory or log says what is newest, as
-        Delta's do, see it without this. An Iceberg table that was opened at a metadata file stays at that file.
+        :meth:`snapshot` and the other methods then see it. Delta tables, whose log says what is newest, see it without
+        this. An Iceberg table that was opened at a metadata file stays at that file.
 
         Raises
         ------

@@ -1,20 +1,15 @@
 """A writer in another process beside readers: what it was told is written, every later call of a reader sees.
 
-Each store is a fixture that starts a server on the loopback, or skips with a reason where the server is not installed.
-``AZURITE`` and ``FAKE_GCS_SERVER`` may name the programs of these servers where they are not on the path.
+Each store is a server of ``tests/support/services.py``, or skips with a reason where the server is not installed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import socket
 import subprocess
 import sys
 import threading
-import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,8 +22,8 @@ import tableformats as tf
 from tableformats.io.storage import PutOutcome, Storage
 from tests.support.delta_log import DeltaLog
 from tests.support.s3_stub import S3Stub
+from tests.support.services import Store, running_azurite, running_fake_gcs
 
-Store = tuple[str, dict[str, Any]]
 UPLOAD = "/upload/storage/v1/b/bucket/o?uploadType=media&name="
 COMMITS = 12
 WRITER = """
@@ -47,92 +42,18 @@ for version in range(1, commits + 1):
     print(version, flush=True)
     sys.stdin.readline()
 """
-AZURITE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
 @pytest.fixture(scope="module")
 def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """Azurite, Microsoft's emulator of Azure Blob Storage (``npm install -g azurite``)."""
-    program = os.environ.get("AZURITE") or shutil.which("azurite-blob")
-    if program is None:
-        pytest.skip("Azurite is not installed: npm install -g azurite, or name azurite-blob in AZURITE")
-    port = free_port()
-    place = str(tmp_path_factory.mktemp("azurite"))
-    command = [program, "--silent", "--skipApiVersionCheck", "--blobPort", str(port), "--location", place]
-    endpoint = f"http://127.0.0.1:{port}/devstoreaccount1"
-    options = {"account_name": "devstoreaccount1", "account_key": AZURITE_KEY, "endpoint": endpoint}
-    with running(command, endpoint):
-        make_azure_container(endpoint)
-        yield "az://bucket", options
+    with running_azurite(tmp_path_factory.mktemp("azurite")) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
-def gcs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    """fake-gcs-server, an emulator of Google Cloud Storage in Go. It takes files by the JSON API alone."""
-    program = os.environ.get("FAKE_GCS_SERVER") or shutil.which("fake-gcs-server")
-    if program is None:
-        pytest.skip("fake-gcs-server is not installed: go install github.com/fsouza/fake-gcs-server@latest")
-    port = free_port()
-    endpoint = f"http://127.0.0.1:{port}"
-    command = [program, "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory"]
-    with running(
-        [*command, "-external-url", endpoint, "-public-host", f"127.0.0.1:{port}"], f"{endpoint}/storage/v1/b"
-    ):
-        body = json.dumps({"name": "bucket"}).encode()
-        request = urllib.request.Request(f"{endpoint}/storage/v1/b", body, {"Content-Type": "application/json"})
-        urllib.request.urlopen(request, timeout=10).close()
-        yield "gs://bucket", {"base_url": endpoint, "bearer_token": "anybody"}
-
-
-class running:
-    """A server in a process of its own, from when it answers at ``url``."""
-
-    def __init__(self, command: list[str], url: str) -> None:
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self._url = url
-
-    def __enter__(self) -> None:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline and self._process.poll() is None:
-            try:
-                urllib.request.urlopen(self._url, timeout=2).close()
-                return
-            except urllib.error.HTTPError:
-                return
-            except OSError:
-                time.sleep(0.1)
-        self.__exit__()
-        pytest.skip(f"{self._url} does not answer")
-
-    def __exit__(self, *error: object) -> None:
-        self._process.terminate()
-        self._process.wait(20)
-
-
-def free_port() -> int:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        return int(server.getsockname()[1])
-
-
-def make_azure_container(endpoint: str) -> None:
-    """Send ``Create Container``, signed as "Authorize with Shared Key" says."""
-    import base64
-    import hashlib
-    import hmac
-    from email.utils import formatdate
-
-    date, version = formatdate(usegmt=True), "2020-10-02"
-    resource = "/devstoreaccount1/devstoreaccount1/bucket\nrestype:container"
-    text = "PUT" + "\n" * 12 + f"x-ms-date:{date}\nx-ms-version:{version}\n{resource}"
-    digest = hmac.new(base64.b64decode(AZURITE_KEY), text.encode(), hashlib.sha256).digest()
-    headers = {
-        "x-ms-date": date,
-        "x-ms-version": version,
-        "Authorization": f"SharedKey devstoreaccount1:{base64.b64encode(digest).decode()}",
-    }
-    request = urllib.request.Request(f"{endpoint}/bucket?restype=container", headers=headers, method="PUT")
-    urllib.request.urlopen(request, timeout=10).close()
+def gcs() -> Iterator[Store]:
+    with running_fake_gcs() as found:
+        yield found
 
 
 @pytest.fixture
