@@ -6,36 +6,50 @@ import contextlib
 import errno
 import os
 import uuid
+from collections.abc import Iterator
 
-from ..errors import UnsupportedFeatureError
+from ..errors import CorruptMetadataError, UnsupportedFeatureError
 from .stores.base import PutOutcome
 
 __all__ = ["create_local", "link_local", "write_local"]
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+_NO_PATHS = {
+    errno.EISDIR: "a directory is there",
+    errno.ENOTDIR: "what is no directory stands above it",
+    errno.ELOOP: "symbolic links go round in a circle",
+    errno.ENAMETOOLONG: "the path is longer than the file system allows",
+}
+"""What lies at the path, and no fault of the machine, keeps a file from being written."""
 
 
 def create_local(path: str, data: bytes | memoryview) -> None:
     """Write a file under a name that nobody else uses. Its directory is made.
 
     After an error, or a crash, a part of it may be there. It costs one sync to the disk less than :func:`write_local`,
-    because the name and the bytes go there together. Raises OSError; FileExistsError where there is a file.
+    because the name and the bytes go there together. Raises OSError; FileExistsError where there is a file;
+    CorruptMetadataError where no file can be.
     """
     directory = os.path.dirname(path)
-    _make_directory(directory)
-    _write(path, data)
-    _sync_directory(directory)
+    with _writing(path):
+        _make_directory(directory)
+        _write(path, data)
+        _sync_directory(directory)
 
 
 def write_local(path: str, data: bytes | memoryview) -> None:
-    """Write a file over whatever is there. Its directory is made. Raises OSError."""
-    temporary = _temporary(path, data)
-    try:
-        os.replace(temporary, path)
-    except OSError:
-        os.unlink(temporary)
-        raise
-    _sync_directory(os.path.dirname(path))
+    """Write a file over whatever is there. Its directory is made.
+
+    Raises OSError; CorruptMetadataError where no file can be, as there is a directory.
+    """
+    with _writing(path):
+        temporary = _temporary(path, data)
+        try:
+            os.replace(temporary, path)
+        except OSError:
+            os.unlink(temporary)
+            raise
+        _sync_directory(os.path.dirname(path))
 
 
 def link_local(path: str, data: bytes) -> PutOutcome:
@@ -52,10 +66,13 @@ def link_local(path: str, data: bytes) -> PutOutcome:
     ------
     UnsupportedFeatureError
         The file system has no hard links.
+    CorruptMetadataError
+        What stands above the path is no directory. Nothing was written.
     OSError
         Nothing was written.
     """
-    temporary = _temporary(path, data)
+    with _writing(path):
+        temporary = _temporary(path, data)
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -78,6 +95,19 @@ def link_local(path: str, data: bytes) -> PutOutcome:
     except OSError:
         return PutOutcome.UNKNOWN
     return PutOutcome.WON
+
+
+@contextlib.contextmanager
+def _writing(path: str) -> Iterator[None]:
+    """Name what is in the way of a file."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_PATHS:
+            raise
+        raise CorruptMetadataError(
+            f"no file can be written: {_NO_PATHS[error.errno]}", path=path, hint="Remove what is in the way"
+        ) from error
 
 
 def _temporary(path: str, data: bytes | memoryview) -> str:

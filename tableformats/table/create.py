@@ -401,6 +401,8 @@ def _arrow_schema(given: Any) -> pa.Schema:
         from ..engines.spark.writing.frames import arrow_schema
 
         return arrow_schema(given)
+    if not hasattr(given, "dtypes"):
+        raise TypeError(f"a schema is one of tableformats, Arrow, Spark or pandas, not {type(given).__name__}")
     return pa.Schema.from_pandas(given, preserve_index=False)
 
 

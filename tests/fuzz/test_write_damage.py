@@ -63,7 +63,8 @@ def with_nesting(text: str, levels: int = 900) -> str:
 def test_actions_of_delta(tmp_path: Path, name: str, version: int) -> None:
     root = tmp_path / "t"
     shutil.copytree(DELTA / name / "table", root)
-    for path in (root / "_delta_log").glob("*.checkpoint*.parquet"):
+    log = root / "_delta_log"
+    for path in [*log.glob("*.checkpoint*.parquet"), *log.glob("_last*")]:
         path.unlink()  # commits alone say what there is
     commit = root / "_delta_log" / f"{version:020d}.json"
     sound = commit.read_text()
@@ -77,9 +78,10 @@ def test_actions_of_delta(tmp_path: Path, name: str, version: int) -> None:
             for call in (
                 lambda: tf.open_table(root).verify(deep=True),
                 lambda: tf.open_table(root).compact_log(0, version + 1),
+                lambda: tf.open_table(root).checkpoint(),
             ):
                 outcomes.add(outcome(call))
-            for path in (root / "_delta_log").glob("*.compacted.json"):
+            for path in [*log.glob("*.compacted.json"), *log.glob("*.checkpoint*.parquet"), *log.glob("_last*")]:
                 path.unlink()
     assert {"done", "CorruptMetadataError"} <= outcomes
 

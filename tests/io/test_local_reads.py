@@ -165,3 +165,52 @@ def test_what_the_system_refuses_is_no_damage(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(os, "stat", refuse)
     with pytest.raises(PermissionError):
         open_local(str(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ("pipe", "file", "circle"))
+@pytest.mark.parametrize("format", ("delta", "iceberg"))
+@pytest.mark.parametrize("place", ("_delta_log", "metadata", "data", "."))
+def test_tables_are_not_created_where_no_directory_is(tmp_path: Path, place: str, format: str, kind: str) -> None:
+    root = tmp_path / "t"
+    if place != ".":
+        root.mkdir()
+    if kind == "file":
+        (root / place).write_text("x")
+    else:
+        put(root / place, kind)
+    error = error_of(lambda: tf.write_table(pa.table({"a": [1]}), str(root), format=format))
+    is_in_the_way = place in ({".", "_delta_log"} if format == "delta" else {".", "metadata", "data"})
+    assert isinstance(error, tf.TableFormatsError) or (error is None and not is_in_the_way), error
+
+
+WRITTEN = (
+    "_delta_log/_last_checkpoint",
+    f"_delta_log/{2:020d}.json",
+    f"_delta_log/{1:020d}.checkpoint.parquet",
+    f"_delta_log/{0:020d}.{1:020d}.compacted.json",
+    f"_delta_log/{2:020d}.crc",
+)
+VERBS: dict[str, Callable[[tf.Table], object]] = {
+    "append": lambda table: table.append(pa.table({"id": [3]})),
+    "delete": lambda table: table.delete("id > 1"),
+    "alter": lambda table: table.alter.add_columns({"more": "int"}),
+    "checkpoint": lambda table: table.checkpoint(),
+    "compact": lambda table: table.compact_log(0, 1),
+    "verify": lambda table: table.verify(deep=True),
+}
+
+
+@pytest.mark.filterwarnings("ignore:version .* is committed, but upkeep")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_is_written_meets_no_regular_file(tmp_path: Path, name: str, kind: str) -> None:
+    """Each verb ends, with its commit or with one of our errors; no pipe and no device is written to."""
+    for verb, call in VERBS.items():
+        log = DeltaLog(tmp_path / verb).start(field("id", "long"))
+        log.commit(1, add("a.parquet"))
+        pq.write_table(pa.table({"id": [1, 2]}), log.root / "a.parquet")
+        table = tf.open_table(log.root)
+        assert table.count() == 2
+        put(log.root / name, kind)
+        error = error_of(lambda call=call, table=table: call(table))  # type: ignore[misc]
+        assert error is None or isinstance(error, tf.TableFormatsError), (verb, error)

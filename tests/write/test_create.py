@@ -183,6 +183,8 @@ def test_a_format_or_mode_that_is_missing(tmp_path: Path) -> None:
         tf.write_table(ROWS, tmp_path, mode="no", format="delta")
     with pytest.raises(TypeError, match="Arrow"):
         tf.write_table([1], tmp_path, format="delta")
+    with pytest.raises(TypeError, match="schema"):
+        tf.create_table(tmp_path / "t", {"x": "int"}, format="delta")
 
 
 # ---- races and lost answers -----------------------------------------------------------------------------------------

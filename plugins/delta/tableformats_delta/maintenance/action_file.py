@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tableformats.plugin import CorruptMetadataError
+
 from .file_columns import text_map
 
 if TYPE_CHECKING:
@@ -58,10 +60,11 @@ def _known_types() -> dict[str, pa.StructType]:
     }
 
 
-def action_rows(actions: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, pa.StructArray]:
+def action_rows(actions: Mapping[str, Sequence[Mapping[str, Any]]], path: str) -> dict[str, pa.StructArray]:
     """Actions that are no file actions as columns, by name: each with the fields that the protocol knows, and others.
 
-    A field that the protocol does not know is kept where all its values are of one type of JSON's scalars.
+    A field that the protocol does not know is kept where all its values are of one type of JSON's scalars. Raises
+    CorruptMetadataError, with ``path``, where a known field has a value of another type.
     """
     import pyarrow as pa
 
@@ -72,7 +75,12 @@ def action_rows(actions: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str,
         unknown = dict.fromkeys(field for value in values for field in value if field not in names)
         more = [(field, kind) for field in unknown if (kind := _scalar_type([value.get(field) for value in values]))]
         kind = pa.struct([*known, *(pa.field(field, type_) for field, type_ in more)])
-        found[name] = pa.array([_plain(value, kind) for value in values], kind)
+        try:
+            found[name] = pa.array([_plain(value, kind) for value in values], kind)
+        except (TypeError, ValueError, OverflowError) as error:  # Arrow's are among them
+            raise CorruptMetadataError(
+                f"an action has a field of the wrong type: {str(error)[:200]}", path=path, field=name
+            ) from None
     return found
 
 
@@ -90,17 +98,23 @@ def _scalar_type(values: Sequence[Any]) -> pa.DataType | None:
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
-    """A value of JSON as pyarrow takes it: maps as pairs, structs without what the type does not have."""
+    """A value of JSON as pyarrow takes it: maps as pairs, structs without what the type does not have.
+
+    Raises TypeError for what is no map, struct or list.
+    """
     from pyarrow import types
 
     if value is None:
         return None
     if types.is_map(kind):
-        pairs = value.items() if isinstance(value, Mapping) else value
-        return [(str(key), None if one is None else str(one)) for key, one in pairs]
+        return list(dict(value).items())
     if types.is_struct(kind):
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{value!r} is no object")
         return {member.name: _plain(value.get(member.name), member.type) for member in kind}
-    return list(value) if types.is_list(kind) else value
+    if types.is_list(kind) and not isinstance(value, (list, tuple)):
+        raise TypeError(f"{value!r} is no list")
+    return value
 
 
 class ActionFile:

@@ -188,7 +188,7 @@ class _Writing:
         if sidecars is not None:
             actions["checkpointMetadata"] = [{"version": self._snapshot.version, "tags": {}}]
             actions["sidecar"] = [sidecar.action for sidecar in sidecars]
-        return action_rows(actions)
+        return action_rows(actions, self._storage.root)
 
     def _file(self, head: dict[str, pa.StructArray]) -> ActionFile:
         """A file that begins with ``head``. A manifest has the columns of files, too: delta-spark asks for them."""
