@@ -53,6 +53,7 @@ from ..io.parquet_footers import has_sound_chunks
 from ..io.path_policy import SharedPrefix
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
+from ..io.turns import local_turn
 from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
 from ..runtime.boundary import is_fault_of_machine
 from ..runtime.concurrency import cached_property, free_after_fork
@@ -238,6 +239,7 @@ __all__ = [
     "inflate_avro",
     "is_fault_of_machine",
     "libdeflate",
+    "local_turn",
     "missing_file",
     "names_in",
     "normalize",

@@ -78,7 +78,10 @@ def commit_change(
     end = time.monotonic() + options.seconds
     wait = options.first_wait
     for attempt in range(1, options.tries + 1):
-        outcome = transaction.try_commit(change)
+        with transaction.turn(change) as is_overtaken:
+            if is_overtaken or attempt > 1:
+                change = _moved(transaction, change, find_conflict)
+            outcome = transaction.try_commit(change)
         if outcome is PutOutcome.WON:
             _keep_up(transaction)
             return change, attempt
@@ -88,15 +91,19 @@ def commit_change(
             break
         time.sleep(random.uniform(0, wait))
         wait = min(2 * wait, options.longest_wait)
-        for winner in transaction.winners():
-            reason = find_conflict(winner)
-            if reason is not None:
-                raise CommitConflictError(f"version {winner.version} of another writer is in conflict: {reason}")
-        change = transaction.rebase(change)
     raise CommitConflictError(
         f"other writers won {attempt} races for the next version",
         hint="Nothing was committed: try again, or raise the options tries and seconds",
     )
+
+
+def _moved(transaction: FormatTransaction, change: TableChange, find_conflict: FindConflict) -> TableChange:
+    """The change upon the newest version. Raises CommitConflictError, UnsupportedFeatureError."""
+    for winner in transaction.winners():
+        reason = find_conflict(winner)
+        if reason is not None:
+            raise CommitConflictError(f"version {winner.version} of another writer is in conflict: {reason}")
+    return transaction.rebase(change)
 
 
 def commit_of(transaction: FormatTransaction, change: TableChange, attempts: int, **more: int) -> Commit:

@@ -60,6 +60,7 @@ class Program:
         self.next_id = 0
         self.log: list[str] = []
         self.has_equality_deletes = False
+        self.began_as_1 = version == 1
         properties = {"format-version": str(version), "commit.manifest.min-count-to-merge": "4"}
         tf.create_table(root, self.schema, format="iceberg", partition_by=rng.choice(LAYOUTS), properties=properties)
 
@@ -271,14 +272,9 @@ class Program:
         if not self.has_equality_deletes and self.version < 3:
             theirs = pyiceberg_table(self.root).scan().to_arrow().to_pylist()
             assert in_order(theirs) == wanted, f"PyIceberg reads other rows\n{told}"
-        if duckdb_reads() and not self.is_just_upgraded():
+        # DuckDB refuses manifests of version 1 in newer tables, and leaves out some of Java's equality deletes.
+        if duckdb_reads() and not self.has_equality_deletes and not (self.began_as_1 and self.version > 1):
             assert in_order(duckdb_rows(newest(self.root)).to_pylist()) == wanted, f"DuckDB reads other rows\n{told}"
-
-    def is_just_upgraded(self) -> bool:
-        """Whether a newer table has a manifest list of version 1, which DuckDB refuses."""
-        found = metadata_of(self.root)
-        current = next(one for one in found["snapshots"] if one["snapshot-id"] == found["current-snapshot-id"])
-        return found["format-version"] > 1 and not current.get("sequence-number")
 
     def compare(self, name: str, told: str) -> None:
         """The metadata table is the same; columns that only one of both has are left out."""

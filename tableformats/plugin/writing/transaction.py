@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from ...display import facts, page, shortened
@@ -128,6 +129,17 @@ class FormatTransaction(ABC):
         from ...errors import UnsupportedFeatureError
 
         raise UnsupportedFeatureError("this format records no transactions of applications", field="application")
+
+    def turn(self, change: TableChange) -> AbstractContextManager[bool]:
+        """A block around one try of a change: a format may let the writers of one machine try one after the other.
+
+        Returns
+        -------
+        context manager of bool
+            Whether others may have committed meanwhile: the change is then moved upon the newest version before it is
+            tried. By default nobody waits.
+        """
+        return nullcontext(False)
 
     @abstractmethod
     def try_commit(self, change: TableChange) -> PutOutcome:

@@ -15,7 +15,7 @@ import re
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ from tableformats.plugin import (
     TableNotFoundError,
     UnsupportedFeatureError,
     check_exclusive_puts,
+    in_order,
     put_exclusively,
 )
 
@@ -49,6 +50,10 @@ METADATA_CODEC = "write.metadata.compression-codec"
 DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
 _DIRECTORY_NAME = re.compile(r"^v(\d{1,18})(\.gz)?\.metadata\.json(\.gz)?$")
 _CATALOG_NAME = re.compile(r"^(\d{1,18})-")
+
+
+def _nothing() -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,13 @@ class MetadataSwap(ABC):
         """
 
     @abstractmethod
-    def commit(self, base: CurrentMetadata | None, requirements: Updates, updates: Updates) -> PutOutcome:
+    def commit(
+        self,
+        base: CurrentMetadata | None,
+        requirements: Updates,
+        updates: Updates,
+        store: Callable[[], None] = _nothing,
+    ) -> PutOutcome:
         """Apply updates to the table, if it still fulfils the requirements.
 
         Parameters
@@ -103,6 +114,8 @@ class MetadataSwap(ABC):
             What the updates were made upon. None: the table is created.
         requirements, updates : sequence of mapping
             In the JSON of the REST catalog.
+        store : callable
+            Stores the files that the updates name. It is called before they are tried.
 
         Returns
         -------
@@ -253,7 +266,13 @@ class DirectorySwap(MetadataSwap):
         """See :meth:`MetadataSwap.check`."""
         check_exclusive_puts(self._storage, self._storage.join("metadata"))
 
-    def commit(self, base: CurrentMetadata | None, requirements: Updates, updates: Updates) -> PutOutcome:
+    def commit(
+        self,
+        base: CurrentMetadata | None,
+        requirements: Updates,
+        updates: Updates,
+        store: Callable[[], None] = _nothing,
+    ) -> PutOutcome:
         """See :meth:`MetadataSwap.commit`."""
         if failed_requirement(None if base is None else base.json, requirements) is not None:
             return PutOutcome.LOST
@@ -269,6 +288,7 @@ class DirectorySwap(MetadataSwap):
         name = f"v{version}{'.gz' if compress else ''}.metadata.json"
         path = self._storage.join("metadata", name)
         data = _encoded(found, compress)
+        store()
         outcome = put_exclusively(self._storage, path, data)
         if outcome is PutOutcome.WON and base is not None and self._is_overtaken(base, version):
             self._storage.delete(path)
@@ -343,9 +363,16 @@ class CatalogSwap(MetadataSwap):
                 hint="Nothing was written; REST, SQL, Glue and DynamoDB catalogs take them",
             )
 
-    def commit(self, base: CurrentMetadata | None, requirements: Updates, updates: Updates) -> PutOutcome:
+    def commit(
+        self,
+        base: CurrentMetadata | None,
+        requirements: Updates,
+        updates: Updates,
+        store: Callable[[], None] = _nothing,
+    ) -> PutOutcome:
         """See :meth:`MetadataSwap.commit`."""
         if self._writer.applies_updates or (base is not None and not self._writer.can_swap):
+            store()
             outcome = self._writer.commit(list(requirements), list(updates))
             if outcome is PutOutcome.WON:
                 return outcome
@@ -356,15 +383,17 @@ class CatalogSwap(MetadataSwap):
         found = apply_updates(None if base is None else base.json, updates, now_ms=now_ms(), previous_file=previous)
         if base is not None and found is base.json:
             return PutOutcome.WON
-        new = self._written(found, previous)
+        new, write = self._new_file(found, previous)
+        for _ in in_order(lambda call: call(), [store, write]):
+            pass
         outcome = self._writer.register(new) if previous is None else self._writer.swap(previous, new)
         if outcome is PutOutcome.WON:
             self._let_go = logged_no_more(None if base is None else base.json, found)
             return outcome
         return self._looked_up(outcome, requirements, updates)
 
-    def _written(self, metadata: Mapping[str, Any], previous: str | None) -> str:
-        """The location of a new metadata file, which nothing names yet."""
+    def _new_file(self, metadata: Mapping[str, Any], previous: str | None) -> tuple[str, Callable[[], None]]:
+        """The location of a new metadata file, which nothing names yet, and what writes it."""
         properties = metadata.get("properties", {})
         directory = properties.get(METADATA_PATH) or f"{str(metadata['location']).rstrip('/')}/metadata"
         match = None if previous is None else _CATALOG_NAME.match(previous.rpartition("/")[2])
@@ -375,8 +404,7 @@ class CatalogSwap(MetadataSwap):
         path = self._storage.resolve_one(location)
         data = _encoded(metadata, compress)
         self._storage.limits.check("metadata_bytes", len(data), "bytes", path=path)
-        self._storage.put(path, data)  # the name is random, so that nothing can be there
-        return location
+        return location, lambda: self._storage.put_new(path, data)  # the name is random
 
     def _looked_up(self, outcome: PutOutcome, requirements: Updates, updates: Updates) -> PutOutcome:
         """What the newest metadata says of a commit whose answer was no yes.

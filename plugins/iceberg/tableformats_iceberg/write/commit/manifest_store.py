@@ -44,6 +44,7 @@ class ManifestStore:
     written: list[str] = field(default_factory=list)
     _encoded: dict[Hashable, list[NewManifest]] = field(default_factory=dict)
     _pending: dict[str, bytes] = field(default_factory=dict)
+    _chosen: list[str] = field(default_factory=list)
     _count: int = 0
 
     def find(self, key: Hashable) -> list[NewManifest] | None:
@@ -69,19 +70,26 @@ class ManifestStore:
         self._encoded[key] = found
         return found
 
-    def store(self, paths: Iterable[str]) -> None:
-        """Store the manifests with these paths that are not stored yet."""
-        chosen = [path for path in paths if path in self._pending]
-        for _ in in_order(lambda path: self.put(path, self._pending[path]), chosen):
-            pass
-        for path in chosen:
-            del self._pending[path]
+    def add(self, path: str, data: bytes) -> None:
+        """Remember a file by its path, as the metadata spells it."""
+        self._pending[path] = data
 
-    def put(self, path: str, data: bytes) -> None:
-        """Store a file under a path as the metadata spells it."""
+    def choose(self, paths: Iterable[str]) -> None:
+        """Say which files the snapshot names: those are stored by :meth:`flush`, if they are not stored yet."""
+        self._chosen = [path for path in paths if path in self._pending]
+
+    def flush(self) -> None:
+        """Store the files of the snapshot, all at once."""
+        for _ in in_order(self._put, self._chosen):
+            pass
+        for path in self._chosen:
+            del self._pending[path]
+        self._chosen = []
+
+    def _put(self, path: str) -> None:
         absolute = self.files.locate(path)
         self.written.append(absolute)
-        self.files.storage.put(absolute, data)
+        self.files.storage.put_new(absolute, self._pending[path])  # the names are random
 
 
 def metadata_directory(metadata: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,7 @@ from tableformats.plugin import (
     TableChange,
     TableNotFoundError,
     UnsupportedFeatureError,
+    local_turn,
 )
 
 from ...files.table_files import TableFiles
@@ -136,6 +138,15 @@ class IcebergTransaction(FormatTransaction):
                 return number
         return None
 
+    def turn(self, change: TableChange) -> AbstractContextManager[bool]:
+        """See :meth:`tableformats.plugin.FormatTransaction.turn`. A try that loses has written a list for nothing."""
+        self._change = change
+        if self._staged.current is None:
+            return super().turn(change)
+        if change.metadata is None:
+            self._producer.prepare(self._base, change)
+        return local_turn(f"{self._state.parsed.location} {self._state.json.get('table-uuid')}")
+
     def try_commit(self, change: TableChange) -> PutOutcome:
         """See :meth:`tableformats.plugin.FormatTransaction.try_commit`."""
         self._change = change
@@ -163,7 +174,7 @@ class IcebergTransaction(FormatTransaction):
             updates.append({"action": "add-snapshot", "snapshot": snapshot})
             if not is_staged:
                 updates.append(self._reference(version))
-        outcome = self._swap.commit(self._staged.current, requirements, updates)
+        outcome = self._swap.commit(self._staged.current, requirements, updates, self._producer.store.flush)
         if outcome is PutOutcome.WON:
             self.version = version
             if self._tell is not None:
