@@ -53,11 +53,11 @@ from ..io.parquet_footers import has_sound_chunks
 from ..io.path_policy import SharedPrefix
 from ..io.paths import common_move, normalize, normalize_all, scheme_of, strip_trailing
 from ..io.storage import WHOLE_BYTES, FileInfo, PutOutcome, Storage, missing_file
-from ..io.turns import local_turn
 from ..limits import DEFAULT_LIMITS, FOOTER_ITEMS, Limits
 from ..runtime.boundary import is_fault_of_machine
 from ..runtime.concurrency import cached_property, free_after_fork
 from ..runtime.threads import ahead, bundles, in_order, runs, thread_count
+from ..runtime.turns import local_turn
 from ..schema import (
     EXACT,
     DecimalType,

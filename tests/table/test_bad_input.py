@@ -386,6 +386,7 @@ NOTHING_WRONG = {
     "plugin.FormatTransaction.after_commit": "does nothing",
     "plugin.FormatTransaction.application_version": "tests/write",
     "plugin.FormatTransaction.stage_metadata": "tests/write",
+    "plugin.FormatTransaction.turn": "tests/runtime",
     "plugin.TableFormat.create": "tests/write",
     "plugin.TableFormat.definition": "tests/iceberg/commits",
     "plugin.stored_leaves": "any target",

@@ -118,15 +118,34 @@ def replace_updates(
     updates += [
         {"action": "add-schema", "schema": fresh},
         {"action": "set-current-schema", "schema-id": -1},
-        {"action": "add-spec", "spec": {"fields": _following(fields, base["last-partition-id"], version)}},
-        {"action": "set-default-spec", "spec-id": -1},
-        {"action": "add-sort-order", "sort-order": {"order-id": 1 if order else 0, "fields": order}},
-        {"action": "set-default-sort-order", "sort-order-id": -1},
+        *_spec_updates(base, _following(fields, base["last-partition-id"], version)),
+        *_order_updates(base, order),
         {"action": "remove-snapshot-ref", "ref-name": MAIN},
     ]
     if given:
         updates.append({"action": "set-properties", "updates": given})
     return requirements, updates
+
+
+def _spec_updates(base: Mapping[str, Any], fields: list[Json]) -> list[Json]:
+    """Make a spec the default one. One that is there is not added again, so that -1 never stands for none."""
+    wanted = [(f["source-id"], f["transform"], f["name"]) for f in fields]
+    for spec in base["partition-specs"]:
+        if [(f.get("source-id"), f["transform"], f["name"]) for f in spec["fields"]] == wanted:
+            return [{"action": "set-default-spec", "spec-id": spec["spec-id"]}]
+    spec_id = max(spec["spec-id"] for spec in base["partition-specs"]) + 1
+    added = {"action": "add-spec", "spec": {"spec-id": spec_id, "fields": fields}}
+    return [added, {"action": "set-default-spec", "spec-id": -1}]
+
+
+def _order_updates(base: Mapping[str, Any], fields: list[Json]) -> list[Json]:
+    """Make a sort order the default one, as :func:`_spec_updates` does."""
+    for order in base["sort-orders"]:
+        if order["fields"] == fields:
+            return [{"action": "set-default-sort-order", "sort-order-id": order["order-id"]}]
+    order_id = max([0, *(order["order-id"] for order in base["sort-orders"])]) + 1 if fields else 0
+    added = {"action": "add-sort-order", "sort-order": {"order-id": order_id, "fields": fields}}
+    return [added, {"action": "set-default-sort-order", "sort-order-id": -1}]
 
 
 def _following(fields: list[Json], last: int, version: int) -> list[Json]:

@@ -7,6 +7,7 @@ from typing import Any
 from tableformats.plugin import CreateRequest, MetadataChange, OpenOptions, Storage, TableNotFoundError
 
 from ...files.table_files import TableFiles
+from ...metadata.locate import locate
 from ..create import create_updates
 from ..swap import CatalogSwap, DirectorySwap, MetadataSwap
 from .staged_metadata import StagedMetadata, created, staged
@@ -37,14 +38,15 @@ def begin_creation(storage: Storage, options: OpenOptions, request: CreateReques
     writer, place = options.catalog_writer, options.staged
     swap: MetadataSwap = DirectorySwap(storage) if writer is None else CatalogSwap(storage, writer)
     start: StagedMetadata | None = None
+    location = storage.root if place is None else place.location
     if request.replace:
         try:
             start = staged(swap.newest(), MetadataChange(create=request), storage)
+            location = locate(storage).directory  # a catalog's table is opened at its metadata file
         except TableNotFoundError:
             start = None
-    location = storage.root if place is None else place.location
     if start is None:
         start = created(location, None if place is None else place.table_id, request, storage)
-    directory = storage.root if place is None else storage.resolve_one(location)
+    directory = location if place is None else storage.resolve_one(location)
     files = TableFiles(storage, start.state.parsed.location, directory, options.relocate, options.cache)
     return IcebergTransaction(files, swap, start)

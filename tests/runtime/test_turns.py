@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import tableformats as tf
-from tableformats.io import turns
+from tableformats.runtime import turns
 
 from ..support.iceberg_writing import metadata_of
 
