@@ -1,0 +1,31 @@
+"""What the processes of the commands do: one interleaving, one fault. Gives what is counted, and violations."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .failing import FaultFoundError, judge
+from .interleaving import interleaved
+
+__all__ = ["fail", "interleave"]
+
+Found = tuple[Counter[str], list[str]]
+
+
+def interleave(task: tuple[str, str, int]) -> Found:
+    format, level, seed = task
+    run = interleaved(format, level, seed, writers=2 + seed % 2, each=2 + seed % 3)
+    name = f"{format}, {level}"
+    counts = Counter({f"{name}: histories": 1, f"{name}: steps": run.steps, "histories": 1, "steps": run.steps})
+    for op in run.history.operations:
+        counts[f"{name}: {op.outcome}"] += 1
+    return counts, [f"{name}, seed {seed}: {what}" for what in run.violations]
+
+
+def fail(case: tuple[str, str, int, str]) -> Found:
+    format, name, _, fault = case
+    try:
+        outcome = judge(*case)
+    except FaultFoundError as error:
+        return Counter({format: 1}), [str(error)]
+    return Counter({format: 1, f"{format}: {outcome}": 1, f"{format}, {fault}": 1, f"{format}: {name}": 1}), []

@@ -1,0 +1,21 @@
+"""Each request of each operation fails once in every way: the table is as before or after, and the next writer goes on.
+
+The plain run lets every conditional put fail in one way, and some of the others. All of them, in every way:
+``python -m tests.histories faults``.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from .failing import OPERATIONS, judge, requests_of
+from .faults import faults_of
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_requests_fail(format: str, name: str) -> None:
+    for number, request in enumerate(requests_of(format, name)):
+        ways = faults_of(request)
+        if request.method == "put_if_absent" or (number + len(name)) % 5 == 0:
+            judge(format, name, number, ways[(number + len(name)) % len(ways)])
