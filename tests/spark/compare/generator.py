@@ -172,6 +172,10 @@ class Generator:
         """Spark compares tuples of the very same types only."""
         names = [name for name in TUPLES if name in self._columns and self._columns[name] == values.KINDS[name]]
         one, two = self._chance.sample(names, 2)
+        if self._chance.random() < 0.5:
+            first, second = (f"({self._pick(TUPLES[one])}, {self._pick(TUPLES[two])})" for _ in range(2))
+            order = f"({one}, {two}) {self._pick(ORDERED)} {first}"
+            return f"{order} AND ({one}, {two}) <= {second}" if self._chance.random() < 0.2 else order
         pairs = ", ".join(f"({self._pick(TUPLES[one])}, {self._pick(TUPLES[two])})" for _ in range(3))
         return f"({one}, {two}) {self._pick(('', 'NOT '))}IN ({pairs})"
 
