@@ -22,6 +22,7 @@ from tableformats.plugin import OpenOptions
 
 from ..support.delta_log import WITH_VECTORS, DeltaLog, add, field, remove, vector
 from ..support.memory_store import ROOT, MemoryStore, memory_storage
+from ..support.s3_stub import S3Stub
 from ..support.verified import assert_clean
 from .test_checkpoint_writing import alter, state_of
 
@@ -245,6 +246,19 @@ def test_a_store_that_does_not_tell_times_keeps_its_log(tmp_path: Path) -> None:
     for _ in range(4):
         table.append(ROWS)
     assert [f"{ROOT}/_delta_log/{v:020d}.json" in store.files for v in range(5)] == [True] * 5
+
+
+def test_checkpoints_are_written_to_object_stores() -> None:
+    """A warning that the upkeep failed would be an error here."""
+    with S3Stub() as stub:
+        options, location = stub.options, "s3://bucket/t"
+        properties = {"delta.checkpointInterval": "2"}
+        table = tf.create_table(location, ROWS.schema, format="delta", properties=properties, storage_options=options)
+        table.append(ROWS)
+        table.append(ROWS)
+        assert f"t/_delta_log/{2:020d}.checkpoint.parquet" in stub.objects
+        assert json.loads(stub.objects["t/_delta_log/_last_checkpoint"][0])["version"] == 2
+        assert tf.open_table(location, storage_options=options).count() == 6
 
 
 def test_sidecars(tmp_path: Path) -> None:

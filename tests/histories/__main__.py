@@ -2,6 +2,8 @@
 
     python -m tests.histories run --histories 2000 --steps 200000   # interleaved writers of both formats
     python -m tests.histories faults                                # each request of each operation, in every way
+    python -m tests.histories killed                                # writers that are killed at each change and request
+    python -m tests.histories peers                                 # known bugs, staged for peers and for us
 
 ``--write docs/measured/histories.md`` writes the figures there.
 """
@@ -13,11 +15,14 @@ import multiprocessing
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from ..support.marks import write_between
 from .failing import all_cases
 from .interleaving import CASES
+from .killing import VERBS, killed_locally, killed_on_s3
+from .peers import outcomes, right
 from .tasks import fail, interleave
 
 
@@ -61,9 +66,44 @@ def faults(jobs: int) -> tuple[str, list[str]]:
     return "\n".join([f"{total:,} faults, {len(violations)} did harm.", "", *lines]), violations
 
 
+def killed() -> tuple[str, list[str]]:
+    """The table of killed writers, and the violations. Each is killed one change later, until one comes to its end."""
+    counts: Counter[str] = Counter()
+    violations: list[str] = []
+    for format in ("delta", "iceberg"):
+        for where in ("disk", "disk, torn", "S3"):
+            for name in VERBS:
+                number, was_killed = 0, True
+                while was_killed:
+                    if where == "S3":
+                        was_killed, found, orphans = killed_on_s3(format, name, number)
+                    else:
+                        was_killed, found, orphans = killed_locally(format, name, number, where != "disk")
+                    key = f"{format} | {where}"
+                    counts[f"{key} | killed"] += was_killed
+                    counts[f"{key} | orphans"] += orphans * was_killed
+                    violations += [f"{key}, {name}, {number}: {what}" for what in found]
+                    number += 1
+            print(dict(counts), len(violations), flush=True)
+    lines = ["| format | store | killed writers | data files that nothing names |", "|-|-|-|-|"]
+    for key in dict.fromkeys(key.rpartition(" | ")[0] for key in counts):
+        lines.append(f"| {key} | {counts[f'{key} | killed']:,} | {counts[f'{key} | orphans']:,} |")
+    total = sum(n for key, n in counts.items() if key.endswith("killed"))
+    return "\n".join([f"{total:,} writers were killed, {len(violations)} violations.", "", *lines]), violations
+
+
+def peers() -> tuple[str, list[str]]:
+    """The table of known bugs, and those that we have."""
+    lines, wrong = ["| fault | peer | the peer | tableformats |", "|-|-|-|-|"], []
+    for what, peer, theirs, ours in outcomes():
+        lines.append(f"| {what} | {peer} {version(peer.lower())} | {theirs} | {ours} |")
+        wrong += [] if right(ours) else [f"{what}: {ours}"]
+    return "\n".join(lines), wrong
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.histories", description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("run", "faults"))
+    parser.add_argument("what", choices=("run", "faults", "killed", "peers"))
     parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--first", type=int, default=1000, help="the first seed")
@@ -72,8 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.what == "run":
         text, violations = runs(given.histories, given.steps, given.jobs, given.first)
-    else:
+    elif given.what == "faults":
         text, violations = faults(given.jobs)
+    else:
+        text, violations = killed() if given.what == "killed" else peers()
     print(text)
     print(*violations[:50], sep="\n")
     if given.write is not None and not violations:

@@ -161,12 +161,13 @@ def perform(
     *,
     level: str,
     table: tf.Table | None = None,
+    storage_options: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> BaseException | None:
     """Do an operation with the public functions, and write down what came of it. Gives the error that it ended with."""
     recorder.invoke(process, op.id, op.kind, **op.arguments)
     try:
-        answer = _done(location, format, op, table, {"isolation": LEVELS[format, level], **options})
+        answer = _done(location, format, op, table, storage_options, {"isolation": LEVELS[format, level], **options})
     except FAILED as error:
         recorder.fail(process, op.id, error)
         return error
@@ -177,13 +178,20 @@ def perform(
     return None
 
 
-def _done(location: Any, format: str, op: Op, table: tf.Table | None, options: dict[str, Any]) -> dict[str, Any]:
+def _done(
+    location: Any,
+    format: str,
+    op: Op,
+    table: tf.Table | None,
+    storage_options: Mapping[str, Any] | None,
+    options: dict[str, Any],
+) -> dict[str, Any]:
     given = op.arguments
     if op.kind == "create":
         fields = [*SCHEMA, pa.field(f"c_{op.id}", pa.int64())]
-        tf.create_table(location, pa.schema(fields), format=format, partition_by="p")
+        tf.create_table(location, pa.schema(fields), format=format, partition_by="p", storage_options=storage_options)
         return {"made": 0 if format == "delta" else -1}
-    table = table or tf.open_table(location)
+    table = table or tf.open_table(location, storage_options=storage_options)
     if op.kind == "read":
         snapshot = table.snapshot()
         return {"read": _version(snapshot.version), "rows": plain_rows(snapshot.scan().to_arrow())}

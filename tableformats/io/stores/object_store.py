@@ -250,7 +250,9 @@ class ObstoreStore(ObjectStore):
         import obstore
 
         try:
-            obstore.put(self._client, self._address.key(path), data, use_multipart=False)
+            # obstore takes a view's bytes only where they are unsigned, which those of Arrow's buffers are not.
+            view = memoryview(data).cast("B")
+            obstore.put(self._client, self._address.key(path), view, use_multipart=False)
         except Exception as error:
             raise self._fault(error, path) from None
 
