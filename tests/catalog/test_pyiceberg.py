@@ -17,6 +17,7 @@ import pytest
 
 import tableformats as tf
 from tableformats.catalog.opening import catalog_of
+from tableformats.catalog.pyiceberg import PyIcebergCatalog
 from tableformats.io.storage import Storage
 from tests.support.rest_catalog import RestCatalogStub
 from tests.support.s3_stub import S3Stub
@@ -161,8 +162,9 @@ def test_a_catalog_that_signs_requests_itself_is_refused_by_name(
     config = {"s3.remote-signing-enabled": "true", "s3.region": "eu"}
     metadata = json.loads(newest_metadata(tmp_path).read_text().replace(tmp_path.as_uri(), "s3://b"))
     rest.tables["n", "t"] = {"metadata-location": "s3://b/v1.metadata.json", "metadata": metadata, "config": config}
-    with pytest.raises(tf.UnsupportedFeatureError, match=r"'s3\.signer' is not supported.*Give credentials instead"):
+    with pytest.raises(tf.UnsupportedFeatureError, match=r"'s3\.signer' is not supported.*Give credentials") as caught:
         tf.open_table("n.t", catalog=rest.properties()).scan().plan()
+    assert "s3.access-key-id and s3.secret-access-key among the catalog's properties" in str(caught.value)
     keys = {"s3.access-key-id": "AKIA0", "s3.secret-access-key": "s3cret"}
     found = catalog_of(rest.properties(**keys)).load(("n", "t"))
     assert found.storage_options == {"s3.region": "eu", **keys}, "own credentials need no signer"
@@ -182,6 +184,17 @@ def test_by_the_name_of_the_configuration(properties: dict[str, str], monkeypatc
         monkeypatch.setenv(f"PYICEBERG_CATALOG__CATALOG__{name.upper()}", value)
     assert tf.open_table("n.t", catalog="catalog").scan().count() == 2
     assert tf.open_table("n.t", catalog="catalog").refresh().scan().count() == 2
+
+
+def test_a_catalog_that_pyiceberg_only_reads() -> None:
+    """As its catalog for BigQuery."""
+
+    def commit_table(table: Any, requirements: Any, updates: Any) -> None:
+        raise NotImplementedError
+
+    catalog = PyIcebergCatalog(SimpleNamespace(name="big", commit_table=commit_table, properties={}))
+    with pytest.raises(tf.UnsupportedFeatureError, match=r"catalog 'big' is only read.*Nothing was written"):
+        catalog.commit(("n", "t"), [], [])
 
 
 def test_nothing_is_written_past_the_catalog(properties: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ _VERBS = ("commits/test_table_verbs.py",)
 _COMMITS = ("commits/test_metadata_commits.py",)
 _CREATE = ("iceberg/test_create.py",)
 _GLUE = ("test_glue_commits.py",)
+_DYNAMODB = ("catalog/test_dynamodb.py",)
 
 MUTANTS = (
     # ---- answers that were lost -------------------------------------------------------------------------------------
@@ -37,6 +38,22 @@ MUTANTS = (
         "if True:",
         "a commit that is not there yet is said to have lost, and may land later",
         _SWAP,
+    ),
+    Mutant(
+        "dynamodb-without-its-condition",
+        "core:swap",
+        'ConditionExpression="#location = :old"',
+        'ConditionExpression=":old = :old"',
+        "two writers of one table in DynamoDB both win",
+        _DYNAMODB,
+    ),
+    Mutant(
+        "dynamodb-with-the-same-version",
+        "core:swap",
+        'UpdateExpression="SET #location = :new, #previous = :old, v = :version, updated_at = :now"',
+        'UpdateExpression="SET #location = :new, #previous = :old, w = :version, updated_at = :now"',
+        "a writer of Iceberg's Java catalog does not see our commit, and writes over it",
+        _DYNAMODB,
     ),
     Mutant(
         "glue-without-its-version",

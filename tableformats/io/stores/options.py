@@ -67,9 +67,9 @@ def parse_options(service: str, given: Mapping[str, Any], path: str) -> StoreOpt
         known = _known_name(service, name)
         if known is not None:
             found[known] = value
-        elif name.lower() in ("s3.signer", "credential"):
+        elif name.lower() in _INSTEAD:
             raise UnsupportedFeatureError(
-                f"the storage option {name!r} is not supported", path=path, field=name, hint="Give credentials instead"
+                f"the storage option {name!r} is not supported", path=path, field=name, hint=_INSTEAD[name.lower()]
             )
         elif not (_is_ignored(service, name) or is_of_another_service(name.lower(), service)):
             raise _unknown(service, name, path)
@@ -77,6 +77,15 @@ def parse_options(service: str, given: Mapping[str, Any], path: str) -> StoreOpt
         return _settled(service, found, given)
     except (ValueError, TypeError) as error:
         raise TableFormatsError(f"a storage option has a wrong value: {error}", path=path) from None
+
+
+_INSTEAD = {
+    "credential": "Give credentials instead",
+    # A catalog that signs each request itself sends this.
+    "s3.signer": "Give credentials instead: s3.access-key-id and s3.secret-access-key among the catalog's properties, "
+    "or storage_options; or let the catalog vend some",
+}
+"""What to do where an option is refused."""
 
 
 def concurrency_of(given: Mapping[str, Any], path: str) -> Concurrency:
