@@ -44,9 +44,10 @@ with S3Stub(delay=0.0) as stub:
         elif command == "start":
             stub.requests.clear()
             stub.delay = float(argument)
-        elif command == "fault":
+        elif command in ("fault", "fault-of-puts"):
             stub.requests.clear()
-            stub.fault = argument
+            stub.fault, is_put = argument, command == "fault-of-puts"
+            stub.faulty = lambda request, is_put=is_put: request.method == "PUT" or not is_put
         elif command == "stop":
             stub.delay, stub.fault = 0.0, ""
             print(json.dumps([len(stub.requests), stub.longest_chain]), flush=True)
@@ -119,12 +120,16 @@ FAULTS = {
 }
 FAULT_PROGRAM = """
 import json, sys, time
-import obstore.store
+import obstore.store, pyarrow as pa
 import tableformats as tf
-location, options = json.loads(sys.argv[1])
+location, options, is_writing = json.loads(sys.argv[1])
 start = time.perf_counter()
 try:
-    tf.open_table(location, storage_options=options, format="delta").snapshot()
+    table = tf.open_table(location, storage_options=options, format="delta")
+    if is_writing:
+        table.append(pa.table({"id": pa.array([1], pa.int64())}))
+    else:
+        table.snapshot()
 except Exception as error:
     seconds = time.perf_counter() - start
     print(type(error).__name__, getattr(error, "status", ""), getattr(error, "code", ""), seconds, sep="|")
@@ -313,25 +318,38 @@ def write_local_manifests(root: Path) -> str:
     return table.location().removeprefix("file://")
 
 
-def faults(server: Server) -> list[list[str]]:
+def faults(server: Server, is_writing: bool) -> list[list[str]]:
     """What comes of each fault, and after how long, with the time limits that hold where none are given."""
     rows = []
     for name, fault in FAULTS.items():
-        server.tell(f"fault {fault}")
-        argument = json.dumps([f"{BUCKET}commits205", server.options])
+        if is_writing and fault == "half":  # the answer to a put has no body
+            continue
+        server.tell(f"{'fault-of-puts' if is_writing else 'fault'} {fault}")
+        argument = json.dumps([f"{BUCKET}{'written' if is_writing else 'commits205'}", server.options, is_writing])
         done = subprocess.run([sys.executable, "-c", FAULT_PROGRAM, argument], cwd=ROOT, capture_output=True, text=True)
         requests, _ = server.tell("stop")
         kind, status, code, seconds = done.stdout.strip().split("|")
-        rows.append(
-            [
-                name,
-                f"`{kind}`",
-                f"{status} {code}".replace("None", "").strip() or "–",
-                str(requests),
-                f"{float(seconds):.1f}",
-            ]
-        )
+        found = f"{status} {code}".replace("None", "").strip() or "–"
+        rows.append([name, f"`{kind}`", found, str(requests), f"{float(seconds):.1f}"])
     return rows
+
+
+def fault_text(root: Path) -> str:
+    """Tables of faults: of a store that fails each request, and of one that fails each put."""
+    import pyarrow as pa
+
+    import tableformats as tf
+
+    tf.write_table(pa.table({"id": [1]}), root / "written", format="delta")
+    server = Server(fails=True)
+    for folder in ("commits205", "written"):
+        server.tell(f"upload {root / folder}")
+    read, written = faults(server, False), faults(server, True)
+    server.close()
+    head = ["Fault", "Error", "Status", "requests", "seconds"]
+    text = "A store that answers every request with a fault; the requests until the error include retries:\n\n"
+    text += f"{markdown(head, read)}\n\nAppending to a table, in a store that answers every PUT with a fault:\n\n"
+    return text + markdown(head, written)
 
 
 def main() -> None:
@@ -348,14 +366,9 @@ def main() -> None:
         for name, location, small, readers in cases:
             rows += measured(server, name, location, small, readers)
         server.close()
-        failing = Server(fails=True)
-        failing.tell(f"upload {Path(directory) / 'commits205'}")
-        failed = faults(failing)
-        failing.close()
+        failed = fault_text(Path(directory))
     head = ["Table", "Reader", "seconds", "of the best peer", "processor", "requests", "longest chain"]
-    text = f"Measured {time.strftime('%Y-%m-%d')}, {machine()}. {versions()}\n\n{markdown(head, rows)}\n\n"
-    text += "A store that answers every request with a fault; the requests until the error include retries:"
-    text += f"\n\n{markdown(['Fault', 'Error', 'Status', 'requests', 'seconds'], failed)}"
+    text = f"Measured {time.strftime('%Y-%m-%d')}, {machine()}. {versions()}\n\n{markdown(head, rows)}\n\n{failed}"
     print(text)
     if arguments.write:
         PAGE.write_text(document_with(PAGE.read_text("utf-8"), text), "utf-8")

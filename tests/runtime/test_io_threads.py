@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -10,6 +13,7 @@ from functools import partial
 
 import pytest
 
+from tableformats.runtime import io_threads
 from tableformats.runtime.io_threads import SMALL_BYTES, ReadAhead, at_once
 
 
@@ -121,3 +125,49 @@ def test_calls_at_once() -> None:
     barrier = threading.Barrier(2)
     assert len(at_once([lambda: barrier.wait(5), lambda: barrier.wait(5)])) == 2
     assert at_once([lambda: 1, lambda: 2], on_threads=False) == [1, 2]
+
+
+def test_a_process_does_not_end_before_its_requests_do() -> None:
+    """A thread that comes back from a store while the interpreter ends would be killed within it."""
+    program = """
+        import os, time
+        from tableformats.runtime.io_threads import ReadAhead
+
+        def work():
+            time.sleep(0.3)
+            os.write(1, b"done\\n")
+
+        ReadAhead({i: (1, work) for i in range(3)}, 2)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.split() == ["done"] * 3, done.stderr
+
+
+def test_threads_that_wait_take_the_next_work() -> None:
+    pool, done = io_threads._Pool(8), threading.Semaphore(0)
+    for _ in range(20):
+        pool.submit(done.release)  # type: ignore[arg-type]
+        assert done.acquire(timeout=10)
+        pool.join()
+        time.sleep(0.002)  # the thread waits again
+    assert pool._threads <= 4
+    pool.join()
+
+
+def test_a_system_without_more_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, started = io_threads.start_new_thread, []
+
+    def limited(*arguments: object) -> int:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(1)
+        return start(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(io_threads, "start_new_thread", limited)
+    pool, done = io_threads._Pool(8), threading.Semaphore(0)
+    for _ in range(20):
+        pool.submit(done.release)  # type: ignore[arg-type]
+    assert all(done.acquire(timeout=10) for _ in range(20))
+    pool.join()
+    with pytest.raises(RuntimeError):
+        io_threads._Pool(8).submit(done.release)  # type: ignore[arg-type]
