@@ -88,9 +88,11 @@ def _no_cast(source: Literal, target: Type) -> Any:
 def _fitted(source: Literal, target: Type, ansi: bool) -> Any:
     try:
         fitted = fit(source, target)
-    except InvalidPredicateError:
-        if ansi or not isinstance(source.value, str):
+    except InvalidPredicateError as error:
+        if not isinstance(source.value, str):
             raise
+        if ansi:
+            raise InvalidPredicateError(f"{source} cannot be cast to {target}", hint=error.hint) from None
         return None
     if isinstance(source.value, str):
         return fitted.value
