@@ -54,6 +54,18 @@ def test_leaves_over_texts_have_a_place(tmp_path: Path) -> None:
         tf.open_table(log.root).scan("s IS NOT NULL OR s > 1").where("s IS NULL OR    s > 1").to_arrow()
 
 
+@pytest.mark.parametrize(
+    ("sql", "place"), [("s", (1, 1)), ("s IS NULL OR\n NOT s", (2, 2)), ("s IS NOT NULL AND (s OR s = 'y')", (1, 20))]
+)
+def test_texts_that_stand_as_conditions_have_a_place(tmp_path: Path, sql: str, place: tuple[int, int]) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("s", "string"), partition=("s",))
+    log.commit(1, id_file(log, "a", [1], partitionValues={"s": "x"}))
+    with pytest.raises(tf.InvalidPredicateError) as caught:
+        tf.open_table(log.root).scan(sql).to_arrow()
+    assert "'x' cannot be cast to boolean" in caught.value.message
+    assert "at line {}, column {} of the filter".format(*place) in caught.value.message
+
+
 def test_places_are_part_of_no_comparison() -> None:
     one, other = parse_filter("upper(a) = 'X'"), parse_filter("   upper(a)  = 'X'")
     assert one == other

@@ -121,7 +121,7 @@ class SqlParser(Cursor):
             raise self.invalid(f"{first.text} begins a statement, not a condition", first)
         found = self._whole()
         with self.located(first):
-            return condition_of(found)
+            return condition_of(self._placed(condition_of(found), first))
 
     def single_value(self) -> Value:
         """The whole text as one value."""
@@ -147,22 +147,23 @@ class SqlParser(Cursor):
 
     def condition(self) -> Operand:
         """Conditions combined by OR and AND; without these, any value."""
-        start, terms = self.next, [self._conjunction()]
+        terms = [(self.next, self._conjunction())]
         while self.take_if("OR"):
-            terms.append(self._conjunction())
-        return self._joined(Or, terms, start)
+            terms.append((self.next, self._conjunction()))
+        return self._joined(Or, terms)
 
     def _conjunction(self) -> Operand:
-        start, terms = self.next, [self._negation()]
+        terms = [(self.next, self._negation())]
         while self.take_if("AND"):
-            terms.append(self._negation())
-        return self._joined(And, terms, start)
+            terms.append((self.next, self._negation()))
+        return self._joined(And, terms)
 
-    def _joined(self, kind: type[And] | type[Or], terms: list[Operand], start: Token) -> Operand:
+    def _joined(self, kind: type[And] | type[Or], terms: list[tuple[Token, Operand]]) -> Operand:
+        """``terms`` and where each begins, as one operand."""
         if len(terms) == 1:
-            return terms[0]
-        with self.located(start):
-            return kind(tuple(map(condition_of, terms)))
+            return terms[0][1]
+        with self.located(terms[0][0]):
+            return kind(tuple(condition_of(self._placed(condition_of(term), start)) for start, term in terms))
 
     def _negation(self) -> Operand:
         start, negations = self.next, 0
@@ -172,7 +173,7 @@ class SqlParser(Cursor):
         if not negations:
             return found
         with self.located(start):
-            found = condition_of(found)
+            found = condition_of(self._placed(condition_of(found), start))
         for _ in range(negations):
             found = Not(found)
         return found
