@@ -76,7 +76,7 @@ from ..schema import (
     primitive,
 )
 from ..schema.datetimes import DATETIME_MS, DAY_S, DAY_US, FIRST_GREGORIAN_DAY, YEAR_1900_S, days_from_civil
-from ..schema.transforms import Transform, parse_transform
+from ..schema.transforms import Transform, hash_bytes, parse_transform
 from .changes import DELETE, INSERT, ChangeBatch, FormatChanges
 from .columns import MetadataColumn, NameMapping
 from .deletes import EQUALITY, DeleteFiles, deletes_type
@@ -234,6 +234,7 @@ __all__ = [
     "free_after_fork",
     "generated_column",
     "has_sound_chunks",
+    "hash_bytes",
     "hookimpl",
     "in_order",
     "inflate_avro",

@@ -14,6 +14,8 @@ __all__ = ["sorted_target"]
 def sorted_target(target: WriteTarget, names: Sequence[str]) -> WriteTarget:
     """``target`` with the order of ``names``, each perhaps with `` desc`` or `` asc`` behind it; none: as it is.
 
+    NULLs come first where values ascend, and last where they descend, as in Spark.
+
     Raises ConstraintViolationError for a name of no column, and of a nested one.
     """
     if not names:
@@ -30,5 +32,6 @@ def sorted_target(target: WriteTarget, names: Sequence[str]) -> WriteTarget:
                 field=name,
                 hint=f"The table has {', '.join(target.schema.names)}",
             )
-        order.append(SortColumn(column[0].id, direction.lower() == "desc"))
+        is_descending = direction.lower() == "desc"
+        order.append(SortColumn(column[0].id, is_descending, nulls_first=not is_descending))
     return replace(target, sort_by=tuple(order))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ...schema import Field, ListType, MapType, Schema, arrow_type, is_floating
+from ...schema.transforms import Transform
 from ..partitions import PartitionField
 from .row_rules import RowRules
 
@@ -22,11 +23,15 @@ __all__ = ["SortColumn", "WriteTarget", "added_files_schema", "stored_leaves"]
 
 @dataclass(frozen=True)
 class SortColumn:
-    """A top-level column by which the rows of a file are sorted, by its field id."""
+    """A column outside of lists and maps by which the rows of a file are sorted, by its field id.
+
+    ``transform``: rows are sorted by what it makes of the column. None: by the column itself.
+    """
 
     source_id: int
     descending: bool = False
     nulls_first: bool = True
+    transform: Transform | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,9 @@ class WriteTarget:
         The absolute directory that paths of files count from. None: the table's root as it was opened.
     directory : str
         Below the root, without slashes at its ends; the files of the partitions' directories lie in it.
+    place : callable, optional
+        Path of a file below ``directory`` -> the path that it gets there. A function of a module, or a partial one, so
+        that it can be pickled. None: the path stays.
     bounded : frozenset of int, optional
         The field ids of the leaves of which bounds are wanted. None: all. Counts of NULL are made of all.
     target_file_size : int
@@ -90,6 +98,7 @@ class WriteTarget:
     unnumbered: frozenset[int] = frozenset()
     root: str | None = None
     directory: str = ""
+    place: Callable[[str], str] | None = None
     bounded: frozenset[int] | None = None
     target_file_size: int = 256 << 20
     row_group_rows: int = 1 << 20

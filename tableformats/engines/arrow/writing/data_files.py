@@ -25,6 +25,7 @@ from ....plugin.writing.write_target import WriteTarget
 from ....schema import Field, arrow_type
 from ....schema.transform_values import transformed
 from .file_statistics import AddedFiles
+from .row_order import sorted_rows
 from .stored_columns import stored_schema, stored_table
 
 __all__ = ["BUFFER_BYTES", "FileWriter", "discard_files"]
@@ -78,10 +79,6 @@ class FileWriter:
         self._sources = [(f, _source_path(f, target)) for f in target.partitioning]
         self._names = [f.name for f in target.stored_fields]
         self._stored = stored_schema(target)
-        self._order = [
-            (target.schema.path_of(s.source_id)[0].name, "descending" if s.descending else "ascending")
-            for s in target.sort_by
-        ]
         self._pending: dict[tuple[Any, ...], _Pending] = {}
         self._pending_bytes = 0
         self._bytes_a_file = self._arrow_bytes(1.0)
@@ -195,9 +192,9 @@ class FileWriter:
         pending = self._pending.pop(key)
         self._pending_bytes -= pending.size
         table = pa.Table.from_batches(pending.batches)
-        if self._order:
-            table = table.sort_by(self._order)
-        path = "/".join([*self._directories(key), f"part-{uuid.uuid4()}.parquet"])
+        if self._target.sort_by:
+            table = sorted_rows(table, self._target)
+        path = self._path(key)
         sink = io.BytesIO()
         footers: list[pq.FileMetaData] = []
         pq.write_table(
@@ -213,16 +210,22 @@ class FileWriter:
             self._bytes_a_file = self._arrow_bytes(pending.size / sink.tell())
         self._added.add(path, sink.tell(), pending.values, table, footers[0])
 
+    def _path(self, key: tuple[str | None, ...]) -> str:
+        """The path of a new file."""
+        path = "/".join([*self._directories(key), f"part-{uuid.uuid4()}.parquet"])
+        if self._target.place is not None:
+            path = self._target.place(path)
+        return f"{self._target.directory}/{path}" if self._target.directory else path
+
     def _directories(self, texts: tuple[str | None, ...]) -> list[str]:
         """Hive's directories of a partition; none where a name would be too long. Readers take values from the
         metadata."""
-        base = [self._target.directory] if self._target.directory else []
         if self._target.partition_text is None:
-            return base
+            return []
         found = []
         for (f, _), text in zip(self._sources, texts, strict=True):
             found.append(f"{_escaped(f.name)}={_NULL_DIRECTORY if text is None else _escaped(text)}")
-        return base + (found if all(len(name.encode()) <= _LONGEST_NAME for name in found) else [])
+        return found if all(len(name.encode()) <= _LONGEST_NAME for name in found) else []
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from ....plugin.partitions import PartitionField
-from ....plugin.writing.write_target import WriteTarget
+from ....plugin.writing.write_target import SortColumn, WriteTarget
 from ....schema import DecimalType, Field, Type, arrow_type, is_integer
 from ....schema.transform_values import transformed
 from ....schema.transforms import Transform
@@ -24,7 +24,7 @@ from ....schema.transforms import Transform
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["clustered", "hash_seed_zero", "partition_key"]
+__all__ = ["clustered", "hash_seed_zero", "in_spark", "partition_key"]
 
 _DAY_US, _HOUR_US = 86_400_000_000, 3_600_000_000
 _MASK = (1 << 32) - 1
@@ -121,7 +121,7 @@ def _order(target: WriteTarget, columns: Mapping[str, str]) -> list[Column]:
     from pyspark.sql import functions
 
     found = []
-    for sort in target.sort_by:
+    for sort in in_spark(target):
         name = columns.get(target.schema.path_of(sort.source_id)[0].name.lower())
         if name is None:
             continue
@@ -129,6 +129,16 @@ def _order(target: WriteTarget, columns: Mapping[str, str]) -> list[Column]:
         nulls = "first" if sort.nulls_first else "last"
         found.append(getattr(column, f"{'desc' if sort.descending else 'asc'}_nulls_{nulls}")())
     return found
+
+
+def in_spark(target: WriteTarget) -> tuple[SortColumn, ...]:
+    """The first columns of a target's order that Spark sorts by: whole columns. A task sorts by the others."""
+    found = []
+    for sort in target.sort_by:
+        if sort.transform is not None or len(target.schema.path_of(sort.source_id)) > 1:
+            break
+        found.append(sort)
+    return tuple(found)
 
 
 def partition_key(partition: PartitionField, source: Type, column: str) -> str | None:

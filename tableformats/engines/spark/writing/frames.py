@@ -15,7 +15,7 @@ from ....plugin.writing.write_target import WriteTarget, added_files_schema
 from ...arrow.writing.data_files import discard_files
 from ...arrow.writing.rows import rows_of_table
 from ..distributed.job_errors import raised_error, unpack_error
-from .clustering import clustered
+from .clustering import clustered, in_spark
 from .spark_rows import arrow_schema, table_schema
 from .tasks import RESULT_SCHEMA, WriteTask, unpack_files, write_partition
 
@@ -63,8 +63,9 @@ def write_frame(frame: DataFrame, storage: Storage, target: WriteTarget) -> pa.T
     names = [f"c{number}" for number in range(len(given.names))]
     plain = frame.toDF(*names)
     columns = {name.lower(): plain_name for name, plain_name in zip(given.names, names, strict=True)}
-    # The rows of a task come in the table's order.
-    task = WriteTask.of(storage, replace(target, sort_by=()), given.names)
+    # The rows of a task come in the table's order, as far as Spark can say it.
+    left = target.sort_by if len(in_spark(target)) < len(target.sort_by) else ()
+    task = WriteTask.of(storage, replace(target, sort_by=left), given.names)
     job = clustered(plain, target, columns).mapInArrow(partial(write_partition, task), RESULT_SCHEMA)
     try:
         rows = job.collect()

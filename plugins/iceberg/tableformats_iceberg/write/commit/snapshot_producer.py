@@ -33,6 +33,7 @@ from .manifest_store import ManifestStore, NewManifest, metadata_directory
 from .picked_files import picked_entries
 from .removed_files import FileRemoval
 from .summaries import SnapshotCounts, snapshot_summary
+from .target import data_base
 
 __all__ = ["SnapshotProducer", "new_snapshot_id", "operation_of"]
 
@@ -77,6 +78,7 @@ class SnapshotProducer:
         self.store = ManifestStore(base.snapshot.files, self.snapshot_id)
         self._target = target
         self._sort_order_id = sort_order_id
+        self._data_base = data_base(base.snapshot.metadata)
         self._removal: FileRemoval | None = None
         self._attempt = 0
         self._last_list: str | None = None
@@ -152,7 +154,7 @@ class SnapshotProducer:
             sorted_ids = {column.source_id for column in self._target.sort_by}
             modes = metrics_modes(schema, metadata.properties, sorted_ids)
             columns = {i: f for i in modes if (f := schema.find_id(i)) is not None}
-            files = new_files(change.added, metadata.location, self._sort_order_id)
+            files = new_files(change.added, self._data_base, self._sort_order_id)
             entries = added_entries(files, version, spec, self.snapshot_id, columns, modes)
             found = self.store.encode(key, entries, spec, DATA, base.metadata)
         return self._counted(found, counts)

@@ -5,7 +5,8 @@ Source: Iceberg spec, "Writing data files", "Sort Orders"; Iceberg documentation
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from tableformats.plugin import (
@@ -14,9 +15,13 @@ from tableformats.plugin import (
     RowRules,
     Schema,
     SortColumn,
+    StructType,
     UnsupportedFeatureError,
     WriteTarget,
     constant_default,
+    hash_bytes,
+    parse_transform,
+    strip_trailing,
 )
 
 from ...files.strict_json import Node
@@ -27,12 +32,14 @@ from ..encode.layouts import layout_of
 from ..encode.metrics import metrics_modes
 from .manifest_store import current_schema, whole_number
 
-__all__ = ["check_writable", "sort_order_of", "target_of"]
+__all__ = ["check_writable", "data_base", "sort_order_of", "target_of"]
 
 FILE_SIZE, ROW_GROUP_ROWS = "write.target-file-size-bytes", "write.parquet.row-group-limit"
 COMPRESSION, FORMAT = "write.parquet.compression-codec", "write.format.default"
 DISTRIBUTION, DISTRIBUTIONS = "write.distribution-mode", ("hash", "none", "range")
 DATA_PATH, PROVIDER = "write.data.path", "write.location-provider.impl"
+OBJECT_STORAGE, PARTITIONED_PATHS = "write.object-storage.enabled", "write.object-storage.partitioned-paths"
+OLD_PATHS = ("write.object-storage.path", "write.folder-storage.path")
 _CODECS = {"zstd": "zstd", "gzip": "gzip", "snappy": "snappy", "lz4": "lz4", "brotli": "brotli", "uncompressed": "none"}
 DEFAULT_FILE_SIZE = 512 << 20
 
@@ -70,6 +77,7 @@ def target_of(metadata: TableMetadata, value: Mapping[str, Any], root: str) -> W
         with_field_ids=True,
         root=root,
         directory=_directory(metadata),
+        place=_place(metadata),
         bounded=frozenset(i for i, mode in modes.items() if mode.bounds),
         target_file_size=whole_number(properties, FILE_SIZE, DEFAULT_FILE_SIZE),
         compression=_CODECS[codec],
@@ -103,30 +111,80 @@ def _lineage(metadata: TableMetadata) -> tuple[Field, ...]:
     return () if taken & {f.name for f in stored} else stored
 
 
+def data_base(metadata: TableMetadata) -> str:
+    """The directory from which paths of new data files count, as the metadata spells it: the table's location, or
+    ``write.data.path`` where that is elsewhere."""
+    path = _data_path(metadata)
+    return metadata.location if path.startswith(metadata.location + "/") else path
+
+
+def _data_path(metadata: TableMetadata) -> str:
+    return strip_trailing(metadata.properties.get(DATA_PATH) or f"{metadata.location}/data")
+
+
 def _directory(metadata: TableMetadata) -> str:
-    """The directory of data files below the table's location."""
-    path = metadata.properties.get(DATA_PATH)
-    if path is None:
-        return "data"
-    prefix = metadata.location + "/"
-    if not path.startswith(prefix):
-        raise UnsupportedFeatureError(
-            f"the table's data files are outside of its location: {path[:200]!r}", path=metadata.path, field=DATA_PATH
-        )
-    return path[len(prefix) :].strip("/")
+    """The directory of data files below :func:`data_base`."""
+    return _data_path(metadata)[len(data_base(metadata)) :].strip("/")
+
+
+def _place(metadata: TableMetadata) -> Callable[[str], str] | None:
+    """How paths get the entropy that object stores like, where the table asks for it."""
+    properties = metadata.properties
+    if not is_set(properties, OBJECT_STORAGE, False):
+        return None
+    context = ""
+    if not _data_path(metadata).startswith(metadata.location):  # several tables may share the directory
+        context = "/".join(metadata.location.rstrip("/").rpartition("://")[2].split("/")[-2:])
+    return partial(hashed_path, context=context, in_directories=is_set(properties, PARTITIONED_PATHS, True))
+
+
+def hashed_path(path: str, context: str, in_directories: bool) -> str:
+    """The path of a file with 20 bits of its hash before it, as three directories of four bits and the rest.
+
+    ``context`` names the table, where the directory is not its own. Without ``in_directories`` the rest of the hash
+    is the beginning of the file's name. Source: Iceberg documentation, "AWS", "Object Store File Layout".
+    """
+    bits = f"{hash_bytes(path.encode()) & 0xFFFFF:020b}"
+    entropy = "/".join((bits[:4], bits[4:8], bits[8:12], bits[12:]))
+    if context:
+        return f"{entropy}/{context}/{path}"
+    return f"{entropy}/{path}" if in_directories else f"{entropy}-{path}"
+
+
+def is_set(properties: Mapping[str, str], name: str, default: bool) -> bool:
+    """A property that is true or false. Raises UnsupportedFeatureError."""
+    text = properties.get(name, str(default)).lower()
+    if text not in ("true", "false"):
+        raise UnsupportedFeatureError(f"it is true or false, not {text[:50]!r}", field=name, hint="Nothing was written")
+    return text == "true"
 
 
 def sort_order_of(value: Mapping[str, Any], schema: Schema) -> tuple[SortColumn, ...]:
-    """The table's sort order as far as it is of top-level columns themselves; () where it is not, or unsorted."""
+    """The table's sort order; () where it is unsorted, or cannot be kept: files say then that they are unsorted."""
     orders: Iterable[Mapping[str, Any]] = value.get("sort-orders") or ()
     default = value.get("default-sort-order-id", 0)
     fields: list[Any] = next((order["fields"] for order in orders if order["order-id"] == default), [])
-    top = {f.id for f in schema.fields}
-    if not all(f["transform"] == "identity" and f.get("source-id") in top for f in fields):
-        return ()
-    if len({f["null-order"] for f in fields}) > 1:
-        return ()
-    return tuple(SortColumn(f["source-id"], f["direction"] == "desc", f["null-order"] == "nulls-first") for f in fields)
+    found = [_sort_column(f, schema) for f in fields]
+    return tuple(column for column in found if column is not None) if None not in found else ()
+
+
+def _sort_column(field: Mapping[str, Any], schema: Schema) -> SortColumn | None:
+    """A field of a sort order. None: its column is gone, or lies in a list or map, or its transform is not known."""
+    try:
+        path = schema.path_of(field["source-id"])
+    except KeyError:
+        return None
+    transform = parse_transform(field["transform"])
+    is_known = transform.name != "unknown" and not path[-1].type.is_nested
+    if not is_known or any(f.type.is_nested and not isinstance(f.type, StructType) for f in path):
+        return None
+    is_plain = transform.name == "identity"
+    return SortColumn(
+        path[-1].id,
+        field["direction"] == "desc",
+        field["null-order"] == "nulls-first",
+        None if is_plain else transform,
+    )
 
 
 def check_writable(metadata: TableMetadata, value: Mapping[str, Any]) -> None:
@@ -146,6 +204,9 @@ def check_writable(metadata: TableMetadata, value: Mapping[str, Any]) -> None:
         refuse(f"the table's files are {properties[FORMAT][:50]!r}, and only Parquet is written", FORMAT)
     if PROVIDER in properties:
         refuse("the table names a class that chooses the paths of files", PROVIDER)
+    for name in OLD_PATHS:
+        if name in properties:
+            refuse("the table names the directory of its files by an old property", name, f"Set {DATA_PATH} instead")
     spec = metadata.specs[metadata.default_spec_id]
     layout_of(metadata.format_version, spec)
     for f in spec.fields:

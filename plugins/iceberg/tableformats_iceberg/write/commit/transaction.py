@@ -35,7 +35,7 @@ from .isolation import checks_of
 from .picked_files import Pick, check_staging, pick_of, summary_of
 from .snapshot_producer import Base, SnapshotProducer, operation_of
 from .staged_metadata import StagedMetadata, staged
-from .target import check_writable, target_of
+from .target import check_writable, data_base, target_of
 from .winners import APPLICATION, applications_of, committed_since, id_of, snapshots_between
 
 __all__ = ["IcebergTransaction"]
@@ -239,7 +239,7 @@ class IcebergTransaction(FormatTransaction):
         self._parent = self._head(state.parsed)
         self.snapshot = None if staged.current is None else self._parent
         self.version = self._parent.version
-        self.target = target_of(state.parsed, state.json, self._files.locate(state.parsed.location))
+        self.target = target_of(state.parsed, state.json, self._files.locate(data_base(state.parsed)))
 
     def _newer(self) -> CurrentMetadata:
         try:
