@@ -77,8 +77,6 @@ class Transaction:
         self._removal: Removal | None = None
         self._is_done = already_committed(transaction, self._change.application)
         transaction.conflict_checks(self._change)
-        if not self._is_done:
-            transaction.check(self._change)
 
     def __repr__(self) -> str:
         done = f"commit={self.commit!r}" if self.commit is not None else f"verbs={self._verbs}"
@@ -108,6 +106,8 @@ class Transaction:
     def write_target(self, where: Any = None) -> WriteTarget:
         """How data files are written that are then given to :meth:`append`, or to :meth:`overwrite` with ``where``, as
         :class:`.new_files.WrittenFiles`."""
+        if not self._is_done:
+            self._format.check(self._change)
         is_condition = where is not None and where != DYNAMIC
         condition = self._bound(where) if is_condition else ex.TRUE
         return self._target if condition == ex.TRUE else _with_condition(self._target, condition)
@@ -197,7 +197,8 @@ class Transaction:
         self._verbs.append(verb)
         kinds = set(self._verbs)
         self._change = replace(self._change, operation=kinds.pop() if len(kinds) == 1 else "overwrite")
-        if not self._is_done:
+        # A table that takes no rows, because a property is not honoured, can still get another property.
+        if not self._is_done and verb != "alter":
             self._format.check(self._change)
 
     @property

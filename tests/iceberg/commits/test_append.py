@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import json
 from pathlib import Path
 
 import polars
@@ -265,7 +266,6 @@ def test_unknown_fields_survive(tmp_path: Path) -> None:
     [
         ({"write.format.default": "orc"}, "write.format.default"),
         ({"write.location-provider.impl": "x.Y"}, "write.location-provider.impl"),
-        ({"write.data.path": "/elsewhere"}, "write.data.path"),
         ({"write.manifest.compression-codec": "lzma"}, "write.manifest.compression-codec"),
         ({"write.metadata.metrics.default": "most"}, "write.metadata.metrics.default"),
         ({"commit.manifest.target-size-bytes": "-1"}, "commit.manifest.target-size-bytes"),
@@ -278,6 +278,36 @@ def test_unknown_properties_are_refused(tmp_path: Path, properties: dict[str, st
         tf.open_table(str(folder)).append(pa.table({"id": [1]}))
     assert caught.value.field == field
     assert not list((folder / "data").glob("*")) and newest(folder).name == "v1.metadata.json"
+    if field != "write.metadata.compression-codec":  # by which the metadata file itself would be written
+        tf.open_table(str(folder)).alter.unset_properties(field)
+        assert tf.open_table(str(folder)).append(pa.table({"id": [1]})).attempts == 1
+
+
+def test_a_partition_field_without_its_column_can_be_removed(tmp_path: Path) -> None:
+    folder = new_table(tmp_path / "t", SIMPLE, 2, ("id",))
+    metadata = metadata_of(folder)
+    metadata["schemas"][0]["fields"] = [{"id": 9, "name": "other", "required": False, "type": "long"}]
+    newest(folder).write_text(json.dumps({**metadata, "last-column-id": 9}))
+    with pytest.raises(UnsupportedFeatureError, match="dropped"):
+        tf.open_table(str(folder)).append(pa.table({"other": [1]}))
+    tf.open_table(str(folder)).alter.set_partitioning()
+    tf.open_table(str(folder)).append(pa.table({"other": [1]}))
+    assert tf.open_table(str(folder)).count() == 1
+
+
+@pytest.mark.parametrize("name", ["write.data.path", "write.metadata.path"])
+def test_directories_elsewhere_must_be_allowed(tmp_path: Path, name: str) -> None:
+    """A table's properties alone do not choose where on the disk something is written."""
+    elsewhere = tmp_path / "elsewhere"
+    folder = new_table(tmp_path / "t", SIMPLE, 2, (), {name: str(elsewhere)})
+    with pytest.raises(tf.PathNotAllowedError) as caught:
+        tf.open_table(str(folder)).append(pa.table({"id": [1]}))
+    assert caught.value.field == name and "allow_paths" in str(caught.value) and not elsewhere.exists()
+    tf.open_table(str(folder), allow_paths=[str(elsewhere)]).append(pa.table({"id": [1]}))
+    assert any(elsewhere.iterdir())
+    tf.open_table(str(folder)).alter.unset_properties(name)
+    tf.open_table(str(folder)).append(pa.table({"id": [1]}))
+    assert tf.open_table(str(folder)).count() == 2
 
 
 def test_a_moved_table_is_refused(tmp_path: Path) -> None:

@@ -66,7 +66,8 @@ def test_object_storage(tmp_path: Path) -> None:
 
 def test_a_directory_elsewhere(tmp_path: Path) -> None:
     elsewhere = tmp_path / "files"
-    table = made(tmp_path, properties={**ENABLED, "write.data.path": str(elsewhere)})
+    made(tmp_path, properties={**ENABLED, "write.data.path": str(elsewhere)})
+    table = tf.open_table(tmp_path / "db" / "t", allow_paths=[str(elsewhere)])
     table.append(ROWS)
     (path,) = files(elsewhere)
     assert path == hashed_path(path.rpartition("/")[2], "db/t", True)

@@ -18,11 +18,13 @@ from tableformats.plugin import (
     ConflictCheck,
     FormatTransaction,
     MetadataChange,
+    PathNotAllowedError,
     PutOutcome,
     SnapshotNotFoundError,
     TableChange,
     TableNotFoundError,
     UnsupportedFeatureError,
+    WriteTarget,
     local_turn,
 )
 
@@ -30,12 +32,12 @@ from ...files.table_files import TableFiles
 from ...metadata.table_metadata import TableMetadata
 from ...snapshot import IcebergSnapshot
 from ..normal_metadata import normalized
-from ..swap import CurrentMetadata, MetadataSwap
+from ..swap import METADATA_PATH, CurrentMetadata, MetadataSwap
 from .isolation import checks_of
 from .picked_files import Pick, check_staging, pick_of, summary_of
 from .snapshot_producer import Base, SnapshotProducer, operation_of
 from .staged_metadata import StagedMetadata, staged
-from .target import check_writable, data_base, target_of
+from .target import DATA_PATH, check_writable, data_base, target_of
 from .winners import APPLICATION, applications_of, committed_since, id_of, snapshots_between
 
 __all__ = ["IcebergTransaction"]
@@ -67,6 +69,7 @@ class IcebergTransaction(FormatTransaction):
     """
 
     snapshot: IcebergSnapshot | None
+    _made: tuple[WriteTarget, SnapshotProducer] | None
 
     def __init__(
         self,
@@ -83,14 +86,30 @@ class IcebergTransaction(FormatTransaction):
         self._next: CurrentMetadata | None = None
         self._swap = swap
         self._move_to(staged)
-        self._producer = SnapshotProducer(self._base, self.target, self._sort_order_id())
+
+    @property
+    def target(self) -> WriteTarget:  # type: ignore[override]
+        """See :class:`tableformats.plugin.FormatTransaction`. Raises UnsupportedFeatureError for an unknown property.
+
+        It is made when it is asked for, so that a change of the properties can be made in spite of them.
+        """
+        return self._writing[0]
+
+    @property
+    def _producer(self) -> SnapshotProducer:
+        return self._writing[1]
+
+    @property
+    def _writing(self) -> tuple[WriteTarget, SnapshotProducer]:
+        if self._made is None:
+            target = target_of(self._state.parsed, self._state.json, self._root())
+            order = int(self._state.json.get("default-sort-order-id", 0)) if target.sort_by else 0
+            self._made = target, SnapshotProducer(self._base, target, order)
+        return self._made
 
     @property
     def _base(self) -> Base:
         return Base(self._state.json, self._parent)
-
-    def _sort_order_id(self) -> int:
-        return int(self._state.json.get("default-sort-order-id", 0)) if self.target.sort_by else 0
 
     # ---- the interface ----------------------------------------------------------------------------------------------
 
@@ -108,13 +127,13 @@ class IcebergTransaction(FormatTransaction):
                 return
             raise UnsupportedFeatureError("one commit changes metadata once", field="metadata")
         self._move_to(staged(current, change, self._files.storage))
-        self._producer = SnapshotProducer(self._base, self.target, self._sort_order_id())
 
     def check(self, change: TableChange) -> None:
         """See :meth:`tableformats.plugin.FormatTransaction.check` and :func:`.target.check_writable`."""
         metadata = self._state.parsed
         if _makes_snapshot(change) or change.metadata is None:
             check_writable(metadata, self._state.json)
+            self._check_directories()
         check_staging(change.properties, metadata)
         if change.changed_rows is not None:
             raise UnsupportedFeatureError("Iceberg has no files of changed rows", field="changed_rows")
@@ -174,7 +193,8 @@ class IcebergTransaction(FormatTransaction):
             updates.append({"action": "add-snapshot", "snapshot": snapshot})
             if not is_staged:
                 updates.append(self._reference(version))
-        outcome = self._swap.commit(self._staged.current, requirements, updates, self._producer.store.flush)
+        made = () if snapshot is None else (self._producer.store.flush,)
+        outcome = self._swap.commit(self._staged.current, requirements, updates, *made)
         if outcome is PutOutcome.WON:
             self.version = version
             if self._tell is not None:
@@ -220,9 +240,9 @@ class IcebergTransaction(FormatTransaction):
                     f"another writer removed the partition spec {spec.id}, which the new files have",
                     path=state.parsed.path,
                 )
-        target = self.target
+        made = self._made
         self._move_to(moved)
-        self.target = target  # the files are written
+        self._made = made  # the files are written
         self.check(change)
         return change
 
@@ -239,7 +259,30 @@ class IcebergTransaction(FormatTransaction):
         self._parent = self._head(state.parsed)
         self.snapshot = None if staged.current is None else self._parent
         self.version = self._parent.version
-        self.target = target_of(state.parsed, state.json, self._files.locate(data_base(state.parsed)))
+        self._made = None
+
+    def _root(self) -> str:
+        """Where :func:`data_base` is, absolute; the table's directory, where nothing may be written there."""
+        metadata = self._state.parsed
+        with contextlib.suppress(PathNotAllowedError):
+            return self._files.locate(data_base(metadata))
+        return self._files.locate(metadata.location)
+
+    def _check_directories(self) -> None:
+        """Refuse to write outside of the table only because its properties say so. Raises PathNotAllowedError."""
+        allowed = self._files.storage.allow_paths
+        for name in (DATA_PATH, METADATA_PATH):
+            path = self._state.parsed.properties.get(name)
+            if not path or f"{path}/".startswith(self._state.parsed.location + "/"):
+                continue
+            found = self._files.locate(path)
+            if not any(f"{found}/".startswith(prefix + "/") for prefix in allowed):
+                raise PathNotAllowedError(
+                    "the table's properties name a directory outside of the table",
+                    path=found,
+                    field=name,
+                    hint="Nothing was written; if it is right, allow it with allow_paths=[prefix]",
+                )
 
     def _newer(self) -> CurrentMetadata:
         try:
