@@ -7,11 +7,14 @@ import os
 os.environ.setdefault("TABLEFORMATS_LET_THROUGH", "1")  # a foreign exception over a table's bytes is a defect
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.support.conformance import OUTCOMES
+from tests.support.skips import note_outcome, write_pins
 from tests.support.summary import CASES
 
 # How fast a machine is decides no test: the first example pays for imports, and a busy machine is slow.
@@ -21,6 +24,16 @@ settings.register_profile("nightly", settings.get_profile("tableformats"), phase
 # The same cases in every run, so that what a mutant does to them is the same too.
 settings.register_profile("mutants", settings.get_profile("nightly"), derandomize=True, database=None)
 settings.load_profile(os.environ.get("TABLEFORMATS_PROFILE", "tableformats"))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: Any) -> Iterator[None]:
+    made = yield
+    note_outcome(item, made.get_result())
+
+
+def pytest_sessionfinish() -> None:
+    write_pins()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

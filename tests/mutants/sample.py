@@ -17,10 +17,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.mutants.mutant import ROOT
 from tests.mutants.runner import FALLBACK, Copy, copied_tree
 from tests.mutants.unnoticed import EQUIVALENT
+from tests.support.marks import write_between
 
 SCORE = 0.97
 FIRST, MOST = 40, 400
@@ -172,10 +174,17 @@ def main() -> None:
     options.add_argument("--count", type=int, default=200)
     options.add_argument("--seed", type=int, default=int(dt.date.today().strftime("%Y%m%d")))
     options.add_argument("--tests", nargs="*", default=FALLBACK)
+    options.add_argument("--calls", type=Path, help="which test calls what: read from this file, or written to it")
+    options.add_argument("--write", type=Path, help="put the score between the marks of this file")
     given = options.parse_args()
     killed, survivors, left_out = 0, [], 0
     with copied_tree() as copy:
-        calls = recorded(copy, given.tests)
+        if given.calls is not None and given.calls.exists():
+            calls = json.loads(given.calls.read_text())
+        else:
+            calls = recorded(copy, given.tests)
+            if given.calls is not None:
+                given.calls.write_text(json.dumps(calls))
         if not calls:
             raise SystemExit(f"no test ran: {' '.join(given.tests)}")
         for change in sampled(calls, given.count, given.seed):
@@ -188,7 +197,12 @@ def main() -> None:
             if outcome == "survived":
                 survivors.append(change.name)
     score = killed / max(killed + len(survivors), 1)
-    print(f"seed {given.seed}: {killed} of {killed + len(survivors)} killed ({score:.1%}), {left_out} left out")
+    text = f"seed {given.seed}: {killed} of {killed + len(survivors)} killed ({score:.1%}), {left_out} left out"
+    print(text)
+    if given.write is not None:
+        folders = ", ".join(f"`{name}`" for name in given.tests)
+        names = "".join(f"\n- `{name}`" for name in survivors)
+        write_between(given.write, "sample", f"Tests of {folders}; {text}.\n{names and 'Not killed:'}{names}")
     if score < SCORE:
         raise SystemExit(f"less than {SCORE:.0%}; not killed: " + "; ".join(survivors))
 
