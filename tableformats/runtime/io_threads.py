@@ -11,7 +11,7 @@ from _thread import start_new_thread
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from threading import Event, Lock
 from typing import Generic, TypeVar
 
@@ -29,7 +29,7 @@ SMALL_BYTES = 128 << 10
 
 
 class _Pool:
-    """At most ``size`` threads, one more whenever there is work and none waits for it. They wait for more for ever.
+    """At most ``size`` threads, as many as there ever was work at once. They wait for more for ever.
 
     A ``ThreadPoolExecutor`` waits until each new thread runs, which takes longer than a request where hundreds start at
     once. No piece of work raises.
@@ -39,7 +39,7 @@ class _Pool:
         self._size = size
         self._lock = Lock()
         self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
-        self._threads = self._waiting = self._unfinished = 0
+        self._threads = self._unfinished = 0
         self._finished = Event()
 
     def submit(self, work: Callable[[], None]) -> None:
@@ -47,10 +47,7 @@ class _Pool:
         with self._lock:
             self._unfinished += 1
             self._work.put(work)
-            if self._waiting:
-                self._waiting -= 1
-                return
-            if self._threads == self._size:
+            if self._unfinished <= self._threads or self._threads == self._size:
                 return
             self._threads += 1
         try:
@@ -66,19 +63,16 @@ class _Pool:
 
     def _run(self) -> None:
         while True:
+            work = self._work.get()
             try:
-                work = self._work.get_nowait()
-            except Empty:
+                work()
+            finally:
+                del work  # it holds an answer
                 with self._lock:
-                    self._waiting += 1
-                work = self._work.get()
-            work()
-            del work  # it holds an answer
-            with self._lock:
-                self._unfinished -= 1
-                is_last = not self._unfinished
-            if is_last:
-                self._finished.set()
+                    self._unfinished -= 1
+                    is_last = not self._unfinished
+                if is_last:
+                    self._finished.set()
 
     def join(self) -> None:
         """Wait until all work is done. An interpreter must not end while a request is being answered."""
