@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import CommitConflictError, CommitUnknownError, ConstraintViolationError, UnsupportedFeatureError
+from ..errors import CommitConflictError, ConstraintViolationError, UnsupportedFeatureError
 from ..io.stores.base import PutOutcome
 from ..plugin.writing.table_change import CommittedChange, TableChange
 from ..plugin.writing.transaction import Commit, FormatTransaction
@@ -86,7 +86,7 @@ def commit_change(
             _keep_up(transaction)
             return change, attempt
         if outcome is PutOutcome.UNKNOWN:
-            raise CommitUnknownError(f"nobody can say whether version {transaction.version + 1} is this commit")
+            raise transaction.unknown_outcome()
         if attempt == options.tries or time.monotonic() >= end:
             break
         time.sleep(random.uniform(0, wait))

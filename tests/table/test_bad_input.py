@@ -387,6 +387,7 @@ NOTHING_WRONG = {
     "plugin.FormatTransaction.application_version": "tests/write",
     "plugin.FormatTransaction.stage_metadata": "tests/write",
     "plugin.FormatTransaction.turn": "tests/runtime",
+    "plugin.FormatTransaction.unknown_outcome": "tests/write",
     "plugin.TableFormat.create": "tests/write",
     "plugin.TableFormat.definition": "tests/iceberg/commits",
     "plugin.stored_leaves": "any target",

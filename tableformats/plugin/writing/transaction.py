@@ -12,12 +12,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ...display import facts, page, shortened
 from ...io.stores.base import PutOutcome
 from ..snapshot import FormatSnapshot
 from .table_change import CommittedChange, ConflictCheck, MetadataChange, TableChange
 from .write_target import WriteTarget
+
+if TYPE_CHECKING:
+    from ...errors import CommitUnknownError
 
 __all__ = ["Commit", "FormatTransaction"]
 
@@ -152,6 +156,12 @@ class FormatTransaction(ABC):
         PutOutcome
             LOST: certainly nothing was committed. UNKNOWN: nobody can say.
         """
+
+    def unknown_outcome(self) -> CommitUnknownError:
+        """The error after :meth:`try_commit` gave UNKNOWN: by what the commit is known, and how to find out."""
+        from ...errors import CommitUnknownError
+
+        return CommitUnknownError(f"nobody can say whether version {self.version + 1} is this commit")
 
     @abstractmethod
     def winners(self) -> Iterator[CommittedChange]:

@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import random
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +16,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from tableformats_iceberg.format import IcebergFormat
+from tableformats_iceberg.write import swap
 
 import tableformats as tf
-from tableformats.plugin import OpenOptions
+from tableformats.plugin import OpenOptions, PutOutcome
 from tests.support.iceberg_writing import metadata_of, new_table, newest, pyiceberg_rows, pyiceberg_table, schema_of
 from tests.support.memory_store import ROOT, MemoryStore, memory_storage
 
@@ -247,3 +249,18 @@ def test_a_writer_that_is_killed_leaves_whole_commits(tmp_path: Path) -> None:
     assert commits >= 3 and len(ids(folder)) == 7 * commits == tf.open_table(str(folder)).count()
     table.append(rows(1))
     assert len(ids(folder)) == 7 * commits + 1, "what the killed left hinders nobody"
+
+
+def test_an_unknown_outcome_says_how_to_find_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the snapshot, and every file that it has stays."""
+    table = tf.create_table(tmp_path / "t", pa.schema([("id", pa.int64())]), format="iceberg")
+    monkeypatch.setattr(swap, "put_exclusively", lambda *_: PutOutcome.UNKNOWN)
+    with pytest.raises(tf.CommitUnknownError) as caught:
+        table.append(pa.table({"id": [1]}))
+    (snapshot_id,) = re.findall(r"the snapshot (\d+) was committed", str(caught.value))
+    assert f"{snapshot_id} is in table.refresh().inspect.snapshots()" in str(caught.value)
+    assert len(list((tmp_path / "t" / "data").rglob("*.parquet"))) == 1
+    stored = {path.name for path in (tmp_path / "t" / "metadata").glob("*.avro")}
+    assert len(stored) == 2 and any(name.startswith(f"snap-{snapshot_id}-") for name in stored)
+    with pytest.raises(tf.CommitUnknownError, match="the metadata were changed"):
+        table.alter.set_properties({"a": "b"})

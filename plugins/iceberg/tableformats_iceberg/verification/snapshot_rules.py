@@ -178,10 +178,10 @@ def change_violations(found: SnapshotFiles, parent: SnapshotFiles | None) -> Fou
         yield from _against_parent(found, parent, added, removed)
     yield from _operation(snapshot, added, removed)
     summary = snapshot.summary
-    yield from _summary(summary, _TOTALS, Counts.of(entry for entry, _ in found.live()), "")
+    yield from _named_counts(summary, _TOTALS, Counts.of(entry for entry, _ in found.live()), "")
     if parent is not None or snapshot.parent_id is None:
-        yield from _summary(summary, _ADDED, Counts.of(list(added.values())), "added")
-        yield from _summary(summary, _REMOVED, Counts.of(list(removed.values())), "removed")
+        yield from _named_counts(summary, _ADDED, Counts.of(list(added.values())), "added")
+        yield from _named_counts(summary, _REMOVED, Counts.of(list(removed.values())), "removed")
 
 
 def _against_parent(
@@ -218,7 +218,7 @@ def _operation(snapshot: Snapshot, added: Mapping[Key, Entry], removed: Mapping[
             yield "operation", f"a replace makes {new.records} rows of {old.records}"
 
 
-def _summary(summary: Mapping[str, str], names: Mapping[str, str], counts: Counts, kind: str) -> Found:
+def _named_counts(summary: Mapping[str, str], names: Mapping[str, str], counts: Counts, kind: str) -> Found:
     for name, member in names.items():
         said, real = summary.get(name), getattr(counts, member)
         if said is None:

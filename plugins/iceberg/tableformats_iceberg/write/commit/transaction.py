@@ -15,6 +15,7 @@ from typing import Any
 from tableformats.plugin import (
     CommitConflictError,
     CommittedChange,
+    CommitUnknownError,
     ConflictCheck,
     FormatTransaction,
     MetadataChange,
@@ -70,6 +71,7 @@ class IcebergTransaction(FormatTransaction):
 
     snapshot: IcebergSnapshot | None
     _made: tuple[WriteTarget, SnapshotProducer] | None
+    _tried: int | None = None
 
     def __init__(
         self,
@@ -191,6 +193,7 @@ class IcebergTransaction(FormatTransaction):
             version = snapshot["snapshot-id"]
             requirements += self._required()
             updates.append({"action": "add-snapshot", "snapshot": snapshot})
+            self._tried = version
             if not is_staged:
                 updates.append(self._reference(version))
         made = () if snapshot is None else (self._producer.store.flush,)
@@ -204,6 +207,19 @@ class IcebergTransaction(FormatTransaction):
             with contextlib.suppress(OSError):
                 self._files.storage.delete(self._files.locate(snapshot["manifest-list"]))
         return outcome
+
+    def unknown_outcome(self) -> CommitUnknownError:
+        """See :meth:`tableformats.plugin.FormatTransaction.unknown_outcome`."""
+        path = self._state.parsed.path
+        if self._tried is None:
+            hint = "Open the table again: what the commit was to change is there, or it is not. Nothing was deleted"
+            return CommitUnknownError("nobody can say whether the metadata were changed", path=path, hint=hint)
+        return CommitUnknownError(
+            f"nobody can say whether the snapshot {self._tried} was committed",
+            path=path,
+            hint=f"Do not run it again before {self._tried} is in table.refresh().inspect.snapshots(), "
+            "or has not come for some minutes. No file was deleted",
+        )
 
     def _required(self) -> list[dict[str, Any]]:
         """What a new snapshot depends on: that the branch is where it was."""
