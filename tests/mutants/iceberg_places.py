@@ -18,8 +18,8 @@ MUTANTS = (
     Mutant(
         "hash-of-other-bits",
         "iceberg:hashed_path",
-        "0xFFFFF:020b",
-        "0x7FFFF:020b",
+        "bits[8:12], bits[12:]",
+        "bits[8:11], bits[11:]",
         "files are not where the reference implementation puts them",
         _LAYOUT,
     ),
