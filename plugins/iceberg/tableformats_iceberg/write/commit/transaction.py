@@ -137,6 +137,9 @@ class IcebergTransaction(FormatTransaction):
             check_writable(metadata, self._state.json)
             self._check_directories()
         check_staging(change.properties, metadata)
+        asked = change.metadata
+        if asked is not None and (asked.create is not None or any(asked.properties.values())):
+            _ = self.target  # refuses values of properties that are not known
         if change.changed_rows is not None:
             raise UnsupportedFeatureError("Iceberg has no files of changed rows", field="changed_rows")
         if self._files.storage.root == self._files.directory != self._files.locate(metadata.location):
