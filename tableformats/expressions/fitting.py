@@ -251,12 +251,8 @@ def _fit_date(value: Literal, kind: PrimitiveType) -> Fit | None:
 
 def _fit_timestamp(value: Literal, kind: PrimitiveType) -> Fit | None:
     if isinstance(value.value, str):
-        parsed = parse_timestamp(value.value)
+        parsed = parse_timestamp(value.value, ignores_zone="ntz" in kind.name)
         instant = None if parsed is None else parsed[0]
-        if parsed is not None and parsed[1] and "ntz" in kind.name:
-            raise InvalidPredicateError(
-                f"{value} names a zone, but the column has type {kind}, which has none", hint="Leave the zone out."
-            )
     else:
         instant = instant_nanos(value)
     if instant is None:

@@ -65,11 +65,12 @@ def parse_date(text: str) -> int | None:
     return None if parsed is None else parsed[0]
 
 
-def parse_timestamp(text: str, default_zone: str = "UTC") -> tuple[int, bool] | None:
+def parse_timestamp(text: str, default_zone: str = "UTC", *, ignores_zone: bool = False) -> tuple[int, bool] | None:
     """The instant of ``yyyy[-[m]m[-[d]d[( |T)[h]h[:[m]m[:[s]s[.fraction]]][zone]]]]``.
 
     A zone is ``Z``, an offset such as ``+02:00``, or a region such as ``Europe/Paris``. Without one the text means
-    ``default_zone``. Digits after the ninth are dropped. As in Java, a local time that a region skips is as much later,
+    ``default_zone``. With ``ignores_zone`` it means the local time that is written, whatever its zone. Digits after the
+    ninth are dropped. As in Java, a local time that a region skips is as much later,
     and of one that it has twice the earlier one counts.
 
     Returns
@@ -89,7 +90,9 @@ def parse_timestamp(text: str, default_zone: str = "UTC") -> tuple[int, bool] | 
             return None
         local, zone = local + nanos, match["zone"]
     offset = _zone_seconds(zone.strip() if zone else default_zone, local // SECOND_NANOS)
-    return None if offset is None else (local - offset * SECOND_NANOS, zone is not None)
+    if offset is None:
+        return None
+    return local if ignores_zone else local - offset * SECOND_NANOS, zone is not None
 
 
 def is_zone(name: str) -> bool:

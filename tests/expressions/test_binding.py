@@ -218,7 +218,7 @@ def test_literals_become_values_of_the_column(expression, bound):
         (col("day") == col("i"), "date and int"),
         (col("st") == 1, "struct<.*IS NULL"),
         (col("s") == "\ud800", "surrogate"),
-        (col("ntz") == "2024-01-01 00:00:00Z", "zone"),
+        (col("ntz") == "2024-01-01 00:00:00 Nowhere/X", "timestamp_ntz"),
         (col("s").like("a\\"), "escape"),
     ],
 )
@@ -345,3 +345,11 @@ def test_fixed_values_compare_like_padded_bytes():
 def test_like_and_startswith_bind_to_what_they_are():
     assert isinstance(bind(col("s").like("a_"), SCHEMA), Like)
     assert isinstance(bind(col("s").startswith("a%"), SCHEMA), StartsWith)
+
+
+def test_texts_without_their_zone_are_compared_with_local_times():
+    """As Spark casts texts to TIMESTAMP_NTZ, with ANSI and without."""
+    for text in ("2024-01-01 12:00:00Z", "2024-01-01 12:00:00+01:00", "2024-01-01T12:00:00 Europe/Berlin"):
+        for ansi in (True, False):
+            assert bind(col("ntz") < text, SCHEMA, ansi=ansi) == bind(col("ntz") < "2024-01-01 12:00:00", SCHEMA)
+    assert bind(col("ts") < "2024-01-01 12:00:00+01:00", SCHEMA) == bind(col("ts") < "2024-01-01 11:00:00", SCHEMA)
