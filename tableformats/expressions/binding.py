@@ -194,6 +194,9 @@ class _Binder:
         literal = normalized(node.right)
         if not self._ansi:
             literal = legacy_text.cast(literal, left.type)
+            truth = legacy_text.fit_truth(node.op, literal, left.type)
+            if truth is not None:
+                return _compare(node.op, left, truth)
         if literal.value is None:
             return IsNull(left) if node.op == "<=>" else NULL
         if _is_void(left.type):

@@ -1,9 +1,10 @@
-"""Texts compared with columns of other types as Spark does it without its ANSI mode, the default of Spark 3.
+"""Texts and numbers compared with columns of other types as Spark does it without ANSI mode, the default of Spark 3.
 
 - ``column = text`` and the other comparisons cast the text to the column's type (for decimals to DOUBLE). ``f = '0.1'``
   matches the float nearest to 0.1. A cast to an integer drops the digits behind the point. What cannot be cast is NULL.
 - ``column IN (text, ...)`` casts the column and all items to STRING. ``i IN ('01')`` and ``f IN ('1e10')`` never match,
   because Spark prints ``1`` and ``1.0E10``. Timestamps are printed in UTC here (Spark: in the session's zone).
+- ``flag = 1`` is ``flag = TRUE``, and ``flag = 0`` is ``flag = FALSE``.
 
 Other than Spark, a long or integer column is compared with a FLOAT exactly, in either mode, and a text column that is
 compared with a number is refused. Source: Spark SQL reference, "ANSI Compliance"; Spark's TypeCoercion.
@@ -22,7 +23,7 @@ from .fitting import Fit, fit
 from .numbers import nearest_float, parse_number
 from .tree import Literal
 
-__all__ = ["cast", "compares_texts", "fit_text"]
+__all__ = ["cast", "compares_texts", "fit_text", "fit_truth"]
 
 _NEVER_TEXT = ("string", "binary", "boolean", "uuid", "time", "unknown")
 """Types whose IN lists Spark does not compare as texts, or that it does not have."""
@@ -46,6 +47,15 @@ def cast(literal: Literal, kind: Type) -> Literal:
         except InvalidPredicateError:
             return Literal(None, kind)
     return literal
+
+
+def fit_truth(op: str, literal: Literal, kind: Type) -> Fit | None:
+    """What a number means beside a boolean column: 1 is TRUE, 0 is FALSE, others are neither. None for other types, and
+    for operators that Spark refuses."""
+    is_compared = str(kind) == "boolean" and op in ("=", "!=", "<=>")
+    if not is_compared or literal.value is None or literal.type is None or not is_numeric(literal.type):
+        return None
+    return Fit(bool(literal.value)) if literal.value in (0, 1) else Fit(True, 1)
 
 
 def compares_texts(literals: Sequence[Literal], kind: Type) -> bool:

@@ -353,3 +353,14 @@ def test_texts_without_their_zone_are_compared_with_local_times():
         for ansi in (True, False):
             assert bind(col("ntz") < text, SCHEMA, ansi=ansi) == bind(col("ntz") < "2024-01-01 12:00:00", SCHEMA)
     assert bind(col("ts") < "2024-01-01 12:00:00+01:00", SCHEMA) == bind(col("ts") < "2024-01-01 11:00:00", SCHEMA)
+
+
+def test_numbers_are_truth_values_without_ansi():
+    flag = col("flag")
+    for one in (1, 1.0):
+        assert bind(flag == one, SCHEMA, ansi=False) == bind(flag == True, SCHEMA)  # noqa: E712
+        assert bind(flag != one, SCHEMA, ansi=False) == bind(flag != True, SCHEMA)  # noqa: E712
+    assert bind(flag == 0, SCHEMA, ansi=False) == bind(flag == False, SCHEMA)  # noqa: E712
+    for refused in (flag > 0, flag.isin([1]), flag == dt.date(1970, 1, 2)):
+        with pytest.raises(InvalidPredicateError, match="boolean"):
+            bind(refused, SCHEMA, ansi=False)
