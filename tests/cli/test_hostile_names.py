@@ -139,3 +139,39 @@ def test_texts_that_are_not_utf8() -> None:
     column = pa.chunked_array([pa.StructArray.from_arrays([text], ["s"])])
     assert values_of(pa.chunked_array([text])) == ["ab", "a\ufffd", None]
     assert values_of(column) == [{"s": "ab"}, {"s": "a\ufffd"}, {"s": None}]
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "json"])
+def test_commands_that_write(tmp_path: Path, as_json: bool) -> None:
+    log = DeltaLog(tmp_path / "t")
+    log.start(field("id", "long"), field(HOSTILE, "string"), configuration={HOSTILE: HOSTILE})
+    wrong = stats(2, minValues={"id": 5, HOSTILE: HOSTILE}, maxValues={"id": 2}, nullCount={"id": 9, HOSTILE: 0})
+    twice = [{"txn": {"appId": HOSTILE, "version": 1}}, {"txn": {"appId": HOSTILE, "version": 2}}]
+    log.commit(1, {"commitInfo": {"operation": HOSTILE}}, add(HOSTILE, stats=wrong), *twice)
+    rows, others = tmp_path / "rows\u202e\x1b.parquet", tmp_path / "others.parquet"
+    pq.write_table(pa.table({"id": [7], HOSTILE: [HOSTILE]}), rows)
+    pq.write_table(pa.table({HOSTILE + "z": [HOSTILE]}), others)
+    root = str(log.root)
+    for arguments in (
+        ("verify", root),
+        ("verify", root, "--deep"),
+        ("checkpoint", root),
+        ("append", root, str(rows)),
+        ("append", root, str(others)),
+        ("append", root, str(tmp_path / HOSTILE)),
+        ("overwrite", root, str(others), "--yes"),
+        ("overwrite", root, str(rows), "-w", f"`{HOSTILE}x` > 1", "--yes"),
+        ("alter", root, "--add-column", HOSTILE, "bigint"),
+        ("alter", root, "--add-column", "x", HOSTILE),
+        ("alter", root, "--drop-column", HOSTILE + "z", "--yes"),
+        ("alter", root, "--set-property", f"{HOSTILE}={HOSTILE}"),
+        ("alter", root, "--add-constraint", HOSTILE, f"`{HOSTILE}z` > 1"),
+        ("create", str(tmp_path / HOSTILE), "--format", "delta", "--column", HOSTILE, "bigint"),
+        ("ls", str(tmp_path / HOSTILE)),
+    ):
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            main([*arguments, *(["--json"] if as_json else [])])
+        text = out.getvalue() + err.getvalue()
+        assert text, arguments
+        assert [c for c in text if not c.isprintable() and c != "\n"] == [], arguments

@@ -337,7 +337,7 @@ def main() -> None:
         return
     tally = Tally(asked.record)
     if asked.write is not None:
-        tally.write(asked.write)
+        tally.write(asked.write, "writes" if asked.writing else "tables")
         return
     first, runs = tally.rest(asked.first, asked.runs) if asked.resume else (asked.first, asked.runs)
     one(0, Path(tempfile.mkdtemp()), done)  # imports

@@ -95,8 +95,8 @@ class Tally:
         lines = ["| | in the run | after its last finding |", "|-|-:|-:|"]
         return "\n".join([*lines, *(f"| {name} | {a:,} | {b:,} |" for name, (a, b) in rows)])
 
-    def write(self, page: Path) -> None:
-        """Put the counts between the marks ``tables`` of ``page``, with the numbers and the commits of the runs."""
+    def write(self, page: Path, mark: str) -> None:
+        """Put the counts between the marks of ``page``, with the numbers and the commits of the runs."""
         numbers = f"Runs {self.batches[0]['first']} to {self.batches[-1]['first'] + self.batches[-1]['runs'] - 1}"
         commits = ", ".join(dict.fromkeys(b["commit"] for b in self.batches))
-        write_between(page, "tables", f"{numbers}, on commits {commits}.\n\n{self.figures()}")
+        write_between(page, mark, f"{numbers}, on commits {commits}.\n\n{self.figures()}")
