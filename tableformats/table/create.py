@@ -11,6 +11,7 @@ from ..errors import (
     CommitConflictError,
     NamespaceNotFoundError,
     TableExistsError,
+    TableFormatsError,
     TableNotFoundError,
     UnknownFormatError,
     UnsupportedFeatureError,
@@ -272,7 +273,8 @@ class _Place:
         try:
             if self.catalog is not None:
                 return self.open()
-            return open_table(self.location, storage_options=self.storage_options)
+            found = open_table(self.location, storage_options=self.storage_options)
+            return found if _has_versions(found) else None
         except AmbiguousFormatError:
             if self.format is None:
                 raise
@@ -358,6 +360,17 @@ def _begun(
     change = TableChange("create", metadata=MetadataChange(create=request))
     transaction.check(change)
     return storage, transaction, change
+
+
+def _has_versions(table: Table) -> bool:
+    """Whether there is more of a table than the directory that a writer made before it was killed."""
+    try:
+        table.snapshot()
+    except TableNotFoundError:
+        return False
+    except TableFormatsError:
+        return True  # there is a table, which cannot be read
+    return True
 
 
 def _exists(table: Table) -> TableExistsError:

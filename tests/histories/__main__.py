@@ -1,6 +1,7 @@
 """What takes too long for each change; docs/measured/histories.md has the figures.
 
     python -m tests.histories run --histories 2000 --steps 200000   # interleaved writers of both formats
+    python -m tests.histories pairs                                 # each pair of operations, by hand-written tables
     python -m tests.histories faults                                # each request of each operation, in every way
     python -m tests.histories killed                                # writers that are killed at each change and request
     python -m tests.histories peers                                 # known bugs, staged for peers and for us
@@ -22,6 +23,7 @@ from ..support.marks import write_between
 from .failing import all_cases
 from .interleaving import CASES
 from .killing import VERBS, killed_locally, killed_on_s3
+from .pairs import TABLES, cells, outcome
 from .peers import outcomes, right
 from .tasks import fail, interleave
 
@@ -101,9 +103,22 @@ def peers() -> tuple[str, list[str]]:
     return "\n".join(lines), wrong
 
 
+def pairs() -> tuple[str, list[str]]:
+    """How many pairs of operations were tried, and those that end in another way than the tables say."""
+    lines, wrong = ["| format, isolation | pairs | conflicts |", "|-|-|-|"], []
+    for format, level in TABLES:
+        told = cells(format, level)
+        for first, second, wanted in told:
+            found, violations = outcome(format, level, first, second)
+            if found != wanted or violations:
+                wrong.append(f"{format}, {level}: {first} {second} is {found}, not {wanted}: {violations}")
+        lines.append(f"| {format}, {level} | {len(told)} | {sum(wanted == 'X' for *_, wanted in told)} |")
+    return "\n".join([f"{len(wrong)} of the pairs end in another way.", "", *lines]), wrong
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.histories", description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("run", "faults", "killed", "peers"))
+    parser.add_argument("what", choices=("run", "faults", "killed", "pairs", "peers"))
     parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--first", type=int, default=1000, help="the first seed")
@@ -115,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif given.what == "faults":
         text, violations = faults(given.jobs)
     else:
-        text, violations = killed() if given.what == "killed" else peers()
+        text, violations = {"killed": killed, "pairs": pairs, "peers": peers}[given.what]()
     print(text)
     print(*violations[:50], sep="\n")
     if given.write is not None and not violations:

@@ -25,6 +25,7 @@ def every() -> list[Mutant]:
         delta_upkeep,
         delta_writing,
         few_values,
+        histories,
         iceberg_commits,
         iceberg_deletes,
         iceberg_metadata,
@@ -39,7 +40,7 @@ def every() -> list[Mutant]:
     core = (core_pruning, core_predicates, core_rows, core_stores, catalogs, core_bytes, row_groups)
     delta = (delta_log, delta_writing, delta_files, delta_upkeep, delta_replacement)
     iceberg = (iceberg_deletes, iceberg_metadata, iceberg_writes, iceberg_commits, iceberg_places)
-    lists = (*core, *delta, few_values, *iceberg, writing, written_files, paths_and_rows)
+    lists = (*core, *delta, few_values, *iceberg, writing, written_files, paths_and_rows, histories)
     return [mutant for module in lists for mutant in module.MUTANTS]
 
 

@@ -420,7 +420,7 @@ def test_an_unknown_outcome_keeps_the_files_that_the_commit_may_name() -> None:
     with pytest.raises(tf.CommitUnknownError, match="version 2"):
         table.append(ROWS)
     store.unreadable = False
-    assert table.count() == 4, "it had landed"
+    assert table.count() == len(table.to_arrow()) == 4, "it had landed, and its files are there"
 
 
 def _append(root: str, writer: int, count: int) -> None:

@@ -250,3 +250,18 @@ def test_a_rival_that_creates_the_table_first(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(tf.CommitConflictError):
         tf.write_table(ROWS, tmp_path, format="delta", mode="append")
     assert files_below(tmp_path) == before
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_directory_that_a_killed_writer_made_is_no_table(tmp_path: Path, is_written: bool) -> None:
+    log = tmp_path / "t" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f".{0:020d}.json.4711.tmp").write_bytes(b'{"commitInfo"')
+    rows = pa.table({"id": [1]})
+    if is_written:
+        tf.write_table(rows, tmp_path / "t", format="delta")
+    else:
+        tf.create_table(tmp_path / "t", rows.schema, format="delta").append(rows)
+    assert tf.open_table(tmp_path / "t").to_arrow() == rows
+    with pytest.raises(tf.TableExistsError):
+        tf.create_table(tmp_path / "t", rows.schema, format="delta")

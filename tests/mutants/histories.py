@@ -1,0 +1,60 @@
+"""Mutants of what histories, faults and races of writers found."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_RACE = ("iceberg/commits/test_races.py::test_an_application_commits_a_number_once_in_a_race",)
+_PEERS = ("histories/test_peers.py::test_we_are_right",)
+_UPKEEP = "delta/test_upkeep.py::"
+
+MUTANTS = (
+    Mutant(
+        "winners-have-no-applications",
+        "iceberg:committed_since",
+        "applications=applications_of(snapshot),",
+        "",
+        "a transaction of an application is committed twice where two tries of it race",
+        _RACE,
+    ),
+    Mutant(
+        "unknown-times-are-old",
+        "delta:_first_kept",
+        "if not all(file.mtime_ms > 0 for file in listing.commits.values()):",
+        "if not all(file.mtime_ms >= 0 for file in listing.commits.values()):",
+        "a log whose store tells no times is cleaned as if it were of 1970",
+        (_UPKEEP + "test_a_store_that_does_not_tell_times_keeps_its_log",),
+    ),
+    Mutant(
+        "views-are-put-as-they-are",
+        "core:ObstoreStore.put",
+        'memoryview(data).cast("B")',
+        "data",
+        "no checkpoint is ever written to an object store",
+        (_UPKEEP + "test_checkpoints_are_written_to_object_stores",),
+    ),
+    Mutant(
+        "what-exists-is-a-rivals",
+        "core:put_exclusively",
+        "return PutOutcome.WON if found == data else PutOutcome.LOST",
+        "return PutOutcome.LOST",
+        "a commit whose answer was lost is taken for that of a rival, and made again",
+        _PEERS,
+    ),
+    Mutant(
+        "files-go-after-any-error",
+        "core:Transaction._finish",
+        "except CERTAINLY_LOST:",
+        "except Exception:",
+        "after an unknown outcome the files of a commit that landed are deleted",
+        ("write/test_append.py::test_an_unknown_outcome_keeps_the_files_that_the_commit_may_name",),
+    ),
+    Mutant(
+        "no-winner-is-in-conflict",
+        "core:_moved",
+        "if reason is not None:",
+        "if reason is None and False:",
+        "no winner is ever in conflict with a commit",
+        ("histories/test_pairs.py::test_pairs",),
+    ),
+)
