@@ -40,6 +40,11 @@ class Limits:
         A value is no integer.
     ValueError
         A value is below 1, or greater than the readers can count.
+
+    Examples
+    --------
+    >>> tf.open_table("events", limits=tf.Limits(entries=10**9)).count()
+    6
     """
 
     metadata_bytes: int = 1 << 30

@@ -43,6 +43,12 @@ class MetadataCache:
         Other users may write into the directory, or a budget is no number of bytes.
     OSError
         The directory cannot be created.
+
+    Examples
+    --------
+    >>> cache = tf.MetadataCache(64 << 20)
+    >>> tf.open_table("events", cache=cache).count(), tf.open_table("orders", cache=cache).count()
+    (6, 6)
     """
 
     def __init__(

@@ -45,6 +45,11 @@ def list_tables(catalog: Any, namespace: str | tuple[str, ...] | None = None, *,
         An argument is of another type than it says.
     ValueError
         ``limit`` is no number of tables, or a namespace has no name.
+
+    Examples
+    --------
+    >>> tf.list_tables({"type": "sql", "uri": "sqlite:///catalog.db"})["identifier"].to_pylist()  # doctest: +SKIP
+    ['sales.orders']
     """
     import pyarrow as pa
 

@@ -27,7 +27,11 @@ __all__ = ["Column", "col", "split_name"]
 
 
 class Column:
-    """A column by name, from :func:`col`, or a number computed from columns. Comparing it builds a predicate."""
+    """A column by name, from :func:`col`, or a number computed from columns. Comparing it builds a predicate.
+
+    >>> tf.open_table("events").count((tf.col("id") + 1 > 3) & (tf.col("day") == 2))
+    3
+    """
 
     def __init__(self, *parts: str) -> None:
         self._value: Reference | Function = Reference(parts)
@@ -122,11 +126,19 @@ class Column:
         return Column(*self._value.parts, name)
 
     def eq_null_safe(self, other: object) -> Expression:
-        """``<=>``: NULL equals NULL, and the result is never NULL."""
+        """``<=>``: NULL equals NULL, and the result is never NULL.
+
+        >>> tf.col("a").eq_null_safe(None)
+        <Comparison: a <=> NULL>
+        """
         return self._compare("<=>", other)
 
     def isin(self, *values: Any) -> Expression:
-        """``IN``. Takes values, or one list of values."""
+        """``IN``. Takes values, or one list of values.
+
+        >>> tf.col("a").isin(1, 2)
+        <In: a IN (1, 2)>
+        """
         listed = values[0] if len(values) == 1 and isinstance(values[0], (list, tuple, set, frozenset)) else values
         literals = tuple(v if isinstance(v, Literal) else Literal(v) for v in listed)
         if isinstance(self._value, Reference):
@@ -134,47 +146,86 @@ class Column:
         return Holds(Function("in", (self._value, *literals))) if literals else Constant(False)
 
     def between(self, lower: object, upper: object) -> Expression:
-        """``lower <= column AND column <= upper``."""
+        """``lower <= column AND column <= upper``.
+
+        >>> tf.col("a").between(1, 2)
+        <And: a >= 1 AND a <= 2>
+        """
         return And((self >= lower, self <= upper))
 
     def is_null(self) -> Expression:
-        """``IS NULL``."""
+        """``IS NULL``.
+
+        >>> tf.col("a").is_null()
+        <IsNull: a IS NULL>
+        """
         return IsNull(self._value) if isinstance(self._value, Reference) else self._test("isnull")
 
     def is_not_null(self) -> Expression:
-        """``IS NOT NULL``."""
+        """``IS NOT NULL``.
+
+        >>> tf.col("a").is_not_null()
+        <Not: a IS NOT NULL>
+        """
         return Not(self.is_null())
 
     def is_nan(self) -> Expression:
-        """``isnan``: FALSE for NULL."""
+        """``isnan``: FALSE for NULL.
+
+        >>> tf.col("a").is_nan()
+        <IsNaN: isnan(a)>
+        """
         return IsNaN(self._value) if isinstance(self._value, Reference) else self._test("isnan")
 
     def startswith(self, prefix: str) -> Expression:
-        """``startswith``: compares bytes, not characters under a collation."""
+        """``startswith``: compares bytes, not characters under a collation.
+
+        >>> tf.col("a").startswith("x")
+        <StartsWith: startswith(a, 'x')>
+        """
         return (
             StartsWith(self._value, prefix) if isinstance(self._value, Reference) else self._test("startswith", prefix)
         )
 
     def endswith(self, suffix: str) -> Expression:
-        """``endswith``: whether the text ends with ``suffix``. Raises InvalidPredicateError if that is no text."""
+        """``endswith``: whether the text ends with ``suffix``. Raises InvalidPredicateError if that is no text.
+
+        >>> tf.col("a").endswith("x")
+        <Holds: endswith(a, 'x')>
+        """
         return self._test("endswith", suffix)
 
     def contains(self, part: str) -> Expression:
-        """``contains``: whether ``part`` stands in the text. Raises InvalidPredicateError if that is no text."""
+        """``contains``: whether ``part`` stands in the text. Raises InvalidPredicateError if that is no text.
+
+        >>> tf.col("a").contains("x")
+        <Holds: contains(a, 'x')>
+        """
         return self._test("contains", part)
 
     def like(self, pattern: str) -> Expression:
-        """SQL LIKE: ``%`` matches any text, ``_`` one character, and a backslash escapes."""
+        """SQL LIKE: ``%`` matches any text, ``_`` one character, and a backslash escapes.
+
+        >>> tf.col("a").like("x%")
+        <Like: a LIKE 'x%'>
+        """
         return Like(self._value, pattern) if isinstance(self._value, Reference) else self._test("like", pattern)
 
     def ilike(self, pattern: str) -> Expression:
-        """SQL ILIKE: LIKE without regard to case. Raises InvalidPredicateError if the pattern is no text."""
+        """SQL ILIKE: LIKE without regard to case. Raises InvalidPredicateError if the pattern is no text.
+
+        >>> tf.col("a").ilike("x%")
+        <Holds: ilike(a, 'x%')>
+        """
         return self._test("ilike", pattern)
 
     def rlike(self, pattern: str) -> Expression:
         """SQL RLIKE: whether the regular expression, in Java's syntax, matches some of the text.
 
         Raises InvalidPredicateError if the pattern is no text.
+
+        >>> tf.col("a").rlike("^x")
+        <Holds: rlike(a, '^x')>
         """
         return self._test("rlike", pattern)
 

@@ -58,7 +58,11 @@ COMPARISONS = ("=", "<=>", "!=", "<", "<=", ">", ">=")
 
 
 class Expression:
-    """Base of the tree's nodes. Nodes are immutable, comparable and hashable. ``str`` gives Spark SQL."""
+    """Base of the tree's nodes. Nodes are immutable, comparable and hashable. ``str`` gives Spark SQL.
+
+    >>> ~((tf.col("a") > 1) & (tf.col("b") == "x"))
+    <Not: NOT (a > 1 AND b = 'x')>
+    """
 
     def __init_subclass__(cls) -> None:
         # Set before ``dataclass`` sees the class, which then keeps it: its own repr of a tree fills the screen.

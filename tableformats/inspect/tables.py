@@ -31,7 +31,11 @@ class InspectedTable(Protocol):
 
 
 class Inspector:
-    """Metadata tables of one table. Each method raises UnsupportedFeatureError if the format has no such table."""
+    """Metadata tables of one table. Each method raises UnsupportedFeatureError if the format has no such table.
+
+    >>> tf.open_table("events").inspect.snapshots()["version"].to_pylist()
+    [2, 1, 0]
+    """
 
     def __init__(self, table: InspectedTable) -> None:
         self._table = table
@@ -45,17 +49,28 @@ class Inspector:
 
         For Iceberg data and delete files with the columns of their manifests (``content``, ``file_path``,
         ``record_count``, ``lower_bounds``, ``readable_metrics``, ...); for others data files as in ``plan.files``.
+
+        >>> tf.open_table("events").inspect.files()["record_count"].to_pylist()
+        [3, 3]
         """
         snapshot = self._table.snapshot(version)
         defined = self._defined("files", snapshot)
         return files_of(snapshot) if defined is None else defined
 
     def data_files(self, version: int | str | None = None) -> pa.Table:
-        """The data files among :meth:`files` (Iceberg)."""
+        """The data files among :meth:`files` (Iceberg).
+
+        >>> tf.open_table("orders").inspect.data_files()["record_count"].to_pylist()
+        [3, 3]
+        """
         return self._of_format("data_files", version)
 
     def delete_files(self, version: int | str | None = None) -> pa.Table:
-        """The position delete files, deletion vectors and equality delete files among :meth:`files` (Iceberg)."""
+        """The position delete files, deletion vectors and equality delete files among :meth:`files` (Iceberg).
+
+        >>> tf.open_table("orders").inspect.delete_files().num_rows
+        0
+        """
         return self._of_format("delete_files", version)
 
     def snapshots(self) -> pa.Table:
@@ -63,6 +78,9 @@ class Inspector:
 
         For Iceberg ``committed_at``, ``snapshot_id``, ``parent_id``, ``operation``, ``manifest_list``, ``summary``,
         oldest first; for others as :meth:`Table.history`.
+
+        >>> tf.open_table("orders").inspect.snapshots()["operation"].to_pylist()
+        ['append', 'append']
         """
         defined = self._defined("snapshots")
         return self._table.history() if defined is None else defined
@@ -72,17 +90,28 @@ class Inspector:
 
         For Iceberg ``made_current_at``, ``snapshot_id``, ``parent_id``, ``is_current_ancestor``, oldest first; for
         others as :meth:`Table.history`.
+
+        >>> tf.open_table("orders").inspect.history()["is_current_ancestor"].to_pylist()
+        [True, True]
         """
         defined = self._defined("history")
         return self._table.history() if defined is None else defined
 
     def metadata_log_entries(self) -> pa.Table:
         """The table's metadata files, oldest first: ``timestamp``, ``file``, ``latest_snapshot_id``,
-        ``latest_schema_id``, ``latest_sequence_number`` (Iceberg)."""
+        ``latest_schema_id``, ``latest_sequence_number`` (Iceberg).
+
+        >>> tf.open_table("orders").inspect.metadata_log_entries().num_rows > 1
+        True
+        """
         return self._of_format("metadata_log_entries")
 
     def manifests(self, version: int | str | None = None) -> pa.Table:
-        """The manifests of a version (Iceberg)."""
+        """The manifests of a version (Iceberg).
+
+        >>> tf.open_table("orders").inspect.manifests()["added_data_files_count"].to_pylist()
+        [1, 1]
+        """
         return self._of_format("manifests", version)
 
     def partitions(self, version: int | str | None = None) -> pa.Table:
@@ -91,33 +120,60 @@ class Inspector:
         For Iceberg ``partition``, ``spec_id``, ``record_count``, ``file_count``, ``total_data_file_size_in_bytes``,
         counts of deletes, and the last update of each; for others ``partition``, ``spec_id``, ``file_count``,
         ``record_count``, ``total_size_bytes``.
+
+        >>> tf.open_table("events").inspect.partitions()["file_count"].to_pylist()
+        [1, 1]
         """
         snapshot = self._table.snapshot(version)
         defined = self._defined("partitions", snapshot)
         return _partitions(files_of(snapshot)) if defined is None else defined
 
     def entries(self, version: int | str | None = None) -> pa.Table:
-        """The manifest entries of a version, those of removed files included (Iceberg)."""
+        """The manifest entries of a version, those of removed files included (Iceberg).
+
+        >>> tf.open_table("orders").inspect.entries()["status"].to_pylist()
+        [1, 1]
+        """
         return self._of_format("entries", version)
 
     def refs(self) -> pa.Table:
-        """Branches and tags (Iceberg)."""
+        """Branches and tags (Iceberg).
+
+        >>> tf.open_table("orders").inspect.refs()["name"].to_pylist()
+        ['main']
+        """
         return self._of_format("refs")
 
     def tombstones(self) -> pa.Table:
-        """The tombstones of removed files in the current snapshot (Delta)."""
+        """The tombstones of removed files in the current snapshot (Delta).
+
+        >>> tf.open_table("events").inspect.tombstones().num_rows
+        0
+        """
         return self._of_format("tombstones")
 
     def transactions(self) -> pa.Table:
-        """The newest version that each application has committed (Delta's ``txn``)."""
+        """The newest version that each application has committed (Delta's ``txn``).
+
+        >>> tf.open_table("events").inspect.transactions().num_rows
+        0
+        """
         return self._of_format("transactions")
 
     def domains(self) -> pa.Table:
-        """The metadata domains of the current snapshot and their configurations (Delta)."""
+        """The metadata domains of the current snapshot and their configurations (Delta).
+
+        >>> tf.open_table("events").inspect.domains().num_rows
+        0
+        """
         return self._of_format("domains")
 
     def log(self) -> pa.Table:
-        """The files of the log, the kind of each, and whether the current snapshot was read from it (Delta)."""
+        """The files of the log, the kind of each, and whether the current snapshot was read from it (Delta).
+
+        >>> tf.open_table("events").inspect.log().num_rows
+        3
+        """
         return self._of_format("log")
 
     def _of_format(self, name: str, version: int | str | None = None) -> pa.Table:

@@ -121,6 +121,11 @@ class SnapshotHandle(Portable):
             The filter does not parse, or names no column. For a filter in SQL the message has line and column.
         UnsupportedFeatureError
             It names a metadata column.
+
+        Examples
+        --------
+        >>> str(tf.open_table("events").snapshot().bind("ID > 1 AND id > 1"))
+        'id > 1'
         """
         parsed = parse_filter(filter, ansi)
         if parsed is None:

@@ -29,6 +29,10 @@ class ScanTask(Portable):
     ``path`` is absolute, ``stored_path`` as the metadata spells it. ``partition`` maps partition field ids to
     ``pyarrow.Scalar``. ``deletes`` are the rows of :attr:`DeleteFiles.files` that apply. ``residual`` is what is
     left to check on its rows (TRUE if all match). ``file_values`` are what its metadata columns start from.
+
+    >>> task = next(tf.open_table("events").plan("id > 3").tasks())
+    >>> task.record_count, task.deletes.num_rows, str(task.residual)
+    (3, 0, 'id > 3')
     """
 
     index: int

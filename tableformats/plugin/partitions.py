@@ -33,6 +33,11 @@ class PartitionField:
     transform : Transform
     type : Type
         Of the partition values, as the transform gives them.
+
+    Examples
+    --------
+    >>> tf.open_table("events").snapshot().partition_fields
+    [PartitionField(id=1000, name='day', transform='identity', source_id=2, type='bigint')]
     """
 
     id: int

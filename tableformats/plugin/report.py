@@ -32,6 +32,10 @@ class ScanReport:
     with their manifest or row group, nobody knows the bytes, and the rows only where the manifest list counts them.
     Where counting rows means reading statistics, :attr:`rows_planned` reads those of the planned files when it is
     asked, and :attr:`rows_total` those of all files of a table that is not large (see :attr:`count_total`).
+
+    >>> report = tf.open_table("events").plan("day = 2").report
+    >>> report.files_total, report.files_dropped_by_partition, report.rows_planned
+    (2, 1, 3)
     """
 
     format: str = ""
@@ -177,7 +181,11 @@ class ScanReport:
             self.note(text)
 
     def as_dict(self) -> dict[str, object]:
-        """The counters as plain values, for JSON; counts the planned rows, and raises as :attr:`rows_planned` does."""
+        """The counters as plain values, for JSON; counts the planned rows, and raises as :attr:`rows_planned` does.
+
+        >>> tf.open_table("events").plan("day = 2").report.as_dict()["files_planned"]
+        1
+        """
         hidden = ("rows_listed", "count_planned", "count_total")
         counters = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in hidden}
         counters["seconds"], counters["notes"] = dict(self.seconds), list(self.notes)

@@ -21,7 +21,14 @@ __all__ = ["Schema", "number_fields"]
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table at one version. ``id`` is the format's schema id, None where it has none."""
+    """The columns of a table at one version. ``id`` is the format's schema id, None where it has none.
+
+    >>> schema = tf.open_table("events").schema
+    >>> schema
+    Schema(id: bigint, day: bigint)
+    >>> [(field.id, field.name, str(field.type)) for field in schema]
+    [(1, 'id', 'bigint'), (2, 'day', 'bigint')]
+    """
 
     fields: tuple[Field, ...]
     id: int | None = None
@@ -44,7 +51,11 @@ class Schema:
 
     @property
     def names(self) -> list[str]:
-        """Top-level column names, in order."""
+        """Top-level column names, in order.
+
+        >>> tf.open_table("events").schema.names
+        ['id', 'day']
+        """
         return [f.name for f in self.fields]
 
     @cached_property
@@ -52,7 +63,11 @@ class Schema:
         return {path[-1].id: path for path in _walk(self.fields, ())}
 
     def find_id(self, field_id: int) -> Field | None:
-        """The field with that id at any depth, or None."""
+        """The field with that id at any depth, or None.
+
+        >>> tf.open_table("events").schema.find_id(2)
+        Field(id=2, name='day', type='bigint')
+        """
         path = self._paths_by_id.get(field_id)
         return path[-1] if path else None
 
@@ -66,6 +81,9 @@ class Schema:
         None where there is no such field. Spark's rule: names compare without case, unless ``case_sensitive``. Two
         columns whose names differ only in case are resolved by the exact spelling; any other spelling is ambiguous
         (None).
+
+        >>> tf.open_table("events").schema.resolve(["DAY"])
+        (Field(id=2, name='day', type='bigint'),)
         """
         fields: Iterable[Field] = self.fields
         path: list[Field] = []
@@ -87,23 +105,39 @@ class Schema:
         return [lowered[n] for n in close]
 
     def leaves(self) -> list[tuple[Field, ...]]:
-        """Paths of all primitive fields reachable through structs, depth first: the columns that have bounds."""
+        """Paths of all primitive fields reachable through structs, depth first: the columns that have bounds.
+
+        >>> [".".join(f.name for f in path) for path in tf.open_table("events").schema.leaves()]
+        ['id', 'day']
+        """
         return [p for p in _walk(self.fields, (), structs_only=True) if not p[-1].type.is_nested]
 
     def to_arrow(self) -> pa.Schema:
-        """The Arrow schema of a scan's rows (instants as ``timestamp[us, UTC]``, uuid as 16 fixed bytes)."""
+        """The Arrow schema of a scan's rows (instants as ``timestamp[us, UTC]``, uuid as 16 fixed bytes).
+
+        >>> tf.open_table("events").schema.to_arrow().field("id").type
+        DataType(int64)
+        """
         import pyarrow as pa
 
         return pa.schema([arrow_field(f) for f in self.fields])
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema) -> Schema:
-        """A schema of the same columns, numbered from 1. Raises UnsupportedFeatureError for other types."""
+        """A schema of the same columns, numbered from 1. Raises UnsupportedFeatureError for other types.
+
+        >>> tf.Schema.from_arrow(pa.schema({"a": pa.list_(pa.int32())}))
+        Schema(a: array<int>)
+        """
         fields = tuple(field_of_arrow(f) for f in schema)
         return cls(number_fields(fields))
 
     def to_spark_json(self) -> str:
-        """Spark's ``StructType`` in JSON; uuid becomes string. Raises UnsupportedFeatureError for other types."""
+        """Spark's ``StructType`` in JSON; uuid becomes string. Raises UnsupportedFeatureError for other types.
+
+        >>> tf.open_table("events").schema.to_spark_json()[:33]
+        '{"type": "struct", "fields": [{"n'
+        """
         return json.dumps(spark_type(StructType(self.fields)))
 
 

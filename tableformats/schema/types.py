@@ -111,6 +111,11 @@ class Field:
     char_length : int, optional
         ``n`` of a string column that is CHAR(n): its values are padded with spaces to ``n`` characters wherever they
         are read, whatever is stored. None: values are as they are stored.
+
+    Examples
+    --------
+    >>> tf.open_table("events").schema.fields[0]
+    Field(id=1, name='id', type='bigint')
     """
 
     id: int

@@ -54,6 +54,11 @@ def read(
     ------
     TableFormatsError
         As these three functions raise it.
+
+    Examples
+    --------
+    >>> tf.spark.read(spark, "events", filter="day = 2").count()  # doctest: +SKIP
+    3
     """
     from ..table.table import open_table
 

@@ -29,6 +29,10 @@ class Changes(Scan):
     The columns are the table's at the ending version, then ``_change_type`` (insert, delete, update_preimage,
     update_postimage), ``_commit_version`` and ``_commit_timestamp``; filters may name them all. Rows come oldest
     version first, within a version deletes before inserts. The rest is as in :class:`tableformats.table.scan.Scan`.
+
+    >>> changes = tf.open_table("events").changes(1, 2)
+    >>> changes.select("id", "_commit_version").where("id > 1").to_arrow()["_commit_version"].to_pylist()
+    [1, 2, 2, 2]
     """
 
     def __repr__(self) -> str:
@@ -49,6 +53,9 @@ class Changes(Scan):
 
         A file with a delete of kind :data:`SELECTED` is read for the rows that this one deletes; a file may stand here
         several times. No data file is opened. Raises as :meth:`plan` does.
+
+        >>> tf.open_table("events").changes(1, 2).files["change_type"].to_pylist()
+        ['insert', 'insert']
         """
         return _listed(self)
 
@@ -61,6 +68,9 @@ class Changes(Scan):
         that were there before, written anew). That is all there is to read as long as the table is only appended to;
         :attr:`files` has a row whose ``change_type`` is not "insert" where it was not. The filter drops files as in
         any scan. No data file is opened. Raises as :meth:`plan` does.
+
+        >>> tf.open_table("events").changes(2).added_files()["record_count"].to_pylist()
+        [3]
         """
         listing = self.snapshot.showing(ChangesSnapshot(self._format_changes, self._storage, True))
         return _listed(replace(self, snapshot=listing)).drop_columns(["change_type", "spec_id", "fully_matched"])

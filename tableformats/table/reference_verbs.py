@@ -68,17 +68,22 @@ class ReferenceVerbs(ABC):
 
         Examples
         --------
-        >>> import tableformats as tf
-        >>> table = tf.open_table("warehouse/orders")  # doctest: +SKIP
-        >>> table.create_branch("audit").operation  # doctest: +SKIP
-        'alter'
+        >>> table = tf.open_table("orders")
+        >>> table.create_branch("audit").operation, table.count(branch="audit")
+        ('alter', 6)
         """
         wanted = _reference("branch", self._version_of(version), must_exist=False)
         wanted = _kept(wanted, max_age, min_versions, max_version_age)
         return self._change_reference("create_branch", name, wanted, options)
 
     def create_tag(self, name: str, version: int | str | None = None, *, max_age: Age = None, **options: Any) -> Commit:
-        """Name a version, or the current one. The arguments are as for :meth:`create_branch`."""
+        """Name a version, or the current one. The arguments are as for :meth:`create_branch`.
+
+        >>> table = tf.open_table("orders")
+        >>> _ = table.create_tag("first", table.history()["version"][-1].as_py())
+        >>> table.count(tag="first")
+        3
+        """
         wanted = _kept(_reference("tag", self._version_of(version), must_exist=False), max_age)
         return self._change_reference("create_tag", name, wanted, options)
 
@@ -92,7 +97,14 @@ class ReferenceVerbs(ABC):
         max_version_age: Age = None,
         **options: Any,
     ) -> Commit:
-        """Set a branch to a version, whatever its own are; None: only how long it is kept changes."""
+        """Set a branch to a version, whatever its own are; None: only how long it is kept changes.
+
+        >>> table = tf.open_table("orders")
+        >>> _ = table.create_branch("audit")
+        >>> _ = table.replace_branch("audit", table.history()["version"][-1].as_py())
+        >>> table.count(branch="audit")
+        3
+        """
         target = None if version is None else self._version_of(version)
         wanted = _kept(_reference("branch", target, must_exist=True), max_age, min_versions, max_version_age)
         return self._change_reference("replace_branch", name, wanted, options)
@@ -100,7 +112,13 @@ class ReferenceVerbs(ABC):
     def replace_tag(
         self, name: str, version: int | str | None = None, *, max_age: Age = None, **options: Any
     ) -> Commit:
-        """Set a tag to another version; None: only how long it is kept changes."""
+        """Set a tag to another version; None: only how long it is kept changes.
+
+        >>> table = tf.open_table("orders")
+        >>> _ = table.create_tag("first"), table.replace_tag("first", table.history()["version"][-1].as_py())
+        >>> table.count(tag="first")
+        3
+        """
         target = None if version is None else self._version_of(version)
         wanted = _kept(_reference("tag", target, must_exist=True), max_age)
         return self._change_reference("replace_tag", name, wanted, options)
@@ -109,6 +127,13 @@ class ReferenceVerbs(ABC):
         """Move a branch on to a version that descends from its own: nothing that is in the branch is lost.
 
         A branch that is ahead of ``to``, or beside it, is refused by ConstraintViolationError.
+
+        >>> table = tf.open_table("orders")
+        >>> _ = table.create_branch("audit")
+        >>> _ = table.append(pa.table({"id": [6], "day": [2]}), branch="audit")
+        >>> _ = table.fast_forward("main", "audit")
+        >>> table.count()
+        7
         """
         wanted = _reference("branch", self._version_of(to), must_exist=True, only_forward=True)
         return self._change_reference("fast_forward", branch, wanted, options)
@@ -130,6 +155,15 @@ class ReferenceVerbs(ABC):
             The branch has it, or its files, already.
         UnsupportedFeatureError
             It removed files, and does not follow the branch's newest version.
+
+        Examples
+        --------
+        >>> table = tf.open_table("orders")
+        >>> _ = table.create_branch("audit")
+        >>> staged = table.append(pa.table({"id": [6], "day": [2]}), branch="audit")
+        >>> _ = table.cherry_pick(staged.version)
+        >>> table.count()
+        7
         """
         return self._pick("cherry_pick", self._version_of(version), None, branch, options)
 
@@ -137,6 +171,12 @@ class ReferenceVerbs(ABC):
         """Take a staged commit into a branch: one that was made with the property ``wap.id``, and so is in none.
 
         Raises as :meth:`cherry_pick`. Source: Iceberg's write-audit-publish.
+
+        >>> table = tf.open_table("orders")
+        >>> _ = table.alter.set_properties({"write.wap.enabled": "true"})
+        >>> _ = table.append(pa.table({"id": [6], "day": [2]}), properties={"wap.id": "w1"})
+        >>> table.count(), table.publish("w1").attempts, table.count()
+        (6, 1, 7)
         """
         return self._pick("publish", None, wap_id, branch, options)
 
@@ -165,6 +205,13 @@ class ReferenceVerbs(ABC):
         ------
         UnsupportedFeatureError
             The format has not this verb.
+
+        Examples
+        --------
+        >>> table = tf.open_table("orders")
+        >>> _ = table.restore(table.history()["version"][-1].as_py())
+        >>> table.count()
+        3
         """
         if (version is None) is (timestamp is None):
             raise TypeError("restore takes a version or a timestamp")
@@ -175,11 +222,23 @@ class ReferenceVerbs(ABC):
         return transaction.commit
 
     def remove_branch(self, name: str, **options: Any) -> Commit:
-        """Remove a branch. Its versions stay until they expire."""
+        """Remove a branch. Its versions stay until they expire.
+
+        >>> table = tf.open_table("orders")
+        >>> _ = table.create_branch("audit"), table.remove_branch("audit")
+        >>> table.inspect.refs()["name"].to_pylist()
+        ['main']
+        """
         return self._change_reference("remove_branch", name, _reference("branch", is_removed=True), options)
 
     def remove_tag(self, name: str, **options: Any) -> Commit:
-        """Remove a tag. Its version stays until it expires."""
+        """Remove a tag. Its version stays until it expires.
+
+        >>> table = tf.open_table("orders")
+        >>> _ = table.create_tag("first"), table.remove_tag("first")
+        >>> table.inspect.refs()["name"].to_pylist()
+        ['main']
+        """
         return self._change_reference("remove_tag", name, _reference("tag", is_removed=True), options)
 
     def _change_reference(self, verb: str, name: str, wanted: ReferenceChange, options: dict[str, Any]) -> Commit:

@@ -43,6 +43,9 @@ class Scan(WithHabits, ScanRequest):
     """The rows of one snapshot for which ``filter`` is TRUE, restricted to the columns of ``schema``.
 
     Made by :meth:`Table.scan` and :meth:`Snapshot.scan`; ``filter`` is bound to the snapshot's schema.
+
+    >>> tf.open_table("events").scan("day = 2", limit=2).schema.names
+    ['id', 'day']
     """
 
     def _repr_html_(self) -> str:
@@ -61,7 +64,11 @@ class Scan(WithHabits, ScanRequest):
         return replace(self, filter=conjunction(self.filter, more))
 
     def select(self: AnyScan, *columns: str) -> AnyScan:
-        """The same scan with these columns, in this order. Raises InvalidPredicateError for unknown names."""
+        """The same scan with these columns, in this order. Raises InvalidPredicateError for unknown names.
+
+        >>> tf.open_table("events").scan().select("day").to_arrow().column_names
+        ['day']
+        """
         return replace(self, schema=self.snapshot.project(columns, self.case_sensitive))
 
     def plan(self, engine: pyspark.sql.SparkSession | None = None) -> ScanPlan:
@@ -81,6 +88,11 @@ class Scan(WithHabits, ScanRequest):
             The executors failed.
         TypeError
             ``engine`` is no session.
+
+        Examples
+        --------
+        >>> tf.open_table("events").scan("id = 4").plan()
+        ScanPlan(1 of 2 files, filter='id = 4')
         """
         request = self.reattached()
         if engine is None:
@@ -106,21 +118,38 @@ class Scan(WithHabits, ScanRequest):
         return diagnose(self.plan())
 
     def count(self) -> int:
-        """The number of rows, from metadata where that is exact, otherwise by reading the files that need it."""
+        """The number of rows, from metadata where that is exact, otherwise by reading the files that need it.
+
+        >>> tf.open_table("events").scan("day = 2").count()
+        3
+        """
         from ..engines.arrow.counting import count
 
         return count(self.plan())
 
     def to_arrow(self) -> pa.Table:
-        """The rows as one table, in the order of ``plan.files``."""
+        """The rows as one table, in the order of ``plan.files``.
+
+        >>> tf.open_table("events").scan("id = 4").to_arrow().to_pylist()
+        [{'id': 4, 'day': 2}]
+        """
         return self.plan().to_arrow()
 
     def to_arrow_batch_reader(self, *, ordered: bool = True, memory_bytes: int | None = None) -> pa.RecordBatchReader:
-        """The rows as a stream of record batches, see :meth:`ScanPlan.to_arrow_batch_reader`."""
+        """The rows as a stream of record batches, see :meth:`ScanPlan.to_arrow_batch_reader`.
+
+        >>> with tf.open_table("events").scan().to_arrow_batch_reader() as batches:
+        ...     sum(batch.num_rows for batch in batches)
+        6
+        """
         return self.plan().to_arrow_batch_reader(ordered=ordered, memory_bytes=memory_bytes)
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame; ``options`` are those of ``pyarrow.Table.to_pandas``."""
+        """The rows as a pandas DataFrame; ``options`` are those of ``pyarrow.Table.to_pandas``.
+
+        >>> tf.open_table("events").scan("id > 3").to_pandas()["id"].tolist()
+        [4, 5]
+        """
         required("pandas", "to_pandas", "'tableformats[pandas]'")
         return self.to_arrow().to_pandas(**options)
 
@@ -133,6 +162,9 @@ class Scan(WithHabits, ScanRequest):
         others prune files and row groups.
 
         Raises UnsupportedFeatureError if the scan has a limit.
+
+        >>> tf.open_table("events").scan().to_arrow_dataset().count_rows(filter=pa.compute.field("id") > 3)
+        2
         """
         from ..engines.arrow.dataset import ScanDataset
 
@@ -145,6 +177,11 @@ class Scan(WithHabits, ScanRequest):
         ----------
         lazy : bool
             A LazyFrame instead. It reads when it is collected, what its query needs; not with a limit.
+
+        Examples
+        --------
+        >>> tf.open_table("events").scan().to_polars(lazy=True).collect().height
+        6
         """
         polars = required("polars", "to_polars", "'tableformats[polars]'")
         if lazy:
@@ -155,6 +192,9 @@ class Scan(WithHabits, ScanRequest):
         """Register the rows as table ``name`` of a DuckDB connection (a new one if None) and return it.
 
         Queries of the table read what they need, each anew. The rows of a scan with a limit are read now, once.
+
+        >>> tf.open_table("events").scan().to_duckdb("e").sql("SELECT max(id) FROM e").fetchone()
+        (5,)
         """
         duckdb = required("duckdb", "to_duckdb", "'tableformats[duckdb]'")
         connection = connection if connection is not None else duckdb.connect()
@@ -179,6 +219,11 @@ class Scan(WithHabits, ScanRequest):
         ------
         UnsupportedFeatureError
             The session or the table needs what is not built; the message names it.
+
+        Examples
+        --------
+        >>> tf.open_table("events").scan("day = 2").to_spark(spark).count()  # doctest: +SKIP
+        3
         """
         from ..engines.spark.session import to_spark
 
@@ -196,6 +241,12 @@ class ScanPlan(WithHabits, FilePlan):
         The funnel: files, bytes, rows and manifests at every stage, and the time of each.
     residual : Expression
         The bound predicate that an engine still has to apply to rows; TRUE where pruning decided all of it.
+
+    Examples
+    --------
+    >>> plan = tf.open_table("events").plan("day = 2 AND id > 3")
+    >>> len(plan), str(plan.residual), plan.report.files_dropped_by_partition
+    (1, 'day = 2 AND id > 3', 1)
     """
 
     @staticmethod
@@ -211,11 +262,18 @@ class ScanPlan(WithHabits, FilePlan):
         Columns: ``path`` (absolute, decoded), ``size_bytes``, ``record_count`` (physical rows, null = unknown),
         ``spec_id``, ``partition`` (struct by name), ``deletes`` (list<struct<kind, path, offset, cardinality>>),
         ``fully_matched``, then the format's own (Iceberg: ``file_format``, ``data_sequence_number``, ...).
+
+        >>> tf.open_table("events").plan().files.select(["record_count", "fully_matched"]).to_pylist()[0]
+        {'record_count': 3, 'fully_matched': True}
         """
         return public_files(self)
 
     def file_uris(self) -> list[str]:
-        """The paths of :attr:`files` as a list."""
+        """The paths of :attr:`files` as a list.
+
+        >>> [uri.rpartition("/")[2] for uri in tf.open_table("events").plan("day = 2").file_uris()]
+        ['f2']
+        """
         uris: list[str] = []
         is_known = self.prefix is None or "path_chunks" in self.__dict__
         for paths in self.path_chunks if is_known else self.survivors["path"].chunks:
@@ -223,11 +281,19 @@ class ScanPlan(WithHabits, FilePlan):
         return uris
 
     def keep_mask(self, filter: Any) -> np.ndarray:
-        """bool[n]: which of this plan's files a further ``filter`` would keep. Raises InvalidPredicateError."""
+        """bool[n]: which of this plan's files a further ``filter`` would keep. Raises InvalidPredicateError.
+
+        >>> tf.open_table("events").plan().keep_mask("id = 4").tolist()
+        [True, False]
+        """
         return keep_mask(self, filter)
 
     def tasks(self) -> Iterator[ScanTask]:
-        """The files as Python values, one by one, in the order of :attr:`files`."""
+        """The files as Python values, one by one, in the order of :attr:`files`.
+
+        >>> [(task.record_count, str(task.residual)) for task in tf.open_table("events").plan("id > 3").tasks()]
+        [(3, 'id > 3')]
+        """
         return tasks_of(self)
 
     def splits(
@@ -257,11 +323,21 @@ class ScanPlan(WithHabits, FilePlan):
             A file has more parts of the target size than the limit ``file_parts``.
         CorruptMetadataError
             The table's properties are no numbers.
+
+        Examples
+        --------
+        >>> [len(group) for group in tf.open_table("events").plan().splits("128MB")]
+        [2]
         """
         return splits(self, target_size, open_cost, lookback)
 
     def to_arrow(self, tasks: Iterable[ScanTask] | None = None) -> pa.Table:
-        """The rows of some of :meth:`tasks` or :meth:`splits` as one table, in their order; None: of all files."""
+        """The rows of some of :meth:`tasks` or :meth:`splits` as one table, in their order; None: of all files.
+
+        >>> plan = tf.open_table("events").plan()
+        >>> [plan.to_arrow(group).num_rows for group in plan.splits()]
+        [6]
+        """
         from ..runtime.allocator import quick_allocator
 
         with quick_allocator():  # the columns are large and many, as a plan's are
@@ -286,6 +362,11 @@ class ScanPlan(WithHabits, FilePlan):
         ------
         ValueError
             ``memory_bytes`` is no positive number.
+
+        Examples
+        --------
+        >>> tf.open_table("events").plan().to_arrow_batch_reader(memory_bytes=64 << 20).read_all().num_rows
+        6
         """
         from ..engines.arrow import ReadOptions, read_batches
 
@@ -307,6 +388,13 @@ class ScanPlan(WithHabits, FilePlan):
         ------
         CorruptMetadataError, UnsupportedFeatureError
             As the metadata is read again.
+
+        Examples
+        --------
+        >>> print(tf.open_table("events").plan("id > 3").explain())  # doctest: +ELLIPSIS
+        Table   ...
+        Filter  id > 3
+        ...
         """
         from ..inspect.explain import explain
 
@@ -318,6 +406,9 @@ class ScanPlan(WithHabits, FilePlan):
 
         It plans again from cached metadata; where nothing is cached, the metadata is read again. Raises as planning
         does.
+
+        >>> tf.open_table("events").plan("day = 2 AND id > 3").attribution.parts
+        [PartCounts('day = 2' drops 1, keeps 1 all_rows_match), PartCounts('id > 3' drops 1, keeps 1 within_bounds)]
         """
         from ..planning.attribution import attribute
 
@@ -335,6 +426,11 @@ class ScanPlan(WithHabits, FilePlan):
         ------
         InvalidPredicateError
             The snapshot has no such file, or several.
+
+        Examples
+        --------
+        >>> tf.open_table("events").plan("id > 3").why("f1").verdict
+        'dropped by bounds'
         """
         from ..planning.attribution import verdict_of
 
@@ -343,6 +439,9 @@ class ScanPlan(WithHabits, FilePlan):
     def verdicts(self) -> pa.Table:
         """One row for each file of the snapshot, by path: ``path``, ``verdict`` (``planned``, ``dropped by partition``,
         ``dropped by bounds``) and ``dropped_by``, the parts of the filter that drop it, each alone. A limit is ignored.
+
+        >>> tf.open_table("events").plan("id > 3").verdicts()["verdict"].to_pylist()
+        ['dropped by bounds', 'planned']
         """
         from ..planning.attribution import file_verdicts
 

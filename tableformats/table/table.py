@@ -444,6 +444,9 @@ class Snapshot(SnapshotHandle, ScanVerbs, SnapshotChecks):
     selection : dict
         The arguments, by name, of the method of :class:`Table` that gave it: :meth:`Table.snapshot`,
         :meth:`Table.changes` or :meth:`Table.incremental_append_scan`.
+
+    >>> tf.open_table("events").snapshot(1).count()
+    3
     """
 
     def __init__(

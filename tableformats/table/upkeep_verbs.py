@@ -75,6 +75,11 @@ class UpkeepVerbs(ScanVerbs):
             A commit is not there, or the range has fewer than two.
         CorruptMetadataError
             A commit is damaged.
+
+        Examples
+        --------
+        >>> tf.open_table("events").compact_log(0, 2).rpartition("/")[2]
+        '00000000000000000000.00000000000000000002.compacted.json'
         """
         return self._opened.compact_log(starting_version, ending_version)
 

@@ -27,7 +27,11 @@ class ScanVerbs(WithHabits, ABC):
         """The rows for which ``filter`` is TRUE."""
 
     def plan(self, filter: Any = None, **selection: Any) -> ScanPlan:
-        """The files that the rows of a filter need: ``scan(filter, ...).plan()``."""
+        """The files that the rows of a filter need: ``scan(filter, ...).plan()``.
+
+        >>> tf.open_table("events").plan("id = 1")
+        ScanPlan(1 of 2 files, filter='id = 1')
+        """
         return self.scan(filter, **selection).plan()
 
     def head(self, n: int = 5, **selection: Any) -> pa.Table:
@@ -49,15 +53,27 @@ class ScanVerbs(WithHabits, ABC):
         return self.scan(filter, **selection).count()
 
     def to_arrow(self, filter: Any = None, **selection: Any) -> pa.Table:
-        """The rows as an Arrow table."""
+        """The rows as an Arrow table.
+
+        >>> tf.open_table("events").to_arrow("id > 3")["id"].to_pylist()
+        [4, 5]
+        """
         return self.scan(filter, **selection).to_arrow()
 
     def to_pandas(self, filter: Any = None, **selection: Any) -> pandas.DataFrame:
-        """The rows as a pandas DataFrame (needs pandas)."""
+        """The rows as a pandas DataFrame (needs pandas).
+
+        >>> tf.open_table("events").to_pandas("id > 3", columns=["id"])["id"].tolist()
+        [4, 5]
+        """
         return self.scan(filter, **selection).to_pandas()
 
     def to_polars(
         self, filter: Any = None, *, lazy: bool = False, **selection: Any
     ) -> polars.DataFrame | polars.LazyFrame:
-        """The rows as a polars DataFrame (needs polars); with ``lazy`` a LazyFrame, see :meth:`Scan.to_polars`."""
+        """The rows as a polars DataFrame (needs polars); with ``lazy`` a LazyFrame, see :meth:`Scan.to_polars`.
+
+        >>> tf.open_table("events").to_polars(lazy=True).collect()["id"].sum()
+        15
+        """
         return self.scan(filter, **selection).to_polars(lazy)

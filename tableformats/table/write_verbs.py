@@ -41,6 +41,9 @@ class WriteVerbs(ReferenceVerbs):
         """Changes of columns, properties and constraints: ``table.alter.add_columns({"note": "string"})``.
 
         See :class:`tableformats.table.alter.Alter`.
+
+        >>> tf.open_table("events").alter.set_properties({"team": "sales"}).operation
+        'SET TBLPROPERTIES'
         """
         from .alter import Alter
 
@@ -109,6 +112,12 @@ class WriteVerbs(ReferenceVerbs):
             As :meth:`append`; or another writer changed a file that goes, or added rows that ``where`` matches.
         UnsupportedFeatureError, CommitUnknownError
             As :meth:`append`.
+
+        Examples
+        --------
+        >>> table = tf.open_table("events")
+        >>> table.overwrite(pa.table({"id": [8], "day": [1]}), where="day = 1").metrics["removed_files"], table.count()
+        (1, 4)
         """
         with self.transaction(**options) as transaction:
             transaction.overwrite(data, where, schema=schema)
@@ -133,6 +142,11 @@ class WriteVerbs(ReferenceVerbs):
             ``where`` does not parse, or names no column.
         CommitConflictError, UnsupportedFeatureError, CommitUnknownError
             As :meth:`overwrite`.
+
+        Examples
+        --------
+        >>> tf.open_table("events").delete("id IN (0, 3)").metrics["deleted_rows"]
+        2
         """
         with self.transaction(**options) as transaction:
             transaction.delete(where)

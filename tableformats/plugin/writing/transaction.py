@@ -43,6 +43,12 @@ class Commit:
         How often the commit was tried; 0: there was nothing to commit.
     timestamp : datetime, optional
         About when it was committed, in UTC.
+
+    Examples
+    --------
+    >>> commit = tf.open_table("events").append(pa.table({"id": [7], "day": [2]}))
+    >>> commit.version, commit.operation, commit.metrics["added_rows"]
+    (3, 'WRITE', 1)
     """
 
     version: int
