@@ -134,6 +134,17 @@ def test_null_properties(tmp_path: Path) -> None:
     assert tf.open_table(root, relocate=True).count() == before + 1
 
 
+@pytest.mark.parametrize("number", [2**63 - 1, 2**64, -1])
+def test_sequence_numbers_without_a_next_one(tmp_path: Path, number: int) -> None:
+    root = tmp_path / "t"
+    (source,) = GOLDEN.glob("*/iceberg-equality-deletes/table")
+    shutil.copytree(source, root)
+    newest = max((root / "metadata").glob("*.metadata.json"))
+    newest.write_text(json.dumps({**json.loads(newest.read_text()), "last-sequence-number": number}))
+    with pytest.raises(tf.CorruptMetadataError):
+        append(root)
+
+
 def append(root: Path) -> None:
     table = tf.open_table(root, relocate=True)
     table.append(pa.table({"id": pa.array([9], pa.int64())}))

@@ -16,6 +16,8 @@ __all__ = ["check_form"]
 
 _OBJECTS = ("properties", "refs")
 _LISTS = ("schemas", "partition-specs", "sort-orders", "snapshots", "snapshot-log", "metadata-log")
+_COUNTERS = ("last-sequence-number", "next-row-id")
+"""Numbers that a commit goes on from, in 64 bits."""
 _FIELD: Mapping[str, type] = {"id": int, "name": str, "required": bool}
 _PARTITION_FIELD: Mapping[str, type] = {"name": str, "transform": str}
 _SORT_FIELD: Mapping[str, type] = {"transform": str, "direction": str, "null-order": str}
@@ -34,6 +36,10 @@ def check_form(metadata: Mapping[str, Any], path: str) -> None:
 
 
 def _wrong_field(metadata: Mapping[str, Any]) -> str | None:
+    for name in _COUNTERS:
+        value = metadata.get(name)
+        if value is not None and (not isinstance(value, int) or value not in range(2**62)):
+            return name
     for name in _OBJECTS:
         if not isinstance(metadata.get(name) or {}, Mapping):
             return name
