@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..errors import MissingExtraError
+
 __all__ = ["required"]
 
 
@@ -13,11 +15,12 @@ def required(module: str, user: str, install: str) -> Any:
 
     Raises
     ------
-    ImportError
+    MissingExtraError
         It is not installed, or cannot be imported. The message says what to install.
     """
     try:
         return import_module(module)
     except ImportError as error:
         reason = "is not installed" if error.name == module else f"cannot be imported ({error})"
-        raise ImportError(f"{user} needs {module}, which {reason}: pip install {install}", name=module) from error
+        message = f"{user} needs {module}, which {reason}: pip install {install}"
+        raise MissingExtraError(message, name=module) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -49,3 +50,12 @@ def test_tables_of_other_libraries_are_opened(location, tmp_path):
     assert opened.format == "iceberg" and opened.count() == len(
         table.StaticTable.from_metadata(metadata).scan().to_arrow()
     )
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "duckdb"])
+def test_a_library_that_is_not_installed_is_named_with_its_extra(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tableformats.runtime.optional import required
+
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(tf.MissingExtraError, match=rf"^to_{library} needs {library}, which .*pip install 'x\[y\]'$"):
+        required(library, f"to_{library}", "'x[y]'")
