@@ -52,10 +52,11 @@ def write_local(path: str, data: bytes | memoryview) -> None:
         _sync_directory(os.path.dirname(path))
 
 
-def link_local(path: str, data: bytes) -> PutOutcome:
+def link_local(path: str, data: bytes, is_durable: bool = True) -> PutOutcome:
     """Write a file if there is none. Its directory is made.
 
-    A hard link either makes the name or fails, on network file systems too.
+    A hard link either makes the name or fails, on network file systems too. Without ``is_durable`` nothing waits for
+    the disk: after a crash of the machine the file may be gone, or be cut off.
 
     Returns
     -------
@@ -72,7 +73,7 @@ def link_local(path: str, data: bytes) -> PutOutcome:
         Nothing was written.
     """
     with _writing(path):
-        temporary = _temporary(path, data)
+        temporary = _temporary(path, data, is_durable)
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -91,7 +92,8 @@ def link_local(path: str, data: bytes) -> PutOutcome:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
     try:
-        _sync_directory(os.path.dirname(path))
+        if is_durable:
+            _sync_directory(os.path.dirname(path))
     except OSError:
         return PutOutcome.UNKNOWN
     return PutOutcome.WON
@@ -110,25 +112,26 @@ def _writing(path: str) -> Iterator[None]:
         ) from error
 
 
-def _temporary(path: str, data: bytes | memoryview) -> str:
-    """A file with the data beside ``path``, on the disk."""
+def _temporary(path: str, data: bytes | memoryview, is_durable: bool = True) -> str:
+    """A file with the data beside ``path``, on the disk if ``is_durable``."""
     directory = os.path.dirname(path)
     _make_directory(directory)
     # Readers of both formats ignore names that begin with a dot.
     name = os.path.join(directory, f".{os.path.basename(path)}.{uuid.uuid4()}.tmp")
-    _write(name, data)
+    _write(name, data, is_durable)
     return name
 
 
-def _write(name: str, data: bytes | memoryview) -> None:
-    """A new file with the data, on the disk; none after an error."""
+def _write(name: str, data: bytes | memoryview, is_durable: bool = True) -> None:
+    """A new file with the data, on the disk if ``is_durable``; none after an error."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(name, flags, 0o666)
     try:
         with os.fdopen(handle, "wb") as out:
             out.write(data)
             out.flush()
-            os.fsync(out.fileno())
+            if is_durable:
+                os.fsync(out.fileno())
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(name)

@@ -533,8 +533,14 @@ class Storage(Portable):
         else:
             self.store_of(path).put(path, data)
 
-    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+    def put_if_absent(self, path: str, data: bytes, is_durable: bool = True) -> PutOutcome:
         """Write a file, whole or not at all, if there is none.
+
+        Parameters
+        ----------
+        is_durable : bool
+            False: on a local disk nothing waits until the file is there. After a crash of the machine it may be gone,
+            or be cut off; so this is for files that readers do without.
 
         Returns
         -------
@@ -549,7 +555,7 @@ class Storage(Portable):
             The store refused. OSError if it is local.
         """
         if scheme_of(path) is None:
-            return link_local(path, data)
+            return link_local(path, data, is_durable)
         return self.store_of(path).put_if_absent(path, data)
 
     def delete(self, path: str) -> None:

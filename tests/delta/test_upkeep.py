@@ -114,7 +114,7 @@ def test_what_others_recorded_is_kept_up_to_date(tmp_path: Path) -> None:
     path = root / "_delta_log" / f"{1:020d}.crc"
     known = {"appId": "a", "version": 3}
     path.write_text(json.dumps({**crc(root, 1), "setTransactions": [known], "domainMetadata": []}))
-    table.append(ROWS)
+    tf.open_table(root).append(ROWS)
     assert crc(root, 2)["setTransactions"] == [known] and crc(root, 2)["domainMetadata"] == []
 
 

@@ -67,7 +67,7 @@ class DeltaFormat(TableFormat):
 
         table = DeltaTable(storage, options.cache)
         if not (request.replace and _has_log(storage)):
-            return DeltaTransaction(table.newest_after, storage, request)
+            return DeltaTransaction(table.newest_after, storage, options.cache, request)
         transaction = table.begin()
         transaction.stage_metadata(MetadataChange(create=request))
         return transaction

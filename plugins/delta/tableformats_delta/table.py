@@ -136,7 +136,7 @@ class DeltaTable(FormatTable):
 
         if branch is not None:
             raise UnsupportedFeatureError("Delta tables have no branches", path=self.location, field="branch")
-        return DeltaTransaction(self.newest_after, self._storage)
+        return DeltaTransaction(self.newest_after, self._storage, self._cache)
 
     def newest_after(self, older: DeltaSnapshot | None) -> DeltaSnapshot:
         """The newest version; given an older one, only what is new is read."""

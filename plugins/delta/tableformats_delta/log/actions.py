@@ -7,13 +7,13 @@ readers do. Source: Delta PROTOCOL.md, "Delta Log Entries", "Actions".
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from tableformats.plugin import CorruptMetadataError
 
-__all__ = ["BYTE_ORDER_MARK", "RESTORE_HINT", "Actions", "iter_actions", "parse_actions"]
+__all__ = ["BYTE_ORDER_MARK", "RESTORE_HINT", "Actions", "iter_actions", "parse_actions", "sorted_actions"]
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 RESTORE_HINT = "Restore the file from a copy, or read a version before it"
@@ -46,8 +46,13 @@ class Actions:
 
 def parse_actions(data: bytes, path: str) -> Actions:
     """Parse ``data`` and sort its actions by kind. Raises as :func:`iter_actions` does."""
+    return sorted_actions(iter_actions(data, path))
+
+
+def sorted_actions(found: Iterable[tuple[str, dict[str, Any], int]]) -> Actions:
+    """Actions as (name, content, byte offset of the line) by kind."""
     actions = Actions()
-    for name, content, offset in iter_actions(data, path):
+    for name, content, offset in found:
         if name == "add":
             actions.adds.append((content, offset))
         elif name == "remove":

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tableformats.plugin import Storage
 
-__all__ = ["Commit", "read_commits"]
+__all__ = ["Commit", "commit_of_actions", "read_commits"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def read_commits(storage: Storage, files: Sequence[LogFile], full: bool = False)
     commits = []
     for number, (file, lines) in enumerate(zip(files, read_lines(buffer, full), strict=True)):
         commit = None if lines is None else _of_lines(file, lines)
-        commit = commit or _of_actions(file, parse_actions(buffer[number], file.path), full)
+        commit = commit or commit_of_actions(file, parse_actions(buffer[number], file.path), full)
         actions = commit.adds.num_rows + commit.removes.num_rows
         storage.limits.check("entries", actions, "file actions of a commit", path=file.path)
         if file.is_compaction:
@@ -84,7 +84,8 @@ def read_commits(storage: Storage, files: Sequence[LogFile], full: bool = False)
     return commits
 
 
-def _of_actions(file: LogFile, actions: Actions, full: bool = False) -> Commit:
+def commit_of_actions(file: LogFile, actions: Actions, full: bool = False) -> Commit:
+    """The commit of these actions. Raises CorruptMetadataError where a file action lacks a field."""
     return Commit(
         file,
         actions.protocol,

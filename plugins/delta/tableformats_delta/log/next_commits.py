@@ -5,6 +5,8 @@ A writer that commits again and again would list thousands of files to find one.
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,11 +17,10 @@ from .names import LOG_DIRECTORY
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
 
-__all__ = ["following"]
+__all__ = ["following", "local_commit"]
 
 _LISTED_EVERY = 64
 """After so many versions the log is listed: a newer checkpoint may be there."""
-_AT_ONCE = 4
 
 
 def following(storage: Storage, known: LogSegment) -> tuple[LogSegment, LogListing] | None:
@@ -52,13 +53,20 @@ def following(storage: Storage, known: LogSegment) -> tuple[LogSegment, LogListi
     return segment, listing
 
 
+def local_commit(storage: Storage, version: int) -> LogFile | None:
+    """A commit in a local log, as a listing has it; None where there is none."""
+    path = storage.join(LOG_DIRECTORY, f"{version:020d}.json")
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (
+        LogFile(version, path, found.st_size, found.st_mtime_ns // 1_000_000) if stat.S_ISREG(found.st_mode) else None
+    )
+
+
 def _files(storage: Storage, version: int) -> Iterator[LogFile | None]:
     """The commits from ``version`` on; None where there is none."""
-    from pyarrow import fs
-
     while True:
-        paths = [storage.join(LOG_DIRECTORY, f"{version + i:020d}.json") for i in range(_AT_ONCE)]
-        for path, info in zip(paths, storage.filesystem_path(paths[0])[0].get_file_info(paths), strict=True):
-            is_file = info.type == fs.FileType.File
-            yield LogFile(version, path, info.size or 0, (info.mtime_ns or 0) // 1_000_000) if is_file else None
-            version += 1
+        yield local_commit(storage, version)
+        version += 1

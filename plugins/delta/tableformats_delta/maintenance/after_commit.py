@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..log.commits import read_commits
-from ..log.listing import list_log
+from tableformats.plugin import MetadataCache
+
+from ..log.actions import Actions
+from ..log.commits import commit_of_actions
+from ..log.listing import LogFile, list_log
+from ..log.next_commits import local_commit
 from .checkpoint_writer import write_checkpoint
-from .checksum_writer import extend_checksum, log_file
+from .checksum_writer import Totals, extend_checksum
 from .cleanup import clean_log
 
 if TYPE_CHECKING:
@@ -29,7 +33,9 @@ def keep_up(
     storage: Storage,
     before: DeltaSnapshot | None,
     version: int,
+    actions: Actions,
     newest: Callable[[DeltaSnapshot | None], DeltaSnapshot],
+    cache: MetadataCache,
 ) -> None:
     """Write the checksum file of a commit, and a checkpoint if it is time for one. Nothing here changes the table.
 
@@ -39,21 +45,40 @@ def keep_up(
         The version that the commit was made upon; None: it created the table.
     version : int
         The version of the commit.
+    actions : Actions
+        Those of the commit.
     newest : callable
         Gives the current version, given an older snapshot or None.
+    cache : MetadataCache
+        Keeps the decoded commit and the totals of the version, so that neither is read for the next commit.
 
     Raises
     ------
     TableFormatsError, OSError
         Whatever goes wrong; the commit stands.
     """
-    (commit,) = read_commits(storage, [log_file(storage, version)], full=True)
+    file = local_commit(storage, version) if storage.is_local else None
+    if file is not None:
+        cache.keep(("commit", file), commit_of_actions(file, actions), 2 * file.size)
     try:
-        extend_checksum(storage, before, commit)
+        totals = extend_checksum(storage, before, actions, version, _totals(before, cache))
+        if file is not None and totals is not None:
+            cache.keep(_key(file), totals, 4096)
     finally:
-        metadata = commit.metadata or (before.state.metadata if before else {})
+        metadata = actions.metadata or (before.state.metadata if before else {})
         if is_due(version, metadata):
             _checkpoint(storage, newest(before))
+
+
+def _totals(before: DeltaSnapshot | None, cache: MetadataCache) -> Totals | None:
+    """The totals of a version that this process made."""
+    commits = before.segment.commits if before else ()
+    found: Totals | None = cache.find(_key(commits[0])) if commits else None
+    return found
+
+
+def _key(file: LogFile) -> tuple[str, LogFile]:
+    return "totals", file
 
 
 def is_due(version: int, metadata: Mapping[str, Any]) -> bool:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from tableformats.plugin import CorruptMetadataError, FileKeySet, PutOutcome, text_buffers, to_arrow
 from tableformats.plugin import compute as pc
 
-from ..log.commits import Commit
+from ..log.actions import Actions
 from ..log.file_keys import file_keys
-from ..log.listing import LogFile
 from ..log.names import LOG_DIRECTORY
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..snapshot.delta_snapshot import DeltaSnapshot
 
-__all__ = ["Totals", "extend_checksum", "log_file", "write_checksum"]
+__all__ = ["Totals", "extend_checksum", "write_checksum"]
 
 _MOST_COUNTED = 100_000
 """File actions that are counted again, where the version before has no checksum file."""
@@ -91,22 +90,23 @@ def _binary(keys: pa.Array) -> pa.Array:
     return pc.cast(keys, pa.binary())
 
 
-def extended(before: Totals, commit: Commit) -> Totals | None:
+def extended(before: Totals, actions: Actions) -> Totals | None:
     """The totals after a commit whose adds are new files, and whose removes are of live ones.
 
-    None where a removed file has no size. ``commit`` has rows of :func:`full_schema`.
+    None where a removed file has no size.
     """
-    sizes = commit.removes.column("size")
-    if sizes.null_count:
-        return None
-    added, removed = (pc.sum(rows.column("size")).as_py() or 0 for rows in (commit.adds, commit.removes))
-    files, size = before.files + commit.adds.num_rows - commit.removes.num_rows, before.size_bytes + added - removed
+    files, size = before.files + len(actions.adds) - len(actions.removes), before.size_bytes
+    for sign, one in ((1, actions.adds), (-1, actions.removes)):
+        for content, _ in one:
+            if not isinstance(content.get("size"), int):
+                return None
+            size += sign * content["size"]
     if files < 0 or size < 0:
         return None
-    actions = {"setTransactions": commit.transactions, "domainMetadata": commit.domains}
+    newer = {"setTransactions": actions.transactions, "domainMetadata": actions.domains}
     lists = {}
     for name, known in before.lists.items():
-        newest = {str(one.get(_KEYS[name])): one for one in [*known, *actions[name]]}
+        newest = {str(one.get(_KEYS[name])): one for one in [*known, *newer[name]]}
         lists[name] = [one for one in newest.values() if one.get("removed") is not True]
     return Totals(files, size, lists)
 
@@ -148,7 +148,7 @@ def write_checksum(
             return False
         content["inCommitTimestampOpt"] = info["inCommitTimestamp"]
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return storage.put_if_absent(checksum_path(storage, version), text.encode()) is PutOutcome.WON
+    return storage.put_if_absent(checksum_path(storage, version), text.encode(), False) is PutOutcome.WON
 
 
 def plain_action(action: Mapping[str, Any]) -> dict[str, Any]:
@@ -164,28 +164,36 @@ def plain_action(action: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def extend_checksum(storage: Storage, before: DeltaSnapshot | None, commit: Commit) -> bool:
+def extend_checksum(
+    storage: Storage, before: DeltaSnapshot | None, actions: Actions, version: int, known: Totals | None = None
+) -> Totals | None:
     """Write the checksum file of a commit of ours, which adds new files and removes live ones.
 
     Parameters
     ----------
     before : DeltaSnapshot or None
         The version that the commit was made upon; None: there was none.
+    actions : Actions
+        Those of the commit.
+    known : Totals, optional
+        Those of the version before. None: they are read.
+
+    Returns
+    -------
+    Totals or None
+        What the file says; None where it is not known, and no file was written.
     """
-    version = commit.file.version
-    protocol = commit.protocol or (before.protocol if before else None)
-    metadata = commit.metadata or (before.state.metadata if before else None)
+    protocol = actions.protocol or (before.protocol if before else None)
+    metadata = actions.metadata or (before.state.metadata if before else None)
     if protocol is None or metadata is None:
-        return False
-    known: Totals | None = Totals(0, 0, {"setTransactions": [], "domainMetadata": []})
-    if version > 0:
+        return None
+    if version == 0:
+        known = Totals(0, 0, {"setTransactions": [], "domainMetadata": []})
+    elif known is None:
         known = read_totals(storage, version - 1)
         if known is None and before is not None and before.version == version - 1:
             known = totals_of_commits(storage, before)
-    totals = None if known is None else extended(known, commit)
-    return totals is not None and write_checksum(storage, version, totals, protocol, metadata, commit.commit_info)
-
-
-def log_file(storage: Storage, version: int) -> LogFile:
-    """A commit whose size and time do not matter."""
-    return LogFile(version, storage.join(LOG_DIRECTORY, f"{version:020d}.json"), 0, 0)
+    totals = None if known is None else extended(known, actions)
+    if totals is None or not write_checksum(storage, version, totals, protocol, metadata, actions.commit_info):
+        return None
+    return totals

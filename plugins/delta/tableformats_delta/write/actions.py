@@ -7,7 +7,7 @@ Source: Delta PROTOCOL.md, "Add File and Remove File", "Commit Provenance Inform
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..snapshot.delta_snapshot import DeltaSnapshot
     from .definition import TableDefinition
 
-__all__ = ["OPERATIONS", "CommitContext", "commit_lines", "operation_of"]
+__all__ = ["OPERATIONS", "CommitContext", "commit_actions", "commit_lines", "operation_of"]
 
 OPERATIONS: Mapping[str, str] = {
     "append": "WRITE",
@@ -93,13 +93,16 @@ class CommitContext:
         return 0 if self.snapshot is None else self.snapshot.version + 1
 
 
-def commit_lines(change: TableChange, context: CommitContext) -> bytes:
-    """The file of the commit."""
-    lines = [json.dumps(action, ensure_ascii=False, separators=(",", ":")) for action in _actions(change, context)]
-    return ("\n".join(lines) + "\n").encode()
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def _actions(change: TableChange, context: CommitContext) -> Iterator[dict[str, Any]]:
+def commit_lines(actions: Iterable[dict[str, Any]]) -> bytes:
+    """The file of a commit."""
+    return ("\n".join(map(_encode, actions)) + "\n").encode()
+
+
+def commit_actions(change: TableChange, context: CommitContext) -> Iterator[dict[str, Any]]:
+    """The actions of a commit, each an object of one member: its kind."""
     snapshot, definition = context.snapshot, context.definition
     yield {"commitInfo": _commit_info(change, context)}
     if snapshot is None or definition.protocol != snapshot.protocol:

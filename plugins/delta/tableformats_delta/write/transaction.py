@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
     CommitConflictError,
@@ -18,6 +18,7 @@ from tableformats.plugin import (
     ConflictCheck,
     CreateRequest,
     FormatTransaction,
+    MetadataCache,
     MetadataChange,
     PutOutcome,
     TableChange,
@@ -25,8 +26,9 @@ from tableformats.plugin import (
     put_exclusively,
 )
 
+from ..log.actions import sorted_actions
 from ..log.names import LOG_DIRECTORY
-from .actions import CommitContext, commit_lines, operation_of
+from .actions import CommitContext, commit_actions, commit_lines, operation_of
 from .creation import created_definition
 from .definition import TableDefinition, altered_definition, definition_of
 from .isolation import checks_of
@@ -52,6 +54,8 @@ class DeltaTransaction(FormatTransaction):
         Gives the current version, given an older snapshot or None.
     storage : Storage
         The storage of the table.
+    cache : MetadataCache
+        Keeps what is known of the commit.
     request : CreateRequest, optional
         There is no table, and the commit creates it.
     """
@@ -62,10 +66,13 @@ class DeltaTransaction(FormatTransaction):
         self,
         newest: Callable[[DeltaSnapshot | None], DeltaSnapshot],
         storage: Storage,
+        cache: MetadataCache,
         request: CreateRequest | None = None,
     ) -> None:
         self._newest = newest
         self._storage = storage
+        self._cache = cache
+        self._committed: list[dict[str, Any]] = []
         self._txn_id = str(uuid.uuid4())
         self._next: DeltaSnapshot | None = None
         self._is_altered = False
@@ -113,9 +120,10 @@ class DeltaTransaction(FormatTransaction):
             self.snapshot, self._definition, self.target, self._storage, self._txn_id, time.time_ns() // 1_000_000
         )
         path = self._storage.join(LOG_DIRECTORY, f"{version:020d}.json")
-        outcome = put_exclusively(self._storage, path, commit_lines(change, context))
+        actions = list(commit_actions(change, context))
+        outcome = put_exclusively(self._storage, path, commit_lines(actions))
         if outcome is PutOutcome.WON:
-            self.version = version
+            self.version, self._committed = version, actions
         return outcome
 
     def winners(self) -> Iterator[CommittedChange]:
@@ -151,7 +159,8 @@ class DeltaTransaction(FormatTransaction):
         """See :meth:`tableformats.plugin.FormatTransaction.after_commit` and :func:`keep_up`."""
         from ..maintenance.after_commit import keep_up
 
-        keep_up(self._storage, self.snapshot, self.version, self._newest)
+        actions = sorted_actions((kind, content, 0) for action in self._committed for kind, content in action.items())
+        keep_up(self._storage, self.snapshot, self.version, actions, self._newest, self._cache)
 
     def _move_to(self, snapshot: DeltaSnapshot) -> None:
         check_writer_protocol(snapshot.protocol, self._storage.root)
