@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ...runtime.concurrency import cached_property
 from ...schema import Field, ListType, MapType, Schema, arrow_type, is_floating
 from ...schema.transforms import Transform
 from ..partitions import PartitionField
@@ -115,7 +116,7 @@ class WriteTarget:
         schema = replace(self.schema, fields=(*self.schema.fields, *self.carried))
         return replace(self, schema=schema, rules=RowRules(), carried=(), changes=None)
 
-    @property
+    @cached_property
     def stored_fields(self) -> tuple[Field, ...]:
         """The top-level columns that data files store, by the names of the schema."""
         if self.partition_columns_in_files:
@@ -123,18 +124,29 @@ class WriteTarget:
         left_out = {f.source_id for f in self.partitioning}
         return tuple(f for f in self.schema.fields if f.id not in left_out)
 
+    @cached_property
+    def _stored_leaves(self) -> list[tuple[Field, ...]]:
+        return _leaves_of(self.stored_fields)
+
+    @cached_property
+    def _added_files_schema(self) -> pa.Schema:
+        return _schema_of_added(self)
+
 
 def stored_leaves(target: WriteTarget) -> list[tuple[Field, ...]]:
     """The leaves of the stored columns in the order of a Parquet file's columns: the fields down from the column.
 
     Members of lists and maps are leaves too, as in Parquet. A variant is no leaf here.
     """
+    return target._stored_leaves
 
+
+def _leaves_of(fields: Sequence[Field]) -> list[tuple[Field, ...]]:
     def below(path: tuple[Field, ...]) -> list[tuple[Field, ...]]:
         members = path[-1].type.members
         return [leaf for member in members for leaf in below((*path, member))] if members else [path]
 
-    return [leaf for f in target.stored_fields for leaf in below((f,))]
+    return [leaf for f in fields for leaf in below((f,))]
 
 
 def is_repeated(path: Sequence[Field]) -> bool:
@@ -158,6 +170,10 @@ def added_files_schema(target: WriteTarget) -> pa.Schema:
 
     ``split_offsets`` (list<int64>) has the bytes at which row groups begin.
     """
+    return target._added_files_schema
+
+
+def _schema_of_added(target: WriteTarget) -> pa.Schema:
     import pyarrow as pa
 
     leaves = stored_leaves(target)

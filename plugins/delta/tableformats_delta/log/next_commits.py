@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .listing import LogFile, LogListing, LogSegment
+from .listing import Checkpoint, LogFile, LogListing, LogSegment
 from .names import LOG_DIRECTORY
 
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
 
-__all__ = ["following", "local_commit"]
+__all__ = ["following", "local_checkpoint", "local_commit"]
 
 _LISTED_EVERY = 64
 """After so many versions the log is listed: a newer checkpoint may be there."""
@@ -55,7 +55,17 @@ def following(storage: Storage, known: LogSegment) -> tuple[LogSegment, LogListi
 
 def local_commit(storage: Storage, version: int) -> LogFile | None:
     """A commit in a local log, as a listing has it; None where there is none."""
-    path = storage.join(LOG_DIRECTORY, f"{version:020d}.json")
+    return _local_file(storage, version, "json")
+
+
+def local_checkpoint(storage: Storage, version: int) -> Checkpoint | None:
+    """The checkpoint of a version in a local log, if it is one file of the name that no other has."""
+    file = _local_file(storage, version, "checkpoint.parquet")
+    return Checkpoint(version, (file,)) if file is not None and file.size else None
+
+
+def _local_file(storage: Storage, version: int, ending: str) -> LogFile | None:
+    path = storage.join(LOG_DIRECTORY, f"{version:020d}.{ending}")
     try:
         found = os.stat(path)
     except OSError:

@@ -6,7 +6,7 @@ Source: Delta PROTOCOL.md, "Checkpoints", "Checkpoint Schema", "Sidecar File Inf
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import CorruptMetadataError
@@ -181,6 +181,7 @@ class ActionFile:
         self._pending, self._pending_rows = [], 0
 
 
+@lru_cache(16)
 def _leaves(schema: pa.Schema) -> list[str]:
     """The paths of the leaf columns, as Parquet's writer spells them."""
     import pyarrow as pa

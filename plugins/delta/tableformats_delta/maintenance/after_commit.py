@@ -13,10 +13,10 @@ from tableformats.plugin import MetadataCache
 from ..log.actions import Actions
 from ..log.commits import commit_of_actions
 from ..log.listing import LogFile, list_log
-from ..log.next_commits import local_commit
+from ..log.next_commits import local_checkpoint, local_commit
 from .checkpoint_writer import write_checkpoint
 from .checksum_writer import Totals, extend_checksum
-from .cleanup import clean_log
+from .cleanup import clean_log, may_have_expired
 
 if TYPE_CHECKING:
     from tableformats.plugin import Storage
@@ -27,6 +27,8 @@ __all__ = ["keep_up"]
 
 _INTERVAL = 10
 """What ``delta.checkpointInterval`` is where the table does not say."""
+_OLDEST = "time of the oldest commit"
+"""The key of the time in a cache, which is that of one table."""
 
 
 def keep_up(
@@ -67,7 +69,7 @@ def keep_up(
     finally:
         metadata = actions.metadata or (before.state.metadata if before else {})
         if is_due(version, metadata):
-            _checkpoint(storage, newest(before))
+            _checkpoint(storage, newest(before), cache)
 
 
 def _totals(before: DeltaSnapshot | None, cache: MetadataCache) -> Totals | None:
@@ -88,9 +90,16 @@ def is_due(version: int, metadata: Mapping[str, Any]) -> bool:
     return version > 0 and interval > 0 and version % interval == 0
 
 
-def _checkpoint(storage: Storage, snapshot: DeltaSnapshot) -> None:
+def _checkpoint(storage: Storage, snapshot: DeltaSnapshot, cache: MetadataCache) -> None:
+    """Write the checkpoint of a version, and clean the log if anything in it may have expired."""
     if snapshot.segment.is_of_catalog:
         return
+    oldest_ms = cache.find(_OLDEST)
+    if oldest_ms is not None and not may_have_expired(storage, snapshot, oldest_ms):
+        write_checkpoint(storage, snapshot, local_checkpoint(storage, snapshot.version))
+        return
     listing = list_log(storage)
-    write_checkpoint(storage, snapshot, listing)
-    clean_log(storage, snapshot, list_log(storage))
+    write_checkpoint(storage, snapshot, listing.checkpoints.get(snapshot.version))
+    deleted = clean_log(storage, snapshot, listing)
+    if storage.is_local and not deleted and listing.commits:
+        cache.keep(_OLDEST, min(file.mtime_ms for file in listing.commits.values()), 64)

@@ -19,7 +19,7 @@ from tableformats.plugin import compute as pc
 
 from ..checkpoints.checkpoint_files import CheckpointFile
 from ..checkpoints.row_group_reader import member_of
-from ..log.listing import LogListing
+from ..log.listing import Checkpoint
 from ..log.names import LOG_DIRECTORY, SIDECAR_DIRECTORY
 from ..schema.features import READER_FEATURES, WRITER_FEATURES
 from ..schema.intervals import interval_of
@@ -47,15 +47,15 @@ _TOMBSTONES = "interval 1 week"
 """What ``delta.deletedFileRetentionDuration`` is where the table does not say."""
 
 
-def write_checkpoint(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing) -> CheckpointResult:
+def write_checkpoint(storage: Storage, snapshot: DeltaSnapshot, known: Checkpoint | None = None) -> CheckpointResult:
     """Write the checkpoint of a version as its properties say, then the hint to it, unless that names a newer one.
 
     Parameters
     ----------
     snapshot : DeltaSnapshot
         The version.
-    listing : LogListing
-        The log as it was when the version was chosen.
+    known : Checkpoint, optional
+        That of the version which is there.
 
     Raises
     ------
@@ -71,7 +71,6 @@ def write_checkpoint(storage: Storage, snapshot: DeltaSnapshot, listing: LogList
     Memory: one row group of actions, and the bytes of the file that is being written.
     """
     check_writable(snapshot, storage.root)
-    known = listing.checkpoints.get(snapshot.version)
     if known is not None:
         size = sum(file.size for file in known.files)
         return CheckpointResult(snapshot.version, known.files[0].path, size, is_new=False)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..snapshot.delta_snapshot import DeltaSnapshot
 
-__all__ = ["clean_log"]
+__all__ = ["clean_log", "may_have_expired"]
 
 _DAY_MS = 86_400_000
 _RETENTION = "interval 30 days"
@@ -68,6 +68,20 @@ def clean_log(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing, no
     return deleted
 
 
+def may_have_expired(storage: Storage, snapshot: DeltaSnapshot, oldest_ms: int) -> bool:
+    """Whether :func:`clean_log` may find anything in a log whose oldest commit has this time."""
+    return "delta.enableInCommitTimestamps" in snapshot.properties or oldest_ms <= _limit_ms(
+        storage, snapshot, time.time_ns() // 1_000_000
+    )
+
+
+def _limit_ms(storage: Storage, snapshot: DeltaSnapshot, now_ms: int) -> int:
+    """Versions that were current before this time alone have expired. Raises CorruptMetadataError."""
+    retention = interval_of(snapshot.properties, "delta.logRetentionDuration", _RETENTION, storage.root)
+    assert retention is not None
+    return (now_ms - retention) // _DAY_MS * _DAY_MS
+
+
 def _first_kept(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing, now_ms: int) -> int | None:
     """The version of the checkpoint before which the log has expired; None where nothing may be deleted."""
     properties = snapshot.properties
@@ -75,10 +89,7 @@ def _first_kept(storage: Storage, snapshot: DeltaSnapshot, listing: LogListing, 
         return None
     if not all(file.mtime_ms > 0 for file in listing.commits.values()):
         return None  # the store does not say how old the commits are
-    retention = interval_of(properties, "delta.logRetentionDuration", _RETENTION, storage.root)
-    assert retention is not None
-    limit_ms = (now_ms - retention) // _DAY_MS * _DAY_MS
-    version = _newest_at(storage, snapshot, listing, limit_ms)
+    version = _newest_at(storage, snapshot, listing, _limit_ms(storage, snapshot, now_ms))
     kept_from = max((v for v in listing.checkpoints if version is not None and v <= version), default=None)
     if kept_from is None:
         return None

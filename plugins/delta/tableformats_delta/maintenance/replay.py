@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tableformats.plugin import FileKeySet, ahead, runs, text_buffers, to_arrow, to_numpy
 from tableformats.plugin import compute as pc
@@ -32,6 +32,8 @@ __all__ = ["OtherActions", "Replay"]
 _RUN_BYTES = 8 << 20
 _RUN_FILES = 256
 _BATCH_ROWS = 16_384
+_FEW_BYTES = 1 << 20
+Item = TypeVar("Item")
 
 
 @dataclass
@@ -109,7 +111,8 @@ class Replay:
         """Runs of commits, newest first, the next one being read while the last one is worked on."""
         least = _RUN_BYTES // _RUN_FILES
         groups = runs(self._snapshot.segment.commits, lambda file: max(file.size, least), _RUN_BYTES)
-        return ahead((read_commits(self._storage, files, full=True) for files in groups), 1)
+        read = (read_commits(self._storage, files, full=True) for files in groups)
+        return _ahead(read, 1, sum(file.size for file in self._snapshot.segment.commits))
 
     def _of_commits(self, commits: Sequence[Commit]) -> Iterator[tuple[str, pa.StructArray]]:
         import numpy as np
@@ -155,7 +158,7 @@ class Replay:
         wanted = [name for c in columns for name in c.needed(schema.field(c.name).type)]
         if not wanted:
             return
-        for batch in ahead(file.batches(wanted, _BATCH_ROWS), 2):
+        for batch in _ahead(file.batches(wanted, _BATCH_ROWS), 2, file.size):
             for column in columns:
                 made = self._of_struct(column, batch.column(column.name), file.path)
                 if made is not None:
@@ -196,3 +199,8 @@ class Replay:
         if times is None:
             return np.zeros(1, bool)
         return np.asarray(to_numpy(pc.fill_null(times, 0)) > self._expired_ms)
+
+
+def _ahead(items: Iterator[Item], count: int, size: int) -> Iterator[Item]:
+    """``items``, read ahead where their bytes are worth a thread."""
+    return ahead(items, count) if size > _FEW_BYTES else items

@@ -26,6 +26,7 @@ from tableformats.plugin import (
     put_exclusively,
 )
 
+from ..evolution.protocol_upgrade import supports
 from ..log.actions import sorted_actions
 from ..log.names import LOG_DIRECTORY
 from .actions import CommitContext, commit_actions, commit_lines, operation_of
@@ -43,6 +44,9 @@ if TYPE_CHECKING:
     from ..snapshot.delta_snapshot import DeltaSnapshot
 
 __all__ = ["DeltaTransaction"]
+
+_DEFINITION = "how the table is written"
+"""The key in a cache, which is that of one table."""
 
 
 class DeltaTransaction(FormatTransaction):
@@ -163,10 +167,20 @@ class DeltaTransaction(FormatTransaction):
         keep_up(self._storage, self.snapshot, self.version, actions, self._newest, self._cache)
 
     def _move_to(self, snapshot: DeltaSnapshot) -> None:
-        check_writer_protocol(snapshot.protocol, self._storage.root)
         self.snapshot = snapshot
         self.version = snapshot.version
+        known = self._cache.find(_DEFINITION)
+        if (
+            known is not None
+            and known[0].protocol is snapshot.protocol
+            and known[0].metadata is snapshot.state.metadata
+        ):
+            self._definition, self.target = known
+            return
+        check_writer_protocol(snapshot.protocol, self._storage.root)
         self._use(definition_of(snapshot))
+        if not supports(snapshot.protocol, "clustering"):  # its columns change without protocol and metadata
+            self._cache.keep(_DEFINITION, (self._definition, self.target), 4096)
 
     def _use(self, definition: TableDefinition) -> None:
         check_writer_protocol(definition.protocol, self._storage.root)
