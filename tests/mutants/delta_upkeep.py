@@ -67,8 +67,8 @@ MUTANTS = (
     Mutant(
         "checksum-counts-removes-as-adds",
         "delta:extended",
-        "before.files + commit.adds.num_rows - commit.removes.num_rows",
-        "before.files + commit.adds.num_rows + 1 + commit.removes.num_rows",
+        "before.files + len(actions.adds) - len(actions.removes)",
+        "before.files + len(actions.adds) + 1 + len(actions.removes)",
         "a checksum file contradicts the log, so readers refuse the version",
         _UPKEEP,
     ),
