@@ -536,11 +536,7 @@ class Storage(Portable):
     def put_if_absent(self, path: str, data: bytes, is_durable: bool = True) -> PutOutcome:
         """Write a file, whole or not at all, if there is none.
 
-        Parameters
-        ----------
-        is_durable : bool
-            False: on a local disk nothing waits until the file is there. After a crash of the machine it may be gone,
-            or be cut off; so this is for files that readers do without.
+        ``is_durable`` is false for what readers do without: after a crash it may be gone or cut off, if it is local.
 
         Returns
         -------

@@ -129,7 +129,7 @@ class WriteTarget:
         return _leaves_of(self.stored_fields)
 
     @cached_property
-    def _added_files_schema(self) -> pa.Schema:
+    def _stored_files_schema(self) -> pa.Schema:
         return _schema_of_added(self)
 
 
@@ -170,7 +170,7 @@ def added_files_schema(target: WriteTarget) -> pa.Schema:
 
     ``split_offsets`` (list<int64>) has the bytes at which row groups begin.
     """
-    return target._added_files_schema
+    return target._stored_files_schema
 
 
 def _schema_of_added(target: WriteTarget) -> pa.Schema:
