@@ -22,6 +22,7 @@ _MOST_PARENTS = 8
 _MOST_CHILDREN = 50
 """Subdirectories of a location that formats are asked about."""
 _NAMED = 3
+_DATA_SUFFIXES = (".parquet", ".parq", ".orc", ".csv")
 _MARKERS = {".hoodie": "Hudi", "_versions": "Lance", "_paimon": "Paimon"}
 """Directories that tables of formats have for which there is no plugin here."""
 _SUFFIXES = {".lance": "Lance", ".ducklake": "DuckLake", ".duckdb": "DuckDB"}
@@ -79,7 +80,7 @@ def _described(storage: Storage, claims: Claims, formats: str) -> tuple[str, str
     if tables:
         named = ", ".join(tables[:_NAMED]) + (", ..." if len(tables) > _NAMED else "")
         return f"the directory holds tables, but is none: {named}", f"Open one of them: {_below(storage, tables[0])}"
-    if any(name.lower().endswith((".parquet", ".parq")) for name in children.files) or any(
+    if any(name.lower().endswith(_DATA_SUFFIXES) for name in children.files) or any(
         "=" in name for name in children.directories
     ):
         hint = "Read it with pyarrow.dataset.dataset(path, partitioning='hive'), or write it as a table first"
