@@ -23,7 +23,8 @@ _MOST_CHILDREN = 50
 """Subdirectories of a location that formats are asked about."""
 _NAMED = 3
 _DATA_SUFFIXES = (".parquet", ".parq", ".orc", ".csv")
-_MARKERS = {".hoodie": "Hudi", "_versions": "Lance", "_paimon": "Paimon"}
+_MARKERS = {".hoodie": "Hudi", "_versions": "Lance"}
+_PAIMON = {"snapshot", "manifest"}  # directories; Paimon's documentation, "File Layouts"
 """Directories that tables of formats have for which there is no plugin here."""
 _SUFFIXES = {".lance": "Lance", ".ducklake": "DuckLake", ".duckdb": "DuckDB"}
 
@@ -72,6 +73,8 @@ def _described(storage: Storage, claims: Claims, formats: str) -> tuple[str, str
     if not children.files and not children.directories:
         return "the directory is empty", "Check the path; a table has metadata beside its data"
     other = other or next((kind for marker, kind in _MARKERS.items() if marker in children.directories), None)
+    if other is None and set(children.directories) >= _PAIMON:
+        other = "Paimon"
     if other is None and any(name.lower().endswith(".ducklake") for name in children.files):
         other = "DuckLake"
     if other is not None:

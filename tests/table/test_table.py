@@ -70,6 +70,7 @@ def test_each_mistake_has_its_own_words(tmp_path: Path) -> None:
     unknown(made("hudi/.hoodie/hoodie.properties", "hudi/a.parquet"), "a Hudi table", "plugin")
     unknown(made("lance/_versions/1.manifest", "lance/data/a.lance"), "a Lance table", "plugin")
     unknown(made("lake/meta.ducklake", "lake/a.parquet"), "a DuckLake table", "plugin")
+    unknown(made("paimon/manifest/manifest-0", "paimon/snapshot/snapshot-1"), "a Paimon table", "plugin")
     unknown(made("orc/a.orc"), "plain data files without the metadata", "pyarrow.dataset")
     unknown(made("meta.ducklake"), "a DuckLake table", "plugin")
     unknown(made("notes.txt"), "a file, and no metadata file", "directory of the table")
