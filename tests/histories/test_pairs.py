@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from typing import ClassVar
 
@@ -107,8 +108,8 @@ class IcebergWriters(Writers):
     format, level = "iceberg", "serializable"
 
 
-TestDeltaWriters = DeltaWriters.TestCase
-TestIcebergWriters = IcebergWriters.TestCase
-TestDeltaWriters.settings = TestIcebergWriters.settings = settings(
-    max_examples=3, stateful_step_count=20, deadline=None
-)
+# These take minutes, and are of the nightly run: TF_MACHINES=1 python -m pytest tests/histories/test_pairs.py
+if os.environ.get("TF_MACHINES"):
+    TestDeltaWriters = DeltaWriters.TestCase
+    TestIcebergWriters = IcebergWriters.TestCase
+    TestDeltaWriters.settings = TestIcebergWriters.settings = settings(stateful_step_count=20, deadline=None)
