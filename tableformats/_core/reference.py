@@ -428,3 +428,34 @@ def ranges(data: Any, start: int, stop: int) -> tuple[Int64, Int64]:
             starts.append(row)
             lengths.append(1)
     return np.array(starts, np.int64), np.array(lengths, np.int64)
+
+
+# --- rows -------------------------------------------------------------------------------------------
+
+
+def _staying(rows: int, dropped: Int64) -> list[int]:
+    gone = dropped.tolist()
+    if any(not a < b for a, b in pairwise(gone)) or (gone and not (gone[0] >= 0 and gone[-1] < rows)):
+        raise ValueError(f"dropped does not ascend, or is none of the {rows} rows")
+    return [row for row in range(rows) if row not in set(gone)]
+
+
+def drop_values(values: UInt8, width: int, dropped: Int64, out: UInt8) -> None:
+    if width < 1 or len(values) % width:
+        raise ValueError(f"{len(values)} bytes are no values of {width} bytes")
+    found = b"".join(values[row * width :][:width].tobytes() for row in _staying(len(values) // width, dropped))
+    _expect(len(out), len(found), "out")
+    out[:] = np.frombuffer(found, np.uint8)
+
+
+def drop_texts(offsets: Int32 | Int64, data: UInt8, dropped: Int64, out_offsets: Int32 | Int64, out: UInt8) -> None:
+    ends = offsets.tolist()
+    if not ends:
+        raise ValueError("offsets has 0 entries where at least 1 is needed")
+    if any(a > b for a, b in pairwise(ends)) or ends[0] < 0 or ends[-1] > len(data):
+        raise ValueError(f"offsets descend, or are not within the {len(data)} bytes of data")
+    found = [data[ends[row] : ends[row + 1]].tobytes() for row in _staying(len(ends) - 1, dropped)]
+    _expect(len(out_offsets), len(found) + 1, "out_offsets")
+    _expect(len(out), sum(map(len, found)), "out")
+    out_offsets[:] = np.cumsum([0, *map(len, found)])
+    out[:] = np.frombuffer(b"".join(found), np.uint8)

@@ -36,3 +36,8 @@ def bitmap(request: pytest.FixtureRequest) -> ModuleType:
 @pytest.fixture(scope="session", params=twins("paths"))
 def paths(request: pytest.FixtureRequest) -> ModuleType:
     return request.param
+
+
+@pytest.fixture(scope="session", params=twins("rows"))
+def rows(request: pytest.FixtureRequest) -> ModuleType:
+    return request.param

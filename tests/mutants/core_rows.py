@@ -302,4 +302,21 @@ MUTANTS = (
         "files that share one bound do not overlap",
         ("inspect/test_checks.py",),
     ),
+    # ---- columns without deleted rows -------------------------------------------------------------------------------
+    Mutant(
+        "dropped-rows-of-the-whole-column",
+        "core:_Drop._values",
+        "[column.offset * width :]",
+        "[0:]",
+        "a slice of a column is read from the column's start",
+        ("test_dropped_rows.py",),
+    ),
+    Mutant(
+        "dropped-rows-keep-their-nulls",
+        "core:_Drop._validity",
+        "valid.filter(self.staying).buffers()[1]",
+        "valid.buffers()[1]",
+        "NULLs stay where they were before rows above them were dropped",
+        ("test_dropped_rows.py",),
+    ),
 )

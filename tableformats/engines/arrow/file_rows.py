@@ -25,6 +25,7 @@ from ...pruning.column_ranges import BoundsRangeSource, ranges_of
 from ...pruning.compiled_predicate import NONE, CompiledPredicate
 from ...schema import Field, StructType, arrow_field
 from .deletes import DeleteLoader, deleted_positions, positions_within
+from .dropped_rows import without_rows
 from .files.column_tree import Selection
 from .files.data_file import DataFile, FilePart, typed_errors
 from .filters import evaluate
@@ -229,7 +230,6 @@ def _without(positions: BitMap64, batches: Iterable[tuple[int, pa.StructArray]])
         if deleted == len(rows):
             continue
         if deleted:
-            keep = np.ones(len(rows), bool)
-            keep[(positions_within(positions, first, first + len(rows)) - np.uint64(first)).astype(np.int64)] = False
-            rows = rows.filter(pa.array(keep))
+            found = positions_within(positions, first, first + len(rows)) - np.uint64(first)
+            rows = without_rows(rows, found.astype(np.int64))
         yield rows

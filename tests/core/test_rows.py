@@ -1,0 +1,80 @@
+"""Kernels that copy columns without deleted rows, against lists of Python."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def _dropped(mask: list[bool]) -> np.ndarray:
+    return np.flatnonzero(mask).astype(np.int64)
+
+
+@given(width=st.integers(1, 16), gone=st.lists(st.booleans(), max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_values(rows: ModuleType, width: int, gone: list[bool]) -> None:
+    values = np.random.default_rng(len(gone)).integers(0, 256, (len(gone), width), np.uint8)
+    out = np.empty(gone.count(False) * width, np.uint8)
+    rows.drop_values(values.ravel(), width, _dropped(gone), out)
+    assert out.tobytes() == b"".join(row.tobytes() for row, goes in zip(values, gone, strict=True) if not goes)
+
+
+@given(texts=st.lists(st.tuples(st.binary(max_size=5), st.booleans()), max_size=40), skipped=st.binary(max_size=3))
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@settings(max_examples=60, deadline=None)
+def test_texts(rows: ModuleType, kind: type, texts: list[tuple[bytes, bool]], skipped: bytes) -> None:
+    lengths = [len(text) for text, _ in texts]
+    offsets = (np.cumsum([0, *lengths]) + len(skipped)).astype(kind)
+    data = np.frombuffer(skipped + b"".join(text for text, _ in texts) + b"rest", np.uint8)
+    left = [text for text, goes in texts if not goes]
+    out_offsets, out = np.empty(len(left) + 1, kind), np.empty(sum(map(len, left)), np.uint8)
+    rows.drop_texts(offsets, data, _dropped([goes for _, goes in texts]), out_offsets, out)
+    assert out.tobytes() == b"".join(left)
+    assert out_offsets.tolist() == np.cumsum([0, *map(len, left)]).tolist()
+
+
+@pytest.mark.parametrize("dropped", [[3], [-1], [1, 1], [2, 0], [0, 5]])
+def test_positions_that_are_none(rows: ModuleType, dropped: list[int]) -> None:
+    gone = np.array(dropped, np.int64)
+    out = np.empty(max(3 - len(dropped), 0) * 8, np.uint8)
+    with pytest.raises(ValueError, match="dropped"):
+        rows.drop_values(np.zeros(24, np.uint8), 8, gone, out)
+    with pytest.raises(ValueError, match="dropped"):
+        rows.drop_texts(
+            np.zeros(4, np.int32),
+            np.empty(0, np.uint8),
+            gone,
+            np.empty(max(4 - len(dropped), 0), np.int32),
+            np.empty(0, np.uint8),
+        )
+
+
+@pytest.mark.parametrize("offsets", [[0, 2, 1, 3], [0, 1, 2, 9], [-1, 0, 1, 2], []])
+def test_offsets_that_leave_the_data(rows: ModuleType, offsets: list[int]) -> None:
+    with pytest.raises(ValueError, match="offsets"):
+        rows.drop_texts(
+            np.array(offsets, np.int32),
+            np.zeros(4, np.uint8),
+            np.array([0], np.int64),
+            np.empty(3, np.int32),
+            np.empty(8, np.uint8),
+        )
+
+
+def test_lengths_that_do_not_fit(rows: ModuleType) -> None:
+    none = np.empty(0, np.int64)
+    with pytest.raises(ValueError, match="no values of 8 bytes"):
+        rows.drop_values(np.zeros(12, np.uint8), 8, none, np.empty(12, np.uint8))
+    with pytest.raises(ValueError, match="no values of 0 bytes"):
+        rows.drop_values(np.zeros(12, np.uint8), 0, none, np.empty(12, np.uint8))
+    with pytest.raises(ValueError, match="out has 7 entries"):
+        rows.drop_values(np.zeros(8, np.uint8), 8, none, np.empty(7, np.uint8))
+    offsets, data = np.array([0, 1, 2], np.int32), np.zeros(2, np.uint8)
+    with pytest.raises(ValueError, match="out_offsets has 2 entries"):
+        rows.drop_texts(offsets, data, none, np.empty(2, np.int32), np.empty(2, np.uint8))
+    with pytest.raises(ValueError, match="out has 1 entries"):
+        rows.drop_texts(offsets, data, none, np.empty(3, np.int32), np.empty(1, np.uint8))
