@@ -6,6 +6,7 @@ Few rows are deleted as a rule. Then the values between them are copied by a ker
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -77,11 +78,12 @@ class _Drop:
 
     def _texts(self, column: pa.Array, kind: type[np.int32] | type[np.int64]) -> list[pa.Buffer]:
         _, stored, data = column.buffers()
-        offsets = np.frombuffer(stored, kind)[column.offset :][: len(column) + 1]
+        offsets: npt.NDArray[Any] = np.frombuffer(stored, kind)[column.offset :][: len(column) + 1]
         gone = int((offsets[self._dropped + 1] - offsets[self._dropped]).sum())
         found_offsets = pa.allocate_buffer((self._left + 1) * offsets.itemsize)
         found = pa.allocate_buffer(int(offsets[-1]) - int(offsets[0]) - gone)
-        drop_texts(offsets, _bytes(data), self._dropped, np.frombuffer(found_offsets, kind), _bytes(found))
+        out: npt.NDArray[Any] = np.frombuffer(found_offsets, kind)
+        drop_texts(offsets, _bytes(data), self._dropped, out, _bytes(found))
         return [found_offsets, found]
 
 
