@@ -84,7 +84,7 @@ setup(
     packages=packages(),
     py_modules=["pyspark_tableformats"],
     package_dir=PACKAGES,
-    package_data={"*": ["py.typed", "*.pyi", "*.pyx", "*.pxd", "*.java"]},
+    package_data={"*": ["py.typed", "*.pyi", "*.pyx", "*.pxd", "*.java", "schemas/*.json"]},
     ext_modules=cythonize(
         extensions(),
         build_dir=None if TRACE else "build/cython",

@@ -9,7 +9,8 @@ import click
 
 from ..inspect.text import location_text, printable
 from .options import opened_table, output_options, pairs, table_options
-from .output import print_json
+from .output import echo, print_json
+from .progress import stop_waiting
 
 if TYPE_CHECKING:
     from ..plugin.writing.transaction import Commit
@@ -72,17 +73,16 @@ def alter(as_json: bool, first: bool, after: str | None, dry_run: bool, yes: boo
     table = opened_table(chosen)
     if verb == _DESTROYS and not (yes or dry_run or as_json):
         listed = printable(", ".join(found))
+        stop_waiting()
         click.confirm(f"Drop {listed} from {location_text(table.location)}?", abort=True, err=True)
     commit = _VERBS[verb](table.alter(dry_run=dry_run), found, place)
     if as_json:
         told = {"version": commit.version, "operation": commit.operation, "attempts": commit.attempts}
-        print_json({"location": table.location, **told, "dry_run": dry_run})
+        print_json("alter", {"location": table.location, **told, "dry_run": dry_run})
     elif dry_run:
-        click.echo(
-            f"{printable(commit.operation)} can be committed; nothing was (the table has version {commit.version})"
-        )
+        echo(f"{printable(commit.operation)} can be committed; nothing was (the table has version {commit.version})")
     else:
-        click.echo(f"{printable(commit.operation)} is version {commit.version}")
+        echo(f"{printable(commit.operation)} is version {commit.version}")
 
 
 ALTER_COMMANDS = (alter,)

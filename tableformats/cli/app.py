@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from itertools import pairwise
 
 import click
 
@@ -22,6 +23,7 @@ from .checks import CHECK_COMMANDS
 from .commands import COMMANDS
 from .demo import demo
 from .output import print_error
+from .progress import waiting
 from .upkeep import UPKEEP_COMMANDS
 from .writing import WRITE_COMMANDS
 
@@ -66,9 +68,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     # Read here and not by click, because errors of click's own parser must have the chosen form too.
-    as_json, debug = "--json" in arguments, "--debug" in arguments
+    as_json, debug = _asks_for_json(arguments), "--debug" in arguments
     try:
-        result = cli.main(arguments, prog_name="tableformats", standalone_mode=False)
+        with waiting(arguments[0] if arguments else "", is_shown=arguments[:1] != ["demo"]):
+            result = cli.main(arguments, prog_name="tableformats", standalone_mode=False)
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.NoArgsIsHelpError as error:
@@ -76,8 +79,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except click.Abort:
         return _INTERRUPTED
-    except BrokenPipeError:
-        # The reader (head, less) closed the pipe. Redirect, so that the interpreter's flush at exit does not fail too.
+    except (BrokenPipeError, SystemExit):
+        # The reader (head, less) closed the pipe; click makes SystemExit of it, and of nothing else here.
+        # Redirect, so that the interpreter's flush at exit does not fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
@@ -86,3 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             print_error(error, as_json)
         return 2 if isinstance(error, (click.UsageError, InvalidPredicateError)) else 1
+
+
+def _asks_for_json(arguments: Sequence[str]) -> bool:
+    pairs = pairwise([*arguments, ""])
+    return any(one in ("--json", "--output=json") or (one, behind) == ("--output", "json") for one, behind in pairs)

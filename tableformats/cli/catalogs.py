@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from .options import form_options, pairs
-from .output import print_json, print_records, print_table, rows_of
+from .options import form_options, limit_option, pairs
+from .output import echo, print_table, rows_of, show
 
 __all__ = ["CATALOG_COMMANDS"]
 
@@ -21,10 +21,9 @@ __all__ = ["CATALOG_COMMANDS"]
     callback=pairs,
     help="A property of the catalog, such as uri. Without any, the configuration has them. Can be repeated.",
 )
-@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="List at most N tables.")
+@limit_option("tables")
 @form_options
 def ls(
-    as_json: bool,
     form: str,
     catalog: str,
     namespace: str | None,
@@ -37,14 +36,14 @@ def ls(
     given = {**properties, "name": catalog} if properties else catalog
     found = list_tables(given, namespace, limit=limit)
     records = rows_of(found)
-    if as_json or form == "json":
-        print_json({"catalog": catalog, "tables": records})
-    elif form != "table":
-        print_records(form, records, found.column_names)
-    elif records:
-        print_table(["identifier", "format"], [(r["identifier"], r["format"]) for r in records])
-    else:
-        click.echo("No tables")
+
+    def text() -> None:
+        if records:
+            print_table(["identifier", "format"], [(r["identifier"], r["format"]) for r in records])
+        else:
+            echo("No tables")
+
+    show(form, "ls", {"catalog": catalog, "tables": records}, text, records, found.column_names)
 
 
 CATALOG_COMMANDS = (ls,)

@@ -1,21 +1,28 @@
 """The commands that say what a table is, how its files overlap, and what would help one query: ``detail``,
 ``clustering`` and ``diagnose``.
 
-Each writes rows for people (``--output table``), or the same facts for programs (``tsv``, ``jsonl``, and ``json`` with
-the version that they are about).
+Each writes rows for people, or the same facts for programs; ``json`` also has the version that they are about.
 """
 
 from __future__ import annotations
 
-from dataclasses import fields
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..inspect.text import printable
 from .commands import identity
-from .options import form_options, opened_scan, opened_snapshot, scan_options, snapshot_options, table_options
-from .output import print_json, print_records, print_table
+from .options import (
+    form_options,
+    limit_option,
+    opened_scan,
+    opened_snapshot,
+    scan_options,
+    snapshot_options,
+    table_options,
+)
+from .output import echo, print_table, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,40 +34,32 @@ __all__ = ["CHECK_COMMANDS"]
 @table_options
 @snapshot_options
 @form_options
-def detail(as_json: bool, form: str, **chosen: Any) -> None:
+def detail(form: str, **chosen: Any) -> None:
     """Show what a table is and how much is in it: files, bytes, rows, deletes, partitions, features, properties."""
-    from ..inspect.detail import TableDetail, detail_rows
+    from ..inspect.detail import detail_rows
 
     found = opened_snapshot(chosen).detail()
-    if as_json or form == "json":
-        print_json(found.as_dict())
-    elif form != "table":
-        print_records(form, [found.as_dict()], [f.name for f in fields(TableDetail)])
-    else:
-        rows = [*detail_rows(found), *((f"  {name}", value) for name, value in sorted(found.properties.items()))]
-        print_table(["what", "value"], rows)
+    rows = [*detail_rows(found), *((f"  {name}", value) for name, value in sorted(found.properties.items()))]
+    show(form, "detail", found.as_dict(), lambda: print_table(["what", "value"], rows))
 
 
 @click.command()
 @table_options
 @click.argument("columns", nargs=-1)
 @snapshot_options
+@limit_option("columns")
 @form_options
-def clustering(as_json: bool, form: str, columns: tuple[str, ...], **chosen: Any) -> None:
+def clustering(form: str, limit: int | None, columns: tuple[str, ...], **chosen: Any) -> None:
     """Show in how many files one value of a column may be, for COLUMNS (default: all that have bounds)."""
     from ..inspect.clustering import clustering_rows
 
     snapshot = opened_snapshot(chosen)
-    found = snapshot.clustering(list(columns) or None)
+    found = snapshot.clustering(list(columns) or None)[:limit]
     names = ["column", "files", "average depth", "greatest depth", "without bounds", "without values"]
     keys = ["column", "files", "average_depth", "max_depth", "files_without_bounds", "files_without_values"]
     records = [one.as_dict() for one in found]
-    if as_json or form == "json":
-        print_json({**identity(snapshot), "columns": records})
-    elif form != "table":
-        print_records(form, records, keys)
-    else:
-        _print_table_or(names, clustering_rows(found), "No column has bounds", numeric=names[1:])
+    text = partial(_print_table_or, names, clustering_rows(found), "No column has bounds", numeric=names[1:])
+    show(form, "clustering", {**identity(snapshot), "columns": records}, text, records, keys)
 
 
 @click.command()
@@ -68,18 +67,14 @@ def clustering(as_json: bool, form: str, columns: tuple[str, ...], **chosen: Any
 @snapshot_options
 @scan_options
 @form_options
-def diagnose(as_json: bool, form: str, **chosen: Any) -> None:
+def diagnose(form: str, **chosen: Any) -> None:
     """Show what would make one query read fewer or better files, with evidence."""
     scan = opened_scan(chosen)
     records = [one.as_dict() for one in scan.diagnose()]
     keys = ["kind", "files", "evidence", "advice"]
-    if as_json or form == "json":
-        print_json({**identity(scan.snapshot), "advice": records})
-    elif form != "table":
-        print_records(form, records, keys)
-    else:
-        rows = [[record[key] for key in keys] for record in records]
-        _print_table_or(["what", *keys[1:]], rows, "Nothing to gain", numeric=["files"])
+    rows = [[record[key] for key in keys] for record in records]
+    text = partial(_print_table_or, ["what", *keys[1:]], rows, "Nothing to gain", numeric=["files"])
+    show(form, "diagnose", {**identity(scan.snapshot), "advice": records}, text, records, keys)
 
 
 def _print_table_or(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty: str, numeric: Sequence[str]) -> None:
@@ -88,7 +83,7 @@ def _print_table_or(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty
     if shown:
         print_table(columns, shown, numeric=numeric)
     else:
-        click.echo(printable(empty))
+        echo(printable(empty))
 
 
 CHECK_COMMANDS = (detail, clustering, diagnose)

@@ -5,7 +5,7 @@ Each calls the library once and writes the result. ``--json`` writes all of it; 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..inspect.text import bytes_text, count_text, location_text, printable, time_text
-from ..inspect.why import verdict_lines
 from .options import (
     as_number,
+    filter_options,
+    form_options,
+    limit_option,
     opened_scan,
     opened_snapshot,
     opened_table,
-    output_options,
     scan_options,
     snapshot_options,
     table_options,
 )
-from .output import is_number, print_json, print_table, rows_of, value_text, values_of
+from .output import echo, is_number, print_table, rows_of, show, value_text, values_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from ..planning.handle import SnapshotHandle
     from ..plugin.partitions import PartitionField
+    from ..plugin.report import ScanReport
     from ..schema import Field
     from ..table.table import Table
 
@@ -48,25 +48,25 @@ all_option = click.option("--all", "show_all", is_flag=True, help=f"List all fil
 @click.command()
 @table_options
 @snapshot_options
-@output_options
-def describe(as_json: bool, **chosen: Any) -> None:
+@form_options
+def describe(form: str, **chosen: Any) -> None:
     """Show a table's version, partitioning, size and columns."""
     snapshot = opened_snapshot(chosen)
     report = snapshot.scan().plan().report
-    if as_json:
-        print_json(
-            {
-                **identity(snapshot),
-                "schema": [_field(f, snapshot.partition_fields) for f in snapshot.schema],
-                "partition_fields": [_partition_field(f, snapshot) for f in snapshot.partition_fields],
-                "properties": snapshot.properties,
-                "files": report.files_planned,
-                "files_with_deletes": report.files_with_deletes,
-                "size_bytes": report.bytes_planned,
-                "record_count": report.rows_planned,
-            }
-        )
-        return
+    document = {
+        **identity(snapshot),
+        "schema": [_field(f, snapshot.partition_fields) for f in snapshot.schema],
+        "partition_fields": [_partition_field(f, snapshot) for f in snapshot.partition_fields],
+        "properties": snapshot.properties,
+        "files": report.files_planned,
+        "files_with_deletes": report.files_with_deletes,
+        "size_bytes": report.bytes_planned,
+        "record_count": report.rows_planned,
+    }
+    show(form, "describe", document, lambda: _print_description(snapshot, report))
+
+
+def _print_description(snapshot: SnapshotHandle, report: ScanReport) -> None:
     partitioning = ", ".join(_partition_text(f, snapshot) for f in snapshot.partition_fields)
     facts = [
         ("Location", location_text(snapshot.location)),
@@ -81,65 +81,84 @@ def describe(as_json: bool, **chosen: Any) -> None:
         ("Columns", str(len(snapshot.schema))),
     ]
     for name, value in facts:
-        click.echo(f"{name:<16}{printable(value)}")
+        echo(f"{name:<16}{printable(value)}")
     for f in snapshot.schema:
-        click.echo(f"  {_column_text(f)}")
+        echo(f"  {_column_text(f)}")
     if snapshot.properties:
-        click.echo("Properties")
+        echo("Properties")
         for name, value in sorted(snapshot.properties.items()):
-            click.echo(f"  {printable(name)} = {printable(value)}")
+            echo(f"  {printable(name)} = {printable(value)}")
 
 
 @click.command()
 @table_options
 @snapshot_options
-@output_options
-def schema(as_json: bool, **chosen: Any) -> None:
+@limit_option("columns")
+@form_options
+def schema(form: str, limit: int | None, **chosen: Any) -> None:
     """Show a table's columns."""
     snapshot = opened_snapshot(chosen)
-    fields = [_field(f, snapshot.partition_fields) for f in snapshot.schema]
-    if as_json:
-        print_json({**identity(snapshot), "fields": fields})
-        return
+    fields = [_field(f, snapshot.partition_fields) for f in list(snapshot.schema)[:limit]]
     rows = [
         (f["id"], f["name"], f["type"], "no" if f["required"] else "yes", ", ".join(f["partitioned_by"]), f["doc"])
         for f in fields
     ]
-    print_table(["id", "name", "type", "nullable", "partitioned by", "comment"], rows, numeric=["id"])
+    names = ["id", "name", "type", "nullable", "partitioned by", "comment"]
+    document = {**identity(snapshot), "fields": fields}
+    columns = ["id", "name", "type", "required", "doc", "partitioned_by"]
+    show(form, "schema", document, lambda: print_table(names, rows, numeric=["id"]), fields, columns)
 
 
 @click.command()
 @table_options
-@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="Show the newest N versions.")
-@output_options
-def history(as_json: bool, limit: int | None, **chosen: Any) -> None:
-    """Show a table's versions, newest first."""
+@limit_option("versions, the newest ones")
+@form_options
+def history(form: str, limit: int | None, **chosen: Any) -> None:
+    """Show a table's versions, newest first: when, what was done, how many rows, and by whom."""
     table = opened_table(chosen)
-    if as_json:
-        print_json({**table_identity(table), "versions": rows_of(table.history(limit))})
-        return
-    versions = table.history(_SHOWN_VERSIONS + 1 if limit is None else limit)
-    shown = versions if limit is not None else versions.slice(0, _SHOWN_VERSIONS)
-    columns = ["version", "timestamp", "operation"]
-    rows = [(v["version"], time_text(v["timestamp"]), v["operation"]) for v in shown.select(columns).to_pylist()]
-    print_table(columns, rows, numeric=["version"])
-    if shown.num_rows < versions.num_rows:
-        click.echo(f"The newest {_SHOWN_VERSIONS} versions; --limit shows more")
+    is_cut = form == "table" and limit is None
+    versions = table.history(_SHOWN_VERSIONS + 1 if is_cut else limit)
+    rows = rows_of(versions)
+
+    def text() -> None:
+        shown = rows[:_SHOWN_VERSIONS] if is_cut else rows
+        names = ["version", "time", "operation", "rows", *(["user"] if any(r.get("user") for r in shown) else [])]
+        print_table(names, map(_version_row(names), shown), numeric=["version"])
+        if len(shown) < len(rows):
+            echo(f"The newest {_SHOWN_VERSIONS} versions; --limit shows more")
+
+    show(form, "history", {**table_identity(table), "versions": rows}, text, rows, versions.column_names)
+
+
+def _version_row(names: Sequence[str]) -> Callable[[Mapping[str, Any]], list[Any]]:
+    def row(version: Mapping[str, Any]) -> list[Any]:
+        signs = (("+", "added_rows"), ("-", "deleted_rows"), ("~", "updated_rows"))
+        rows = [f"{sign}{version[name]:,}" for sign, name in signs if version.get(name)]
+        texts = {**version, "time": time_text(version["timestamp"]), "rows": " ".join(rows)}
+        return [texts[name] for name in names]
+
+    return row
 
 
 @click.command()
 @table_options
 @snapshot_options
-@scan_options
-@output_options
-def files(as_json: bool, **chosen: Any) -> None:
+@filter_options
+@limit_option("files")
+@form_options
+def files(form: str, limit: int | None, **chosen: Any) -> None:
     """List the data files of a table that a filter keeps."""
     scan = opened_scan(chosen)
     found = scan.plan().files
-    if as_json:
-        print_json({**identity(scan.snapshot), "files": rows_of(found)})
-    else:
-        _print_files(found, show_all=True)
+    shown = found if limit is None else found.slice(0, limit)
+    rows = rows_of(shown)
+    document = {**identity(scan.snapshot), "files": rows}
+
+    def text() -> None:
+        _print_files(rows, scan.snapshot)
+        _tell_rest(len(rows), found.num_rows, "--limit")
+
+    show(form, "files", document, text, rows, found.column_names)
 
 
 @click.command()
@@ -151,80 +170,91 @@ def files(as_json: bool, **chosen: Any) -> None:
 @click.option(
     "--why", "file", metavar="FILE", help="Say why this file is read or dropped. The end of its path will do."
 )
-@output_options
-def plan(as_json: bool, show_all: bool, every_file: bool, file: str | None, **chosen: Any) -> None:
+@form_options
+def plan(form: str, show_all: bool, every_file: bool, file: str | None, **chosen: Any) -> None:
     """Show which files a query reads, and why others are skipped."""
     scan = opened_scan(chosen)
     planned = scan.plan()
+    start = identity(scan.snapshot)
+    most = None if show_all else _SHOWN_FILES
     if file is not None:
+        from ..inspect.why import verdict_lines
+
         found = planned.why(file)
-        if as_json:
-            print_json({**identity(scan.snapshot), **asdict(found)})
-        else:
-            click.echo("\n".join(verdict_lines(found)))
-        return
-    if every_file:
+        parts = asdict(found)["parts"]
+        document = {**start, **asdict(found)}
+        show(
+            form,
+            "plan-why",
+            document,
+            lambda: echo("\n".join(verdict_lines(found))),
+            parts,
+            list(parts[0] if parts else ()),
+        )
+    elif every_file:
         verdicts = planned.verdicts()
-        if as_json:
-            print_json({**identity(scan.snapshot), "files": rows_of(verdicts)})
-        else:
-            _print_verdicts(verdicts, show_all)
-        return
-    if as_json:
+        rows = rows_of(verdicts)
+        document = {**start, "files": rows}
+        show(
+            form,
+            "plan-files",
+            document,
+            lambda: _print_verdicts(rows, most, scan.snapshot),
+            rows,
+            verdicts.column_names,
+        )
+    elif form == "table":
+        echo(planned.explain())
+        echo("\nPlanned files")
+        listed = planned.files
+        _print_files(rows_of(listed.slice(0, most)), scan.snapshot)
+        _tell_rest(min(listed.num_rows, most or listed.num_rows), listed.num_rows, "--all")
+    else:
         from ..expressions import TRUE
 
-        residual = None if planned.residual == TRUE else str(planned.residual)
-        print_json(
-            {
-                **identity(scan.snapshot),
-                "report": planned.report.as_dict(),
-                "filter_parts": planned.attribution.as_dict(),
-                "residual": residual,
-                "files": rows_of(planned.files),
-            }
-        )
-        return
-    click.echo(planned.explain())
-    click.echo("\nPlanned files")
-    _print_files(planned.files, show_all)
+        rows = rows_of(planned.files)
+        document = {
+            **start,
+            "report": planned.report.as_dict(),
+            "filter_parts": planned.attribution.as_dict() if form == "json" else None,
+            "residual": None if planned.residual == TRUE else str(planned.residual),
+            "files": rows,
+        }
+        show(form, "plan", document, lambda: None, rows, planned.files.column_names)
 
 
 @click.command()
 @table_options
 @snapshot_options
 @scan_options
-@output_options
-def count(as_json: bool, **chosen: Any) -> None:
+@form_options
+def count(form: str, **chosen: Any) -> None:
     """Count rows, from metadata where that is exact."""
     scan = opened_scan(chosen)
     rows = scan.count()
-    if as_json:
-        print_json({**identity(scan.snapshot), "count": rows})
-    else:
-        click.echo(rows)
+    show(form, "count", {**identity(scan.snapshot), "count": rows}, lambda: echo(rows))
 
 
 @click.command()
 @table_options
 @snapshot_options
 @scan_options
-@output_options
-def read(as_json: bool, **chosen: Any) -> None:
+@form_options
+def read(form: str, **chosen: Any) -> None:
     """Show the rows that match a filter."""
-    is_cut = chosen["limit"] is None and not as_json
+    is_cut = chosen["limit"] is None and form == "table"
     scan = opened_scan({**chosen, "limit": _SHOWN_ROWS + 1} if is_cut else chosen)
-    rows = scan.to_arrow()
-    if as_json:
-        print_json({**identity(scan.snapshot), "rows": rows_of(rows)})
-        return
-    shown = rows.slice(0, _SHOWN_ROWS) if is_cut else rows
-    print_table(
-        rows.column_names,
-        zip(*map(values_of, shown.columns), strict=True),
-        numeric=[f.name for f in rows.schema if is_number(f.type)],
-    )
-    if shown.num_rows < rows.num_rows:
-        click.echo(f"The first {_SHOWN_ROWS} rows; --limit shows more")
+    found = scan.to_arrow()
+
+    def text() -> None:
+        shown = found.slice(0, _SHOWN_ROWS) if is_cut else found
+        numeric = [f.name for f in found.schema if is_number(f.type)]
+        print_table(found.column_names, zip(*map(values_of, shown.columns), strict=True), numeric=numeric)
+        if shown.num_rows < found.num_rows:
+            echo(f"The first {_SHOWN_ROWS} rows; --limit shows more")
+
+    rows = [] if form == "table" else rows_of(found)
+    show(form, "read", {**identity(scan.snapshot), "rows": rows}, text, rows, found.column_names)
 
 
 @click.command(short_help="Show the differences between two versions.")
@@ -232,48 +262,50 @@ def read(as_json: bool, **chosen: Any) -> None:
 @click.argument("first")
 @click.argument("last", required=False)
 @all_option
-@output_options
-def diff(as_json: bool, show_all: bool, first: str, last: str | None, **chosen: Any) -> None:
+@form_options
+def diff(form: str, show_all: bool, first: str, last: str | None, **chosen: Any) -> None:
     """Show the differences between version FIRST and version LAST (default: the current one)."""
     from ..inspect.diff import diff as compare
 
     table = opened_table(chosen)
     found = compare(table.snapshot(as_number(first)), table.snapshot(as_number(last)))
-    if as_json:
-        print_json(
-            {
-                **table_identity(table),
-                "first": _version(found.first),
-                "last": _version(found.last),
-                "metadata": [vars(d) for d in found.metadata],
-                "added": rows_of(found.added),
-                "removed": rows_of(found.removed),
-                "deletes_changed": rows_of(found.deletes_changed),
-            }
-        )
-        return
-    for title, snapshot in (("From", found.first), ("to", found.last)):
-        click.echo(f"{title:<5}version {snapshot.version}, {time_text(snapshot.timestamp)}")
-    for d in found.metadata:
-        click.echo(printable(f"     {d.kind}: {d.before or 'nothing'} -> {d.after or 'nothing'}"))
-    titled = {"added": found.added, "removed": found.removed, "with other deletes": found.deletes_changed}
-    for title, part in titled.items():
-        click.echo(f"\nFiles {title}: {count_text(part.num_rows)}")
-        if part.num_rows:
-            _print_files(part, show_all)
+    parts = {name: rows_of(getattr(found, name)) for name in ("added", "removed", "deletes_changed")}
+    document = {
+        **table_identity(table),
+        "first": _version(found.first),
+        "last": _version(found.last),
+        "metadata": [vars(d) for d in found.metadata],
+        **parts,
+    }
+
+    def text() -> None:
+        for title, snapshot in (("From", found.first), ("to", found.last)):
+            echo(f"{title:<5}version {snapshot.version}, {time_text(snapshot.timestamp)}")
+        for d in found.metadata:
+            echo(printable(f"     {d.kind}: {d.before or 'nothing'} -> {d.after or 'nothing'}"))
+        for title, rows in zip(("added", "removed", "with other deletes"), parts.values(), strict=True):
+            echo(f"\nFiles {title}: {count_text(len(rows))}")
+            if rows:
+                shown = rows if show_all else rows[:_SHOWN_FILES]
+                _print_files(shown, found.last)
+                _tell_rest(len(shown), len(rows), "--all")
+
+    records = [{"change": name, **row} for name, rows in parts.items() for row in rows]
+    columns = ["change", *(name for name in found.added.column_names)]
+    show(form, "diff", document, text, records, columns)
 
 
 @click.command()
 @table_options
 @snapshot_options
-@output_options
+@form_options
 @click.option(
     "--fail-on",
     multiple=True,
     metavar="CHECK[=VALUE]",
     help="Exit with 3 if this check gives advice; above VALUE, where one is given. 'all': any check. Repeatable.",
 )
-def health(as_json: bool, fail_on: tuple[str, ...], **chosen: Any) -> int:
+def health(form: str, fail_on: tuple[str, ...], **chosen: Any) -> int:
     """Show what makes a table slow to plan or to read, with advice."""
     from ..inspect.health import CHECKS
     from ..inspect.health import health as examine
@@ -282,12 +314,13 @@ def health(as_json: bool, fail_on: tuple[str, ...], **chosen: Any) -> int:
     snapshot = opened_snapshot(chosen)
     found = examine(snapshot, {name: value for name, value in thresholds.items() if value is not None})
     failed = [name for name in found.failed if name in thresholds]
-    if as_json:
-        print_json({**identity(snapshot), "findings": [f.as_dict() for f in found], "failed": failed})
-    else:
-        print_table(["what", "figure", "advice"], [(f.subject, f.figure, f.advice) for f in found])
-        if failed:
-            click.echo(f"Failed: {', '.join(failed)}", err=True)
+    records = [f.as_dict() for f in found]
+    document = {**identity(snapshot), "findings": records, "failed": failed}
+    rows = [(f.subject, f.figure, f.advice) for f in found]
+    columns = ["subject", "figure", "advice", "check", "value", "threshold"]
+    show(form, "health", document, lambda: print_table(["what", "figure", "advice"], rows), records, columns)
+    if failed and form == "table":
+        click.echo(f"Failed: {', '.join(failed)}", err=True)
     return CHECK_FAILED if failed else 0
 
 
@@ -316,11 +349,12 @@ def _threshold(text: str, value: str) -> float:
 
 
 @click.command()
-@output_options
-def plugins(as_json: bool) -> None:
+@form_options
+def plugins(form: str) -> None:
     """List the installed formats, and plugins that failed to load."""
     from ..plugin.registry import host
 
+    columns = ["name", "formats", "module", "distribution", "version", "error"]
     found: list[dict[str, Any]] = [
         {
             "name": p.name,
@@ -332,11 +366,8 @@ def plugins(as_json: bool) -> None:
         }
         for p in host().plugins
     ]
-    if as_json:
-        print_json({"plugins": found})
-        return
-    columns = ["name", "formats", "module", "distribution", "version", "error"]
-    print_table(columns, [[", ".join(p[c]) if c == "formats" else p[c] for c in columns] for p in found])
+    rows = [[", ".join(p[c]) if c == "formats" else p[c] for c in columns] for p in found]
+    show(form, "plugins", {"plugins": found}, lambda: print_table(columns, rows), found, columns)
 
 
 COMMANDS = (describe, schema, history, files, plan, count, read, diff, health, plugins)
@@ -386,27 +417,37 @@ def _source(field: PartitionField, snapshot: SnapshotHandle) -> str | None:
     return ".".join(f.name for f in path) or None
 
 
-def _print_verdicts(verdicts: pa.Table, show_all: bool) -> None:
-    shown = verdicts if show_all else verdicts.slice(0, _SHOWN_FILES)
-    rows = [(f["path"], f["verdict"], " and ".join(f["dropped_by"])) for f in shown.to_pylist()]
-    print_table(["path", "verdict", "dropped by"], rows)
-    if shown.num_rows < verdicts.num_rows:
-        click.echo(f"{verdicts.num_rows - shown.num_rows:,} more; --all lists them")
+def _print_verdicts(files: Sequence[Mapping[str, Any]], most: int | None, snapshot: SnapshotHandle) -> None:
+    rows = [(f["path"], f["verdict"], " and ".join(f["dropped_by"])) for f in files[:most]]
+    print_table(["path", "verdict", "dropped by"], rows, paths=["path"], below=snapshot.location)
+    _tell_rest(len(rows), len(files), "--all")
 
 
-def _print_files(files: pa.Table, show_all: bool) -> None:
-    shown = files if show_all else files.slice(0, _SHOWN_FILES)
+def _print_files(files: Sequence[Mapping[str, Any]], snapshot: SnapshotHandle) -> None:
+    """A table of files, without the columns in which none has anything."""
     rows = [
         (
             f["path"],
             bytes_text(f["size_bytes"]),
             count_text(f["record_count"]),
-            ", ".join(f"{name}={value_text(value) or 'null'}" for name, value in f["partition"].items()),
+            ", ".join(map(_partition_value, (f["partition"] or {}).items())),
             ", ".join(sorted({d["kind"] for d in f["deletes"]})),
             "yes" if f["fully_matched"] else "no",
         )
-        for f in rows_of(shown)
+        for f in files
     ]
-    print_table(["path", "size", "rows", "partition", "deletes", "all rows match"], rows, numeric=["size", "rows"])
-    if shown.num_rows < files.num_rows:
-        click.echo(f"{files.num_rows - shown.num_rows:,} more; --all lists them")
+    names = ["path", "size", "rows", "partition", "deletes", "all rows match"]
+    used = [i for i in range(len(names)) if i < 3 or any(row[i] for row in rows)]
+    shown = [[row[i] for i in used] for row in rows]
+    below = snapshot.location
+    print_table([names[i] for i in used], shown, numeric=["size", "rows"], paths=["path"], below=below)
+
+
+def _partition_value(item: tuple[str, Any]) -> str:
+    name, value = item
+    return f"{name}={'null' if value is None else value_text(value)}"
+
+
+def _tell_rest(shown: int, total: int, option: str) -> None:
+    if shown < total:
+        echo(f"{count_text(total - shown)} more; {option} {'lists them' if option == '--all' else 'chooses how many'}")

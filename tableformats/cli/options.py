@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMS",
     "as_number",
+    "filter_options",
     "form_options",
+    "limit_option",
     "names",
     "opened_scan",
     "opened_snapshot",
@@ -31,7 +33,7 @@ _SELECTORS = ("version", "timestamp", "branch", "tag")
 _MOVED_WHOLE = "\0"  # the value of --relocate without an argument; no argument of a process can contain it
 _MAX_DIGITS = 20
 FORMS = ("table", "tsv", "json", "jsonl")
-"""How rows are written; see :func:`tableformats.cli.output.print_rows`."""
+"""How rows are written; see :func:`tableformats.cli.output.show`."""
 
 
 def pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -72,10 +74,16 @@ def _stacked(*options: _Command) -> _Command:
     return decorate
 
 
-output_options = _stacked(
-    click.option("--json", "as_json", is_flag=True, help="Print JSON. Errors are JSON too, on standard error."),
-    click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error."),
-)
+def _as_json(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        context.params["form"] = "json"  # --output is eager, so it was there before
+
+
+_json_help = "Write one JSON document. Errors are JSON too, on standard error."
+_debug_option = click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+
+output_options = _stacked(click.option("--json", "as_json", is_flag=True, help=_json_help), _debug_option)
+"""Of commands that tell one thing."""
 
 form_options = _stacked(
     click.option(
@@ -84,10 +92,20 @@ form_options = _stacked(
         type=click.Choice(FORMS),
         default=FORMS[0],
         show_default=True,
-        help="How to write the rows: tsv and jsonl have one line for each.",
+        is_eager=True,
+        help="How to write the rows: for people, or for programs. tsv and jsonl have one line for each.",
     ),
-    output_options,
+    click.option("--json", is_flag=True, expose_value=False, callback=_as_json, help="The same as --output json."),
+    _debug_option,
 )
+"""Of commands that give rows."""
+
+
+def limit_option(what: str) -> _Command:
+    """``--limit N``: how many rows are shown."""
+    found: _Command = click.option("--limit", metavar="N", type=click.IntRange(min=0), help=f"Show at most N {what}.")
+    return found
+
 
 table_options = _stacked(
     click.argument("location"),
@@ -134,7 +152,7 @@ snapshot_options = _stacked(
     click.option("--tag", metavar="NAME", help="Read this tag."),
 )
 
-scan_options = _stacked(
+filter_options = _stacked(
     click.option(
         "--filter", "-w", "filter", metavar="SQL", help="Only rows that match this condition, in Spark's SQL."
     ),
@@ -145,6 +163,10 @@ scan_options = _stacked(
         help="Whether the filter means what it means to Spark with spark.sql.ansi.enabled.",
     ),
     click.option("--columns", metavar="A,B", callback=names, help="Only these columns."),
+)
+
+scan_options = _stacked(
+    filter_options,
     click.option(
         "--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows, and the files that hold them."
     ),
@@ -180,7 +202,8 @@ def opened_snapshot(chosen: Mapping[str, Any]) -> Snapshot:
 def opened_scan(chosen: Mapping[str, Any]) -> Scan:
     """The scan that :data:`scan_options` describe. Raises the errors of ``snapshot.scan``."""
     snapshot = opened_snapshot(chosen)
-    return snapshot.scan(chosen["filter"], columns=chosen["columns"], limit=chosen["limit"], ansi=chosen["ansi"])
+    columns, limit = chosen["columns"], chosen.get("limit")
+    return snapshot.scan(chosen["filter"], columns=columns, limit=limit, ansi=chosen["ansi"])
 
 
 def as_number(text: str | None) -> int | str | None:

@@ -11,41 +11,87 @@ import base64
 import datetime as dt
 import json
 import math
+import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from ..errors import TableFormatsError
 from ..inspect.text import location_text, printable
 from ..schema.datetimes import format_date, format_timestamp
+from .layout import table_lines
+from .progress import stop_waiting
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "SCHEMA_VERSION",
+    "echo",
     "is_number",
     "print_error",
     "print_json",
     "print_records",
     "print_table",
     "rows_of",
+    "show",
     "value_text",
     "values_of",
 ]
 
-_UNLIMITED_WIDTH = 100_000
+SCHEMA_VERSION = 1
+"""The version of the JSON documents. A member may be added within a version; none changes its meaning or goes."""
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
-def print_json(value: Any) -> None:
-    """Write ``value`` as one JSON document; the module's docstring says how values are written that JSON lacks."""
-    click.echo(_json_text(value, indent=2))
+def show(
+    form: str,
+    name: str,
+    document: Mapping[str, Any],
+    text: Callable[[], None],
+    records: Sequence[Mapping[str, Any]] | None = None,
+    columns: Sequence[str] = (),
+) -> None:
+    """Write a result in the form that was asked for.
+
+    Parameters
+    ----------
+    form : str
+        One of :data:`tableformats.cli.options.FORMS`.
+    name : str
+        The name of the JSON schema of ``document``.
+    document : mapping
+        All of it, for ``json``.
+    text : callable
+        Writes it for people.
+    records : sequence of mappings, optional
+        The rows of ``tsv`` and ``jsonl``. None: ``document`` is the only one.
+    columns : sequence of str
+        The columns of ``tsv``. Empty: all members of ``document``.
+    """
+    if form == "json":
+        print_json(name, document)
+    elif form == "table":
+        text()
+    else:
+        print_records(form, [document] if records is None else records, columns or list(document))
+
+
+def print_json(name: str, value: Mapping[str, Any]) -> None:
+    """Write ``value`` as one JSON document; the module's docstring says how values are written that JSON lacks.
+
+    ``name`` is that of its schema, a file of ``tableformats/cli/schemas``; the document begins with it.
+    """
+    echo(_json_text({"output_schema": f"{name}/{SCHEMA_VERSION}", **value}, indent=2))
+
+
+def echo(text: object = "") -> None:
+    """Write a line on standard output, and end the signs that something takes its time."""
+    stop_waiting()
+    click.echo(text)
 
 
 def _json_text(value: Any, indent: int | None = None) -> str:
@@ -117,18 +163,48 @@ def _python_value(scalar: pa.Scalar) -> Any:
         return format_timestamp(scalar.value, _DIGITS[kind.unit]).replace(" ", "T") + ("Z" if kind.tz else "")
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, numeric: Sequence[str] = ()) -> None:
-    """Write a table; the columns named in ``numeric`` are right-aligned."""
-    # A pipe or a file has no width, so nothing is cut there.
-    console = Console(width=None if sys.stdout.isatty() else _UNLIMITED_WIDTH)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in columns:
-        table.add_column(Text(printable(name)), justify="right" if name in numeric else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(value_text(value)) for value in row))
-    with console.capture() as captured:
-        console.print(table)
-    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    numeric: Sequence[str] = (),
+    paths: Sequence[str] = (),
+    below: str | None = None,
+) -> None:
+    """Write a table.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    rows : iterable of sequences
+        One value for each column.
+    numeric : sequence of str
+        Columns that are aligned to the right.
+    paths : sequence of str
+        Columns that are shortened in the middle where a terminal is too narrow.
+    below : str, optional
+        A location. At a terminal ``paths`` below it are shown without it, and a last line says so. Else they are whole.
+    """
+    texts = [[value_text(value) for value in row] for row in rows]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    root = None
+    if width is not None and below is not None:
+        root = printable(below).rstrip("/") + "/"
+        at = [i for i, name in enumerate(columns) if name in paths]
+        is_below = False
+        for row in texts:
+            for i in at:
+                if row[i].startswith(root):
+                    row[i], is_below = row[i][len(root) :], True
+        root = root if is_below else None
+    names = [printable(name) for name in columns]
+    lines = list(table_lines(names, texts, width=width, numeric=numeric, paths=paths))
+    if width is not None and lines:
+        lines[0] = click.style(lines[0], bold=True)
+    if root is not None:
+        lines.append(f"Paths are below {location_text(root)}")
+    if lines:
+        echo("\n".join(lines))
 
 
 def print_records(form: str, records: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
@@ -150,8 +226,8 @@ def print_records(form: str, records: Sequence[Mapping[str, Any]], columns: Sequ
             "\t".join(map(printable, columns)),
             *("\t".join(value_text(record[name]) for name in columns) for record in records),
         ]
-    for line in lines:
-        click.echo(line)
+    if lines:
+        echo("\n".join(lines))
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -171,9 +247,11 @@ def value_text(value: Any) -> str:
 
 def print_error(error: Exception, as_json: bool) -> None:
     """Write ``error`` to standard error: its message and hint, or one JSON document ``{"error": {...}}``."""
+    stop_waiting()
     parts = _error_parts(error)
     if as_json:
-        click.echo(json.dumps({"error": parts}, ensure_ascii=True), err=True)
+        document = {"output_schema": f"error/{SCHEMA_VERSION}", "error": parts}
+        click.echo(json.dumps(document, ensure_ascii=True), err=True)
         return
     where = [f"{name} {parts[name]}" for name in ("path", "offset", "field") if parts[name] is not None]
     click.echo(f"Error: {parts['message']}" + (f" ({', '.join(where)})" if where else ""), err=True)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -12,10 +15,64 @@ from ..inspect.text import count_text
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["ProgressBar"]
+__all__ = ["ProgressBar", "stop_waiting", "waiting"]
 
 _PATIENCE = 1.0
 """Seconds after which somebody wants to know."""
+
+
+class _Waiting:
+    """Shows on standard error how long a command has been working, once that is more than :data:`_PATIENCE`."""
+
+    def __init__(self) -> None:
+        self._is_over = Event()
+        self._thread: Thread | None = None
+
+    def start(self, what: str) -> None:
+        """Begin, where standard error is a terminal."""
+        if not sys.stderr.isatty():
+            return
+        self._is_over.clear()
+        self._thread = Thread(target=self._show, args=(what,), daemon=True, name="tableformats-waiting")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and remove what is shown."""
+        self._is_over.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _show(self, what: str) -> None:
+        since = time.monotonic()
+        if self._is_over.wait(_PATIENCE):
+            return
+        while True:
+            sys.stderr.write(f"\r\x1b[2K{what}: {time.monotonic() - since:.0f} s")
+            sys.stderr.flush()
+            if self._is_over.wait(_PATIENCE / 2):
+                break
+        sys.stderr.write("\r\x1b[2K")
+        sys.stderr.flush()
+
+
+_WAITING = _Waiting()
+
+
+@contextmanager
+def waiting(what: str, is_shown: bool = True) -> Iterator[None]:
+    """Say that ``what`` is at work, until :func:`stop_waiting` is called or the block ends."""
+    if is_shown:
+        _WAITING.start(what)
+    try:
+        yield
+    finally:
+        _WAITING.stop()
+
+
+def stop_waiting() -> None:
+    """Remove what :func:`waiting` shows, as something else is written."""
+    _WAITING.stop()
 
 
 class ProgressBar:
@@ -47,6 +104,7 @@ class ProgressBar:
             self._bar.update(self._bar.task_ids[0], completed=done, count=f"{count_text(done)} of {count_text(total)}")
 
     def _start(self, total: int) -> None:
+        stop_waiting()
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -8,8 +8,8 @@ import click
 
 from ..inspect.text import bytes_text, count_text, printable
 from .commands import CHECK_FAILED, table_identity
-from .options import as_number, form_options, names, opened_table, output_options, table_options
-from .output import print_json, print_records, print_table
+from .options import as_number, form_options, limit_option, names, opened_table, output_options, table_options
+from .output import echo, print_json, print_table, show
 from .progress import ProgressBar
 
 __all__ = ["UPKEEP_COMMANDS"]
@@ -24,33 +24,37 @@ def checkpoint(as_json: bool, version: str | None, **chosen: Any) -> None:
     made = opened_table(chosen).checkpoint(as_number(version))
     if as_json:
         names = ("version", "path", "size_bytes", "is_new", "files", "actions")
-        print_json({name: getattr(made, name) for name in names})
+        print_json("checkpoint", {name: getattr(made, name) for name in names})
         return
     what = "wrote the checkpoint" if made.is_new else "there was a checkpoint"
     files = "" if made.files is None else f", {count_text(made.files)} files"
-    click.echo(printable(f"Version {made.version}: {what}, {bytes_text(made.size_bytes)}{files}: {made.path}"))
+    echo(printable(f"Version {made.version}: {what}, {bytes_text(made.size_bytes)}{files}: {made.path}"))
 
 
 @click.command()
 @table_options
 @click.option("--version", "version", metavar="V", help="Look at this version alone. Default: at all of the metadata.")
 @click.option("--deep", is_flag=True, help="Read every row, and compare the rows with the statistics.")
+@limit_option("violations")
 @form_options
-def verify(as_json: bool, form: str, version: str | None, deep: bool, **chosen: Any) -> int:
+def verify(form: str, version: str | None, deep: bool, limit: int | None, **chosen: Any) -> int:
     """Find rules of the format's specification that a table breaks. The exit code is 3 if there is one."""
     from ..inspect.verification import COLUMNS
 
     table = opened_table(chosen)
     found = table.verify(as_number(version), deep)
-    records = found.as_dicts()
-    if as_json or form == "json":
-        print_json({**table_identity(table), "violations": records})
-    elif form != "table":
-        print_records(form, records, list(COLUMNS))
-    elif records:
-        print_table(COLUMNS[:4], [[record[name] for name in COLUMNS[:4]] for record in records])
-    else:
-        click.echo("No rule is broken")
+    records = found.as_dicts()[:limit]
+
+    def text() -> None:
+        if records:
+            rows = [[record[name] for name in COLUMNS[:4]] for record in records]
+            print_table(COLUMNS[:4], rows, paths=["path"], below=table.location)
+        if len(records) < len(found):
+            echo(f"{count_text(len(found) - len(records))} more")
+        if not found:
+            echo("No rule is broken")
+
+    show(form, "verify", {**table_identity(table), "violations": records}, text, records, COLUMNS)
     return CHECK_FAILED if found else 0
 
 
@@ -60,14 +64,15 @@ def verify(as_json: bool, form: str, version: str | None, deep: bool, **chosen: 
 @click.option("--columns", metavar="A,B", callback=names, help="Compare only these columns.")
 @click.option("--deep", is_flag=True, help="Read the rows of every file, not only its footer.")
 @click.option("--resume", metavar="FILE", help="Write the progress to FILE, or go on where an earlier run stopped.")
+@limit_option("findings")
 @form_options
 def verify_stats(
-    as_json: bool,
     form: str,
     version: str | None,
     columns: list[str] | None,
     deep: bool,
     resume: str | None,
+    limit: int | None,
     **chosen: Any,
 ) -> int:
     """Find files whose statistics would drop a row that matches a filter. The exit code is 3 if there is one.
@@ -79,22 +84,25 @@ def verify_stats(
     table = opened_table(chosen)
     with ProgressBar("Comparing files") as progress:
         found = table.verify_stats(deep, columns=columns, version=as_number(version), resume=resume, progress=progress)
-    records = found.as_dicts()
+    records = found.as_dicts()[:limit]
     counts = {name: getattr(found, name) for name in ("files", "by_footer", "by_rows", "unreadable", "not_compared")}
-    if as_json or form == "json":
-        print_json({**table_identity(table), "version": found.version, "deep": deep, **counts, "findings": records})
-    elif form != "table":
-        print_records(form, records, list(COLUMNS))
-    else:
+    document = {**table_identity(table), "version": found.version, "deep": deep, **counts, "findings": records}
+
+    def text() -> None:
         if records:
             rows = [[one["path"], one["rule"], one["what"], one["filter"]] for one in records]
-            print_table(["path", "rule", "what is wrong", "filter that loses rows"], rows)
-            click.echo()
-        click.echo(printable(f"Version {found.version}, {found.summary()}"))
-        click.echo(f"{count_text(len(found.wrong_files))} files have wrong statistics or cannot be read")
+            heads = ["path", "rule", "what is wrong", "filter that loses rows"]
+            print_table(heads, rows, paths=["path"], below=table.location)
+            if len(records) < len(found):
+                echo(f"{count_text(len(found) - len(records))} more")
+            echo()
+        echo(printable(f"Version {found.version}, {found.summary()}"))
+        echo(f"{count_text(len(found.wrong_files))} files have wrong statistics or cannot be read")
         if found.not_compared:
             listed = ", ".join(f"{name} in {count_text(n)}" for name, n in found.not_compared.items())
-            click.echo(printable(f"Footers do not say enough of {listed} files; --deep compares these with the rows"))
+            echo(printable(f"Footers do not say enough of {listed} files; --deep compares these with the rows"))
+
+    show(form, "verify-stats", document, text, records, COLUMNS)
     return CHECK_FAILED if found else 0
 
 

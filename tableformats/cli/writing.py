@@ -9,7 +9,8 @@ import click
 
 from ..inspect.text import bytes_text, count_text, location_text, printable
 from .options import opened_table, output_options, pairs, table_options
-from .output import print_json
+from .output import echo, print_json
+from .progress import stop_waiting
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatchReader, Schema
@@ -72,14 +73,15 @@ def create(
     else:
         if chosen["if_exists"] == "replace" and not (yes or as_json):
             question = f"Remove all rows and the definition of {location_text(location)}, if a table is there?"
+            stop_waiting()
             click.confirm(question, abort=True, err=True)
         table = create_table(location, schema, **named)
         version = _version(table)
         text = f"{location_text(table.location)} has version {version}"
     if as_json:
-        print_json({"location": location, "version": version, "dry_run": dry_run})
+        print_json("create", {"location": location, "version": version, "dry_run": dry_run})
     else:
-        click.echo(text)
+        echo(text)
 
 
 @click.command()
@@ -130,6 +132,7 @@ def overwrite(
     if not (yes or as_json):
         what = "the rows of the partitions of these files" if dynamic else "all rows"
         listed = what if where is None else f"the rows with {printable(where)}"
+        stop_waiting()
         click.confirm(f"Replace {listed} of {location_text(table.location)}?", abort=True, err=True)
     _tell(table.overwrite(rows, condition, sort_by=sort_by), table, as_json)
 
@@ -142,27 +145,27 @@ WRITE_COMMANDS = (create, append, overwrite)
 def _tell(commit: Commit, table: Table, as_json: bool) -> None:
     if as_json:
         told = {"version": commit.version, "operation": commit.operation, "attempts": commit.attempts}
-        print_json({"location": table.location, **told, "metrics": dict(commit.metrics), "dry_run": False})
+        print_json("commit", {"location": table.location, **told, "metrics": dict(commit.metrics), "dry_run": False})
         return
     if not commit.attempts:
-        click.echo(f"There was nothing to commit; the table has version {commit.version}")
+        echo(f"There was nothing to commit; the table has version {commit.version}")
         return
     found = commit.metrics
     rows, files, size = (found.get(f"added_{name}", 0) for name in ("rows", "files", "bytes"))
     parts = [f"{count_text(rows)} rows in {count_text(files)} files, {bytes_text(size)}"]
     if found.get("removed_files"):
         parts.append(f"{count_text(found['removed_files'])} files removed")
-    click.echo(f"{printable(commit.operation)} is version {commit.version}: {'; '.join(parts)}")
+    echo(f"{printable(commit.operation)} is version {commit.version}: {'; '.join(parts)}")
 
 
 def _tell_check(rows: int, table: Table, as_json: bool, files: int | None = None) -> None:
     version = _version(table)
     if as_json:
         found = {"version": version, "rows": rows, "files_with_replaced_rows": files, "dry_run": True}
-        print_json({"location": table.location, **found})
+        print_json("dry-run", {"location": table.location, **found})
         return
     replaced = "" if files is None else f" Rows of up to {count_text(files)} files would be replaced."
-    click.echo(f"{count_text(rows)} rows can be written; nothing was (the table has version {version}).{replaced}")
+    echo(f"{count_text(rows)} rows can be written; nothing was (the table has version {version}).{replaced}")
 
 
 def _version(table: Table) -> int:

@@ -125,6 +125,8 @@ class FormatTable(ABC):
         """The versions, newest first; ``limit`` of them at most.
 
         Columns: ``version`` (int64), ``timestamp`` (timestamp[ms, UTC]), ``operation`` (string), then the format's own.
+        ``user`` (string), ``added_rows``, ``deleted_rows`` and ``updated_rows`` (int64) mean the same in every format
+        that has them.
         """
 
     def versions_after(self, version: int | None) -> list[int]:

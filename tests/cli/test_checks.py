@@ -28,6 +28,7 @@ def test_every_form_has_the_same_rows(shell: Shell, location: Path, call: tuple[
     answer = shell.json(*whole)
     assert answer == strict_json(shell.ok(*whole, "--output", "json"))
     assert (answer["format"], answer["version"]) == (opened(location).format, opened(location).snapshot().version)
+    assert answer.pop("output_schema") == f"{call[0]}/1"
     rows = answer.get("columns" if call[0] == "clustering" else "advice", [answer])
     rows = [answer] if call[0] == "detail" else rows
     lines = shell.ok(*whole, "--output", "jsonl").splitlines()

@@ -347,6 +347,7 @@ def test_values_that_json_lacks(capsys: pytest.CaptureFixture[str]) -> None:
 
     zone = dt.timezone(dt.timedelta(hours=2))
     print_json(
+        "values",
         {
             "float": [1.5, float("nan"), float("inf"), float("-inf")],
             "decimal": Decimal("1.10"),
@@ -357,9 +358,10 @@ def test_values_that_json_lacks(capsys: pytest.CaptureFixture[str]) -> None:
             "map": [("k", 1)],
             "long": 2**63 - 1,
             "half": "\ud800",
-        }
+        },
     )
     assert strict_json(capsys.readouterr().out) == {
+        "output_schema": "values/1",
         "float": [1.5, "NaN", "Infinity", "-Infinity"],
         "decimal": "1.10",
         "bytes": "AP8=",

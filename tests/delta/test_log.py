@@ -356,6 +356,10 @@ def test_history_is_that_of_describe_history(tmp_path: Path) -> None:
         "userMetadata",
         "engineInfo",
         "txnId",
+        "user",
+        "added_rows",
+        "deleted_rows",
+        "updated_rows",
     ]
     (row,) = history.to_pylist()
     assert (row["version"], row["timestamp"].timestamp()) == (1, 5)

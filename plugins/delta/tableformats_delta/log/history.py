@@ -40,6 +40,15 @@ _COLUMNS = (
     "txnId",
 )
 
+# The metrics of operations: those of Delta Lake ("Operation metrics keys" of its documentation), and delta-rs' names.
+_METRICS = {
+    "added_rows": ("numTargetRowsInserted", "num_target_rows_inserted", "num_added_rows", "numOutputRows"),
+    "deleted_rows": ("numTargetRowsDeleted", "num_target_rows_deleted", "numDeletedRows", "num_deleted_rows"),
+    "updated_rows": ("numTargetRowsUpdated", "num_target_rows_updated", "numUpdatedRows", "num_updated_rows"),
+}
+_REWRITES = ("DELETE", "UPDATE", "MERGE", "OPTIMIZE")
+"""Operations whose ``numOutputRows`` counts rows that were copied."""
+
 
 class CommitTimes:
     """The times of a table's commits, in milliseconds since the epoch.
@@ -177,7 +186,8 @@ def history_table(storage: Storage, listing: LogListing, times: CommitTimes, lim
     pyarrow.Table
         ``version``, ``timestamp``, ``operation``, then columns by the names of Delta's DESCRIBE HISTORY:
         ``operationParameters`` and ``operationMetrics`` map<string, string>, ``readVersion`` int64, ``isBlindAppend``
-        bool, the others string. Values of other types are given as JSON.
+        bool, the others string. Values of other types are given as JSON. Last ``user`` (string), and ``added_rows``,
+        ``deleted_rows`` and ``updated_rows`` (int64) by the operation's metrics; null where these do not say.
 
     Raises
     ------
@@ -185,6 +195,7 @@ def history_table(storage: Storage, listing: LogListing, times: CommitTimes, lim
         A commit is damaged.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     versions = sorted(listing.commits, reverse=True)[:limit]
     infos = [_commit_info(storage, listing.commits[v]) or {} for v in versions]
@@ -196,7 +207,22 @@ def history_table(storage: Storage, listing: LogListing, times: CommitTimes, lim
         "operation": _texts(infos, "operation"),
     }
     columns.update({name: _column(infos, name) for name in _COLUMNS})
+    columns["user"] = pc.coalesce(columns["userName"], columns["userId"])
+    columns.update({name: pa.array([_count(info, name) for info in infos], pa.int64()) for name in _METRICS})
     return pa.table(columns)
+
+
+def _count(info: Mapping[str, Any], name: str) -> int | None:
+    metrics = info.get("operationMetrics")
+    if not isinstance(metrics, dict):
+        return None
+    for key in _METRICS[name]:
+        text = str(metrics.get(key, ""))
+        if key == "numOutputRows" and str(info.get("operation")).upper() in _REWRITES:
+            continue
+        if text.isascii() and text.isdigit() and len(text) < 19:
+            return int(text)
+    return None
 
 
 def _column(infos: list[dict[str, Any]], name: str) -> pa.Array:

@@ -75,8 +75,25 @@ def history_table(metadata: TableMetadata, limit: int | None) -> pa.Table:
             "parent_id": pa.array([s.parent_id if s else None for s in found], pa.int64()),
             "is_current_ancestor": pa.array([snapshot_id in ancestors for _, snapshot_id in log], pa.bool_()),
             "summary": pa.array([list(s.summary.items()) if s else None for s in found], _SUMMARY),
+            "added_rows": pa.array([_count(s, "added-records") for s in found], pa.int64()),
+            "deleted_rows": pa.array([_deleted_rows(s) for s in found], pa.int64()),
         }
     )
+
+
+def _count(snapshot: Snapshot | None, name: str) -> int | None:
+    """A metric of a snapshot's summary (Iceberg spec, Appendix F)."""
+    text = "" if snapshot is None else snapshot.summary.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+def _deleted_rows(snapshot: Snapshot | None) -> int | None:
+    """The rows of removed files, and the positions by which there are more deletes than before."""
+    removed = _count(snapshot, "deleted-records")
+    more = _count(snapshot, "added-position-deletes"), _count(snapshot, "removed-position-deletes")
+    if removed is None and more[0] is None:
+        return None
+    return max(0, (removed or 0) + (more[0] or 0) - (more[1] or 0))
 
 
 def _snapshots(metadata: TableMetadata) -> pa.Table:

@@ -1,0 +1,144 @@
+"""Lay out rows as a table for people: aligned columns that fit the terminal, or one value a line where none fits.
+
+Where there is no terminal, nothing is shortened. Else columns of paths lose their middle first, then others wrap.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+
+from ..display import shortened
+
+__all__ = ["table_lines", "width_of"]
+
+_GAP = "  "
+_LEAST_PATH = 24
+_LEAST_TEXT = 10
+_WORDS = re.compile(r"\S+\s*")
+
+
+def width_of(text: str) -> int:
+    """The columns of a terminal that ``text`` takes."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def table_lines(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int | None = None,
+    numeric: Sequence[str] = (),
+    paths: Sequence[str] = (),
+) -> Iterator[str]:
+    """The lines of a table, the header first, without spaces at their ends.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    rows : sequence of sequences of str
+        One text for each column, without line breaks.
+    width : int, optional
+        The columns of the terminal. None: there is none.
+    numeric, paths : sequence of str
+        Names of columns: aligned to the right; shortened in the middle.
+    """
+    widths = [max(map(width_of, values)) for values in zip(columns, *rows, strict=True)]
+    if width is not None and _total(widths) > width:
+        least = [_least(name, own, name in paths, name in numeric) for name, own in zip(columns, widths, strict=True)]
+        if _total(least) > width:
+            yield from _one_value_a_line(columns, rows, width)
+            return
+        widths = _fitted(widths, least, [name in paths for name in columns], width)
+    right = [name in numeric for name in columns]
+    is_path = [name in paths for name in columns]
+    yield _line(columns, widths, right)
+    for row in rows:
+        if all(width_of(text) <= own for text, own in zip(row, widths, strict=True)):
+            yield _line(row, widths, right)
+            continue
+        parts = [
+            [_shortened(text, own)] if path else _wrapped(text, own)
+            for text, own, path in zip(row, widths, is_path, strict=True)
+        ]
+        for at in range(max(map(len, parts))):
+            yield _line([part[at] if at < len(part) else "" for part in parts], widths, right)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _least(name: str, own: int, is_path: bool, is_number: bool) -> int:
+    if is_number:
+        return own
+    return min(own, max(_LEAST_PATH if is_path else _LEAST_TEXT, width_of(name)))
+
+
+def _fitted(widths: Sequence[int], least: Sequence[int], is_path: Sequence[bool], width: int) -> list[int]:
+    """Widths that fit: paths give way first, the widest column before others."""
+    found = list(widths)
+    for chosen in ([i for i, path in enumerate(is_path) if path], range(len(found))):
+        while (over := _total(found) - width) > 0:
+            can = [i for i in chosen if found[i] > least[i]]
+            if not can:
+                break
+            widest = max(can, key=lambda i: found[i])
+            next_width = max((found[i] for i in can if found[i] < found[widest]), default=0)
+            found[widest] -= max(1, min(over, found[widest] - max(next_width, least[widest])))
+    return found
+
+
+def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    cells = []
+    for text, width, is_right in zip(texts, widths, right, strict=True):
+        space = " " * (width - width_of(text))
+        cells.append(space + text if is_right else text + space)
+    return _GAP.join(cells).rstrip()
+
+
+def _shortened(text: str, width: int) -> str:
+    found = shortened(text, width)
+    most = width
+    while width_of(found) > width:  # wide characters
+        most -= 1
+        found = shortened(text, most)
+    return found
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """The lines of ``text``, broken behind words where that is possible."""
+    lines, line = [], ""
+    for word in _WORDS.findall(text) or [""]:
+        if width_of((line + word).rstrip()) <= width:
+            line += word
+            continue
+        if line:
+            lines.append(line.rstrip())
+        *whole, line = _cut(word, width)
+        lines += whole
+    return [*lines, line.rstrip()]
+
+
+def _cut(word: str, width: int) -> list[str]:
+    """Pieces of a word of at most ``width`` columns, at least one."""
+    pieces, piece, used = [], "", 0
+    for c in word:
+        own = width_of(c)
+        if used + own > width and piece.strip():
+            pieces.append(piece)
+            piece, used = "", 0
+        piece, used = piece + c, used + own
+    return [*pieces, piece]
+
+
+def _one_value_a_line(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    for number, row in enumerate(rows):
+        if number:
+            yield ""
+        for name, text in zip(columns, row, strict=True):
+            if text:
+                yield from _wrapped(f"{name}: {text}", max(width, 1))

@@ -1,0 +1,152 @@
+"""Tables for people: nothing is lost where there is room, and every line fits where there is not."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tableformats.cli.layout import table_lines, width_of
+from tests.cli.test_commands import DELTA, Shell, shell
+from tests.support.delta_log import DeltaLog, add, field
+
+__all__ = ["shell"]
+
+TEXTS = st.text(st.characters(exclude_categories=["C", "Zl", "Zp", "M"]), max_size=40)
+ROWS = st.integers(1, 4).flatmap(
+    lambda n: st.tuples(
+        st.lists(TEXTS.filter(str.strip), min_size=n, max_size=n, unique=True),
+        st.lists(st.lists(TEXTS, min_size=n, max_size=n), max_size=4),
+    )
+)
+
+
+@given(ROWS, st.integers(2, 100))
+def test_every_line_fits(table: tuple[list[str], list[list[str]]], width: int) -> None:
+    columns, rows = table
+    lines = list(table_lines(columns, rows, width=width, paths=columns[:1], numeric=columns[1:2]))
+    assert all(width_of(line) <= width for line in lines), lines
+    if len(columns) > 1 and not any(len(row[0]) > 20 for row in [columns, *rows]):
+        # What is no path loses nothing but white space.
+        found = "".join("".join(lines).split())
+        for row in rows:
+            for text in row[1:]:
+                assert set(text.split()) <= set(text.split()) and all(c in found for c in "".join(text.split()))
+
+
+@given(ROWS)
+def test_nothing_is_cut_without_a_terminal(table: tuple[list[str], list[list[str]]]) -> None:
+    columns, rows = table
+    lines = list(table_lines(columns, rows))
+    assert len(lines) == 1 + len(rows)
+    for line, row in zip(lines, [columns, *rows], strict=True):
+        at = 0
+        for text in row:
+            assert text.rstrip() in line[at:]
+            at = line.index(text.rstrip(), at)
+
+
+def test_paths_give_way_first() -> None:
+    path = "day=2024-01-01/part-00000-81f40f96-7bd0-4a5a-9a9d-bd7db9866bb5-c000.snappy.parquet"
+    lines = list(table_lines(["path", "advice"], [[path, "one two three"]], width=60, paths=["path"]))
+    assert lines[1].endswith("one two three") and "…" in lines[1]
+    assert lines[1].startswith("day=2024-01-01/part-") and ".snappy.parquet" in lines[1]
+
+
+def at_terminal(arguments: list[str], columns: int) -> tuple[int, str]:
+    """Run the command at a terminal of so many columns; its exit code and all that it writes there."""
+    leader, follower = pty.openpty()
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "tableformats", *arguments]
+    process = subprocess.Popen(command, stdout=follower, stderr=follower, stdin=subprocess.DEVNULL, env=environment)
+    os.close(follower)
+    found = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not part:
+            break
+        found += part
+    os.close(leader)
+    text = found.decode().replace("\r\n", "\n")
+    return process.wait(60), text.split("\x1b[2K")[-1].replace("\x1b[1m", "").replace("\x1b[0m", "")
+
+
+@pytest.mark.parametrize("columns", [20, 80])
+def test_at_a_terminal(columns: int) -> None:
+    code, out = at_terminal(["plan", str(DELTA), "-w", "id > 3", "--files"], columns)
+    assert code == 0
+    lines = out.splitlines()
+    below = next(i for i, line in enumerate(lines) if line.startswith("Paths are below"))
+    assert max(map(len, lines[:below])) <= columns
+    assert "day=2024-01-01/" in out and str(DELTA) not in "\n".join(lines[:below])
+
+
+def test_a_name_that_would_move_the_cursor(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("id", "integer"), field("[red]p\x1b[2J", "string"))
+    code, out = at_terminal(["schema", str(log.root)], 60)
+    assert code == 0 and "[red]p" in out and "\x1b[2J" not in out
+
+
+def test_many_files_are_listed_in_a_second(shell: Shell, tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("id", "integer"))
+    log.commit(1, *(add(f"part-{n:05}.parquet") for n in range(5000)))
+    start = time.process_time()
+    out = shell.ok("files", log.root)
+    assert time.process_time() - start < 1.0
+    assert len(out.splitlines()) == 5001
+    assert len(shell.ok("files", log.root, "--output", "tsv").splitlines()) == 5001
+    assert len(shell.ok("files", log.root, "--limit", "7").splitlines()) == 9
+
+
+def test_a_closed_pipe_and_no_terminal() -> None:
+    for command in ("files", "plan", "history", "schema", "health"):
+        script = f'{sys.executable} -m tableformats {command} "$0" | head -n 1; exit "${{PIPESTATUS[0]}}"'
+        done = subprocess.run(["bash", "-c", script, str(DELTA)], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "") and done.stdout, command
+
+
+def test_completion_of_shells() -> None:
+    environment = {
+        **os.environ,
+        "_TABLEFORMATS_COMPLETE": "bash_complete",
+        "COMP_WORDS": "tableformats ver",
+        "COMP_CWORD": "1",
+    }
+    command = [sys.executable, "-c", "from tableformats.cli import main; main([])"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert {"plain,verify", "plain,verify-stats"} <= set(done.stdout.splitlines())
+
+
+def test_history_says_how_many_rows_and_by_whom(shell: Shell, tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("id", "integer"))
+    infos = [
+        ("WRITE", {"numOutputRows": "5"}),
+        ("DELETE", {"numDeletedRows": "2", "numOutputRows": "9"}),
+        ("MERGE", {"numTargetRowsInserted": "3", "numTargetRowsUpdated": "4", "numTargetRowsDeleted": "0"}),
+        ("WRITE", {"numOutputRows": "many"}),
+        ("UPDATE", None),
+    ]
+    for version, (operation, metrics) in enumerate(infos, 1):
+        info = {
+            "operation": operation,
+            "operationMetrics": metrics,
+            "userName": f"u{version}\x1b" if version < 3 else None,
+        }
+        log.commit(version, {"commitInfo": info}, add(f"f{version}"))
+    found = shell.json("history", log.root)["versions"]
+    names = ("added_rows", "deleted_rows", "updated_rows", "user")
+    none = (None,) * 4
+    expected = [none, none, none, (3, 0, 4, None), (None, 2, None, "u2\x1b"), (5, None, None, "u1\x1b")]
+    assert [tuple(v[name] for name in names) for v in found] == [none, none, *expected[3:], none][:6]
+    text = shell.ok("history", log.root)
+    assert all(words in text for words in ("+3 ~4", "-2", "u2\\x1b"))
