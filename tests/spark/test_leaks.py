@@ -22,7 +22,7 @@ from tests.spark.support.plans import files_read, paths_read
 from tests.spark.support.session import NOWHERE, has_data_sources
 from tests.support.arrow_fakes import FakeFile, snapshot_of, write
 
-READS = int(os.environ.get("TABLEFORMATS_READS", 20))
+READS = int(os.environ.get("TABLEFORMATS_READS", 8))
 SCHEMA = pa.schema([("id", pa.int64()), ("x", pa.float64())])
 FILES = 8
 WAYS: dict[str, dict[str, Any]] = {

@@ -193,13 +193,13 @@ def test_nothing_grows_over_many_reads(spark: Any, table: tf.Table) -> None:
     scan = table.scan()
     assert scan.to_spark(spark).where("id = 1").count() == 1
     start = _held(spark)
-    for _ in range(50):
+    for _ in range(30):
         frame = scan.to_spark(spark).where("id = 1")
     assert frame.count() == 1
     del frame
     end = _held(spark)
     assert end[0] - start[0] < 10, "callbacks pile up in Python"
-    assert end[1] - start[1] < 50, "objects pile up in the JVM"
+    assert end[1] - start[1] < 30, "objects pile up in the JVM"
     assert {row.key: row.value for row in spark.sql("SET").collect()} == before
 
 
