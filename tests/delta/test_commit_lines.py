@@ -14,7 +14,7 @@ from tableformats_delta.log import commits
 from tableformats_delta.log.actions import parse_actions
 from tableformats_delta.log.commit_buffer import CommitBuffer
 from tableformats_delta.log.commit_lines import CommitLines, read_lines
-from tableformats_delta.log.commits import Commit, read_commits
+from tableformats_delta.log.commits import Commit, commit_of_actions, read_commits
 from tableformats_delta.log.listing import LogFile
 
 from tableformats.errors import CorruptMetadataError
@@ -41,7 +41,7 @@ def text_of(*actions: dict[str, Any], end: str = "\n") -> bytes:
 
 
 def by_action(data: bytes) -> Commit:
-    return commits._of_actions(FILE, parse_actions(data, FILE.path))
+    return commit_of_actions(FILE, parse_actions(data, FILE.path))
 
 
 def by_line(data: bytes, *more: bytes) -> Commit | None:
