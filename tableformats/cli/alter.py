@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -70,6 +70,7 @@ def alter(as_json: bool, first: bool, after: str | None, dry_run: bool, yes: boo
     place = {"first": first, "after": after}
     if (first or after) and verb not in _PLACED:
         raise click.UsageError(f"--first and --after do not go with {names}", click.get_current_context())
+    _check_types({"add_column": found, "change_type": [found]}.get(verb, ()))
     table = opened_table(chosen)
     if verb == _DESTROYS and not (yes or dry_run or as_json):
         listed = printable(", ".join(found))
@@ -86,3 +87,13 @@ def alter(as_json: bool, first: bool, after: str | None, dry_run: bool, yes: boo
 
 
 ALTER_COMMANDS = (alter,)
+
+
+def _check_types(columns: Sequence[tuple[str, str]]) -> None:
+    from ..schema.type_text import parse_type
+
+    for name, text in columns:
+        try:
+            parse_type(text)
+        except ValueError as error:
+            raise click.UsageError(f"column {printable(name)}: {error}", click.get_current_context()) from None

@@ -184,13 +184,19 @@ def _columns(given: Sequence[tuple[str, str]]) -> Any:
 
 def _rows(files: Sequence[str]) -> RecordBatchReader:
     """The rows of files of one kind, as a stream."""
+    import pyarrow as pa
     import pyarrow.dataset as ds
 
     kinds = {_kind(file) for file in files}
     if len(kinds) > 1:
         listed = ", ".join(sorted(kinds))
         raise click.UsageError(f"The files are of several kinds: {listed}", click.get_current_context())
-    return ds.dataset(list(files), format=kinds.pop()).scanner().to_reader()
+    try:
+        return ds.dataset(list(files), format=kinds.pop()).scanner().to_reader()
+    except FileNotFoundError as error:
+        raise click.ClickException(f"There is no file {error}") from error
+    except (OSError, pa.ArrowInvalid) as error:
+        raise click.ClickException(f"The files cannot be read: {error}") from error
 
 
 def _file_schema(file: str) -> Schema:

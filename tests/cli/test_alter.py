@@ -93,3 +93,10 @@ def test_what_is_wrong(
     assert run(table, *arguments) == code
     out, err = capsys.readouterr()
     assert words in err and not out and table.snapshot().version == 1
+
+
+@pytest.mark.parametrize("arguments", [["--add-column", "n", "NO_TYPE"], ["--change-type", "id", "decimal(99,0)"]])
+def test_what_is_no_type(table: tf.Table, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert run(table, *arguments) == 2
+    err = capsys.readouterr().err
+    assert f"column {arguments[1]}: " in err and "unexpected" not in err and table.snapshot().version == 1

@@ -87,6 +87,7 @@ def test_what_is_no_file_of_rows(table: tf.Table, files: Path, capsys: pytest.Ca
     ):
         before = files_below(Path(table.location))
         assert main(["append", table.location, *arguments]) == code
+        assert "unexpected" not in capsys.readouterr().err
         assert files_below(Path(table.location)) == before
 
 
