@@ -82,7 +82,7 @@ def test_a_dry_run_checks_and_commits_nothing(table: tf.Table, capsys: pytest.Ca
         (["--drop-column", "s", "--first"], 2, "do not go with"),
         (["--set-property", "x"], 2, "KEY=VALUE"),
         (["--drop-column", "s", "--yes"], 1, "column mapping"),
-        (["--add-column", "n", "number"], 1, "no type"),
+        (["--add-column", "n", "number"], 2, "no type"),
         (["--set-required", "nothing"], 1, "no column"),
         (["--set-property", "delta.appendOnly=yes"], 1, "true or false"),
     ],
