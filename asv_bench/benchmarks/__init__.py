@@ -7,6 +7,11 @@ rows in Spark, ``python -m benchmarks.rows`` with Arrow.
 """
 
 import os
+import sys
+from pathlib import Path
+
+# Last, for the stub of S3 that the tests have; ``tableformats`` is the installed one.
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 QUICK = os.environ.get("TF_BENCH_QUICK", "0") not in ("", "0")
 
