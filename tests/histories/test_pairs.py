@@ -21,7 +21,7 @@ from .stepping import Stepper
 from .tables import SCHEMA, MemoryTable
 from .workers import ALL, Worker, makers_of
 
-EVERY = 6
+EVERY = 11
 """The plain run looks at one of so many cells; ``python -m tests.histories pairs`` at all."""
 
 
