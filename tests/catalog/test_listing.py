@@ -83,7 +83,7 @@ def test_for_programs(nested: dict[str, str], form: str, capsys: pytest.CaptureF
     out = capsys.readouterr().out
     row = {"identifier": "a.b.three", "namespace": ["a", "b"], "name": "three", "format": None}
     if form == "json":
-        assert json.loads(out) == {"catalog": "local", "tables": [row]}
+        assert json.loads(out) == {"output_schema": "ls/1", "catalog": "local", "tables": [row]}
     elif form == "jsonl":
         assert [json.loads(line) for line in out.splitlines()] == [row]
     else:
