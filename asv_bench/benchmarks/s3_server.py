@@ -120,14 +120,23 @@ class Connection(asyncio.Protocol):
 
 
 def main() -> None:
-    """Serve until the standard input ends."""
+    """Serve until the standard input ends. Argument: bytes in each second; or "stub" for the stub of the tests."""
+    if sys.argv[1:] == ["stub"]:
+        with S3Stub(delay=0.0) as stub:
+            answer_commands(stub, stub.options)
+        return
     server = Server(float(sys.argv[1]) if len(sys.argv) > 1 else 0)
     listening = server.loop.run_until_complete(
         server.loop.create_server(lambda: Connection(server), "127.0.0.1", 0, backlog=512)
     )
     port = listening.sockets[0].getsockname()[1]
     options = {**KEYS, "aws_endpoint": f"http://127.0.0.1:{port}"}
-    threading.Thread(target=commands, args=(server, options), daemon=True).start()
+
+    def answer() -> None:
+        answer_commands(server.stub, options)
+        server.loop.call_soon_threadsafe(server.loop.stop)
+
+    threading.Thread(target=answer, daemon=True).start()
     server.loop.run_forever()
 
 
@@ -139,9 +148,12 @@ KEYS = {
 }
 
 
-def commands(server: Server, options: dict[str, str]) -> None:
-    """Answer the commands of the standard input."""
-    stub = server.stub
+def answer_commands(stub: S3Stub, options: dict[str, str]) -> None:
+    """Say the options of a client, then answer commands of the standard input until it ends.
+
+    ``upload DIRECTORY``; ``start DELAY``, with seconds; ``fault NAME`` and ``fault-of-puts NAME``, which only the stub
+    of the tests heeds; ``stop``, whose answer is the number of requests since the start, and the longest chain.
+    """
     print(json.dumps(options), flush=True)
     for line in sys.stdin:
         command, _, argument = line.strip().partition(" ")
@@ -150,12 +162,17 @@ def commands(server: Server, options: dict[str, str]) -> None:
         elif command == "start":
             stub.requests.clear()
             stub.delay = float(argument)
+        elif command in ("fault", "fault-of-puts"):
+            stub.requests.clear()
+            stub.fault = argument
+            stub.faulty = (
+                (lambda request: request.method == "PUT") if command == "fault-of-puts" else lambda request: True
+            )
         elif command == "stop":
-            stub.delay = 0.0
+            stub.delay, stub.fault = 0.0, ""
             print(json.dumps([len(stub.requests), stub.longest_chain]), flush=True)
             continue
         print("ok", flush=True)
-    server.loop.call_soon_threadsafe(server.loop.stop)
 
 
 if __name__ == "__main__":

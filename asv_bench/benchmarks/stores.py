@@ -31,30 +31,6 @@ BUCKET = "s3://bucket/"
 DELAY = 0.04
 ROUNDS = 5
 
-SERVER = """
-import json, sys
-from pathlib import Path
-from tests.support.s3_stub import S3Stub
-with S3Stub(delay=0.0) as stub:
-    print(json.dumps(stub.options), flush=True)
-    for line in sys.stdin:
-        command, _, argument = line.strip().partition(" ")
-        if command == "upload":
-            stub.upload(Path(argument), Path(argument).name)
-        elif command == "start":
-            stub.requests.clear()
-            stub.delay = float(argument)
-        elif command in ("fault", "fault-of-puts"):
-            stub.requests.clear()
-            stub.fault, is_put = argument, command == "fault-of-puts"
-            stub.faulty = lambda request, is_put=is_put: request.method == "PUT" or not is_put
-        elif command == "stop":
-            stub.delay, stub.fault = 0.0, ""
-            print(json.dumps([len(stub.requests), stub.longest_chain]), flush=True)
-            continue
-        print("ok", flush=True)
-"""
-
 PYICEBERG = """
 from pyiceberg.table import StaticTable
 given = {} if options is None else {
@@ -148,10 +124,8 @@ class Server:
     """
 
     def __init__(self, fails: bool = False, rate: float = 0) -> None:
-        program = ["-c", SERVER] if fails else ["-m", "asv_bench.benchmarks.s3_server", str(rate)]
-        self._process = subprocess.Popen(
-            [sys.executable, *program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        program = [sys.executable, "-m", "asv_bench.benchmarks.s3_server", "stub" if fails else str(rate)]
+        self._process = subprocess.Popen(program, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.options = json.loads(self._line())
 
     def _line(self) -> str:

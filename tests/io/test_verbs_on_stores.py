@@ -18,7 +18,7 @@ import pytest
 
 import tableformats as tf
 from tests.support.s3_stub import S3Stub
-from tests.support.services import Store, running_azurite, running_moto
+from tests.support.services import Store, running_moto
 
 COMMITS = 3
 WRITER = """
@@ -33,12 +33,6 @@ for value in values:
     if waits:
         sys.stdin.readline()
 """
-
-
-@pytest.fixture(scope="module")
-def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with running_azurite(tmp_path_factory.mktemp("azurite")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ import tableformats as tf
 from tableformats.io.storage import PutOutcome, Storage
 from tests.support.delta_log import DeltaLog
 from tests.support.s3_stub import S3Stub
-from tests.support.services import Store, running_azurite, running_fake_gcs
+from tests.support.services import Store, running_fake_gcs
 
 UPLOAD = "/upload/storage/v1/b/bucket/o?uploadType=media&name="
 COMMITS = 12
@@ -42,12 +42,6 @@ for version in range(1, commits + 1):
     print(version, flush=True)
     sys.stdin.readline()
 """
-
-
-@pytest.fixture(scope="module")
-def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with running_azurite(tmp_path_factory.mktemp("azurite")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
