@@ -2,7 +2,7 @@
 
 Each commit appends one row. PyIceberg's commits that fail for good are made again upon the newest table, as users do
 it. At the end the table must have the rows of all commits that were reported.
-``python -m benchmarks.racing_iceberg`` prints the figures of docs/performance.md.
+``python -m benchmarks.racing_iceberg`` prints the figures of docs/writing-iceberg.md.
 """
 
 from __future__ import annotations
