@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ..errors import UnsupportedFeatureError
 from ..plugin.format import utc_datetime
-from ..table.table import epoch_ms
+from ..table.opening import epoch_ms
 from .file_groups import TaskReader, file_groups
 from .options import STREAM, ReadOptions
 from .stream_files import ALL, AppendedFiles, InitialFiles, StreamFiles

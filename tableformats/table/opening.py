@@ -1,14 +1,19 @@
-"""The arguments of ``open_table``: what they may be."""
+"""What arguments may be: those of ``open_table``, and those that select versions and rows."""
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Mapping
 from typing import Any
 
+from ..errors import SnapshotNotFoundError
 from ..limits import Limits
+from ..schema.datetimes import DATETIME_MS
 
-__all__ = ["check_types", "frozen", "location_of"]
+__all__ = ["Timestamp", "check_limit", "check_types", "epoch_ms", "frozen", "location_of"]
+
+Timestamp = dt.datetime | str | int
 
 
 def location_of(location: Any) -> str | os.PathLike[str]:
@@ -42,3 +47,36 @@ def check_types(*, relocate: Any, cache: Any, limits: Any, format_options: Any) 
 
 def frozen(options: Any) -> Any:
     return tuple(sorted((str(k), repr(v)) for k, v in options.items())) if isinstance(options, Mapping) else options
+
+
+def check_limit(limit: int | None, what: str) -> None:
+    """Raise ValueError where ``limit`` is no number of ``what``."""
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise ValueError(f"limit must be a number of {what}, not {limit!r}")
+
+
+def epoch_ms(timestamp: Timestamp | None) -> int | None:
+    """Milliseconds since the epoch; a datetime or text without a zone is UTC. Raises SnapshotNotFoundError."""
+    if timestamp is None:
+        return None
+    if isinstance(timestamp, int) and not isinstance(timestamp, bool):
+        if timestamp not in DATETIME_MS:
+            raise SnapshotNotFoundError(
+                f"the time {timestamp} ms lies outside of the years 1 to 9999", hint="Give milliseconds since the epoch"
+            )
+        return timestamp
+    moment = timestamp
+    if isinstance(timestamp, str):
+        text = timestamp.strip()
+        try:
+            # Python 3.10 reads no trailing Z.
+            moment = dt.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
+        except ValueError as error:
+            raise SnapshotNotFoundError(
+                f"{timestamp!r} is no timestamp", hint="Write ISO 8601, such as '2024-01-31T12:00:00Z'"
+            ) from error
+    if not isinstance(moment, dt.datetime):
+        raise TypeError(f"a timestamp is a datetime, ISO 8601 text or epoch milliseconds, not {timestamp!r}")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=dt.timezone.utc)
+    return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(milliseconds=1)

@@ -6,7 +6,6 @@ PyIceberg where they agree.
 
 from __future__ import annotations
 
-import datetime as dt
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -17,9 +16,8 @@ from ..expressions import tree as ex
 from ..limits import DEFAULT_LIMITS, Limits
 from ..planning.handle import SnapshotHandle
 from ..runtime.pickling import Portable
-from ..schema.datetimes import DATETIME_MS
 from .checks import SnapshotChecks
-from .opening import check_types, frozen, location_of
+from .opening import Timestamp, check_limit, check_types, epoch_ms, frozen, location_of
 from .upkeep_verbs import UpkeepVerbs
 from .verbs import ScanVerbs
 from .write_verbs import WriteVerbs
@@ -39,8 +37,6 @@ if TYPE_CHECKING:
     from .transactions import Transaction
 
 __all__ = ["Snapshot", "Table", "open_table"]
-
-Timestamp = dt.datetime | str | int
 
 
 def open_table(
@@ -212,7 +208,7 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
         ValueError : ``limit`` is no number of versions
         CorruptMetadataError : as the metadata is read
         """
-        _check_limit(limit, "versions")
+        check_limit(limit, "versions")
         return self._opened.history(limit)
 
     def snapshot(
@@ -559,42 +555,10 @@ class Snapshot(SnapshotHandle, ScanVerbs, SnapshotChecks):
         """
         from .scan import Scan
 
-        _check_limit(limit, "rows")
+        check_limit(limit, "rows")
         if nan not in (None, "absent"):
             raise ValueError(f"nan must be 'absent' or None, not {nan!r}")
         schema = self.schema if columns is None else self.project(columns, case_sensitive)
         now = time.time_ns() // 1000
         bound = self.bind(filter, case_sensitive, ansi, now)
         return Scan(self, bound, schema, case_sensitive, limit, nan, ansi, now)
-
-
-def _check_limit(limit: int | None, what: str) -> None:
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-        raise ValueError(f"limit must be a number of {what}, not {limit!r}")
-
-
-def epoch_ms(timestamp: Timestamp | None) -> int | None:
-    """Milliseconds since the epoch; a datetime or text without a zone is UTC. Raises SnapshotNotFoundError."""
-    if timestamp is None:
-        return None
-    if isinstance(timestamp, int) and not isinstance(timestamp, bool):
-        if timestamp not in DATETIME_MS:
-            raise SnapshotNotFoundError(
-                f"the time {timestamp} ms lies outside of the years 1 to 9999", hint="Give milliseconds since the epoch"
-            )
-        return timestamp
-    moment = timestamp
-    if isinstance(timestamp, str):
-        text = timestamp.strip()
-        try:
-            # Python 3.10 reads no trailing Z.
-            moment = dt.datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text)
-        except ValueError as error:
-            raise SnapshotNotFoundError(
-                f"{timestamp!r} is no timestamp", hint="Write ISO 8601, such as '2024-01-31T12:00:00Z'"
-            ) from error
-    if not isinstance(moment, dt.datetime):
-        raise TypeError(f"a timestamp is a datetime, ISO 8601 text or epoch milliseconds, not {timestamp!r}")
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=dt.timezone.utc)
-    return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(milliseconds=1)

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import tableformats as tf
-from tableformats.table.table import epoch_ms
+from tableformats.table.opening import epoch_ms
 from tests.support.golden import TABLES
 
 DELTA = TABLES / "delta-evolved" / "table"
