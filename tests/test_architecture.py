@@ -54,13 +54,14 @@ OPTIONAL: dict[str, tuple[set[str], set[str]]] = {
     "pandas": (set(), {ANYWHERE}),
     "polars": (set(), {"tableformats.table.scan"}),
     "duckdb": (set(), {"tableformats.table.scan"}),
+    "matplotlib": (set(), {"tableformats.inspect.pictures"}),
     "fsspec": (set(), {"tableformats.io"}),
     "obstore": (set(), {"tableformats.io.stores"}),
     "boto3": (set(), {"tableformats.io.stores.profiles", "tableformats.catalog.glue"}),
     "deltalake": (set(), {"tableformats.cli.demo"}),
     "pyiceberg": (set(), {"tableformats.catalog", "tableformats.expressions.parse", "tableformats.cli.demo"}),
 }
-FOR_TYPES = {"pyspark", "pandas", "polars", "duckdb"}
+FOR_TYPES = {"pyspark", "pandas", "polars", "duckdb", "matplotlib"}
 """Optional libraries that anybody may name for type checkers."""
 
 FORMAT_NAMES = {"delta", "iceberg"}

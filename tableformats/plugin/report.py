@@ -97,18 +97,29 @@ class ScanReport:
         filter = None if self.filter is None else shortened(self.filter, 200)
         return f"ScanReport({files}, {self.bytes_planned:,}{total} bytes, filter={filter!r})"
 
-    def funnel_html(self) -> str:
-        """The files of each stage as bars, in HTML."""
-        total = self.files_total
-        stages = {
-            "all files": total,
+    @property
+    def funnel(self) -> dict[str, int]:
+        """The files of each stage, by its name: ``all files`` is the sum of the others.
+
+        >>> tf.open_table("events").plan("day = 2").report.funnel["dropped by partition"]
+        1
+        """
+        dropped = {
             "skipped with their manifests": self.files_skipped_with_manifests,
             "dropped by partition": self.files_dropped_by_partition,
             "dropped by bounds": self.files_dropped_by_bounds,
-            "planned": self.files_planned,
         }
+        by_limit = self.files_total - sum(dropped.values()) - self.files_planned
+        if by_limit:
+            dropped["not needed for the limit"] = by_limit
+        return {"all files": self.files_total, **dropped, "planned": self.files_planned}
+
+    def funnel_html(self) -> str:
+        """The files of each stage as bars, in HTML."""
+        total = self.files_total
         rows = (
-            (stage, n, f"{n:,}  ({100 * n / max(total, 1):.1f} %)", stage == "planned") for stage, n in stages.items()
+            (stage, n, f"{n:,}  ({100 * n / max(total, 1):.1f} %)", stage == "planned")
+            for stage, n in self.funnel.items()
         )
         return bars(rows, total)
 

@@ -1,4 +1,4 @@
-"""What tables and snapshots say of themselves: ``detail``, ``clustering``, ``health``.
+"""What tables and snapshots say of themselves: ``detail``, ``clustering``, ``health``, and ``plot`` shows.
 
 Each is a function of :mod:`tableformats.inspect` on a snapshot. None of these opens a data file.
 """
@@ -10,9 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ..inspect.clustering import Clustering
     from ..inspect.detail import TableDetail
     from ..inspect.health import Findings
+    from ..inspect.pictures.plots import Plots
     from ..planning.handle import SnapshotHandle
 
 __all__ = ["SnapshotChecks"]
@@ -24,6 +27,22 @@ class SnapshotChecks(ABC):
     @abstractmethod
     def _checked_snapshot(self) -> SnapshotHandle:
         """The snapshot that is looked at."""
+
+    @abstractmethod
+    def _checked_history(self) -> pa.Table:
+        """The versions of its table."""
+
+    @property
+    def plot(self) -> Plots:
+        """Pictures with matplotlib: ``plot.clustering(column)``, ``plot.file_sizes()``, ``plot.timeline()``.
+
+        >>> import tableformats as tf
+        >>> tf.open_table("events").plot
+        Plots(.clustering(column), .file_sizes(), .timeline())
+        """
+        from ..inspect.pictures.plots import Plots
+
+        return Plots(self._checked_snapshot(), self._checked_history)
 
     def detail(self) -> TableDetail:
         """Format, version, features, files, bytes, rows, deleted rows, partitions and properties.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset
     import pyspark.sql
+    from matplotlib.axes import Axes
 
     from ..inspect.diagnose import Diagnosis
     from ..planning.attribution import Attribution, FileVerdict
@@ -446,6 +447,28 @@ class ScanPlan(WithHabits, FilePlan):
         from ..planning.attribution import file_verdicts
 
         return file_verdicts(self.scan.reattached())
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The funnel as a picture: a bar for the files of each stage, from all files to the planned ones.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            What to draw on. None: a new figure.
+
+        Raises
+        ------
+        MissingExtraError
+            matplotlib is not installed.
+
+        Examples
+        --------
+        >>> [int(bar.get_width()) for bar in tf.open_table("events").plan("day = 2").plot().patches]
+        [2, 0, 1, 0, 1]
+        """
+        from ..inspect.pictures.plots import plot_plan
+
+        return plot_plan(self, ax)
 
     def _repr_html_(self) -> str:
         from ..inspect.html import plan_html

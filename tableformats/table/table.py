@@ -371,6 +371,9 @@ class Table(Portable, WriteVerbs, UpkeepVerbs, SnapshotChecks):
     def _checked_snapshot(self) -> Snapshot:
         return self.snapshot()
 
+    def _checked_history(self) -> pa.Table:
+        return self.history()
+
     def transaction(
         self,
         *,
@@ -490,6 +493,9 @@ class Snapshot(SnapshotHandle, ScanVerbs, SnapshotChecks):
 
     def _checked_snapshot(self) -> Snapshot:
         return self
+
+    def _checked_history(self) -> pa.Table:
+        return self.table.history()
 
     def has_schema_of_version(self) -> bool:
         """See :meth:`SnapshotHandle.has_schema_of_version`: the current schema may be newer than the version's."""

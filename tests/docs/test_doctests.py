@@ -23,7 +23,7 @@ MODULES = sorted(
     for path in Path(tf.__file__).parent.rglob("*.py")
     if ">>> " in path.read_text("utf-8")
 )
-NEEDS = {"to_pandas(": "pandas", "to_polars(": "polars", "to_duckdb(": "duckdb"}
+NEEDS = {"to_pandas(": "pandas", "to_polars(": "polars", "to_duckdb(": "duckdb", ".plot": "matplotlib"}
 SHOWN = (tf.Table, tf.Snapshot, tf.Scan, tf.ScanPlan, tf.Changes, tf.Column, tf.Inspector)
 """Classes of which every public method has an example."""
 WITHOUT = {

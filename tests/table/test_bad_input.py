@@ -253,6 +253,7 @@ SCAN: list[Case] = [
     ("Scan.to_spark", lambda t: t.delta.scan().to_spark(Session(), "fast"), UNBUILT, "no mode 'fast'"),
     ("Scan.to_spark", lambda t: t.delta.scan().to_spark("local"), TypeError, "SparkSession"),  # type: ignore[arg-type]
     ("Changes.added_files", lambda t: t.changes.added_files(), CORRUPT, "is missing"),
+    ("ScanPlan.plot", lambda t: t.plan.plot(), ImportError, "plot needs matplotlib.*tableformats.plot"),
     ("ScanPlan.keep_mask", lambda t: t.plan.keep_mask([("nope", "=", 1)]), REFUSED, "nope"),
     ("ScanPlan.why", lambda t: t.plan.why("nope"), REFUSED, "no such data file"),
     ("ScanPlan.take", lambda t: t.plan.take(np.array([99])), IndexError, "99"),
@@ -430,7 +431,7 @@ def test_what_is_wrong_is_refused_by_a_typed_error(
     error: type[BaseException],
     message: str,
 ) -> None:
-    for library in ("polars", "duckdb"):  # whether or not they are installed
+    for library in ("polars", "duckdb", "matplotlib"):  # whether or not they are installed
         monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(error, match=message) as caught:
         found = call(tables)

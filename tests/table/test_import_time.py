@@ -21,6 +21,7 @@ SLOW = [
     "pluggy",
     "polars",
     "duckdb",
+    "matplotlib",
     "deltalake",
     "pyiceberg",
     "fsspec",

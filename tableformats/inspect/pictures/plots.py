@@ -1,0 +1,155 @@
+"""Pictures with matplotlib: ``plan.plot()``, ``table.plot.clustering(column)``, ``.file_sizes()`` and ``.timeline()``.
+
+Each draws on the Axes that it is given, or on those of a new figure, and returns them, as pandas does. Text of a table
+is escaped, and is never read as a formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...display import shortened
+from ...runtime.optional import required
+from ..clustering import clustering, depth_text
+from ..files import plan_of
+from ..text import bytes_text, count_text
+from .figures import size_bins, timeline
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from matplotlib.axes import Axes
+
+    from ...planning.handle import SnapshotHandle
+    from ...planning.plan import FilePlan
+
+__all__ = ["Plots", "plot_plan"]
+
+_PLAIN = "0.65"
+"""The grey of what does not stand out."""
+
+
+class Plots:
+    """Pictures of one version of a table. Each method returns matplotlib's Axes; ``ax`` gives those to draw on.
+
+    Raises MissingExtraError where matplotlib is not installed.
+    """
+
+    def __init__(self, snapshot: SnapshotHandle, history: Callable[[], pa.Table]) -> None:
+        self._snapshot = snapshot
+        self._history = history
+
+    def __repr__(self) -> str:
+        return "Plots(.clustering(column), .file_sizes(), .timeline())"
+
+    def clustering(self, column: str, ax: Axes | None = None) -> Axes:
+        """How many files have which depth in ``column``: in how many files one value of it may be. The further left the
+        bars, the fewer files a condition on the column reads.
+
+        Raises
+        ------
+        InvalidPredicateError
+            There is no such column.
+
+        Examples
+        --------
+        >>> tf.open_table("events").plot.clustering("id").get_xlabel()
+        'files that one value may be in'
+        """
+        found = clustering(self._snapshot, [column])[0]
+        ax = _axes(ax)
+        rows = found.histogram.to_pylist()
+        labels = [depth_text(row["depth_from"], row["depth_to"]) for row in rows]
+        _columns(ax, labels, [row["files"] for row in rows], [row["depth_to"] < 3 for row in rows])
+        average = f"depth {found.average_depth:.1f} on average, {count_text(found.max_depth)} at most"
+        ax.set(title=_text(f"{found.column}: {average}"), xlabel="files that one value may be in", ylabel="files")
+        return ax
+
+    def file_sizes(self, ax: Axes | None = None) -> Axes:
+        """How many data files have which size. Files that compaction would merge are grey.
+
+        Raises the errors of planning.
+
+        >>> sum(int(bar.get_height()) for bar in tf.open_table("events").plot.file_sizes().patches)
+        2
+        """
+        plan = plan_of(self._snapshot)
+        bins = size_bins(plan.survivors["size_bytes"])
+        ax = _axes(ax)
+        _columns(ax, list(map(str, bins)), [one.files for one in bins], [not one.is_small for one in bins])
+        ax.tick_params(axis="x", rotation=45)
+        size = f"{count_text(len(plan))} files, {bytes_text(plan.report.bytes_planned)}"
+        ax.set(title=size, xlabel="size of a file", ylabel="files")
+        return ax
+
+    def timeline(self, ax: Axes | None = None) -> Axes:
+        """The commits up to this version over time, by operation. Raises CorruptMetadataError.
+
+        >>> ax = tf.open_table("orders").plot.timeline()
+        >>> ax.get_title(), ax.get_legend_handles_labels()[1]
+        ('2 commits', ['append'])
+        """
+        import numpy as np
+
+        found = timeline(_until(self._history(), self._snapshot))
+        ax = _axes(ax)
+        moments = found.edges.astype("datetime64[ms]")
+        bottom = np.zeros(max(len(moments) - 1, 0), np.int64)
+        for name, counts in zip(found.operations, found.counts, strict=True):
+            ax.bar(moments[:-1], counts, np.diff(moments), bottom=bottom, align="edge", label=_text(name))
+            bottom = bottom + counts
+        if found.operations:
+            ax.legend()
+            ax.figure.autofmt_xdate()
+        noun = "commit" if found.commits == 1 else "commits"
+        ax.set(title=f"{count_text(found.commits)} {noun}", xlabel="time (UTC)", ylabel="commits")
+        return ax
+
+
+def plot_plan(plan: FilePlan, ax: Axes | None = None) -> Axes:
+    """The funnel of ``plan``: a bar for the files of each stage, from all files to the planned ones."""
+    ax = _axes(ax)
+    funnel = plan.report.funnel
+    drawn = ax.barh(
+        list(funnel), list(funnel.values()), color=["C0" if name == "planned" else _PLAIN for name in funnel]
+    )
+    ax.bar_label(drawn, labels=list(map(count_text, funnel.values())), padding=3)
+    ax.invert_yaxis()
+    ax.margins(x=0.12)
+    filter = "no filter" if plan.report.filter is None else plan.report.filter
+    ax.set(title=_text(shortened(filter, 70)), xlabel="files")
+    return ax
+
+
+def _until(history: pa.Table, snapshot: SnapshotHandle) -> pa.Table:
+    """The commits up to ``snapshot``; all where its time is not known."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    moment = snapshot.format_snapshot.timestamp_ms
+    if moment is None:
+        return history
+    times = history["timestamp"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64())
+    return history.filter(pc.less_equal(times, moment))
+
+
+def _axes(ax: Axes | None) -> Axes:
+    """``ax``, or the Axes of a new figure."""
+    if ax is not None:
+        return ax
+    required("matplotlib", "plot", "'tableformats[plot]'")
+    from matplotlib import pyplot
+
+    return pyplot.subplots()[1]
+
+
+def _columns(ax: Axes, labels: Sequence[str], counts: Sequence[int], stands_out: Sequence[bool]) -> None:
+    """A column for each label, with its count above it."""
+    drawn: Any = ax.bar(range(len(labels)), counts, color=["C0" if out else _PLAIN for out in stands_out])
+    ax.set_xticks(range(len(labels)), labels)
+    ax.bar_label(drawn, labels=list(map(count_text, counts)), padding=2)
+
+
+def _text(text: str) -> str:
+    """``text`` for matplotlib, to which ``$`` begins a formula."""
+    return shortened(text, 200).replace("$", r"\$")

@@ -1,0 +1,120 @@
+"""Pictures: their figures add up, hostile names are shown as they are, and matplotlib is asked for in one sentence."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tableformats as tf
+from tableformats.inspect.pictures.figures import deleted_shares, partition_sizes, size_bins, timeline
+from tests.support.delta_log import WITH_VECTORS, DeltaLog, add, field, stats, vector
+
+HOSTILE = "a$x^2$\x1b[2J\u202e<script>\n"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> tf.Table:
+    log = DeltaLog(tmp_path / "t").start(field("p", "string"), field(HOSTILE, "integer"), partition=("p",))
+    for version, (size, part) in enumerate([(1_500, "1"), (1_600, HOSTILE), (40_000_000, "1")], 1):
+        bounds = {"minValues": {HOSTILE: version}, "maxValues": {HOSTILE: 9}, "nullCount": {HOSTILE: 0}}
+        log.commit(version, add(f"f{version}", size=size, partitionValues={"p": part}, stats=stats(9, **bounds)))
+    return tf.open_table(log.root)
+
+
+@given(st.lists(st.integers(0, 2**62), max_size=40))
+def test_every_file_is_in_one_bin_of_its_size(sizes: list[int]) -> None:
+    bins = size_bins(pa.chunked_array([pa.array(sizes, pa.int64())]))
+    assert len(bins) <= 17
+    assert sum(one.files for one in bins) == len(sizes)
+    for one, following in zip(bins, bins[1:], strict=False):
+        assert one.end == following.least > one.least
+    for one in bins[:-1]:
+        inside = [size for size in sizes if one.least <= size < one.end]
+        assert (one.files, one.size_bytes) == (len(inside), sum(inside))
+        assert one.is_small == (one.least < 32_000_000)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**12) | st.none(), st.sampled_from("abcdefg") | st.none()), max_size=30))
+def test_every_commit_of_known_time_is_in_one_step(commits: list[tuple[int | None, str | None]]) -> None:
+    moments, names = zip(*commits, strict=True) if commits else ((), ())
+    history = pa.table(
+        {"timestamp": pa.array(moments, pa.timestamp("ms", "UTC")), "operation": pa.array(names, "string")}
+    )
+    found = timeline(history, 10)
+    known = [moment for moment in moments if moment is not None]
+    assert found.commits == len(known) and len(found.operations) <= 5
+    assert found.counts.shape == (len(found.operations), max(len(found.edges) - 1, 0))
+    for begin, end, counts in zip(found.edges[:-1], found.edges[1:], found.counts.T, strict=True):
+        assert counts.sum() == sum(begin <= moment < end for moment in known)
+
+
+def test_partitions_by_bytes(table: tf.Table) -> None:
+    found, count = partition_sizes(table.plan(), 1)
+    assert (count, [(one.label, one.files, one.size_bytes) for one in found]) == (2, [("p=1", 2, 40_001_500)])
+    assert partition_sizes(table.plan())[0][1].label.startswith("p=a$x^2$\\x1b[2J\\u202e<script>\\n")
+    assert partition_sizes(table.plan("p = 'none'")) == ([], 0)
+
+
+def test_shares_of_deleted_rows(tmp_path: Path) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("id", "long"), protocol=WITH_VECTORS)
+    log.commit(1, add("whole", stats=stats(100)), add("uncounted"))
+    assert deleted_shares(tf.open_table(log.root).plan()) == []
+    deleted = {name: vector(cardinality=n) for name, n in (("one", 1), ("ten", 10), ("most", 60))}
+    log.commit(2, *(add(name, deletionVector=deletes, stats=stats(100)) for name, deletes in deleted.items()))
+    shares = deleted_shares(tf.open_table(log.root).plan())
+    assert dict(shares) == {
+        **{"no deletes": 2, "up to 1 %": 1, "1 % to 10 %": 1, "10 % to 50 %": 0, "above 50 %": 1},
+        "an unknown share": 0,
+    }
+
+
+def test_pictures_show_the_figures_and_escape_names(table: tf.Table) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(2, 2)
+    plan = table.plan(f"`{HOSTILE}` < 2 AND p = '1'")
+    drawn = [
+        plan.plot(axes[0, 0]),
+        table.plot.file_sizes(axes[0, 1]),
+        table.plot.clustering(HOSTILE, axes[1, 0]),
+        table.plot.timeline(ax=axes[1, 1]),
+    ]
+    assert drawn == list(axes.flat)
+    assert [bar.get_width() for bar in drawn[0].patches] == list(plan.report.funnel.values())
+    assert sum(bar.get_height() for bar in drawn[1].patches) == 3
+    assert sum(bar.get_height() for bar in drawn[2].patches) == 3
+    assert sum(bar.get_height() for bar in drawn[3].patches) == 4
+    figure.canvas.draw()
+    title = drawn[2].title.get_text()
+    assert title.startswith("`a\\$x^2\\$\\x1b[2J\\u202e") and title.isprintable()
+    assert table.plot.timeline() is not drawn[3], "a figure of its own"
+    earlier = table.snapshot(1).plot
+    assert earlier.file_sizes().get_title() == "1 files, 1.5 kB"
+    pyplot.close("all")
+
+
+def test_pictures_of_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    from matplotlib import pyplot
+
+    table = tf.open_table(DeltaLog(tmp_path / "t").start(field("id", "long")).root)
+    drawn = [table.plan("id = 1").plot(), table.plot.file_sizes(), table.plot.clustering("id"), table.plot.timeline()]
+    for ax in drawn:
+        ax.figure.canvas.draw()
+    with pytest.raises(tf.InvalidPredicateError, match="no column 'x'"):
+        table.plot.clustering("x")
+    pyplot.close("all")
+
+
+def test_a_picture_is_of_the_commits_up_to_its_version() -> None:
+    at = [dt.datetime(2024, 1, day, tzinfo=dt.timezone.utc) for day in (1, 31)]
+    found = timeline(pa.table({"timestamp": pa.array(at, pa.timestamp("ms", "UTC")), "operation": ["WRITE", "WRITE"]}))
+    assert found.moment(0) == at[0] and found.moment(-1) > at[1]
+    assert np.count_nonzero(found.counts) == 2
