@@ -202,6 +202,14 @@ def test_statistics_from_an_older_checkpoint(old: str, new: str, tmp_path: Path)
     assert bounds_of(only_checkpoint(tmp_path / "t", second.version)) == bounds
 
 
+PROTOCOL = {
+    "minReaderVersion": 3,
+    "minWriterVersion": 7,
+    "readerFeatures": ["v2Checkpoint"],
+    "writerFeatures": ["v2Checkpoint"],
+}
+
+
 def alter(root: Path, version: int, configuration: dict[str, str], *features: str) -> list[dict[str, Any]]:
     """The next commit: the table's metadata with this configuration, and a protocol with these features."""
     inner = tf.open_table(root, format="delta").snapshot().format_snapshot
@@ -397,6 +405,28 @@ def test_a_failed_checkpoint_leaves_no_hint(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(OSError, match="no space left"):
         table.checkpoint()
     assert not list(log.directory.glob("*checkpoint*"))
+
+
+def test_a_refused_checkpoint_leaves_no_sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = DeltaLog(tmp_path / "t").start(field("id", "long")).commit(1, add("a"))
+    alter(log.root, 1, {"delta.checkpointPolicy": "v2"}, "v2Checkpoint")
+    table = tf.open_table(tmp_path / "t", format="delta")
+    stored: list[str] = []
+    put = table.storage.put
+
+    def answer_is_lost(path: str, data: bytes) -> None:
+        put(path, data)
+        stored.append(path)
+        raise OSError("connection reset")
+
+    monkeypatch.setattr(table.storage, "put", answer_is_lost)
+    with pytest.raises(OSError, match="connection reset"):
+        table.checkpoint()
+    assert len(stored) == 1 and not list((log.directory / "_sidecars").iterdir())
+    log.commit(3, {"protocol": {**PROTOCOL, "minWriterVersion": 2**64}})  # it does not fit into the checkpoint's column
+    with pytest.raises(tf.CorruptMetadataError, match="wrong type"):
+        tf.open_table(tmp_path / "t", format="delta").checkpoint()
+    assert not list((log.directory / "_sidecars").iterdir()) and not list(log.directory.glob("*checkpoint*"))
 
 
 # ---- refusals and damage -------------------------------------------------------------------------------------------

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,6 +58,53 @@ def test_a_log_that_another_wrote_is_not_used(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(Exception, match="cannot be written"):
         staged(Storage(tmp_path / "t"), str(tmp_path))
     assert (planted / "0").read_text() == "v1\n"
+
+
+def test_a_link_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_log.uuid, "uuid4", lambda: SimpleNamespace(hex="known"))
+    (tmp_path / "theirs").mkdir()
+    for target in ("theirs", "nothing"):
+        (tmp_path / "tableformats-known").symlink_to(tmp_path / target)
+        with pytest.raises(Exception, match="cannot be written"):
+            staged(Storage(tmp_path / "t"), str(tmp_path))
+        (tmp_path / "tableformats-known").unlink()
+    assert not list((tmp_path / "theirs").iterdir()) and not (tmp_path / "nothing").exists()
+
+
+def as_a_link(place: Path) -> None:
+    place.with_name("planted").mkdir(exist_ok=True)
+    place.symlink_to(place.with_name("planted"))
+
+
+def as_one_for_all(place: Path) -> None:
+    place.mkdir()
+    place.chmod(0o777)
+
+
+def not_at_all(place: Path) -> None:
+    """Nothing is planted."""
+
+
+@pytest.mark.parametrize("plant", [as_a_link, as_one_for_all, not_at_all])
+@pytest.mark.parametrize("given", [False, True])
+def test_what_takes_the_place_of_a_deleted_log_is_not_used(
+    tmp_path: Path, given: bool, plant: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Temporary files are tidied up while a process lives, and by then others have seen the name."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    process = 10**9 + os.getpid()  # with directories of its own, which no end of a process deletes
+    monkeypatch.setattr(file_log.os, "getpid", lambda: process)
+    place = str(tmp_path / "staging") if given else None
+    first = staged(Storage(tmp_path), place)
+    private = first if given else first.parent
+    shutil.rmtree(private)
+    plant(private)
+    second = staged(Storage(tmp_path), place)
+    assert second != first and (second if given else second.parent) != private
+    assert (second / "_spark_metadata/0").exists() and stat.S_IMODE(second.stat().st_mode) == 0o700
+    assert not list((tmp_path / "planted").glob("*")) and not (private.exists() and list(private.iterdir()))
+    file_log._temporaries(process).clear()
+    file_log._written(process).clear()
 
 
 def test_names_cannot_be_guessed(tmp_path: Path) -> None:

@@ -68,6 +68,8 @@ def write_checkpoint(storage: Storage, snapshot: DeltaSnapshot, known: Checkpoin
 
     Notes
     -----
+    An error leaves no file that nothing names, except where the store fails to write the last file or to delete.
+
     Memory: one row group of actions, and the bytes of the file that is being written.
     """
     check_writable(snapshot, storage.root)
@@ -128,6 +130,7 @@ class _Writing:
         assert retention is not None
         self._replay = Replay(storage, snapshot, self._adds, self._removes, self._now_ms - retention)
         self._n_adds, self._size = 0, 0
+        self._sidecar_paths: list[str] = []
 
     @property
     def _is_v2(self) -> bool:
@@ -142,13 +145,26 @@ class _Writing:
             file = self._file(self._head())
             for name, actions in self._files():
                 file.write(name, actions)
-            return self._written(f"{version:020d}.checkpoint.parquet", file, None)
-        sidecars = list(self._sidecars())
-        file = self._file(self._head(sidecars))
-        return self._written(f"{version:020d}.checkpoint.{uuid.uuid4()}.parquet", file, sidecars)
+            return self._written(f"{version:020d}.checkpoint.parquet", file, file.finish(), None)
+        try:
+            sidecars = list(self._sidecars())
+            file = self._file(self._head(sidecars))
+            data = file.finish()
+        except BaseException:
+            self._discard_sidecars()
+            raise
+        return self._written(f"{version:020d}.checkpoint.{uuid.uuid4()}.parquet", file, data, sidecars)
 
-    def _written(self, name: str, file: ActionFile, sidecars: list[_Sidecar] | None) -> CheckpointResult:
-        data = file.finish()
+    def _discard_sidecars(self) -> None:
+        """Delete the sidecars, which no manifest names: nothing has begun to write it."""
+        for path in self._sidecar_paths:
+            # The error that led here is told, not that a file stays.
+            with contextlib.suppress(TableFormatsError, OSError):
+                self._storage.delete(path)
+
+    def _written(
+        self, name: str, file: ActionFile, data: pa.Buffer, sidecars: list[_Sidecar] | None
+    ) -> CheckpointResult:
         path = self._storage.join(LOG_DIRECTORY, name)
         self._storage.put(path, memoryview(data))
         size = data.size + sum(sidecar.size for sidecar in sidecars or ())
@@ -211,7 +227,8 @@ class _Writing:
 
     def _sidecar(self, file: ActionFile) -> _Sidecar:
         data, name = file.finish(), f"{uuid.uuid4()}.parquet"
-        self._storage.put(self._storage.join(LOG_DIRECTORY, SIDECAR_DIRECTORY, name), memoryview(data))
+        self._sidecar_paths.append(self._storage.join(LOG_DIRECTORY, SIDECAR_DIRECTORY, name))
+        self._storage.put(self._sidecar_paths[-1], memoryview(data))
         return _Sidecar(name, data.size, file.rows, self._now_ms)
 
     def _files(self) -> Iterator[tuple[str, pa.StructArray]]:

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -71,18 +72,43 @@ def staging_of(storage: Storage, staging: str | None) -> Storage | None:
     return Storage(_temporary(os.getpid())) if storage.is_local else None
 
 
-@cache
 def _temporary(process: int) -> str:
     """A temporary directory of this process, for its user alone, deleted when it ends."""
-    directory = tempfile.mkdtemp(prefix="tableformats-")
-    atexit.register(_at_end, process, partial(shutil.rmtree, directory, ignore_errors=True))
-    return directory
+    made = _temporaries(process)
+    if not made or not _is_private(made[-1]):
+        made.append(tempfile.mkdtemp(prefix="tableformats-"))
+        atexit.register(_at_end, process, partial(_delete_private, made[-1]))
+    return made[-1]
+
+
+@cache
+def _temporaries(process: int) -> list[str]:
+    """The temporary directories that this process made. More than one where something deleted them meanwhile."""
+    return []
 
 
 @cache
 def _written(process: int) -> dict[tuple[str, str], str]:
     """The directories of the logs that this process wrote, by staging location and digest of the log."""
     return {}
+
+
+def _is_private(directory: str) -> bool:
+    """Whether there is a directory that its owner alone enters, who is this process's user; no link to one.
+
+    Programs that tidy up temporary files may delete it, and others know its name by then.
+    """
+    try:
+        found = os.lstat(directory)
+    except OSError:
+        return False
+    is_of_user = not hasattr(os, "geteuid") or (found.st_uid == os.geteuid() and not found.st_mode & 0o077)
+    return stat.S_ISDIR(found.st_mode) and is_of_user
+
+
+def _delete_private(directory: str) -> None:
+    if _is_private(directory):
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _at_end(process: int, delete: Callable[[], None]) -> None:
@@ -216,7 +242,7 @@ class StagedFiles(RelationReader):
         data = "\n".join(lines).encode()
         # Nobody can guess the name, and so put another log there.
         logs, key = _written(os.getpid()), (self._staging.root, hashlib.sha256(data).hexdigest())
-        if key in logs:
+        if key in logs and (not self._staging.is_local or _is_private(logs[key])):
             return hadoop_path(logs[key])
         directory = self._staging.join(f"tableformats-{uuid.uuid4().hex}")
         try:
@@ -240,8 +266,9 @@ class StagedFiles(RelationReader):
         with filesystem.open_output_stream(f"{inner}/_spark_metadata/0") as out:
             out.write(data)
         process = os.getpid()
-        if self._staging.root != _temporary(process):  # the temporary directory is deleted as a whole
-            atexit.register(_at_end, process, partial(_delete, filesystem, inner))
+        if self._staging.root not in _temporaries(process):  # temporary directories are deleted as a whole
+            delete = partial(_delete_private, inner) if self._staging.is_local else partial(_delete, filesystem, inner)
+            atexit.register(_at_end, process, delete)
 
     # ---- rows ---------------------------------------------------------------------------------------------------
 
