@@ -19,6 +19,7 @@ from ..errors import InvalidPredicateError, UnsupportedFeatureError
 from ..expressions import tree as ex
 from .file_groups import TaskReader, check_schema, file_groups, spark_schema
 from .options import ReadOptions
+from .worker_errors import one_line_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,9 +38,10 @@ class TableFormatsDataSource(DataSource):
     """The data source ``tableformats``; docs/spark.md lists its options.
 
     A DataFrame or view reads the version that was current when it was made. It raises the errors of
-    :func:`tableformats.open_table` and :meth:`tableformats.Table.scan`; Spark shows them inside its own.
+    :func:`tableformats.open_table` and :meth:`tableformats.Table.scan`; Spark shows them as a line of its own.
     """
 
+    @one_line_errors()
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
         self._read = ReadOptions(options)
@@ -52,6 +54,7 @@ class TableFormatsDataSource(DataSource):
     def name(cls) -> str:
         return "tableformats"
 
+    @one_line_errors()
     def schema(self) -> StructType:
         """The columns of the table, all nullable; called once, when the DataFrame or view is made."""
         table = self._read.open_table()
@@ -61,6 +64,7 @@ class TableFormatsDataSource(DataSource):
         self._version = scan.snapshot.version
         return spark_schema(scan)
 
+    @one_line_errors()
     def reader(self, schema: StructType) -> BatchReader:
         """The reader of one query."""
         scan = self._read.scan(self._read.open_table(), self._version)
@@ -80,17 +84,20 @@ class TableFormatsDataSource(DataSource):
         is_scoped = hasattr(DataSourceReader, "pushLimit")
         return _PUSHDOWN_PROCESS in sys.modules and (is_scoped or self._read.flag("pushFilters"))
 
+    @one_line_errors()
     def streamReader(self, schema: StructType) -> StreamReader:
         from .streaming import StreamReader
 
         return StreamReader(self._read, schema)
 
+    @one_line_errors()
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """The writer of one DataFrame, whose columns are ``schema``."""
         from .sink import BatchWriter
 
         return BatchWriter(self._read, schema, overwrite)
 
+    @one_line_errors()
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:
         """The writer of a streaming query."""
         from .sink import StreamWriter
@@ -108,6 +115,7 @@ class BatchReader(DataSourceReader):
     def __reduce__(self) -> Any:
         return TaskReader, (self._options.access,)
 
+    @one_line_errors()
     def partitions(self) -> list[InputPartition]:
         """The planned files in groups of about ``split-size`` bytes."""
         return file_groups(self._scan.plan(), self._options)
@@ -123,6 +131,7 @@ class PushdownReader(BatchReader):
     false.
     """
 
+    @one_line_errors()
     def pushFilters(self, filters: list[Any]) -> Iterable[Any]:
         """Use the filters to plan. All are returned, so Spark applies them to the rows too."""
         for filter in filters:

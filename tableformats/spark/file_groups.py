@@ -12,6 +12,7 @@ from ..engines.spark.distributed.transport import Access, PackedScan, pack_scan,
 from ..engines.spark.portable.worker_batches import SparkBatches, spark_schema_json
 from ..errors import UnsupportedFeatureError
 from .options import ReadOptions
+from .worker_errors import one_line_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +72,7 @@ class TaskReader:
 
         if not isinstance(partition, FileGroup):
             return
-        scan = unpack_scan(partition.scan, self._access)
-        batches = SparkBatches(scan.schema)
-        yield from map(batches.convert, read_tasks(scan, partition.tasks))
+        with one_line_errors():
+            scan = unpack_scan(partition.scan, self._access)
+            batches = SparkBatches(scan.schema)
+            yield from map(batches.convert, read_tasks(scan, partition.tasks))

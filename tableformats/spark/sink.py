@@ -30,6 +30,7 @@ from ..errors import (
 )
 from ..table.new_files import WrittenFiles
 from .options import STREAM_WRITE, WRITE, ReadOptions
+from .worker_errors import one_line_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -129,7 +130,7 @@ class BatchWriter(_Writer, DataSourceArrowWriter):
     Raises
     ------
     ConstraintViolationError, UnsupportedFeatureError
-        As :meth:`tableformats.Table.append`; Spark shows them inside its own.
+        As :meth:`tableformats.Table.append`; Spark shows them as a line of its own.
     """
 
     def __init__(self, options: ReadOptions, schema: StructType, overwrite: bool) -> None:
@@ -137,12 +138,15 @@ class BatchWriter(_Writer, DataSourceArrowWriter):
         self._application = _application(options)
         super().__init__(options, schema, overwrite)
 
+    @one_line_errors()
     def write(self, iterator: Iterator[Any]) -> TaskFiles:
         return self._written(iterator)
 
+    @one_line_errors()
     def commit(self, messages: list[Any]) -> None:
         self._commit(messages, self._application)
 
+    @one_line_errors()
     def abort(self, messages: list[Any]) -> None:
         self._abort(messages)
 
@@ -157,6 +161,7 @@ class StreamWriter(_Writer, DataSourceStreamArrowWriter):
         options.check(STREAM_WRITE, "a streaming write")
         super().__init__(options, schema, overwrite)
 
+    @one_line_errors()
     def write(self, iterator: Iterator[Any]) -> TaskFiles:
         from pyspark import TaskContext
 
@@ -164,6 +169,7 @@ class StreamWriter(_Writer, DataSourceStreamArrowWriter):
         query = None if context is None else context.getLocalProperty(_QUERY_ID)
         return self._written(iterator if _HAS_ARROW else _batches(iterator, self._schema), query)
 
+    @one_line_errors()
     def commit(self, messages: list[Any], batchId: int) -> None:
         if not messages:
             return
@@ -176,6 +182,7 @@ class StreamWriter(_Writer, DataSourceStreamArrowWriter):
             )
         self._commit(messages, (query, batchId))
 
+    @one_line_errors()
     def abort(self, messages: list[Any], batchId: int) -> None:
         self._abort(messages)
 

@@ -21,6 +21,7 @@ from ..table.opening import epoch_ms
 from .file_groups import TaskReader, file_groups
 from .options import STREAM, ReadOptions
 from .stream_files import ALL, AppendedFiles, InitialFiles, StreamFiles
+from .worker_errors import one_line_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,6 +113,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # ---- the start of a stream ----------------------------------------------------------------------------------
 
+    @one_line_errors()
     def initialOffset(self) -> dict[str, Any]:
         """The start of a query that has no checkpoint."""
         self._end = self._first_offset(self._options.open_table())
@@ -133,6 +135,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # ---- the end of a micro-batch -------------------------------------------------------------------------------
 
+    @one_line_errors()
     def getDefaultReadLimit(self) -> Any:
         """The limit of files of a micro-batch; a limit of bytes is applied in :meth:`latestOffset`."""
         return ReadMaxFiles(self._max_files)
@@ -144,10 +147,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return found
         return DEFAULT_MAX_FILES if self._options.size("maxBytesPerTrigger") is None else _UNLIMITED
 
+    @one_line_errors()
     def prepareForTriggerAvailableNow(self) -> None:
         """Read no version that is newer than the current one from now on."""
         self._last_version = self._options.open_table().snapshot().version
 
+    @one_line_errors()
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
         """The end of the micro-batch that starts at ``start``; ``start`` itself if there are no new files.
 
@@ -203,6 +208,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     # ---- the files of a micro-batch -----------------------------------------------------------------------------
 
+    @one_line_errors()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The files between two offsets."""
         begin, stop = Offset.of(start), Offset.of(end)

@@ -58,6 +58,13 @@ def save(spark: Any, path: str, query: str, mode: str) -> None:
     spark.sql(query).write.format("tableformats").mode(mode).save(path)
 
 
+def registered(spark: Any, path: str, view: str, query: str) -> Any:
+    """The rows of ``query`` over a view of the table."""
+    tf.spark.register(spark)
+    tf.spark.view(spark, view, path)
+    return rows(spark.sql(query))
+
+
 def sql(spark: Any, *statements: str) -> Any:
     for statement in statements:
         found = spark.sql(statement)
@@ -90,7 +97,7 @@ def main(url: str) -> None:
     logger.setLevel(logging.INFO)
     logger.addHandler(_Kept())
     spark = SparkSession.builder.remote(url).getOrCreate()
-    functions = {f.__name__: f for f in (scan, changes, appends, append, planned, save, sql, arrow)}
+    functions = {f.__name__: f for f in (scan, changes, appends, append, planned, save, registered, sql, arrow)}
     for line in sys.stdin:
         call = json.loads(line)
         try:

@@ -94,6 +94,15 @@ def test_rows_columns_and_filters(client: Call, log: DeltaLog, staging: str | No
     ]
 
 
+def test_register_and_view(client: Call, log: DeltaLog) -> None:
+    query = "SELECT count(*), max(`a b`) FROM named WHERE id >= 100"
+    assert client("registered", str(log.root), "named", query) == [[100, "y"]]
+    with pytest.raises(Refused) as caught:
+        client("sql", "CREATE TEMPORARY VIEW no USING tableformats OPTIONS (path '/no/such')", "SELECT * FROM no")
+    assert "TableNotFoundError: nothing is at the location" in caught.value.args[1]
+    assert "Traceback" not in caught.value.args[1]
+
+
 @pytest.mark.parametrize("staging", WAYS, ids=["staged", "data source"])
 def test_files_that_the_filter_leaves_out_are_not_read(client: Call, log: DeltaLog, staging: str | None) -> None:
     (log.root / "2").unlink()

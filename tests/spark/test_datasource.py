@@ -1,4 +1,4 @@
-"""The data source ``tableformats`` in Spark: found by its name alone, SQL, time travel, filters, errors."""
+"""The data source ``tableformats`` in Spark: found by its name or registered, SQL, time travel, filters, errors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import tableformats as tf
 from tests.spark.support.rows import as_spark
 from tests.support.delta_changes import data_file, id_file, inline_vector
 from tests.support.delta_log import WITH_VECTORS, DeltaLog, field, remove
@@ -60,6 +61,23 @@ def test_a_view_keeps_its_version(spark: Any, log: DeltaLog) -> None:
     assert spark.table("kept").count() == 9
     assert load(spark, log.root, filter="id > 190").count() == 19
     spark.catalog.dropTempView("kept")
+
+
+def test_a_view_of_the_fastest_reader(spark: Any, log: DeltaLog) -> None:
+    assert ids(tf.spark.view(spark, "fast", log.root, version=1)) == list(range(200))
+    assert spark.sql("SELECT count(*) AS n, max(p) AS p FROM fast WHERE id < 100").collect() == [(100, "x")]
+    tf.spark.view(spark, "fast", log.root, filter="id > 190", columns=["id"])
+    assert ids(spark.table("fast")) == list(range(191, 200))
+    assert spark.sql("SELECT min(id) FROM {rows}", rows=tf.spark.read(spark, log.root)).collect() == [(0,)]
+    spark.catalog.dropTempView("fast")
+
+
+def test_register_checks_what_runs_the_data_source(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tf.spark.register(spark)
+    monkeypatch.setattr("tableformats.spark.registration.__version__", "0.0.7")
+    with pytest.raises(tf.UnsupportedFeatureError, match=r"executors has .* and the driver has 0.0.7") as caught:
+        tf.spark.register(spark)
+    assert caught.value.field == "executors" and "version 0.0.7" in (caught.value.hint or "")
 
 
 def test_iceberg_branches_and_appends(spark: Any, tmp_path: Path) -> None:
@@ -171,15 +189,31 @@ def test_without_pushdown_nothing_is_pushed_and_nothing_fails(spark: Any, log: D
 def test_errors_say_what_to_do(spark: Any, log: DeltaLog, options: dict[str, str], message: str) -> None:
     from pyspark.errors import AnalysisException
 
-    with pytest.raises(AnalysisException, match=f"(?s){message}"):
+    with pytest.raises(AnalysisException, match=message) as caught:
         load(spark, log.root, **options).count()
+    assert lines(caught.value) == 1
+
+
+def lines(error: Exception) -> int:
+    """The lines of an error's text, without Spark's own: what happened, and its state."""
+    text = str(error).partition("An exception was thrown from the Python worker:")[2] or str(error)
+    return len([line for line in text.splitlines() if line.strip() and not line.startswith(" SQLSTATE")])
+
+
+def test_whole_tracebacks_where_the_session_asks_for_them(spark: Any, settings: Any, tmp_path: Path) -> None:
+    from pyspark.errors import AnalysisException
+
+    settings({"spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "false"})
+    with pytest.raises(AnalysisException, match=r"(?s)in schema.*\.TableNotFoundError: nothing is at the location"):
+        load(spark, tmp_path / "nowhere")
 
 
 def test_a_lost_file_is_an_error_of_the_job(spark: Any, log: DeltaLog) -> None:
     frame = load(spark, log.root)
     (log.root / "2").unlink()
-    with pytest.raises(Exception, match="CorruptMetadataError"):
-        frame.count()
+    with pytest.raises(Exception, match="CorruptMetadataError") as caught:
+        frame.collect()
+    assert lines(caught.value) == 1
 
 
 def test_another_schema_is_refused(spark: Any, log: DeltaLog) -> None:

@@ -145,6 +145,10 @@ OPENING: list[Case] = [
     ("list_tables", lambda t: tf.list_tables(NoCatalog(), limit=-1), ValueError, "number of tables, not -1"),
     ("spark.read", lambda t: tf.spark.read(Session(), "/no/such/table"), NOWHERE, "/no/such/table"),
     ("spark.read", lambda t: tf.spark.read(None, t.delta.location), TypeError, "SparkSession"),  # type: ignore[arg-type]
+    ("spark.register", lambda t: tf.spark.register(Session()), UNBUILT, "no Python data sources.*tf.spark.read"),
+    ("spark.register", lambda t: tf.spark.register(None), TypeError, "SparkSession"),
+    ("spark.view", lambda t: tf.spark.view(Session(), "v", "/no/such/table"), NOWHERE, "/no/such/table"),
+    ("spark.view", lambda t: tf.spark.view(Session(), None, t.delta.location), TypeError, "name of a view"),
     ("spark.to_spark", lambda t: tf.spark.to_spark(t.delta.scan(), Session(), "fast"), UNBUILT, "no mode 'fast'"),
     ("spark.to_spark", lambda t: tf.spark.to_spark(t.delta, t.delta.scan()), TypeError, "SparkSession"),  # type: ignore[arg-type]
     ("Limits", lambda t: tf.Limits(entries=0), ValueError, "entries is from 1"),

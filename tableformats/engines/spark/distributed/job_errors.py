@@ -16,7 +16,7 @@ from ....version import __version__
 
 __all__ = ["check_version", "job_error", "pack_error", "raised_error", "unpack_error"]
 
-_RAISED = re.compile(r"^tableformats\.errors\.(\w+): (.*)$", re.MULTILINE)
+_RAISED = re.compile(r"\btableformats\.errors\.(\w+): (.*)")
 """An error of ours in a Python traceback."""
 
 

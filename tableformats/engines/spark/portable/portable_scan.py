@@ -9,6 +9,7 @@ table's location, and the package must be installed for its Python.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -222,11 +223,11 @@ def _session_error(scan: ScanRequest, message: str) -> TableFormatsError:
             path=path,
             field="tableformats",
             hint="Install the package for the Python of the session's driver and executors (PYSPARK_PYTHON), or "
-            "register it: spark.dataSource.register(pyspark_tableformats.DefaultSource)",
+            "register it: tf.spark.register(spark)",
         )
     # The message may hold a traceback, whose last line is the error.
-    ours = [line for line in message.splitlines() if line.startswith("tableformats.errors.")]
-    reason = ours[-1].partition(": ")[2] if ours else message.partition("\n")[0]
+    ours = re.findall(r"\btableformats\.errors\.\w+: (.*)", message)
+    reason = ours[-1] if ours else message.partition("\n")[0]
     return TableFormatsError(
         f"the session cannot read the table: {reason}",
         path=path,
