@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["explain"]
 
 _Row = tuple[str, str, str]
+_MOST_COUNTED = 500
+"""Files of a table whose rows are counted where that means reading statistics: a few milliseconds."""
 
 
 def explain(plan: FilePlan, attribution: Attribution | None = None) -> str:
@@ -34,7 +36,7 @@ def explain(plan: FilePlan, attribution: Attribution | None = None) -> str:
         ["Metadata", *_aligned(_metadata(plan.report))],
         ["Files", *_aligned(_files(plan.report))],
         ["Parts of the filter", *part_lines(attribution)] if attribution is not None and attribution.parts else [],
-        ["Data", *_aligned(_data(plan.report))],
+        ["Data", *_aligned(_data(plan))],
         ["Left to check on rows", f"  {'nothing' if plan.residual == TRUE else printable(str(plan.residual))}"],
     ]
     if plan.report.notes:
@@ -100,13 +102,20 @@ def _files(report: ScanReport) -> list[_Row]:
     return rows
 
 
-def _data(report: ScanReport) -> list[_Row]:
+def _data(plan: FilePlan) -> list[_Row]:
+    report = plan.report
+    is_small = report.files_total <= _MOST_COUNTED
+    knows_planned = is_small or plan.counts.are_known
+    knows_total = is_small or report.rows_listed is not None or (knows_planned and len(plan) == report.files_total)
+    planned = report.rows_planned if knows_planned else None
+    total = report.rows_total if knows_total else None
+    knows_total = knows_total and (total is not None or report.counts_total)
     read = "manifests read" if report.manifests_total else "row groups read"
     return [
         (f"bytes in {'total' if report.is_all_listed else read}", bytes_text(report.bytes_listed), ""),
         ("bytes planned", bytes_text(report.bytes_planned), percent_text(report.bytes_planned, report.bytes_listed)),
-        ("rows in total", _rows_in_total(report), ""),
-        ("rows planned", count_text(report.rows_planned), percent_text(report.rows_planned, report.rows_total)),
+        ("rows in total", count_text(total) if knows_total else "not counted", ""),
+        ("rows planned", count_text(planned) if knows_planned else "not counted", percent_text(planned, total)),
     ]
 
 
@@ -123,8 +132,3 @@ def _part(label: str, count: int, whole: int) -> _Row:
 def _aligned(rows: Iterable[_Row]) -> list[str]:
     """Lines with the label left-aligned and the figures right-aligned, in the same columns in every section."""
     return [f"  {label:<32}{figure:>14}{share:>10}".rstrip() for label, figure, share in rows]
-
-
-def _rows_in_total(report: ScanReport) -> str:
-    is_left_out = report.rows_total is None and not report.counts_total
-    return "not counted" if is_left_out else count_text(report.rows_total)

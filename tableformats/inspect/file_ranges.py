@@ -15,10 +15,11 @@ from ..expressions import BoundColumn, columns_of, conjunction
 from ..expressions.tree import IsNull
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
     from ..expressions import Expression
-    from ..planning.block_pruning import BlockContext, PruneResult
+    from ..planning.block_pruning import BlockContext
     from ..planning.handle import SnapshotHandle
     from ..pruning.column_ranges import Range
 
@@ -92,7 +93,7 @@ def ranged_files(
     collector = _Collector(wanted, with_files)
     reattached = snapshot.reattached()
     asking = conjunction(*(IsNull(column) for column in wanted))  # planning asks for the columns of its filter
-    visit_blocks(ScanRequest(reattached, asking, reattached.schema), collector.add, prune=False)
+    visit_blocks(ScanRequest(reattached, asking, reattached.schema), collector.add)
     return collector.found
 
 
@@ -105,13 +106,13 @@ class _Collector:
         self._lock = Lock()
         self.found: list[RangedFiles] = []
 
-    def add(self, context: BlockContext, pruned: PruneResult, files: Callable[[], pa.Table]) -> None:
+    def add(self, context: BlockContext, files: Callable[[np.ndarray], pa.Table]) -> None:
         """Add the live files of one block."""
         from ..planning.block_pruning import block_ranges
         from ..planning.blocks import take_rows
         from ..pruning.column_ranges import ImpliedRangeSource, partition_range_source
 
-        rows = pruned.rows
+        rows = context.live_rows()
         if not len(rows):
             return
         partition, fields = take_rows(context.block.partition, rows), [column.field for column in self._columns]
@@ -124,6 +125,6 @@ class _Collector:
                 ranges[column.id].append((STATISTICS, stored[column.id]))
             implied = [range_.of_files() for source in sources for range_ in source.ranges(column)]
             ranges[column.id] += [(PARTITION, range_) for range_ in implied]
-        found = RangedFiles(len(rows), files() if self._with_files else None, ranges)
+        found = RangedFiles(len(rows), files(rows) if self._with_files else None, ranges)
         with self._lock:
             self.found.append(found)

@@ -9,6 +9,8 @@ from itertools import groupby
 import numpy as np
 import pyarrow as pa
 
+from ..columnar import compute as pc
+from ..columnar.arrays import to_arrow
 from ..columnar.sparse_rows import SparseRows
 from ..plugin.files import FileBatch
 from ..plugin.partitions import PartitionSpec
@@ -17,7 +19,7 @@ from ..plugin.statistics import Bounds, Statistics, StatisticsSlice
 from ..pruning.column_ranges import Range, ranges_of
 from ..pruning.compiled_predicate import ALL, NONE, CompiledPredicate
 from ..schema import Field, arrow_type
-from .blocks import BatchRows, Block, CachedRange, take_rows
+from .blocks import BatchRows, Block, CachedRange, sum_or_unknown, take_rows
 
 __all__ = ["BatchOf", "BlockContext", "CandidateRows", "PruneResult", "block_ranges", "prune_block"]
 
@@ -47,6 +49,10 @@ class BlockContext:
     live_mask: np.ndarray | None
     batch_of: BatchOf
 
+    def live_rows(self) -> np.ndarray:
+        """int64, ascending: the files of the block that the snapshot has."""
+        return CandidateRows(len(self.block), self.live_mask).all_rows()
+
 
 @dataclass
 class PruneResult:
@@ -75,14 +81,26 @@ def prune_block(context: BlockContext, predicate: CompiledPredicate | None, repo
     CorruptMetadataError
         As statistics are decoded.
     """
+    n, size, rows = context.block.live_totals(context.live_mask)
+    report.files_total += n
+    report.bytes_listed += size
+    if predicate is None:
+        every = context.live_rows()
+        pruned = PruneResult(every, np.ones(len(every), bool), take_rows(context.block.record_count, every))
+    else:
+        pruned, decoded = _pruned(context, predicate, report)
+        rows = decoded if rows is None else rows
+    if n:
+        report.count_rows(rows)
+    return pruned
+
+
+def _pruned(context: BlockContext, predicate: CompiledPredicate, report: ScanReport) -> tuple[PruneResult, int | None]:
+    """The survivors of a block, and the rows of all of its files where decoding bounds gave them."""
     block, spec = context.block, context.spec
     candidates = CandidateRows(len(block), context.live_mask)
-    _count(context, report)
-    if predicate is None:
-        every = candidates.all_rows()
-        return PruneResult(every, np.ones(len(every), bool), take_rows(block.record_count, every))
     columns: Sequence[Field] = predicate.columns
-    is_decided = False
+    is_decided, dropped = False, 0
     rows = candidates.rows
     sources = predicate.range_sources(spec, take_rows(block.partition, rows))
     if predicate.uses_partitions(spec):
@@ -90,13 +108,14 @@ def prune_block(context: BlockContext, predicate: CompiledPredicate | None, repo
             decision = predicate.decide(sources)
             columns = tuple(f for f in columns if decision.undecided_columns[f.id].any())
             is_decided = not columns
-            report.files_dropped_by_partition += candidates.keep(decision.keep, is_last=is_decided)
+            dropped = candidates.keep(decision.keep, is_last=is_decided)
+            report.files_dropped_by_partition += dropped
     if not candidates.n:
-        return PruneResult(np.zeros(0, np.int64), np.zeros(0, bool), None)
+        return PruneResult(np.zeros(0, np.int64), np.zeros(0, bool), None), None
     if is_decided:
         left = candidates.all_rows()
         matched = decision.verdicts[candidates.positions] == ALL
-        return PruneResult(left, matched, take_rows(block.record_count, left))
+        return PruneResult(left, matched, take_rows(block.record_count, left)), None
     with report.stage("bounds"):
         # A copy: another thread may meanwhile replace a range by one for other rows, or by counts alone.
         known = dict(block.ranges)
@@ -111,19 +130,16 @@ def prune_block(context: BlockContext, predicate: CompiledPredicate | None, repo
         for_nan = predicate.matches_by_nan_alone(sources, ranges, verdicts)
         if for_nan is not None and predicate.nan_is_absent:
             verdicts[for_nan] = NONE
+        listed = None if dropped or counts is None else sum_or_unknown(_masked(counts, candidates.mask))
         report.files_dropped_by_bounds += candidates.keep(verdicts != NONE, is_last=True)
     positions = candidates.positions
     if for_nan is not None:
         report.files_kept_for_nan += int(np.count_nonzero(for_nan[positions]))
-    return PruneResult(candidates.all_rows(), verdicts[positions] == ALL, take_rows(counts, positions))
+    return PruneResult(candidates.all_rows(), verdicts[positions] == ALL, take_rows(counts, positions)), listed
 
 
-def _count(context: BlockContext, report: ScanReport) -> None:
-    n, size, rows = context.block.live_totals(context.live_mask)
-    report.files_total += n
-    report.bytes_listed += size
-    if n:
-        report.count_rows(rows)
+def _masked(values: pa.Array, mask: np.ndarray | None) -> pa.Array:
+    return values if mask is None else pc.filter(values, to_arrow(mask))
 
 
 class CandidateRows:
@@ -146,6 +162,11 @@ class CandidateRows:
         self._mask: np.ndarray | None = None
         if live_mask is not None:
             self.keep(live_mask)
+
+    @property
+    def mask(self) -> np.ndarray | None:
+        """bool[n]: which of the files that the next step evaluates may match. None: all."""
+        return self._mask
 
     @property
     def n(self) -> int:

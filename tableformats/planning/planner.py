@@ -13,6 +13,7 @@ counted in the report, so that ``explain`` can show the funnel.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -68,8 +69,8 @@ _MOST_COUNTED = 20_000
 _PARQUET = scalar("parquet", pa.string())
 
 Counts = list["pa.Array | tuple[object, np.ndarray]"]
-Visitor = Callable[[BlockContext, PruneResult, Callable[[], pa.Table]], None]
-"""Gets a block, its survivors, and what gives these with all of their columns."""
+Visitor = Callable[[BlockContext, Callable[[np.ndarray], pa.Table]], None]
+"""Gets a block, and what gives rows of it (int64, ascending) with all of their columns."""
 
 
 def plan_scan(scan: ScanRequest, reader: PartReader | None = None) -> FilePlan:
@@ -134,9 +135,8 @@ def visit_blocks(
     scan: ScanRequest,
     visitor: Visitor,
     watch: Callable[[ManifestFilter], ManifestFilter] | None = None,
-    prune: bool = True,
 ) -> ScanReport:
-    """Prune the files of ``scan`` as a plan does, and show each block with its survivors to ``visitor``.
+    """Read the metadata of ``scan`` as a plan does, and show each block to ``visitor`` in the place of pruning it.
 
     Parameters
     ----------
@@ -145,9 +145,7 @@ def visit_blocks(
     visitor : callable
         Called on any thread. It may ask for bounds of the columns of the filter.
     watch : callable, optional
-        Makes the filter of manifests from the one that planning would use.
-    prune : bool
-        False: every file survives, and no manifest is skipped.
+        Makes the filter of manifests from the one that planning would use. None: no manifest is skipped.
 
     Raises
     ------
@@ -156,10 +154,8 @@ def visit_blocks(
     """
     planner = _Planner(scan)
     planner.visitor = visitor
-    if not prune:
-        planner.predicate = planner.request.manifest_filter = None
-    if watch is not None and planner.request.manifest_filter is not None:
-        planner.request.manifest_filter = watch(planner.request.manifest_filter)
+    manifests = planner.request.manifest_filter
+    planner.request.manifest_filter = None if watch is None or manifests is None else watch(manifests)
     with quick_allocator(), boundary("the table's metadata", scan.snapshot.location):
         for _ in planner.survivors():
             pass
@@ -340,11 +336,12 @@ class _Planner:
         self, order: int, block: Block, live_mask: np.ndarray | None, parts: Mapping[Hashable, MetadataPart]
     ) -> Iterator[JobResult]:
         """Prune a block of the cache; batches are read again where more of them is needed."""
-        before = block.nbytes
+        before = list(block.ranges.values())
         reloader, later = BatchReloader(parts), BatchReloader(parts)
         context = self._context(block, live_mask, reloader)
         result = self._prune(context, order, later)
-        if block.nbytes != before:  # ranges of further columns were added
+        after = list(block.ranges.values())
+        if len(after) != len(before) or any(map(operator.is_not, after, before)):  # ranges were added, or replaced
             result.grown = [parts[rows.key] for rows in block.batches if rows.key in parts]
         yield result
 
@@ -357,10 +354,10 @@ class _Planner:
     def _prune(self, context: BlockContext, order: int, later: BatchReloader | None = None) -> JobResult:
         """The survivors of a block. Record counts that are not known now are asked of its batches, or of ``later``."""
         result = JobResult()
-        pruned = prune_block(context, self.predicate, result.report)
         if self.visitor is not None:
-            self.visitor(context, pruned, partial(self._files, context, pruned))
+            self.visitor(context, partial(self._files_of, context))
             return result
+        pruned = prune_block(context, self.predicate, result.report)
         if not len(pruned.rows):
             return result
         with result.report.stage("metadata"):
@@ -373,7 +370,11 @@ class _Planner:
 
     def _files(self, context: BlockContext, pruned: PruneResult) -> pa.Table:
         """The survivors of a block with all of their columns."""
-        block, rows = context.block, pruned.rows
+        return self._files_of(context, pruned.rows).append_column("fully_matched", to_arrow(pruned.matched))
+
+    def _files_of(self, context: BlockContext, rows: np.ndarray) -> pa.Table:
+        """Rows (int64, ascending) of a block with all of the columns that do not depend on the filter."""
+        block = context.block
         are_most = 2 * len(rows) > len(block)
         taken = self.block_cache.file_columns.take(block.of_batches(rows), context.batch_of, are_most)
         table = _concat([pa.Table.from_batches([files]) for files in taken])
@@ -382,7 +383,7 @@ class _Planner:
         partition = take_rows(block.partition, None if len(rows) == len(block) else rows)
         table = table.append_column("partition", _widen(partition, self.partition_fields))
         table = table.append_column("spec_id", repeated(scalar(context.spec.id, pa.int32()), len(rows)))
-        return _with_formats(table).append_column("fully_matched", to_arrow(pruned.matched))
+        return _with_formats(table)
 
     # ---- attach deletes, apply the limit ----------------------------------------------------------------------------
 

@@ -32,6 +32,11 @@ class RecordCounts:
         counted = sum(not isinstance(part, tuple) for part in self._parts)
         return f"RecordCounts({counted} of {len(self._parts)} parts counted)"
 
+    @property
+    def are_known(self) -> bool:
+        """Whether no statistics have to be read for them."""
+        return not any(isinstance(part, tuple) for part in self._parts)
+
     def _part(self, index: int) -> pa.Int64Array:
         """The counts of one part; its statistics are asked once and let go."""
         part = self._parts[index]

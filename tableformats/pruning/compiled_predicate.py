@@ -123,6 +123,11 @@ class CompiledPredicate:
         term = self._terms[id(node)][0]
         return term if isinstance(term, Leaf) and len(self._terms[id(node)]) == 1 else None
 
+    @property
+    def combines_terms(self) -> bool:
+        """Whether what the outermost AND or OR joins is evaluated as less terms: some of one column as one leaf."""
+        return any(isinstance(term, Leaf) for term in self._terms.get(id(self.predicate), ()))
+
     def range_sources(self, spec: PartitionSpec, partition: pa.StructArray) -> list[RangeSource]:
         """The sources that partition values give.
 

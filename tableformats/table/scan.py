@@ -383,7 +383,8 @@ class ScanPlan(WithHabits, FilePlan):
         ----------
         why : bool
             Whether to say what each part of the filter dropped and why it kept the rest, see :attr:`attribution`.
-            False: the counters of the report alone, which cost nothing.
+            False: the counters of the report alone, which cost nothing. Rows are counted where planning knows them, and
+            in tables of few files; else ask ``plan.report``.
 
         Raises
         ------
@@ -405,8 +406,8 @@ class ScanPlan(WithHabits, FilePlan):
     def attribution(self) -> Attribution:
         """What each part of the filter (what its outermost AND joins) dropped, and why it kept the other files.
 
-        It plans again from cached metadata; where nothing is cached, the metadata is read again. Raises as planning
-        does.
+        Each part is judged over the bounds that the plan left in the cache, in less than a tenth of the time of a first
+        plan of a large table; where nothing is cached, the metadata is read again. Raises as planning does.
 
         >>> tf.open_table("events").plan("day = 2 AND id > 3").attribution.parts
         [PartCounts('day = 2' drops 1, keeps 1 all_rows_match), PartCounts('id > 3' drops 1, keeps 1 within_bounds)]

@@ -555,6 +555,9 @@ def test_rows_in_total_are_those_of_all_files(tmp_path: Path) -> None:
         plan = table.scan(filter_).plan()
         assert plan.report.rows_total == 60, filter_
         assert "rows in total                               60" in plan.explain()
-    assert open_table(log.root, cache=False).scan("p = 2").plan().report.rows_total is None
+    uncached = open_table(log.root, cache=False)
+    assert uncached.scan("p = 2").plan().report.rows_total is None
+    assert uncached.scan("id > 5").plan().report.rows_total == 60  # counted with the bounds of all files
+    assert uncached.scan("id > 5 AND p = 2").plan().report.rows_total is None
     log.commit(4, add("f4", partitionValues={"p": "4"}))
     assert table.scan("p = 2").plan().report.rows_total is None

@@ -45,7 +45,7 @@ MUTANTS = (
     ),
     Mutant(
         "bounds-of-another-plans-rows",
-        "core:prune_block",
+        "core:_pruned",
         "known = dict(block.ranges)",
         "known = block.ranges",
         "ranges that another thread cached meanwhile are taken for those that this one read",

@@ -184,6 +184,21 @@ def test_without_a_filter_there_are_no_parts(table):
     assert plan.why("cut").parts == ()
 
 
+def test_explaining_reads_no_metadata_again(tmp_path, monkeypatch):
+    """Neither for the parts of the filter, nor to count the rows of a table of more than a few files."""
+    from tableformats.inspect import explain
+    from tableformats.planning.batch_reloader import BatchReloader
+
+    plan = table_of([(i % 3, (i, i + 1), None) for i in range(6)], tmp_path / "t").scan("p = 2 AND a > 3").plan()
+    monkeypatch.setattr(BatchReloader, "batch", None)
+    monkeypatch.setattr(explain, "_MOST_COUNTED", 3)
+    text = plan.explain()
+    assert "drops 4 of 6 files" in text and "rows in total                      not counted" in text
+    monkeypatch.setattr(explain, "_MOST_COUNTED", 6)
+    with pytest.raises(TypeError, match="not callable"):
+        plan.explain()  # rows of all files
+
+
 def test_planning_pays_nothing(table, monkeypatch):
     import tableformats.planning.attribution as attribution
 

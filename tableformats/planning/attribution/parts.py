@@ -21,10 +21,9 @@ from ...expressions import Expression
 from ...plugin.manifest_filter import Decision, ManifestFilter
 from ...plugin.statistics import Bounds
 from ...pruning.column_ranges import Range, RangeSource
-from ...pruning.compiled_predicate import CompiledPredicate
+from ...pruning.compiled_predicate import NONE, CompiledPredicate
 from ...pruning.manifest_filter import PredicateManifestFilter
-from ...schema import Field
-from ..block_pruning import BlockContext, CandidateRows, PruneResult, block_ranges
+from ..block_pruning import BlockContext, CandidateRows, block_ranges
 from ..blocks import take_rows
 from ..planner import visit_blocks
 from ..request import ScanRequest
@@ -133,8 +132,7 @@ def parts_of(filter: Expression) -> Sequence[Expression]:
 def attribute(scan: ScanRequest) -> Attribution:
     """Plan ``scan`` again and count by parts of its filter. Raises as planning does.
 
-    Cost: one plan from cached metadata, without the columns of files that planning gives, and one evaluation of each
-    part. Without a cache the metadata is read again.
+    Cost: one evaluation of each part over cached bounds. Without a cache the metadata is read again.
     """
     counter = _Counter(scan)
     report = visit_blocks(scan, counter.add, counter.watch)
@@ -156,8 +154,8 @@ class Judge:
         self.parts = [PartReasons(node) for node in self.nodes]
         self.whole = CompiledPredicate(scan.filter, self.nan_is_absent)
 
-    def sources(self, context: BlockContext, rows: np.ndarray) -> list[RangeSource]:
-        """What partition values say of these files of a block."""
+    def sources(self, context: BlockContext, rows: np.ndarray | None) -> list[RangeSource]:
+        """What partition values say of these files of a block; None: of all."""
         return self.whole.range_sources(context.spec, take_rows(context.block.partition, rows))
 
     def drops(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> tuple[np.ndarray, np.ndarray]:
@@ -171,10 +169,29 @@ class Judge:
         return np.array(dropped, bool).reshape(shape), np.array(reasons, np.uint8).reshape(shape)
 
     def drops_by_partition(self, sources: Sequence[RangeSource]) -> np.ndarray:
-        """bool[parts, n]: what each part drops alone by partition values."""
+        """bool[parts, n]: what each part drops alone by partition values, of files that the whole filter drops so."""
+        if len(self.parts) == 1:
+            return np.ones((1, sources[0].n), bool)
         verdicts = [(part, part.program.verdicts_of(sources, {})) for part in self.parts]
         dropped = [part.drops(sources, {}, found, self.nan_is_absent) for part, found in verdicts]
         return np.array(dropped, bool).reshape(len(self.parts), sources[0].n)
+
+    def drops_together(
+        self, dropped: np.ndarray, sources: Sequence[RangeSource], ranges: Mapping[int, Range]
+    ) -> np.ndarray:
+        """bool[n]: the files that the whole filter drops and none of its parts; ``dropped`` is that of :meth:`drops`.
+
+        The whole is more than its parts only where conditions of one column are combined.
+        """
+        found = np.zeros(sources[0].n, bool)
+        if self.whole.combines_terms:
+            rows = np.flatnonzero(~dropped.any(axis=0))
+            sources = [source.take(rows) for source in sources]
+            ranges = {i: range_.take(rows) for i, range_ in ranges.items()}
+            verdicts = self.whole.verdicts_of(sources, ranges)
+            by_nan = self.whole.matches_by_nan_alone(sources, ranges, verdicts) if self.nan_is_absent else None
+            found[rows] = (verdicts == NONE) if by_nan is None else (verdicts == NONE) | by_nan
+        return found
 
 
 class _Counter(Judge):
@@ -188,54 +205,60 @@ class _Counter(Judge):
 
     def watch(self, manifests: ManifestFilter) -> ManifestFilter:
         """A filter of manifests that decides as ``manifests`` does, and counts what each part would skip alone."""
+        if len(self.parts) == 1:
+            return _CountingManifestFilter(manifests, None, self.found)
         alone = [PredicateManifestFilter(part.program, self._specs) for part in self.parts]
         return _CountingManifestFilter(manifests, alone, self.found)
 
-    def add(self, context: BlockContext, pruned: PruneResult, files: Callable[[], pa.Table]) -> None:
-        """Count the files of one block."""
-        live = CandidateRows(len(context.block), context.live_mask).all_rows()
-        if not len(live):
-            return
-        is_kept = np.zeros(len(context.block), bool)
-        is_kept[pruned.rows] = True
-        sources = self.sources(context, live)
-        columns, left = self.whole.columns, np.ones(len(live), bool)
-        if self.whole.uses_partitions(context.spec):
+    def add(self, context: BlockContext, files: Callable[[np.ndarray], pa.Table]) -> None:
+        """Count the files of one block, in the steps of :func:`~tableformats.planning.block_pruning.prune_block`."""
+        candidates = CandidateRows(len(context.block), context.live_mask)
+        rows, columns = candidates.rows, self.whole.columns
+        sources = self.sources(context, rows)
+        if candidates.n and self.whole.uses_partitions(context.spec):
             decision = self.whole.decide(sources)
-            left = decision.keep
             columns = tuple(f for f in columns if decision.undecided_columns[f.id].any())
-        if left.all():
-            dropped, reasons = self._with_bounds(context, columns, sources, live)
-        else:
-            dropped = self.drops_by_partition(sources)
-            reasons = np.zeros(dropped.shape, np.uint8)
-            positions = np.flatnonzero(left)
-            if len(positions):
-                taken = [source.take(positions) for source in sources]
-                dropped[:, left], reasons[:, left] = self._with_bounds(context, columns, taken, live[positions])
-        self._count(dropped, reasons, left, is_kept[live])
-
-    def _with_bounds(
-        self, context: BlockContext, columns: Sequence[Field], sources: Sequence[RangeSource], rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        if not columns:
-            return self.drops(sources, {})
+            early = np.flatnonzero(~decision.keep if candidates.mask is None else ~decision.keep & candidates.mask)
+            if len(early):
+                self._count(self.drops_by_partition([source.take(early) for source in sources]))
+                candidates.keep(decision.keep)
+        if not candidates.n:
+            return
         known = dict(context.block.ranges)  # a copy: another thread may meanwhile replace a range
-        return self.drops(sources, block_ranges(context, known, columns, self.whole.counted, rows)[0])
+        if context.block.missing(known, columns, self.whole.counted, candidates.rows):
+            candidates.materialize()  # statistics are read only of files that the snapshot has
+        if rows is not candidates.rows:
+            rows = candidates.rows
+            sources = self.sources(context, rows)
+        ranges = block_ranges(context, known, columns, self.whole.counted, rows)[0] if columns else {}
+        dropped, reasons = self.drops(sources, ranges)
+        together = self.drops_together(dropped, sources, ranges)
+        mask = candidates.mask
+        if mask is not None:
+            dropped, reasons, together = dropped[:, mask], reasons[:, mask], together[mask]
+        self._count(dropped, reasons, int(np.count_nonzero(together)))
 
-    def _count(self, dropped: np.ndarray, reasons: np.ndarray, compared: np.ndarray, kept: np.ndarray) -> None:
-        by_how_many = dropped.sum(axis=0)
+    def _count(self, dropped: np.ndarray, reasons: np.ndarray | None = None, together: int = 0) -> None:
+        """Count files by bool[parts, n], what each part drops alone, and why it keeps the others; None: the whole
+        filter drops all of them by partition values. ``together``: of the others, those that several parts drop."""
+        n = dropped.shape[1]
+        by_how_many = dropped.sum(axis=0, dtype=np.uint8 if len(dropped) < 256 else np.int64)
+        by_any = int(np.count_nonzero(by_how_many))
         with self._lock:
             found = self.found
-            found.files += len(kept)
-            found.planned += int(np.count_nonzero(kept))
-            found.dropped += int(np.count_nonzero(by_how_many))
-            found.dropped_together += int(np.count_nonzero((by_how_many == 0) & ~kept))
-            for part, own, why in zip(found.parts, dropped, reasons, strict=True):
-                part.dropped += int(np.count_nonzero(own))
+            found.files += n
+            found.dropped += by_any
+            together = n - by_any if reasons is None else together
+            found.dropped_together += together
+            found.planned += n - by_any - together
+            for i, (part, own) in enumerate(zip(found.parts, dropped, strict=True)):
+                count = int(np.count_nonzero(own))
+                part.dropped += count
                 part.dropped_alone += int(np.count_nonzero(own & (by_how_many == 1)))
-                part.not_compared += int(np.count_nonzero(~own & ~compared))
-                counts = np.bincount(why[~own & compared], minlength=len(Reason)).tolist()
+                if reasons is None:
+                    part.not_compared += n - count
+                    continue
+                counts = np.bincount(reasons[i][~own], minlength=len(Reason)).tolist()
                 for reason in Reason:
                     if counts[reason]:
                         part.kept[reason] = part.kept.get(reason, 0) + counts[reason]
@@ -244,7 +267,8 @@ class _Counter(Judge):
 class _CountingManifestFilter(ManifestFilter):
     """Decides as another filter does, and counts the groups that each part of the filter drops alone."""
 
-    def __init__(self, whole: ManifestFilter, alone: Sequence[ManifestFilter], found: Attribution) -> None:
+    def __init__(self, whole: ManifestFilter, alone: Sequence[ManifestFilter] | None, found: Attribution) -> None:
+        """``alone``: the filters of the parts; None: there is one part, the whole."""
         self._whole = whole
         self._alone = alone
         self._found = found
@@ -263,8 +287,9 @@ class _CountingManifestFilter(ManifestFilter):
         decision = self._whole.decide(spec_id, lower, upper, contains_null, contains_nan, bounds)
         with self._lock:
             self._found.groups += len(decision.verdicts)
-            for part, own in zip(self._found.parts, self._alone, strict=True):
-                alone = own.decide(spec_id, lower, upper, contains_null, contains_nan, bounds)
+            for part, own in zip(self._found.parts, self._alone or (None,), strict=True):
+                arguments = spec_id, lower, upper, contains_null, contains_nan, bounds
+                alone = decision if own is None else own.decide(*arguments)
                 part.groups_dropped += int(np.count_nonzero(~alone.keep))
         return decision
 

@@ -18,7 +18,8 @@ from ...columnar.arrays import FALSE, array_of, distinct, to_numpy
 from ...expressions import BoundColumn, Expression
 from ...expressions import tree as ex
 from ...pruning.column_ranges import Range, RangeSource, is_null
-from ...pruning.compiled_predicate import ALL, NONE, SOME, CompiledPredicate
+from ...pruning.compiled_predicate import NONE, SOME, CompiledPredicate
+from ...runtime.concurrency import cached_property
 
 __all__ = ["PartReasons", "Reason"]
 
@@ -60,11 +61,19 @@ class PartReasons:
         self.node = node
         self.program = CompiledPredicate(node)
         self._blamed: set[tuple[Reason, str]] = set()
-        below = node.children if isinstance(node, (ex.And, ex.Or)) else ()
-        self._below = [PartReasons(child) for child in below]
+
+    @cached_property
+    def _below(self) -> list[PartReasons]:
+        return [PartReasons(child) for child in self.node.children] if isinstance(self.node, (ex.And, ex.Or)) else []
+
+    @cached_property
+    def _columns(self) -> list[BoundColumn]:
         used = {f.id for f in self.program.columns}
-        self._columns = [c for c in ex.columns_of(node) if isinstance(c, BoundColumn) and c.id in used]
-        self._cannot_prune = not self._below and _cannot_prune(node)
+        return [c for c in ex.columns_of(self.node) if isinstance(c, BoundColumn) and c.id in used]
+
+    @cached_property
+    def _cannot_prune(self) -> bool:
+        return not self._below and _cannot_prune(self.node)
 
     def of(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> tuple[np.ndarray, np.ndarray]:
         """uint8[n], uint8[n]: verdicts, and the :class:`Reason` of each; that of a dropped file means nothing.
@@ -77,9 +86,20 @@ class PartReasons:
             The files' own bounds.
         """
         verdicts = self.program.verdicts_of(sources, ranges)
-        reasons = self._of_children(sources, ranges) if self._below else self._of_leaf(sources, ranges, verdicts)
-        reasons[verdicts == ALL] = Reason.ALL_ROWS_MATCH
+        reasons = np.full(len(verdicts), Reason.ALL_ROWS_MATCH, np.uint8)
+        undecided = np.flatnonzero(verdicts == SOME)
+        if len(undecided) == len(verdicts):
+            return verdicts, self._of_undecided(sources, ranges, verdicts)
+        if len(undecided):
+            sources = [source.take(undecided) for source in sources]
+            ranges = {i: range_.take(undecided) for i, range_ in ranges.items()}
+            reasons[undecided] = self._of_undecided(sources, ranges, verdicts[undecided])
         return verdicts, reasons
+
+    def _of_undecided(
+        self, sources: Sequence[RangeSource], ranges: Mapping[int, Range], verdicts: np.ndarray
+    ) -> np.ndarray:
+        return self._of_children(sources, ranges) if self._below else self._of_leaf(sources, ranges, verdicts)
 
     def _of_children(self, sources: Sequence[RangeSource], ranges: Mapping[int, Range]) -> np.ndarray:
         is_or = isinstance(self.node, ex.Or)
@@ -90,7 +110,7 @@ class PartReasons:
             kept = verdicts == SOME
             if is_or:
                 np.maximum(found, reasons, out=found, where=kept)
-                cannot |= (verdicts == SOME) & (reasons >= Reason.CANNOT_PRUNE)
+                cannot |= kept & (reasons >= Reason.CANNOT_PRUNE)
             else:
                 np.minimum(found, reasons, out=found, where=kept)
         if is_or and not all(child._cannot_prune for child in self._below):

@@ -21,7 +21,7 @@ from ...errors import InvalidPredicateError
 from ...expressions import BoundColumn, columns_of
 from ...pruning.column_ranges import Range, RangeSource
 from ...pruning.compiled_predicate import NONE
-from ..block_pruning import BlockContext, PruneResult, block_ranges
+from ..block_pruning import BlockContext, block_ranges
 from ..planner import visit_blocks
 from ..request import ScanRequest
 from .parts import Judge
@@ -104,7 +104,7 @@ def file_verdicts(scan: ScanRequest) -> pa.Table:
     """One row for each file of the snapshot of ``scan``, in its order: ``path``, ``verdict`` and ``dropped_by``
     (list<string>: the parts of the filter that drop the file, each alone). Raises as planning does."""
     found = _AllFiles(scan)
-    visit_blocks(scan, found.add, prune=False)
+    visit_blocks(scan, found.add)
     return found.table()
 
 
@@ -119,7 +119,7 @@ def verdict_of(scan: ScanRequest, name: str) -> FileVerdict:
         As the metadata is read.
     """
     found = _OneFile(scan, name)
-    visit_blocks(scan, found.add, prune=False)
+    visit_blocks(scan, found.add)
     if len(found.verdicts) == 1:
         return found.verdicts[0]
     if found.verdicts:
@@ -163,14 +163,14 @@ class _AllFiles(_Files):
         super().__init__(scan)
         self._found: list[pa.Table] = []
 
-    def add(self, context: BlockContext, pruned: PruneResult, files: Callable[[], pa.Table]) -> None:
+    def add(self, context: BlockContext, files: Callable[[np.ndarray], pa.Table]) -> None:
         """Judge the files of one block. On any thread."""
-        rows = pruned.rows
+        rows = context.live_rows()
         if not len(rows):
             return
         sources, ranges = self.sources(context, rows), self._ranges(context, rows, self.whole.counted)
         dropped, _ = self.drops(sources, ranges)
-        columns = [self._paths(files()), self._verdicts(sources, ranges), self._dropped_by(dropped)]
+        columns = [self._paths(files(rows)), self._verdicts(sources, ranges), self._dropped_by(dropped)]
         with self._lock:
             self._found.append(pa.table(columns, schema=_VERDICTS))
 
@@ -195,13 +195,14 @@ class _OneFile(_Files):
         self._end = name if name.startswith("/") else f"/{name}"
         self.verdicts: list[FileVerdict] = []
 
-    def add(self, context: BlockContext, pruned: PruneResult, files: Callable[[], pa.Table]) -> None:
+    def add(self, context: BlockContext, files: Callable[[np.ndarray], pa.Table]) -> None:
         """Look for the file in one block. On any thread."""
-        if not len(pruned.rows):
+        rows = context.live_rows()
+        if not len(rows):
             return
-        paths = self._paths(files())
+        paths = self._paths(files(rows))
         for i in np.flatnonzero(to_numpy(pc.or_(pc.equal(paths, self._name), pc.ends_with(paths, self._end)))).tolist():
-            verdict = self._judged(context, pruned.rows[i : i + 1], paths[i].as_py())
+            verdict = self._judged(context, rows[i : i + 1], paths[i].as_py())
             with self._lock:
                 self.verdicts.append(verdict)
 
