@@ -54,10 +54,17 @@ class TableFormatsError(Exception):
         The column, field or feature.
     hint : str, optional
         What to do next. None: :attr:`default_hint`.
+
+    Attributes
+    ----------
+    committed : bool or None
+        Of an error out of a verb that writes. False: certainly nothing was committed. None: unknown, and the hint of
+        :class:`CommitUnknownError` says how to find out; or no verb that writes was at work.
     """
 
     default_hint: ClassVar[str | None] = None
     """The hint of errors that are raised without one."""
+    committed: bool | None = None
 
     def __init__(
         self,
@@ -84,7 +91,10 @@ class TableFormatsError(Exception):
         if self.field is not None:
             where.append(f"field {self.field!r}")
         text = self.message + (f" ({', '.join(where)})" if where else "")
-        return _printable(f"{text}. {self.hint}" if self.hint else text)
+        text = f"{text}. {self.hint}" if self.hint else text
+        if self.committed is False and not any(f"othing was {done}" in text for done in ("committed", "written")):
+            text += ". Nothing was committed"
+        return _printable(text)
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_rebuild, (type(self), self.message, self.__dict__.copy()))
@@ -158,6 +168,7 @@ class CommitConflictError(TableFormatsError):
     """Another writer changed what a commit depends on. Nothing was committed."""
 
     default_hint = "Nothing was committed: look at the table's history, then run the operation again"
+    committed = False
 
 
 class CommitUnknownError(TableFormatsError):
@@ -170,6 +181,7 @@ class ConstraintViolationError(TableFormatsError, ValueError):
     """The data does not fit into the table. Nothing was committed."""
 
     default_hint = "Nothing was committed: correct the data"
+    committed = False
 
 
 class PathNotAllowedError(TableFormatsError, PermissionError):

@@ -99,7 +99,8 @@ def _post(catalog: Any, endpoint: str, identifier: Identifier, body: Mapping[str
     data = json.dumps(body, separators=(",", ":"), default=list).encode()
     headers = {"Content-Type": "application/json"}
     try:
-        return catalog._session.post(url, data=data, headers=headers, timeout=_TIMEOUTS_S)
+        # A redirect would make a GET of it, whose answer would look like that of a commit.
+        return catalog._session.post(url, data=data, headers=headers, timeout=_TIMEOUTS_S, allow_redirects=False)
     except requests.exceptions.ConnectTimeout:
         raise  # the catalog was not reached
     except requests.exceptions.RequestException:
@@ -110,10 +111,20 @@ def _outcome(answer: Any, catalog: Any, identifier: Identifier) -> PutOutcome:
     if answer is None or answer.status_code in _UNKNOWN:
         return PutOutcome.UNKNOWN
     if answer.status_code in (200, 204):
-        return PutOutcome.WON
+        return PutOutcome.WON if _has_metadata(answer) else PutOutcome.UNKNOWN
     if answer.status_code == _CONFLICT:
         return PutOutcome.LOST
     raise _refusal(answer, catalog, identifier)
+
+
+def _has_metadata(answer: Any) -> bool:
+    """Whether an answer is that of the catalog. One that stands between may answer 200, too."""
+    if answer.status_code == 204:
+        return True
+    try:
+        return isinstance(answer.json()["metadata"], dict)
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _refusal(answer: Any, catalog: Any, identifier: Identifier) -> Exception:

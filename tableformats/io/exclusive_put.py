@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from weakref import WeakSet
 
-from ..errors import LimitExceededError, StoreError, UnsupportedFeatureError
+from ..errors import LimitExceededError, StoreError, StoreThrottledError, UnsupportedFeatureError
 from .paths import scheme_of
 from .storage import Storage
 from .stores.base import ObjectStore, PutOutcome
@@ -44,22 +44,40 @@ def put_exclusively(storage: Storage, path: str, data: bytes) -> PutOutcome:
     LimitExceededError
         ``data`` is longer than a reader with these limits may read. Nothing was written.
     StoreError
-        The store refused the put. OSError if it is local.
+        The store refused the put, and certainly nothing was written. OSError if it is local.
     """
     storage.limits.check("metadata_bytes", len(data), "bytes", path=path)
+    may_arrive = False
     for _ in range(_TRIES):
-        if storage.put_if_absent(path, data) is PutOutcome.WON:
-            return PutOutcome.WON
+        refusal: OSError | None = None
         try:
-            found = storage.read_bytes(path)
-        except FileNotFoundError:
-            continue  # nothing landed so far: the same bytes may be put again
-        except LimitExceededError:
-            return PutOutcome.LOST  # what is there is longer than ``data``
-        except StoreError:
+            if storage.put_if_absent(path, data) is PutOutcome.WON:
+                return PutOutcome.WON
+        except StoreThrottledError:
+            pass  # of the last request; one before it, whose answer was lost, may be on its way
+        except OSError as error:
+            refusal = error
+        if (found := _read_back(storage, path, data)) is not None and found is not PutOutcome.UNKNOWN:
+            return found
+        if refusal is not None and not may_arrive:
+            raise refusal
+        if found is PutOutcome.UNKNOWN or refusal is not None:
             return PutOutcome.UNKNOWN
-        return PutOutcome.WON if found == data else PutOutcome.LOST
+        may_arrive = True  # nothing landed so far: the same bytes may be put again
     return PutOutcome.UNKNOWN
+
+
+def _read_back(storage: Storage, path: str, data: bytes) -> PutOutcome | None:
+    """Whose bytes the file has. None: there is no file; UNKNOWN: it could not be read."""
+    try:
+        found = storage.read_bytes(path)
+    except FileNotFoundError:
+        return None
+    except LimitExceededError:
+        return PutOutcome.LOST  # what is there is longer than ``data``
+    except OSError:
+        return PutOutcome.UNKNOWN
+    return PutOutcome.WON if found == data else PutOutcome.LOST
 
 
 def check_exclusive_puts(storage: Storage, directory: str) -> None:

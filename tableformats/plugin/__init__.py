@@ -27,6 +27,9 @@ from ..columnar.arrays import (
 )
 from ..errors import (
     AmbiguousFormatError,
+    CatalogConnectionError,
+    CatalogError,
+    CatalogPermissionError,
     CommitConflictError,
     CommitUnknownError,
     ConstraintViolationError,
@@ -125,6 +128,9 @@ __all__ = [
     "Bounds",
     "CatalogCommit",
     "CatalogCommits",
+    "CatalogConnectionError",
+    "CatalogError",
+    "CatalogPermissionError",
     "CatalogWriter",
     "ChangeBatch",
     "CheckpointResult",

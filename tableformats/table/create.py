@@ -321,7 +321,7 @@ def _create(
     timeout: float = 120.0,
 ) -> Commit:
     """Create a table, or replace ``found``, with the rows ``data`` (None: without)."""
-    from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
+    from ..write.commit_loop import CommitOptions
     from ..write.sorting import sorted_target
     from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit, unchanged
     from .new_files import NewFiles
@@ -343,8 +343,9 @@ def _create(
     except AlreadyCommittedError:
         files.discard()
         return unchanged(transaction, change)
-    except CERTAINLY_LOST:
-        files.discard()
+    except TableFormatsError as error:
+        if error.committed is False:
+            files.discard()
         raise
 
 

@@ -8,12 +8,12 @@ from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnsupportedFeatureError
+from ..errors import CommitUnknownError, TableFormatsError, UnsupportedFeatureError
 from ..expressions import tree as ex
 from ..planning.request import ScanRequest
 from ..plugin.writing.row_rules import RowCheck
 from ..plugin.writing.table_change import MetadataChange, TableChange
-from ..write.commit_loop import CERTAINLY_LOST, CommitOptions
+from ..write.commit_loop import CommitOptions, errors_say_nothing_done
 from ..write.sorting import sorted_target
 from ..write.transaction import AlreadyCommittedError, already_committed, check_application, commit, unchanged
 from .new_files import NewFiles, files_of_target
@@ -154,6 +154,8 @@ class Transaction:
     ) -> None:
         if error is not None:
             self._discard()
+            if isinstance(error, TableFormatsError) and not isinstance(error, CommitUnknownError):
+                error.committed = False
         elif self.commit is None:
             self._finish()
 
@@ -162,7 +164,8 @@ class Transaction:
         if self._is_done:
             return self._already_done()
         try:
-            change, metrics = self._finished_change()
+            with errors_say_nothing_done():
+                change, metrics = self._finished_change()
         except BaseException:
             self._discard()
             raise
@@ -171,9 +174,10 @@ class Transaction:
         except AlreadyCommittedError:
             self._discard()
             return self._already_done()
-        except CERTAINLY_LOST:
-            # After any other error the files are kept: a commit may name them.
-            self._discard()
+        except TableFormatsError as error:
+            # After an unknown outcome the files are kept: a commit may name them.
+            if error.committed is False:
+                self._discard()
             raise
         return self.commit
 

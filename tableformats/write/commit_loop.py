@@ -1,7 +1,8 @@
 """Commit a change: try, and after a lost race look what the winners did and try again upon their version.
 
-Nothing here deletes data files. Whoever wrote them does so after an error that says that nothing was committed:
-:data:`CERTAINLY_LOST`. After an unknown outcome they are kept, because the commit that names them may be in the log.
+Nothing here deletes data files. Whoever wrote them does so after an error whose ``committed`` is False, which says that
+certainly nothing was committed. After an unknown outcome they are kept, because the commit that names them may be
+there.
 """
 
 from __future__ import annotations
@@ -10,18 +11,16 @@ import datetime as dt
 import random
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ..errors import CommitConflictError, ConstraintViolationError, UnsupportedFeatureError
+from ..errors import CommitConflictError, CommitUnknownError, StoreError, StorePermissionError, TableFormatsError
 from ..io.stores.base import PutOutcome
 from ..plugin.writing.table_change import CommittedChange, TableChange
 from ..plugin.writing.transaction import Commit, FormatTransaction
 
-__all__ = ["CERTAINLY_LOST", "CommitOptions", "commit_change", "commit_of"]
-
-CERTAINLY_LOST = (CommitConflictError, UnsupportedFeatureError, ConstraintViolationError)
-"""After these errors of :func:`commit_change` certainly nothing was committed."""
+__all__ = ["CommitOptions", "commit_change", "commit_of", "errors_say_nothing_done"]
 
 FindConflict = Callable[[CommittedChange], "str | None"]
 """Says what of a winner is in conflict with the change; None: nothing."""
@@ -72,9 +71,40 @@ def commit_change(
         Another writer changed what the change depends on, or won every race within the options. Nothing was committed.
     CommitUnknownError
         Nobody can say whether the commit landed.
-    UnsupportedFeatureError
-        A winner enabled a feature that is not honoured. Nothing was committed.
+    TableFormatsError
+        All others: nothing was committed, because the store, the catalog or the table's metadata failed before the
+        commit was tried or after it had lost; or a winner enabled a feature that is not honoured.
     """
+    with errors_say_nothing_done():
+        return _tried(transaction, change, options, find_conflict)
+
+
+@contextmanager
+def errors_say_nothing_done() -> Iterator[None]:
+    """A block in which nothing was committed if it ends in an error, but in CommitUnknownError: errors say so.
+
+    An error of the local disk becomes a StoreError.
+    """
+    try:
+        yield
+    except CommitUnknownError:
+        raise
+    except TableFormatsError as error:
+        error.committed = False
+        raise
+    except OSError as error:
+        kind = StorePermissionError if isinstance(error, PermissionError) else StoreError
+        message = f"the file system failed: {error.strerror or error}"
+        path = error.filename if isinstance(error.filename, str) else None
+        fault = kind(message, path=path, hint="Mend that, and run the operation again")
+        fault.errno, fault.strerror, fault.filename = error.errno, error.strerror, error.filename
+        fault.committed = False
+        raise fault from error
+
+
+def _tried(
+    transaction: FormatTransaction, change: TableChange, options: CommitOptions, find_conflict: FindConflict
+) -> tuple[TableChange, int]:
     end = time.monotonic() + options.seconds
     wait = options.first_wait
     for attempt in range(1, options.tries + 1):

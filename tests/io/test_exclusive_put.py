@@ -11,7 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tableformats.errors import LimitExceededError, StoreError, UnsupportedFeatureError
+from tableformats.errors import (
+    LimitExceededError,
+    StoreError,
+    StorePermissionError,
+    StoreThrottledError,
+    UnsupportedFeatureError,
+)
 from tableformats.io import local_writes
 from tableformats.io.exclusive_put import check_exclusive_puts, put_exclusively
 from tableformats.io.storage import Storage
@@ -53,6 +59,35 @@ def test_a_rival_between_two_tries_wins() -> None:
 def test_what_cannot_be_read_back_is_unknown() -> None:
     store = MemoryStore(["lost"])
     store.unreadable = True
+    assert put_exclusively(memory_storage(store), KEY, b"mine") is PutOutcome.UNKNOWN
+
+
+@pytest.mark.parametrize("lands", [True, False])
+def test_a_throttled_put_decides_nothing(lands: bool) -> None:
+    """The last request was refused; one before it, whose answer was lost, may have landed."""
+    store = MemoryStore()
+
+    def throttle(path: str) -> None:
+        if lands:
+            store.files[path] = b"mine"
+        raise StoreThrottledError("the store asked for fewer requests", path=path, status=429)
+
+    store.before_put = throttle
+    outcome = put_exclusively(memory_storage(store), KEY, b"mine")
+    assert outcome is (PutOutcome.WON if lands else PutOutcome.UNKNOWN)
+
+
+def test_a_refusal_is_raised_unless_an_earlier_put_may_arrive() -> None:
+    store = MemoryStore()
+
+    def refuse(path: str) -> None:
+        if not store.faults:
+            raise StorePermissionError("the store refused the request", path=path, status=403)
+
+    store.before_put = refuse
+    with pytest.raises(StorePermissionError):
+        put_exclusively(memory_storage(store), KEY, b"mine")
+    store.faults = ["dropped"]
     assert put_exclusively(memory_storage(store), KEY, b"mine") is PutOutcome.UNKNOWN
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import multiprocessing
 import os
@@ -19,6 +20,7 @@ from tableformats_iceberg.format import IcebergFormat
 from tableformats_iceberg.write import swap
 
 import tableformats as tf
+from tableformats.io.storage import Storage
 from tableformats.plugin import OpenOptions, PutOutcome
 from tests.support.iceberg_writing import metadata_of, new_table, newest, pyiceberg_rows, pyiceberg_table, schema_of
 from tests.support.memory_store import ROOT, MemoryStore, memory_storage
@@ -155,16 +157,90 @@ def test_the_isolation_of_the_table(tmp_path: Path) -> None:
     assert ids(folder) == [1, 2, 3, 4]
 
 
-def test_a_rollback_is_a_conflict(tmp_path: Path) -> None:
+def rolled_back(folder: Path, version: int, snapshots: list[int]) -> None:
+    """Another writer goes back to the first snapshot, and leaves only these snapshots."""
+    first = json.loads((folder / "metadata" / "v2.metadata.json").read_text())
+    now = metadata_of(folder)
+    kept = [one for index, one in enumerate(now["snapshots"]) if index in snapshots]
+    back = {**now, "current-snapshot-id": first["current-snapshot-id"], "refs": first["refs"], "snapshots": kept}
+    (folder / "metadata" / f"v{version}.metadata.json").write_text(json.dumps(back))
+
+
+def test_a_rollback_is_a_conflict_of_what_reads_rows(tmp_path: Path) -> None:
     folder, table = begun(tmp_path)
-    first = json.loads(newest(folder).read_text())
     table.append(rows(5))
     with pytest.raises(tf.CommitConflictError, match="no ancestor"), table.transaction() as transaction:
-        transaction.append(rows(6))
-        now = metadata_of(folder)
-        back = {**now, "current-snapshot-id": first["current-snapshot-id"], "refs": first["refs"]}
-        (folder / "metadata" / "v4.metadata.json").write_text(json.dumps(back))
-    assert ids(folder) == [1, 2, 3, 4]
+        transaction.delete("id = 5")
+        rolled_back(folder, 4, [0, 1])
+    table = tf.open_table(str(folder))
+    table.append(rows(6))
+    with table.transaction() as transaction:
+        transaction.append(rows(7))
+        rolled_back(folder, 6, [0, 1, 2])
+    assert ids(folder) == [1, 2, 3, 4, 7]
+
+
+def expire_all_but_newest(folder: Path) -> None:
+    file, now = newest(folder), metadata_of(folder)
+    file.write_text(json.dumps({**now, "snapshots": now["snapshots"][-1:], "snapshot-log": now["snapshot-log"][-1:]}))
+
+
+def test_a_snapshot_that_expired_hinders_only_what_reads_it(tmp_path: Path) -> None:
+    """An append needs nothing of the snapshot that it read. Of an application, whose number may be in what is gone."""
+    folder, table = begun(tmp_path)
+    verbs: list[tuple[Callable[[Any], Any], dict[str, Any], int | None]] = [
+        (lambda t: t.append(rows(9)), {}, 2),
+        (lambda t: t.append(rows(9)), {"application": ("a", 1)}, None),
+        (lambda t: t.delete("id = 1"), {}, None),
+    ]
+    for verb, options, attempts in verbs:
+        transaction = tf.open_table(str(folder)).transaction(**options)
+        verb(transaction)
+        for _ in range(2):
+            table.append(rows(8))
+        expire_all_but_newest(folder)
+        if attempts is not None:
+            assert transaction._finish().attempts == attempts
+            continue
+        with pytest.raises(tf.CommitConflictError, match=r"expired\. Nothing was committed") as caught:
+            transaction._finish()
+        assert caught.value.committed is False
+    assert ids(folder) == [1, 2, 3, 4, *[8] * 6, 9]
+
+
+def test_replaced_columns_are_a_conflict(tmp_path: Path) -> None:
+    folder, table = begun(tmp_path)
+    with pytest.raises(tf.CommitConflictError), table.transaction() as transaction:
+        transaction.append(rows(7))
+        tf.write_table(rows(1), str(folder), format="iceberg", mode="replace")
+
+
+def test_damage_that_is_met_after_a_lost_race_says_that_nothing_was_committed(tmp_path: Path) -> None:
+    folder, table = begun(tmp_path)
+    files = set((folder / "data").rglob("*.parquet"))
+    with pytest.raises(tf.CorruptMetadataError, match="Nothing was committed") as caught, table.transaction() as txn:
+        txn.append(rows(7))
+        (folder / "metadata" / "v3.metadata.json").write_text("{")
+    assert caught.value.committed is False
+    assert set((folder / "data").rglob("*.parquet")) == files, "the files of what certainly lost are deleted"
+
+
+def test_a_disk_that_is_full_says_that_nothing_was_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, table = begun(tmp_path)
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/disk/x")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Storage, "put_new", full)
+        with pytest.raises(tf.StoreError, match=r"No space left on device.*/disk/x.*Nothing was committed") as caught:
+            table.append(rows(7))
+    assert (caught.value.committed, caught.value.errno) == (False, errno.ENOSPC)
+    with monkeypatch.context() as patch:
+        patch.setattr(swap.DirectorySwap, "_is_overtaken", full)
+        with pytest.raises(tf.CommitUnknownError) as unknown:
+            table.append(rows(7))
+    assert unknown.value.committed is None and ids(folder) == [1, 2, 3, 4, 7]
 
 
 def test_an_application_commits_a_number_once(tmp_path: Path) -> None:

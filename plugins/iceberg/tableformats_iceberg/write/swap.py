@@ -9,6 +9,7 @@ Source: Iceberg spec, "File System Tables", "Metastore Tables"; Iceberg REST cat
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
@@ -20,6 +21,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tableformats.plugin import (
+    CatalogConnectionError,
+    CatalogError,
+    CatalogPermissionError,
     CatalogWriter,
     PutOutcome,
     TableFormatsError,
@@ -288,17 +292,27 @@ class DirectorySwap(MetadataSwap):
         name = f"v{version}{'.gz' if compress else ''}.metadata.json"
         path = self._storage.join("metadata", name)
         data = _encoded(found, compress)
+        parsed = _parsed(found, path, self._storage, len(data), base)  # before the swap, because it can fail
         store()
         outcome = put_exclusively(self._storage, path, data)
-        if outcome is PutOutcome.WON and base is not None and self._is_overtaken(base, version):
-            self._storage.delete(path)
-            return PutOutcome.LOST
+        if outcome is PutOutcome.WON and base is not None:
+            outcome = self._rechecked(base, path, version)
         if outcome is PutOutcome.WON:
             self._won = version
-            parsed = _parsed(found, path, self._storage, len(data), base)
             self.known = CurrentMetadata(_stored_path(found, path), found, parsed)
             self._let_go = logged_no_more(None if base is None else base.json, found)
         return outcome
+
+    def _rechecked(self, base: CurrentMetadata, path: str, version: int) -> PutOutcome:
+        """What became of a metadata file that was written: LOST where others had gone on before it was."""
+        try:
+            if not self._is_overtaken(base, version):
+                return PutOutcome.WON
+        except OSError:
+            return PutOutcome.UNKNOWN
+        with contextlib.suppress(OSError):  # a file that stays is older than what is current
+            self._storage.delete(path)
+        return PutOutcome.LOST
 
     def _is_overtaken(self, base: CurrentMetadata, version: int) -> bool:
         """Whether the file could be written only because writers after it had deleted its name again.
@@ -373,7 +387,7 @@ class CatalogSwap(MetadataSwap):
         """See :meth:`MetadataSwap.commit`."""
         if self._writer.applies_updates or (base is not None and not self._writer.can_swap):
             store()
-            outcome = self._writer.commit(list(requirements), list(updates))
+            outcome = self._applied(base, requirements, updates)
             if outcome is PutOutcome.WON:
                 return outcome
             return self._looked_up(outcome, requirements, updates)
@@ -391,6 +405,21 @@ class CatalogSwap(MetadataSwap):
             self._let_go = logged_no_more(None if base is None else base.json, found)
             return outcome
         return self._looked_up(outcome, requirements, updates)
+
+    def _applied(self, base: CurrentMetadata | None, requirements: Updates, updates: Updates) -> PutOutcome:
+        """The catalog's answer. A refusal of what was made upon metadata that is current no more is a lost race.
+
+        A server may say so of a commit to one branch that comes after one to another: no requirement names the sequence
+        number, which has to be greater than the last.
+        """
+        try:
+            return self._writer.commit(list(requirements), list(updates))
+        except (CatalogPermissionError, CatalogConnectionError):
+            raise
+        except CatalogError:
+            if base is None or self.newest().stored_path == base.stored_path:
+                raise
+            return PutOutcome.LOST
 
     def _new_file(self, metadata: Mapping[str, Any], previous: str | None) -> tuple[str, Callable[[], None]]:
         """The location of a new metadata file, which nothing names yet, and what writes it."""
@@ -415,7 +444,7 @@ class CatalogSwap(MetadataSwap):
             time.sleep(wait_s)
             try:
                 newest = self.newest().json
-            except TableFormatsError:  # of the catalog, the store or the file: nothing is known
+            except (TableFormatsError, OSError):  # of the catalog, the store or the file: nothing is known
                 continue
             if holds(newest, updates):
                 return PutOutcome.WON

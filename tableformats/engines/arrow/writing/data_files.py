@@ -24,6 +24,7 @@ from ....plugin.partitions import PartitionField
 from ....plugin.writing.write_target import WriteTarget
 from ....schema import Field, arrow_type
 from ....schema.transform_values import transformed
+from ....write.commit_loop import errors_say_nothing_done
 from .file_statistics import AddedFiles
 from .row_order import sorted_rows
 from .stored_columns import stored_schema, stored_table
@@ -205,7 +206,8 @@ class FileWriter:
             metadata_collector=footers,
         )
         self.written.append(path)
-        self._storage.put_new(f"{self._root}/{path}", sink.getvalue())
+        with errors_say_nothing_done():
+            self._storage.put_new(f"{self._root}/{path}", sink.getvalue())
         if pending.size >= _CALIBRATING_BYTES:
             self._bytes_a_file = self._arrow_bytes(pending.size / sink.tell())
         self._added.add(path, sink.tell(), pending.values, table, footers[0])

@@ -242,6 +242,8 @@ class IcebergTransaction(FormatTransaction):
         if not _makes_snapshot(self._change):
             return iter(())
         newest = self._head(self._next.parsed)
+        if _reads_nothing(self._change):
+            return iter(())
         return committed_since(self._parent, newest, self._change)
 
     def rebase(self, change: TableChange) -> TableChange:
@@ -251,8 +253,9 @@ class IcebergTransaction(FormatTransaction):
         state = moved.state
         if _makes_snapshot(change):
             head = self._head(newest.parsed)
-            snapshots_between(newest.parsed, id_of(self._parent), id_of(head))
-            self._check_required(state.parsed)
+            if not _reads_nothing(change):
+                snapshots_between(newest.parsed, id_of(self._parent), id_of(head))
+            self._check_columns(state.parsed)
             spec = self._state.parsed.specs[self.target.spec_id]
             if state.parsed.specs.get(self.target.spec_id) != spec:
                 raise CommitConflictError(
@@ -329,14 +332,25 @@ class IcebergTransaction(FormatTransaction):
         known: Mapping[str, Any] = (self._state.json.get("refs") or {}).get(self._branch) or {"type": "branch"}
         return {**known, "action": "set-snapshot-ref", "ref-name": self._branch, "snapshot-id": snapshot_id}
 
-    def _check_required(self, newest: TableMetadata) -> None:
-        """Refuse where the new files may lack values that a column demands now."""
+    def _check_columns(self, newest: TableMetadata) -> None:
+        """Refuse where the new files have no column of the table any more, or may lack values that one demands now."""
+        if not any(newest.schema.find_id(f.id) for f in self.target.schema.fields):
+            raise CommitConflictError("another writer replaced the columns of the table", path=newest.path)
         for f in newest.schema.fields:
             own = self.target.schema.find_id(f.id)
             if f.required and f.initial_default is None and (own is None or not own.required):
                 raise CommitConflictError(
                     f"another writer made the column {f.name!r} one that has no NULLs", path=newest.path
                 )
+
+
+def _reads_nothing(change: TableChange) -> bool:
+    """Whether a change can be made upon any snapshot, also where those since the one that was read are gone.
+
+    A number of an application is committed once, so what the others committed has to be known.
+    Source: Iceberg spec, "Commit Conflict Resolution and Retry": an append can always be applied again.
+    """
+    return change.is_blind_append and change.application is None and change.metadata is None
 
 
 def _makes_snapshot(change: TableChange) -> bool:
