@@ -476,7 +476,7 @@ def _append_on_a_full_disk(root: str, limit: int) -> str:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no RLIMIT_FSIZE")
-@pytest.mark.parametrize(("limit", "found"), [(10, "OSError"), (1000, "OSError"), (1 << 20, "committed")])
+@pytest.mark.parametrize(("limit", "found"), [(10, "StoreError"), (1000, "StoreError"), (1 << 20, "committed")])
 def test_a_disk_that_is_full_leaves_the_table_as_it_was(tmp_path: Path, limit: int, found: str) -> None:
     table = local_table(tmp_path, field("id", "long"), field("p", "long"), partition=("p",))
     with multiprocessing.get_context("spawn").Pool(1) as pool:
