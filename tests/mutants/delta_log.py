@@ -274,7 +274,7 @@ MUTANTS = (
     # ---- writing -----------------------------------------------------------------------------------------------------
     Mutant(
         "lost-answers-are-lost-races",
-        "core:put_exclusively",
+        "core:_read_back",
         "return PutOutcome.WON if found == data else PutOutcome.LOST",
         "return PutOutcome.LOST",
         "a commit whose answer was lost is taken for a rival's",
@@ -282,7 +282,7 @@ MUTANTS = (
     ),
     Mutant(
         "what-is-there-is-ours",
-        "core:put_exclusively",
+        "core:_read_back",
         "return PutOutcome.WON if found == data else PutOutcome.LOST",
         "return PutOutcome.WON",
         "a file that a rival wrote is taken for our own",
@@ -306,7 +306,7 @@ MUTANTS = (
     ),
     Mutant(
         "unknown-commits-are-tried-again",
-        "core:commit_change",
+        "core:_tried",
         "if outcome is PutOutcome.UNKNOWN:",
         "if outcome is PutOutcome.UNKNOWN and attempt > options.tries:",
         "a commit that may have landed is made again at the next version",

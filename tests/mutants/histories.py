@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         "what-exists-is-a-rivals",
-        "core:put_exclusively",
+        "core:_read_back",
         "return PutOutcome.WON if found == data else PutOutcome.LOST",
         "return PutOutcome.LOST",
         "a commit whose answer was lost is taken for that of a rival, and made again",

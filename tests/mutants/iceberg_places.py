@@ -41,7 +41,7 @@ MUTANTS = (
     ),
     Mutant(
         "a-waiting-commit-is-not-moved",
-        "core:commit_change",
+        "core:_tried",
         "if is_overtaken or attempt > 1:",
         "if attempt > 1:",
         "each commit that waited for another loses its first try",
