@@ -10,13 +10,19 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TypeVar
 
-__all__ = ["ShownList", "bars", "facts", "grid", "page", "printable", "shortened"]
+__all__ = ["ShownList", "bars", "escaped", "facts", "grid", "page", "printable", "shortened", "steps"]
 
 _LINE = "border-bottom:1px solid rgba(128,128,128,.3);"
 _CELL = "padding:2px 12px 2px 0;text-align:left;vertical-align:top;background:none;"
+_INDENT = "padding-left:1em;"
 _SHOWN_ITEMS = 8
 Item = TypeVar("Item")
 _BLUE, _GREY = "rgba(66,133,244,.75)", "rgba(128,128,128,.45)"
+_COLORS = (_BLUE, "rgba(230,126,34,.8)", "rgba(46,160,67,.75)", "rgba(163,90,200,.75)", _GREY)
+_CHART = "display:flex;align-items:flex-end;gap:1px;height:8em;border-bottom:1px solid rgba(128,128,128,.6)"
+_STEP = "flex:1 1 0;height:100%;display:flex;flex-direction:column-reverse"
+_AXIS = "display:flex;justify-content:space-between;gap:1em;font-size:.9em;opacity:.75;margin-bottom:.4em"
+_SQUARE = "display:inline-block;width:.75em;height:.75em;margin-right:.35em;"
 
 
 def printable(text: str) -> str:
@@ -48,15 +54,16 @@ class ShownList(list[Item]):
 
 def page(title: str, subtitle: str, *blocks: str) -> str:
     """One element with a title and blocks below."""
-    head = f'<div><strong>{_text(title)}</strong> <span style="opacity:.7">{_text(subtitle)}</span></div>'
+    head = f'<div><strong>{escaped(title)}</strong> <span style="opacity:.7">{escaped(subtitle)}</span></div>'
     return f'<div style="font-size:13px;line-height:1.5;max-width:60em">{head}{"".join(blocks)}</div>'
 
 
 def facts(rows: Iterable[tuple[str, str]]) -> str:
-    """Names with values."""
+    """Names with values. A name that begins with spaces is indented."""
     lines = "".join(
-        f'<tr style="background:none"><td style="{_CELL}opacity:.7">{_text(name)}</td>'
-        f'<td style="{_CELL}overflow-wrap:anywhere">{_text(value)}</td></tr>'
+        f'<tr style="background:none"><td style="{_CELL}opacity:.7;{_INDENT if name[:1] == " " else ""}">'
+        f"{escaped(name.strip())}</td>"
+        f'<td style="{_CELL}overflow-wrap:anywhere">{escaped(value)}</td></tr>'
         for name, value in rows
     )
     return _table(lines)
@@ -67,8 +74,8 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     rows = list(rows)
     if not rows:
         return ""
-    head = "".join(f'<th style="{_CELL}{_LINE}">{_text(name)}</th>' for name in columns)
-    cells = ("".join(f'<td style="{_CELL}{_LINE}">{_text(value)}</td>' for value in row) for row in rows)
+    head = "".join(f'<th style="{_CELL}{_LINE}">{escaped(name)}</th>' for name in columns)
+    cells = ("".join(f'<td style="{_CELL}{_LINE}">{escaped(value)}</td>' for value in row) for row in rows)
     lines = "".join(f'<tr style="background:none">{row}</tr>' for row in cells)
     return _table(f'<tr style="background:none">{head}</tr>{lines}')
 
@@ -76,18 +83,55 @@ def grid(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def bars(rows: Iterable[tuple[str, int, str, bool]], whole: int) -> str:
     """A bar for each row: its label, its length out of ``whole``, the text behind it, and whether it stands out."""
     lines = "".join(
-        f'<tr style="background:none"><td style="{_CELL}white-space:nowrap">{_text(label)}</td>'
-        f'<td style="{_CELL}width:22em"><div style="height:.9em;margin-top:.3em;min-width:{1 if count else 0}px;'
+        f'<tr style="background:none"><td style="{_CELL}">{escaped(label)}</td>'
+        f'<td style="{_CELL}width:45%"><div style="height:.9em;margin-top:.3em;min-width:{1 if count else 0}px;'
         f'width:{100 * count / max(whole, 1):.2f}%;background:{_BLUE if stands_out else _GREY}"></div></td>'
-        f'<td style="{_CELL}white-space:nowrap">{_text(text)}</td></tr>'
+        f'<td style="{_CELL}">{escaped(text)}</td></tr>'
         for label, count, text, stands_out in rows
     )
-    return _table(lines)
+    return _table(lines, "width:100%;max-width:50em;")
 
 
-def _table(lines: str) -> str:
-    return f'<table style="border-collapse:collapse;margin:6px 0;color:inherit">{lines}</table>'
+def steps(series: Sequence[tuple[str, Sequence[int]]], first: str, last: str) -> str:
+    """Columns side by side, one for each step of time, in which the values of all series stand on each other.
+
+    Parameters
+    ----------
+    series : sequence of (str, sequence of int)
+        The name of each, and its value in every step.
+    first, last : str
+        What is written below the first and the last step.
+    """
+    columns = list(zip(*(values for _, values in series), strict=True))
+    most = max(map(sum, columns), default=0)
+    drawn = "".join(f'<div style="{_STEP}">{_stacked(column, most)}</div>' for column in columns)
+    axis = f'<div style="{_AXIS}"><span>{escaped(first)}</span><span>{escaped(last)}</span></div>'
+    names = "".join(
+        f'<span style="margin-right:1.2em;white-space:nowrap"><span style="{_SQUARE}background:{_color(i)}"></span>'
+        f'{escaped(name)} <span style="opacity:.7">{sum(values):,}</span></span>'
+        for i, (name, values) in enumerate(series)
+    )
+    return f'<div style="{_CHART}">{drawn}</div>{axis}<div>{names}</div>'
 
 
-def _text(text: str) -> str:
+def _stacked(values: Sequence[int], most: int) -> str:
+    return "".join(
+        f'<div style="height:{100 * value / max(most, 1):.2f}%;min-height:2px;background:{_color(i)}"></div>'
+        for i, value in enumerate(values)
+        if value
+    )
+
+
+def _color(number: int) -> str:
+    return _COLORS[number % len(_COLORS)]
+
+
+def _table(lines: str, more: str = "") -> str:
+    # Notebooks have style sheets of their own for tables.
+    style = f"border-collapse:collapse;table-layout:auto;margin:6px 0;color:inherit;{more}"
+    return f'<table style="{style}">{lines}</table>'
+
+
+def escaped(text: str) -> str:
+    """``text``, :func:`printable`, for HTML."""
     return escape(printable(text))

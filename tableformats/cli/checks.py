@@ -1,5 +1,5 @@
 """The commands that say what a table is, how its files overlap, and what would help one query: ``detail``,
-``clustering`` and ``diagnose``.
+``clustering`` and ``diagnose``; and ``report``, which is all of it.
 
 Each writes rows for people, or the same facts for programs; ``json`` also has the version that they are about.
 """
@@ -23,6 +23,7 @@ from .options import (
     table_options,
 )
 from .output import echo, print_table, show
+from .report import report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -86,4 +87,4 @@ def _print_table_or(columns: Sequence[str], rows: Iterable[Sequence[Any]], empty
         echo(printable(empty))
 
 
-CHECK_COMMANDS = (detail, clustering, diagnose)
+CHECK_COMMANDS = (detail, clustering, diagnose, report)

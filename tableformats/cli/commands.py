@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..inspect.text import bytes_text, count_text, location_text, printable, time_text
+from ..inspect.text import bytes_text, changed_rows_text, count_text, location_text, printable, time_text
 from .options import (
     as_number,
     filter_options,
@@ -132,9 +132,7 @@ def history(form: str, limit: int | None, **chosen: Any) -> None:
 
 def _version_row(names: Sequence[str]) -> Callable[[Mapping[str, Any]], list[Any]]:
     def row(version: Mapping[str, Any]) -> list[Any]:
-        signs = (("+", "added_rows"), ("-", "deleted_rows"), ("~", "updated_rows"))
-        rows = [f"{sign}{version[name]:,}" for sign, name in signs if version.get(name)]
-        texts = {**version, "time": time_text(version["timestamp"]), "rows": " ".join(rows)}
+        texts = {**version, "time": time_text(version["timestamp"]), "rows": changed_rows_text(version)}
         return [texts[name] for name in names]
 
     return row

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMS",
+    "ansi_option",
     "as_number",
     "filter_options",
     "form_options",
@@ -152,16 +153,18 @@ snapshot_options = _stacked(
     click.option("--tag", metavar="NAME", help="Read this tag."),
 )
 
+ansi_option = click.option(
+    "--ansi/--no-ansi",
+    default=True,
+    show_default=True,
+    help="Whether the filter means what it means to Spark with spark.sql.ansi.enabled.",
+)
+
 filter_options = _stacked(
     click.option(
         "--filter", "-w", "filter", metavar="SQL", help="Only rows that match this condition, in Spark's SQL."
     ),
-    click.option(
-        "--ansi/--no-ansi",
-        default=True,
-        show_default=True,
-        help="Whether the filter means what it means to Spark with spark.sql.ansi.enabled.",
-    ),
+    ansi_option,
     click.option("--columns", metavar="A,B", callback=names, help="Only these columns."),
 )
 

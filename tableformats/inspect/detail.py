@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..planning.handle import SnapshotHandle
     from ..planning.plan import FilePlan
 
-__all__ = ["TableDetail", "detail", "detail_rows"]
+__all__ = ["TableDetail", "detail", "detail_of", "detail_rows"]
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,12 @@ class TableDetail:
 
 def detail(snapshot: SnapshotHandle) -> TableDetail:
     """The detail of ``snapshot``. No data file is opened. Raises the errors of planning."""
-    plan = plan_of(snapshot)
-    report = plan.report
+    return detail_of(plan_of(snapshot))
+
+
+def detail_of(plan: FilePlan) -> TableDetail:
+    """The detail of a snapshot, of which ``plan`` has all files."""
+    snapshot, report = plan.snapshot, plan.report
     return TableDetail(
         snapshot.table_format,
         snapshot.location,

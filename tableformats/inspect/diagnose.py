@@ -174,7 +174,7 @@ def _files(plan: FilePlan) -> Iterator[Advice]:
     after = compacted_count(files)
     if small and after < n * (1 - _SHARE):
         evidence = f"{_of_files(small, n)} that are planned have less than {bytes_text(SMALL_BYTES)}"
-        yield Advice("small files", evidence, f"compact: {count_text(after)} files would do", small)
+        yield Advice("small files", evidence, f"compact: {_count(after, 'file')} would do", small)
     deletes = plan.report.files_with_deletes
     if deletes and deletes >= _SHARE * n:
         evidence = f"{_of_files(deletes, n)} that are planned have deletes, which every reader merges"

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ..planning.handle import SnapshotHandle
+    from ..planning.plan import FilePlan
     from ..plugin.report import ScanReport
 
-__all__ = ["CHECKS", "Finding", "Findings", "health"]
+__all__ = ["CHECKS", "SMALL_BYTES", "Finding", "Findings", "health", "health_of"]
 
 TARGET_BYTES = 128_000_000
 """Size of a file that compaction would write, about Spark's ``spark.sql.files.maxPartitionBytes``."""
@@ -107,13 +108,17 @@ def health(snapshot: SnapshotHandle, thresholds: Mapping[str, float] | None = No
     CorruptMetadataError, UnsupportedFeatureError
         As the metadata is read.
     """
+    return health_of(plan_of(snapshot), thresholds)
+
+
+def health_of(plan: FilePlan, thresholds: Mapping[str, float] | None = None) -> Findings:
+    """The findings about a snapshot, of which ``plan`` has all files. Raises as :func:`health`."""
     from ..planning.public_files import public_files
 
     limits = {**CHECKS, **(thresholds or {})}
     unknown = sorted(limits.keys() - CHECKS.keys())
     if unknown:
         raise ValueError(f"there is no check {unknown[0]!r}; the checks are {', '.join(CHECKS)}")
-    plan = plan_of(snapshot)
     return _Examination(public_files(plan), plan.report, limits).findings()
 
 
@@ -146,7 +151,7 @@ class _Examination:
         yield Finding("median size of a file", bytes_text(int(median)))
         after = compacted_count(files)
         subject, figure = f"files below {bytes_text(SMALL_BYTES)}", _share(small, count)
-        advice = f"compact: {count_text(after)} files would do"
+        advice = f"compact: {count_text(after)} {'file' if after == 1 else 'files'} would do"
         yield self._checked("small-files", subject, figure, 1 - after / count, advice)
 
     def _deletes(self) -> Iterator[Finding]:

@@ -18,12 +18,17 @@ if TYPE_CHECKING:
     from ..planning.request import ScanRequest
     from ..plugin.report import ScanReport
 
-__all__ = ["plan_html", "scan_html", "snapshot_html"]
+__all__ = ["COLUMN_NAMES", "column_rows", "plan_html", "scan_html", "snapshot_html"]
+
+
+COLUMN_NAMES = ("column", "type", "nullable", "comment")
+"""The heads of :func:`column_rows`."""
 
 
 def snapshot_html(snapshot: SnapshotHandle, title: str = "Snapshot") -> str:
     """A snapshot: where and when, its partitioning and its columns."""
-    return page(title, location_text(snapshot.location), facts(_facts(snapshot)), _columns(snapshot))
+    columns = grid(COLUMN_NAMES, column_rows(snapshot))
+    return page(title, location_text(snapshot.location), facts(_facts(snapshot)), columns)
 
 
 def scan_html(scan: ScanRequest) -> str:
@@ -67,9 +72,9 @@ def _facts(snapshot: SnapshotHandle) -> Iterator[tuple[str, str]]:
     yield "partitioned by", ", ".join(fields) or "nothing"
 
 
-def _columns(snapshot: SnapshotHandle) -> str:
-    rows = [(f.name, str(f.type), "no" if f.required else "yes", f.doc or "") for f in snapshot.schema]
-    return grid(["column", "type", "nullable", "comment"], rows)
+def column_rows(snapshot: SnapshotHandle) -> list[tuple[str, str, str, str]]:
+    """Name, type, whether it is nullable, and comment of each column."""
+    return [(f.name, str(f.type), "no" if f.required else "yes", f.doc or "") for f in snapshot.schema]
 
 
 def _version(snapshot: SnapshotHandle) -> str:

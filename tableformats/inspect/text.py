@@ -7,11 +7,13 @@ terminal's cursor, and :func:`location_text` removes credentials from a location
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
+from typing import Any
 
 from ..display import printable
 from ..io.redaction import masked
 
-__all__ = ["bytes_text", "count_text", "percent_text", "printable", "time_text", "location_text"]
+__all__ = ["bytes_text", "changed_rows_text", "count_text", "percent_text", "printable", "time_text", "location_text"]
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 
@@ -45,6 +47,12 @@ def percent_text(part: int | None, whole: int | None) -> str:
     if 0 < percent < 0.05:
         return "< 0.1 %"
     return "> 99.9 %" if 99.95 <= percent < 100 else f"{percent:.1f} %"
+
+
+def changed_rows_text(version: Mapping[str, Any]) -> str:
+    """``+72 -3``: rows that a version of the history added, deleted (``-``) and updated (``~``), where it says."""
+    signs = (("+", "added_rows"), ("-", "deleted_rows"), ("~", "updated_rows"))
+    return " ".join(f"{sign}{version[name]:,}" for sign, name in signs if version.get(name))
 
 
 def time_text(moment: dt.datetime | None) -> str:

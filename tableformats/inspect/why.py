@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..display import shortened
 from ..planning.attribution import Reason
 from .text import count_text, location_text, printable
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ..planning.attribution import Attribution, FileVerdict, PartCounts
     from ..planning.attribution.verdicts import KnownRange
 
-__all__ = ["ADVICE", "REASONS", "part_lines", "verdict_lines"]
+__all__ = ["ADVICE", "REASONS", "part_lines", "part_rows", "verdict_lines"]
 
 REASONS = {
     Reason.ALL_ROWS_MATCH: "every row matches",
@@ -48,6 +49,27 @@ def part_lines(attribution: Attribution) -> Iterator[str]:
         yield f"  {_files(attribution.dropped_together)} dropped by several parts together, by none of them alone"
 
 
+def part_rows(attribution: Attribution) -> Iterator[tuple[str, str, str, str]]:
+    """What :func:`part_lines` says, as rows: the part, what it dropped, why it kept others, what to do about it.
+
+    A part of a filter has a row for each reason; the first two texts stand in the first of them.
+    """
+    for part in attribution.parts:
+        head = (shortened(part.filter, 200), f"{count_text(part.dropped)} of {count_text(attribution.files)}")
+        for count, why, advice in [*_kept(part)] or [(0, "", "")]:
+            yield (*head, f"{count_text(count)}: {why}" if count else "", advice)
+            head = ("", "")
+        if part.not_compared:
+            yield (*head, f"{count_text(part.not_compared)} not compared: other parts dropped them first", "")
+
+
+def _kept(part: PartCounts) -> Iterator[tuple[int, str, str]]:
+    """How many files a part kept for each reason, the reason and the advice as sentences."""
+    for reason, count in sorted(part.kept.items(), key=lambda item: (-item[1], item[0])):
+        columns = printable(", ".join(part.kept_by.get(reason, part.columns)))
+        yield count, REASONS[reason].format(columns=columns), ADVICE.get(reason, "").format(columns=columns)
+
+
 def _lines_of(part: PartCounts, attribution: Attribution) -> Iterator[str]:
     if part.groups_dropped:
         groups = f"{count_text(part.groups_dropped)} of {count_text(attribution.groups)} {attribution.group_name}"
@@ -55,11 +77,10 @@ def _lines_of(part: PartCounts, attribution: Attribution) -> Iterator[str]:
     alone = part.dropped_alone if len(attribution.parts) > 1 else 0
     drops = f"drops {count_text(part.dropped)} of {_files(attribution.files)}"
     yield drops + (f", {'all' if alone == part.dropped else count_text(alone)} of them alone" if alone else "")
-    for reason, count in sorted(part.kept.items(), key=lambda item: (-item[1], item[0])):
-        columns = printable(", ".join(part.kept_by.get(reason, part.columns)))
-        yield f"keeps {count_text(count)}: {REASONS[reason].format(columns=columns)}"
-        if reason in ADVICE:
-            yield f"  -> {ADVICE[reason].format(columns=columns)}"
+    for count, why, advice in _kept(part):
+        yield f"keeps {count_text(count)}: {why}"
+        if advice:
+            yield f"  -> {advice}"
     if part.not_compared:
         yield f"not compared: {count_text(part.not_compared)} that other parts dropped first"
 

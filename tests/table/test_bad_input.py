@@ -418,6 +418,7 @@ COMMAND_LINES = {
     "verify": (["DELTA", "--version", "99"], 1, "no version 99"),
     "detail": (["DELTA", "--version", "99"], 1, "no version 99"),
     "clustering": (["DELTA", "x"], 2, "no column 'x'"),
+    "report": (["DELTA", "-w", "id >", "-o", "/no/such/report.html"], 2, "does not parse"),
     "diagnose": (["DELTA", "-w", "x = 1"], 2, "no column 'x'"),
     "verify-stats": (["DELTA", "--columns", "x"], 2, "no column 'x'"),
     "plugins": (["--all"], 2, "--all"),
