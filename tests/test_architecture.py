@@ -23,7 +23,8 @@ PLUGINS = {path.name: path for path in sorted(ROOT.glob("plugins/*/tableformats_
 LAYERS = [
     {"display", "errors", "habits", "moved", "version"},
     {"limits"},
-    {"_core", "columnar", "runtime"},
+    {"_core"},
+    {"columnar", "runtime"},
     {"schema"},
     {"expressions"},
     {"cache", "io"},

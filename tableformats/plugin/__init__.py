@@ -25,6 +25,7 @@ from ..columnar.arrays import (
     to_arrow,
     to_numpy,
 )
+from ..columnar.dropped_rows import without_rows
 from ..errors import (
     AmbiguousFormatError,
     CatalogConnectionError,
@@ -271,6 +272,7 @@ __all__ = [
     "to_numpy",
     "utc_datetime",
     "validate",
+    "without_rows",
 ]
 
 _RENAMED = {"FilePart": "MetadataPart", "StatisticsOfRows": "StatisticsSlice"}

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tableformats.engines.arrow.dropped_rows import without_rows
+from tableformats.columnar.dropped_rows import without_rows
 
 _D = decimal.Decimal
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap64
 
+from ...columnar.dropped_rows import without_rows
 from ...expressions import tree as ex
 from ...planning.request import ScanRequest
 from ...planning.tasks import ScanTask
@@ -25,7 +26,6 @@ from ...pruning.column_ranges import BoundsRangeSource, ranges_of
 from ...pruning.compiled_predicate import NONE, CompiledPredicate
 from ...schema import Field, StructType, arrow_field
 from .deletes import DeleteLoader, deleted_positions, positions_within
-from .dropped_rows import without_rows
 from .files.column_tree import Selection
 from .files.data_file import DataFile, FilePart, typed_errors
 from .filters import evaluate

@@ -52,7 +52,9 @@ _LEFT_OUT = {
 _KINDS = ("add", "remove")
 _HEADS = [f'{{"{kind}":{{'.encode() for kind in _KINDS]
 _MAX_BYTES = 1 << 30  # Arrow's offsets have 32 bits
-_REQUIRED_OF_ADDS = {"size", "sizeInBytes", "cardinality"}
+_OF_VECTORS = {"sizeInBytes", "cardinality"}
+_REQUIRED: dict[str, set[str]] = {"add": {"size", *_OF_VECTORS}, "remove": set()}
+"""Numbers that an action must have; of removes those of vectors too, where all of their columns are wanted."""
 
 
 @dataclass
@@ -220,13 +222,15 @@ class _Actions:
         if pa.types.is_int64(field.type):
             values = self._columns.integers(path)
             present = to_numpy(pc.is_valid(values)) & (kinds == INTEGER)
-            if self._kind != "add" or field.name not in _REQUIRED_OF_ADDS:
+            if field.name not in _REQUIRED[self._kind] and not (self._full and field.name in _OF_VECTORS):
                 present |= (kinds == ABSENT) | (kinds == NULL)
         else:
             values = self._columns.texts(path)
             if field.name == "stats":  # malformed statistics are absent, not an error
                 return values
             present = to_numpy(pc.is_valid(values))
+            if field.name == "clustering_provider":
+                present = present | (kinds == ABSENT) | (kinds == NULL)
         self._check(present | np.logical_not(where))
         return values
 

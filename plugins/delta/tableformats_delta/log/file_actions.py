@@ -121,7 +121,7 @@ class _RowBuilder:
         put = self.columns
         put["path"].append(self._text(action, "path", offset, required=True))
         put["size"].append(self._int(action, "size", offset, required) if all_fields else None)
-        put["modification_time"].append(self._int(action, "modificationTime", offset) if all_fields else None)
+        put["modification_time"].append(self._int(action, "modificationTime", offset) if required else None)
         put["stats"].append(_statistics(action.get("stats")) if all_fields else None)
         put["partition_values"].append(self._texts(action, "partitionValues", offset) if all_fields else None)
         put["base_row_id"].append(self._int(action, "baseRowId", offset) if all_fields else None)

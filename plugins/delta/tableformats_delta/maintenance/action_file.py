@@ -21,7 +21,7 @@ __all__ = ["ActionFile", "action_rows"]
 ROW_GROUP_ROWS = 1 << 16
 """Actions of a row group: readers take these one by one, and so does this writer, which bounds its memory."""
 _CODEC = "zstd"
-_TEXTS = ("stats", "path")
+_DIFFERENT = ("stats", "path", "size", "modificationTime", "deletionTimestamp", "baseRowId")
 """Members whose values differ from file to file: no dictionary is tried for them."""
 
 
@@ -146,7 +146,7 @@ class ActionFile:
             self._sink,
             self._schema,
             compression=_CODEC,
-            use_dictionary=[leaf for leaf in leaves if leaf.rpartition(".")[2] not in _TEXTS],
+            use_dictionary=[leaf for leaf in leaves if leaf.rpartition(".")[2] not in _DIFFERENT],
             write_statistics=[leaf for leaf in leaves if not leaf.endswith(".stats")],
             store_schema=False,
         )

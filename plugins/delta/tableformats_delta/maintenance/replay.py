@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tableformats.plugin import FileKeySet, ahead, runs, text_buffers, to_arrow, to_numpy
+from tableformats.plugin import FileKeySet, ahead, runs, text_buffers, to_arrow, to_numpy, without_rows
 from tableformats.plugin import compute as pc
 
 from ..checkpoints.checkpoint_files import CheckpointFile
@@ -31,7 +31,7 @@ __all__ = ["OtherActions", "Replay"]
 
 _RUN_BYTES = 8 << 20
 _RUN_FILES = 256
-_BATCH_ROWS = 16_384
+_BATCH_ROWS = 4096
 _FEW_BYTES = 1 << 20
 Item = TypeVar("Item")
 
@@ -165,25 +165,26 @@ class Replay:
                     yield column.name, made
 
     def _of_struct(self, columns: FileColumns, stored: pa.StructArray, path: str) -> pa.StructArray | None:
+        import numpy as np
         import pyarrow as pa
 
         names = member_of(stored, "path")
         if names is None or names.null_count == len(stored):
             return None
-        if names.null_count:
-            stored = pc.filter(stored, pc.is_valid(names))
-        if self._has_keys or columns.name == "remove":
-            keys = {"path": member_of(stored, "path"), "deletion_vector": vector_lists(stored, "deletionVector", path)}
-            chosen = self._first(file_keys(pa.RecordBatch.from_pydict(keys), self._storage.root, path), False)
-            if columns.name == "remove":
-                chosen = chosen & self._is_kept(member_of(stored, "deletionTimestamp"))
-            if not chosen.all():
-                stored = pc.filter(stored, to_arrow(chosen))
-        return columns.of_struct(stored, path) if len(stored) else None
-
-    @property
-    def _has_keys(self) -> bool:
-        return len(self._seen) > 0
+        stays = to_numpy(pc.is_valid(names))
+        if columns.name == "remove":
+            stays = stays & self._is_kept(member_of(stored, "deletionTimestamp"))
+        if len(self._seen):
+            known = {m.name: stored.field(m.name) for m in stored.type if m.name in ("path", "deletionVector")}
+            few = pa.StructArray.from_arrays(list(known.values()), list(known))
+            few = few if stays.all() else pc.filter(few, to_arrow(stays))
+            keys = {"path": member_of(few, "path"), "deletion_vector": vector_lists(few, "deletionVector", path)}
+            stays = stays.copy()
+            stays[stays] = self._first(file_keys(pa.RecordBatch.from_pydict(keys), self._storage.root, path), False)
+        dropped = np.flatnonzero(~stays)
+        if len(dropped) == len(stored):
+            return None
+        return columns.of_struct(without_rows(stored, dropped) if len(dropped) else stored, path)
 
     def _first(self, keys: pa.BinaryArray, inserts: bool) -> np.ndarray:
         """Which keys were not seen before, bool[n]."""

@@ -1,6 +1,6 @@
-"""Drop the rows of a batch that positional deletes name.
+"""Columns without the rows at some positions.
 
-Few rows are deleted as a rule. Then the values between them are copied by a kernel; Arrow's filter looks at each row.
+Few rows go as a rule. Then the values between them are copied by a kernel; Arrow's filter looks at each row.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types
 
-from ..._core.rows import drop_texts, drop_values
+from .._core.rows import drop_texts, drop_values
+from . import compute as pc
+from .arrays import to_arrow
 
 __all__ = ["without_rows"]
 
@@ -28,13 +30,13 @@ def without_rows(rows: pa.StructArray, dropped: npt.NDArray[np.int64]) -> pa.Str
     Parameters
     ----------
     rows : pa.StructArray
-        None of them is NULL.
+        None that stays is NULL.
     dropped : int64[m]
         Strictly ascending positions in ``rows``.
     """
     drop = _Drop(len(rows), dropped)
     if len(dropped) > _MOST * len(rows) or not rows.type.num_fields:
-        return rows.filter(drop.staying)
+        return pc.filter(rows, drop.staying)
     return pa.StructArray.from_arrays([drop.column(column) for column in rows.flatten()], fields=list(rows.type))
 
 
@@ -51,7 +53,7 @@ class _Drop:
         """True for the rows that stay."""
         mask = np.ones(self._num_rows, bool)
         mask[self._dropped] = False
-        return pa.array(mask)
+        return to_arrow(mask)
 
     def column(self, column: pa.Array) -> pa.Array:
         """The column without the rows."""
@@ -61,14 +63,14 @@ class _Drop:
         elif (width := _width(kind)) > 0:
             buffers = [self._values(column, width)]
         else:
-            return column.filter(self.staying)
+            return pc.filter(column, self.staying)
         return pa.Array.from_buffers(kind, self._left, [self._validity(column), *buffers])
 
     def _validity(self, column: pa.Array) -> pa.Buffer | None:
         if not column.null_count:
             return None
         valid = pa.Array.from_buffers(pa.bool_(), len(column), [None, column.buffers()[0]], offset=column.offset)
-        return valid.filter(self.staying).buffers()[1]
+        return pc.filter(valid, self.staying).buffers()[1]
 
     def _values(self, column: pa.Array, width: int) -> pa.Buffer:
         stored = _bytes(column.buffers()[1])[column.offset * width :][: len(column) * width]
