@@ -314,7 +314,7 @@ MUTANTS = (
     Mutant(
         "dropped-rows-keep-their-nulls",
         "core:_Drop._validity",
-        "valid.filter(self.staying).buffers()[1]",
+        "pc.filter(valid, self.staying).buffers()[1]",
         "valid.buffers()[1]",
         "NULLs stay where they were before rows above them were dropped",
         ("test_dropped_rows.py",),

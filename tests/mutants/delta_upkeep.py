@@ -11,8 +11,8 @@ MUTANTS = (
     Mutant(
         "checkpoint-keeps-removed-files",
         "delta:Replay._of_struct",
-        "if self._has_keys or columns.name ==",
-        "if columns.name ==",
+        "if len(self._seen):",
+        "if False:",
         "a checkpoint has files that newer commits removed",
         _CHECKPOINTS,
     ),
