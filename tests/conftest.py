@@ -1,4 +1,7 @@
-"""Prints, after a run over the conformance tables, what was read and what was refused; settles Hypothesis."""
+"""Prints, after a run over the conformance tables, what was read and what was refused; settles Hypothesis.
+
+With ``-n auto`` (pytest-xdist) the files are shared out among a few workers; what they counted is added up here.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +35,31 @@ def pytest_runtest_makereport(item: Any) -> Iterator[None]:
     note_outcome(item, made.get_result())
 
 
-def pytest_sessionfinish() -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    # Each worker may start a JVM of its own.
+    return min(os.cpu_count() or 1, 4)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: Any, log: Any) -> Any:
+    """Whole files, because servers and tables are made once a file."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
+
+
+def pytest_sessionfinish(session: Any) -> None:
     write_pins()
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput.update(cases=dict(CASES), outcomes=dict(OUTCOMES))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    counted = getattr(node, "workeroutput", {})
+    CASES.update(counted.get("cases", {}))
+    OUTCOMES.update(counted.get("outcomes", {}))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
