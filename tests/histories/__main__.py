@@ -5,6 +5,7 @@
     python -m tests.histories faults                                # each request of each operation, in every way
     python -m tests.histories killed                                # writers that are killed at each change and request
     python -m tests.histories peers                                 # known bugs, staged for peers and for us
+    python -m tests.histories company --seconds 60                  # beside deltalake and PyIceberg, on one table
 
 ``--write docs/measured/histories.md`` writes the figures there.
 """
@@ -20,6 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from ..support.marks import write_between
+from .company import COMPANIES, kept
 from .failing import all_cases
 from .interleaving import CASES
 from .killing import VERBS, killed_locally, killed_on_s3
@@ -103,6 +105,26 @@ def peers() -> tuple[str, list[str]]:
     return "\n".join(lines), wrong
 
 
+def company(seconds: float, only: str | None) -> tuple[str, list[str]]:
+    """The table of mixed companies, each of which writes for some seconds, and the violations."""
+    lines = [
+        "| writers of one table | store | committed or read | conflicts | other errors | versions |",
+        "|-|-|-|-|-|-|",
+    ]
+    wrong: list[str] = []
+    for name, members in COMPANIES.items():
+        if only is not None and only not in name:
+            continue
+        found = kept(members, seconds)
+        wrong += [f"{name}: {what}" for what in found.violations]
+        writers = dict.fromkeys(members.writers)
+        cells = [" / ".join(f"{found.counts[w, end]:,}" for w in writers) for end in ("ok", "fail", "unknown")]
+        told = ", ".join(f"{members.writers.count(w)} x {w}" for w in writers)
+        lines.append(f"| {told} | {members.store} | {' | '.join(cells)} | {found.versions:,} |")
+        print(lines[-1], len(wrong), flush=True)
+    return "\n".join([f"{seconds:g} seconds each, {len(wrong)} violations.", "", *lines]), wrong
+
+
 def pairs() -> tuple[str, list[str]]:
     """How many pairs of operations were tried, and those that end in another way than the tables say."""
     lines, wrong = ["| format, isolation | pairs | conflicts |", "|-|-|-|"], []
@@ -118,17 +140,21 @@ def pairs() -> tuple[str, list[str]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.histories", description=__doc__.partition("\n")[0])
-    parser.add_argument("what", choices=("run", "faults", "killed", "pairs", "peers"))
+    parser.add_argument("what", choices=("run", "faults", "killed", "pairs", "peers", "company"))
     parser.add_argument("--histories", type=int, default=2000)
     parser.add_argument("--steps", type=int, default=200_000)
     parser.add_argument("--first", type=int, default=1000, help="the first seed")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each company")
+    parser.add_argument("--only", help="companies with this in their names")
     parser.add_argument("--write", type=Path)
     given = parser.parse_args(arguments)
     if given.what == "run":
         text, violations = runs(given.histories, given.steps, given.jobs, given.first)
     elif given.what == "faults":
         text, violations = faults(given.jobs)
+    elif given.what == "company":
+        text, violations = company(given.seconds, given.only)
     else:
         text, violations = {"killed": killed, "pairs": pairs, "peers": peers}[given.what]()
     print(text)

@@ -63,7 +63,8 @@ class _Reader:
             ((kind, value),) = action.items()
             of_kind.setdefault(kind, []).append(value)
         info = (of_kind.get("commitInfo") or [{}])[0]
-        maker = json.loads(info.get("userMetadata") or "{}").get("op")
+        # deltalake puts what it is told into the commitInfo itself.
+        maker = json.loads(info.get("userMetadata") or "{}").get("op") or info.get("op")
         adds, removes = of_kind.get("add", []), of_kind.get("remove", [])
         self._check_files(version, adds, removes)
         if (transaction := info.get("txnId")) is not None:

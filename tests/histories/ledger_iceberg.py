@@ -14,7 +14,7 @@ import fastavro
 from .ledger import Cache, Entry, Files, Ledger, table_of
 from .model import Rows, rows_of
 
-__all__ = ["iceberg_ledger"]
+__all__ = ["iceberg_ledger", "metadata_order"]
 
 _METADATA = re.compile(r"metadata/v(\d+)\.metadata\.json")
 _APPLICATION = "tableformats.application."
@@ -25,18 +25,26 @@ def iceberg_ledger(
     cache: Cache | None = None,
     makers: Mapping[str, str] | None = None,
     order: list[str] | None = None,
+    chains: bool = False,
 ) -> Ledger:
     """The ledger of a table.
 
     ``makers``: which operation a column tells of, for operations that leave nothing else. ``order``: the metadata files
-    that were current, in order, where a catalog says it; without it they are numbered.
+    that were current, in order, where a catalog says it; without it they are numbered. ``chains``: one commit may have
+    several snapshots, each the parent of the next one, as those of PyIceberg.
     """
-    return _Reader(files, cache or Cache(), makers or {}).read(order)
+    return _Reader(files, cache or Cache(), makers or {}, chains).read(order)
+
+
+def metadata_order(files: Files, last: str) -> list[str]:
+    """The metadata files that were current, in order, by the metadata log of the last one, which is whole."""
+    log = json.loads(files[last]).get("metadata-log") or []
+    return ["metadata/" + entry["metadata-file"].rpartition("/")[2] for entry in log] + [last]
 
 
 class _Reader:
-    def __init__(self, files: Files, cache: Cache, makers: Mapping[str, str]) -> None:
-        self._files, self._cache, self._makers = files, cache, makers
+    def __init__(self, files: Files, cache: Cache, makers: Mapping[str, str], chains: bool) -> None:
+        self._files, self._cache, self._makers, self._chains = files, cache, makers, chains
         self._ledger = Ledger()
 
     def read(self, order: list[str] | None) -> Ledger:
@@ -56,7 +64,7 @@ class _Reader:
         self._ledger.violations.append(what)
 
     def _follow(self, before: dict[str, Any] | None, after: dict[str, Any], path: str) -> None:
-        root = after["location"].rstrip("/")
+        root = _plain(after["location"].rstrip("/"))
         snapshots = {s["snapshot-id"]: s for s in after.get("snapshots") or ()}
         known = {} if before is None else {s["snapshot-id"]: s for s in before.get("snapshots") or ()}
         if lost := set(known) - set(snapshots):
@@ -69,15 +77,18 @@ class _Reader:
             None if before is None or before.get("current-snapshot-id") in (None, -1) else before["current-snapshot-id"]
         )
         new = [s for s in snapshots.values() if s["snapshot-id"] not in known]
+        new.sort(key=lambda snapshot: int(snapshot.get("sequence-number", 0)))
         maker = None
+        last = 0 if before is None else before.get("last-sequence-number", 0)
         for snapshot in new:
             maker = snapshot["summary"].get("op")
             if snapshot.get("parent-snapshot-id") != head:
                 self._wrong(f"{path}: the parent of {snapshot['snapshot-id']} is not the snapshot before it, {head}")
-            last = 0 if before is None else before.get("last-sequence-number", 0)
             if after["format-version"] > 1 and snapshot["sequence-number"] != last + 1:
                 self._wrong(f"{path}: the sequence number {snapshot['sequence-number']} follows {last}")
-        if len(new) > 1 or (new and new[0]["snapshot-id"] != current):
+            if self._chains:
+                head, last = snapshot["snapshot-id"], snapshot["sequence-number"]
+        if (len(new) > 1 and not self._chains) or (new and new[-1]["snapshot-id"] != current):
             self._wrong(f"{path} has more new snapshots than the current one")
         if after["format-version"] > 1 and after["last-sequence-number"] != max(
             [0, *(s["sequence-number"] for s in snapshots.values())]
@@ -107,7 +118,7 @@ class _Reader:
         return rows, applications
 
     def _relative(self, path: str, root: str) -> str:
-        return path.removeprefix("file://").removeprefix("file:").removeprefix(root + "/")
+        return _plain(path).removeprefix(root + "/")
 
     def _records(self, path: str) -> list[dict[str, Any]]:
         if path not in self._files:
@@ -181,6 +192,10 @@ class _Reader:
         }
         if any(value is not None and value != known[name] for name, value in told.items()):
             self._wrong(f"snapshot {snapshot['snapshot-id']} says {told}, and has {known}")
+
+
+def _plain(path: str) -> str:
+    return path.removeprefix("file://").removeprefix("file:")
 
 
 def _columns(metadata: dict[str, Any]) -> set[str]:

@@ -1,0 +1,250 @@
+"""Mixed company: ours beside other writers of one table at once, all in processes of their own.
+
+Each writer appends rows that nobody else has, deletes and overwrites by conditions, and reads. The history of all of
+them is judged like one of ours alone: nothing that was acknowledged is lost, or there twice. Which version an operation
+of a peer made is read from what it left in the commit.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tableformats as tf
+
+from ..support.s3_stub import S3Stub
+from .checker import check
+from .company_peers import ELSEWHERE, PEERS, TABLE, Place
+from .history import History, Recorder, merged
+from .ledger import Ledger, local_files
+from .ledger_delta import delta_ledger
+from .ledger_iceberg import iceberg_ledger, metadata_order
+from .tables import SCHEMA, arrow_of
+from .workers import NUMBERS_EACH
+
+__all__ = ["COMPANIES", "Company", "Outcome", "kept"]
+
+LEVELS = {"delta": "write-serializable", "iceberg": "snapshot"}
+"""The weakest level that the writers promise."""
+_PROPERTIES = {
+    "delta": {"delta.checkpointInterval": "5"},
+    # The metadata files that were current are read from the last one.
+    "iceberg": {"write.metadata.previous-versions-max": "100000", "commit.retry.num-retries": "20"},
+}
+FIRST = [{"id": number, "p": number % 3, "k": number} for number in range(6)]
+Files = Callable[[], dict[str, bytes]]
+
+
+@dataclass(frozen=True)
+class Company:
+    """Writers of one table. ``store``: "disk" or "S3"."""
+
+    format: str
+    store: str
+    writers: tuple[str, ...]
+
+
+COMPANIES = {
+    "deltalake, disk": Company("delta", "disk", ("tableformats", "tableformats", "deltalake", "deltalake")),
+    "deltalake, S3": Company("delta", "S3", ("tableformats", "tableformats", "deltalake", "deltalake")),
+    "PyIceberg, disk": Company("iceberg", "disk", ("tableformats", "tableformats", "PyIceberg", "PyIceberg")),
+    "PyIceberg, S3": Company("iceberg", "S3", ("tableformats", "tableformats", "PyIceberg", "PyIceberg")),
+}
+
+
+@dataclass
+class Outcome:
+    """What came of a company: the operations of each writer by their ends, the versions, and what is wrong."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    versions: int = 0
+    violations: list[str] = field(default_factory=list)
+
+
+def kept(company: Company, seconds: float, steps: int = NUMBERS_EACH // 2, seed: int = 0) -> Outcome:
+    """Let a company write for some seconds, or so many operations each, and judge what it did."""
+    with tempfile.TemporaryDirectory() as folder, _table(company, Path(folder)) as (place, files):
+        history, ledger = _written(company, place, Path(folder), seconds, steps, seed, files)
+        found = check(history, ledger)
+        found += [f"the verifier says {what}" for what in list(place.open().verify())[:3]]
+        last = ledger.entries[-1]
+        read = place.open().to_arrow()["id"].to_pylist()
+        if sorted(read) != sorted(dict(row)["id"] for row in last.rows.elements()):
+            found.append("the newest version has other rows than its files")
+    outcome = Outcome(versions=len(ledger.entries), violations=found)
+    for op in history.operations:
+        outcome.counts[company.writers[op.process - 1], op.outcome] += 1
+    return outcome
+
+
+def _written(
+    company: Company, place: Place, folder: Path, seconds: float, steps: int, seed: int, files: Files
+) -> tuple[History, Ledger]:
+    """The history of a company, with the versions that peers made, and the ledger."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.histories.company_peers", "tableformats_delta", "tableformats_iceberg"])
+    logs = [folder / f"events-{number}" for number in range(len(company.writers))]
+    barrier = context.Barrier(len(logs))
+    level = LEVELS[company.format]
+    processes = [
+        context.Process(target=_process, args=(n, name, place, level, seed, str(log), seconds, steps, barrier))
+        for n, (name, log) in enumerate(zip(company.writers, logs, strict=True), 1)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+        if process.exitcode:
+            raise RuntimeError(f"a writer ended with {process.exitcode}")
+    events = merged([[json.loads(line) for line in log.read_text().splitlines()] for log in logs])
+    ledger = _ledger(place, files())
+    made = {entry.maker: entry.version for entry in ledger.entries}
+    kinds = {event["op"]: event["kind"] for event in events if event["type"] == "invoke"}
+    told = [{**event, "made": _made(event, kinds, made)} if "made" in event else event for event in events]
+    return History.of(company.format, level, 2, told), ledger
+
+
+def _made(event: Mapping[str, Any], kinds: Mapping[str, str], made: Mapping[str | None, int]) -> Any:
+    """The version that an operation made. A delete without one had nothing to do; else it is lost (-2)."""
+    if event["made"] != ELSEWHERE:
+        return event["made"]
+    return made.get(event["op"], None if kinds[event["op"]] == "delete" else -2)
+
+
+def _process(
+    number: int, name: str, place: Place, level: str, seed: int, log: str, seconds: float, steps: int, barrier: Any
+) -> None:
+    with open(log, "a", encoding="utf-8") as out:
+
+        def tell(event: Mapping[str, Any]) -> None:
+            out.write(json.dumps(event) + "\n")
+            out.flush()
+
+        worker = PEERS[name](number, place, level, Recorder(tell=tell), seed)
+        worker.warm_up()
+        barrier.wait()
+        worker.run(steps, time.monotonic() + seconds)
+
+
+def _ledger(place: Place, files: dict[str, bytes]) -> Ledger:
+    if place.format == "delta":
+        return delta_ledger(files)
+    from pyiceberg.catalog import load_catalog
+
+    current = load_catalog(**place.catalog).load_table(TABLE).metadata_location
+    last = "metadata/" + current.rpartition("/")[2]
+    return iceberg_ledger(files, order=metadata_order(files, last), chains=True)
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _table(company: Company, folder: Path) -> Iterator[tuple[Place, Files]]:
+    """The place of a table, and what gives its files by their paths below its root."""
+    properties = _PROPERTIES[company.format]
+    if company.format == "delta":
+        with _delta_place(company.store, folder) as (place, files):
+            made = tf.create_table(
+                place.location,
+                SCHEMA,
+                format="delta",
+                partition_by="p",
+                properties=properties,
+                storage_options=dict(place.options) or None,
+            )
+            made.append(arrow_of(FIRST))
+            yield place, files
+        return
+    with _iceberg_place(company.store, folder) as (place, files):
+        from pyiceberg.catalog import load_catalog
+
+        load_catalog(**place.catalog).create_namespace("n")
+        tf.create_table(
+            TABLE, SCHEMA, format="iceberg", partition_by="p", properties=properties, catalog=dict(place.catalog)
+        )
+        place.open().append(arrow_of(FIRST))
+        yield place, files
+
+
+@contextmanager
+def _delta_place(store: str, folder: Path) -> Iterator[tuple[Place, Files]]:
+    if store == "disk":
+        yield Place("delta", str(folder / "t")), lambda: local_files(folder / "t")
+        return
+    with S3Stub() as stub:
+        yield (
+            Place("delta", "s3://bucket/t", stub.options),
+            lambda: {key[2:]: data for key, (data, _) in list(stub.objects.items()) if key.startswith("t/")},
+        )
+
+
+@contextmanager
+def _iceberg_place(store: str, folder: Path) -> Iterator[tuple[Place, Files]]:
+    catalog = {"name": "c", "type": "sql", "uri": f"sqlite:///{folder}/catalog.db?timeout=30"}
+    if store == "disk":
+        catalog["warehouse"] = f"file://{folder}/w"
+        yield Place("iceberg", TABLE, catalog=catalog), lambda: local_files(folder / "w" / "n" / "t")
+        return
+    with moto() as endpoint:
+        catalog |= {
+            "warehouse": "s3://bucket/w",
+            "s3.endpoint": endpoint,
+            "s3.region": "us-east-1",
+            "s3.access-key-id": "testing",
+            "s3.secret-access-key": "t3stingSecret",
+        }
+        client = _client(endpoint)
+        client.create_bucket(Bucket="bucket")
+        yield Place("iceberg", TABLE, catalog=catalog), lambda: _objects(client, "w/n/t/")
+
+
+def _client(endpoint: str) -> Any:
+    import boto3
+
+    return boto3.client(
+        "s3",
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="testing",
+        aws_secret_access_key="t3stingSecret",
+    )
+
+
+def _objects(client: Any, prefix: str) -> dict[str, bytes]:
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket="bucket", Prefix=prefix)
+    keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
+    return {key[len(prefix) :]: client.get_object(Bucket="bucket", Key=key)["Body"].read() for key in keys}
+
+
+@contextmanager
+def moto() -> Iterator[str]:
+    """The address of an S3 server of moto in a process of its own."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(300):
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(30)
